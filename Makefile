@@ -1,0 +1,43 @@
+# One entry point for every chore. Each target prepares what it needs.
+.DEFAULT_GOAL := ci
+SHELL := /bin/sh
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: help env demo test check format bench docs ci clean
+
+help: ## what each target does
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
+
+env: .venv/ready ## a virtual environment with everything for development
+
+.venv/ready: pyproject.toml
+	@./scripts/env "$(PYTHON)"
+	@touch $@
+
+demo: env ## walk a workflow with the scripted agent: no key, no network
+	@$(BIN)/handrail demo
+
+test: env ## all tests that need no agent
+	@$(BIN)/python -m pytest
+
+check: env ## format, lint, types, layers
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-cache
+
+format: env ## put the code in shape
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+bench: env ## measure, print a table, write docs/benchmarks.md
+	@$(BIN)/python -m bench
+
+docs: env ## write the generated pages of docs/reference
+	@$(BIN)/python scripts/generate_docs.py
+
+ci: check test ## what CI runs
+
+clean: ## remove what the targets made
+	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,295 @@
+"""The composition root: the functions that every surface calls. Builds things once and passes them on."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from handrail import registry
+from handrail.catalog import Catalog, read_catalog
+from handrail.catalogcache import CatalogCache
+from handrail.contracts import CheckContext
+from handrail.diagnostics import Diagnostic
+from handrail.engine.session import Outcome, Session, Snapshot, sessions_in
+from handrail.errors import NotFound, RefusedError, StateError
+from handrail.guided import machine, prompts
+from handrail.guided.gate import deny_undecided, verdict
+from handrail.guided.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
+from handrail.guided.plan import Check, Plan
+from handrail.project import Places, workflow_roots
+from handrail.settings import Settings, read_settings
+from handrail.suggest import nearest
+
+CheckShown = Callable[[Check], None]
+
+
+class View(NamedTuple):
+    """A session as every surface shows it, and what is to be said about the last command."""
+
+    session: str
+    plan: Plan | None
+    state: State
+    message: str
+    refusal: Refusal | None = None
+    results: tuple[Result, ...] = ()
+
+    @property
+    def status_line(self) -> str | None:
+        return prompts.status_line(self.plan, self.state) if self.plan else None
+
+    def path(self) -> list[tuple[str, int]]:
+        """The seeds' stack of (workflow key, index); after a nested end, one past the end of the top level."""
+        if self.plan is None:
+            return []
+        stop = self.plan.stops[self.state.at]
+        if self.state.status == "done" and len(stop.levels) > 1:
+            return [(self.plan.key, stop.levels[0].total)]
+        return stop.path
+
+    def to_json(self) -> dict[str, Any]:
+        plan, state = self.plan, self.state
+        data: dict[str, Any] = {
+            "session": self.session,
+            "workflow": plan.key if plan else None,
+            "name": plan.name if plan else None,
+            "task": state.task,
+            "taskId": state.task_id,
+            "status": state.status,
+            "path": self.path(),
+            "phase": self._phase(),
+            "steps": state.steps,
+            "statusLine": self.status_line,
+            "title": prompts.session_title(plan, state.task) if plan else None,
+            "startedAt": in_words(state.started),
+            "summaries": [{"phase": phase, "summary": text} for phase, text in state.summaries],
+            "message": self.message,
+            "refused": self.refusal.code if self.refusal else None,
+        }
+        if self.results:
+            data["checks"] = [result._asdict() for result in self.results]
+        return data
+
+    def _phase(self) -> dict[str, Any] | None:
+        if self.plan is None or not self.state.is_active:
+            return None
+        stop = self.plan.stops[self.state.at]
+        here = stop.levels[-1]
+        return {"id": stop.id, "name": stop.name, "emoji": stop.emoji, "index": here.position + 1, "total": here.total}
+
+
+def in_words(moment: float) -> str:
+    return dt.datetime.fromtimestamp(moment, dt.UTC).isoformat(timespec="seconds")
+
+
+class App:
+    """Handrail in one project, for one user."""
+
+    def __init__(
+        self,
+        project: str,
+        env: Mapping[str, str],
+        clock: Callable[[], float] = time.time,
+        token: Callable[[], str] | None = None,
+    ) -> None:
+        self.project = os.path.realpath(project)
+        self.env = env
+        self.clock = clock
+        self.token = token or random_token
+        self.places = Places(env)
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        memory = CatalogCache(self.places.cache, time.time_ns)
+        catalog = read_catalog(workflow_roots(self.project, self.places), memory)
+        memory.save()
+        return catalog
+
+    @cached_property
+    def _settings(self) -> tuple[Settings, list[Diagnostic]]:
+        return read_settings(self.project, self.places)
+
+    @property
+    def settings(self) -> Settings:
+        return self._settings[0]
+
+    @property
+    def problems(self) -> list[Diagnostic]:
+        return [*self.catalog.problems, *self._settings[1]]
+
+    def session(self, id_: str) -> Session:
+        return Session(self.places.session(self.project, id_), self.project, id_, self.clock)
+
+    def sessions(self) -> list[Session]:
+        return sessions_in(self.places.sessions(self.project), self.clock)
+
+    def views(self) -> list[View]:
+        """Every session of the project; one that cannot be read is shown with what is wrong."""
+        views: list[View] = []
+        for session in self.sessions():
+            try:
+                views.append(self._view(session, session.read()))
+            except StateError as error:
+                views.append(View(session.id, None, State(), error.message, Refusal(error.code, error.message)))
+        return views
+
+    def _view(self, session: Session, known: Snapshot) -> View:
+        plan = session.plan(known.state.plan)
+        message = prompts.status(plan, known.state, in_words(known.state.started)) if plan else ""
+        return View(session.id, plan, known.state, message)
+
+    def active(self) -> list[View]:
+        return [view for view in self.views() if view.state.is_active]
+
+    def choose(self, id_: str | None) -> Session:
+        """The session that is meant: the one that is named, else the only active one."""
+        if id_ is not None:
+            session = self.session(id_)
+            if not session.exists:
+                close = nearest(id_, [s.id for s in self.sessions()])
+                hint = f"did you mean `{close[0]}`?" if close else "`handrail sessions` lists them"
+                raise NotFound(f"there is no session `{id_}` in this project", hint)
+            return session
+        active = self.active()
+        if len(active) == 1:
+            return self.session(active[0].session)
+        if not active:
+            raise NotFound("no workflow is active in this project", "start one: `handrail start NAME TASK`")
+        names = ", ".join(f"`{view.session}` ({view.status_line})" for view in active)
+        raise RefusedError(f"{len(active)} sessions are active: {names}", "name one with `--session ID`")
+
+    def start(self, name: str, task: str, id_: str | None, *, replace: bool) -> View:
+        """Begin a workflow in a new session, or in one that has none active."""
+        spec = self.catalog.find(name)
+        if not spec.is_visible:
+            message = f"`{spec.key}` only runs inside other workflows"
+            raise RefusedError(message, "`handrail list` shows what can be started")
+        active = self.active() if id_ is None else []
+        session = self.choose(None) if active else self.session(id_ or f"s-{self.token()}")
+        plan = self.catalog.plan(spec)
+        now = self.clock()
+        digest = session.pin(plan)
+        task_id = f"wf-{int(now * 1000)}-{self.token()}"
+        outcome = session.do(Start(digest, task, task_id, now, replace))
+        if outcome.decision.refusal:
+            view = View(session.id, outcome.plan, outcome.before, "")
+            message = f"session `{session.id}` is busy: {view.status_line}"
+            raise RefusedError(message, "finish it, `handrail cancel` it, or start with `--replace`")
+        return View(session.id, plan, outcome.after, prompts.initial_message(plan, outcome.after))
+
+    def status(self, id_: str | None) -> View:
+        session = self.choose(id_)
+        return self._view(session, session.read())
+
+    async def next(self, id_: str | None, summary: str, shown: CheckShown | None = None) -> View:
+        """Leave the current phase, if its exit checks hold. They run here, now, outside the session's lock."""
+        session = self.choose(id_)
+        known = session.read().state
+        plan = session.plan(known.plan)
+        results = await self._check(plan.stops[known.at].checks, shown) if plan and known.is_active else ()
+        outcome = session.do(Next(summary, results), lambda state: _moved_meanwhile(known, state))
+        return self._answer(session, outcome, results)
+
+    async def _check(self, checks: tuple[Check, ...], shown: CheckShown | None) -> tuple[Result, ...]:
+        context = CheckContext(self.project, self.env)
+        return tuple([await _run_check(check, context, shown) for check in checks])
+
+    def loop(self, id_: str | None) -> View:
+        session = self.choose(id_)
+        return self._answer(session, session.do(Loop()))
+
+    def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "") -> View:
+        """Give up the workflow. A person's word also frees a session whose files are damaged."""
+        session = self.choose(id_)
+        try:
+            return self._answer(session, session.do(Cancel(confirmed, reason)))
+        except StateError as error:
+            if not confirmed or error.code == "busy":
+                raise
+            aside = session.put_aside()
+            message = f"The session could not be read ({error.message}); it was put aside as `{aside}` and is free."
+            return View(session.id, None, State("cancelled"), message)
+
+    def reload(self, id_: str | None) -> View:
+        """Go on with the files as they are now, at the same phase."""
+        session = self.choose(id_)
+        state = session.read().state
+        plan = session.plan(state.plan)
+        if plan is None:
+            raise RefusedError("no workflow is active in this session")
+        new = self.catalog.plan(self.catalog.find(plan.key))
+        outcome = session.do(Reload(session.pin(new), new))
+        return self._answer(session, outcome)
+
+    def _answer(self, session: Session, outcome: Outcome, results: tuple[Result, ...] = ()) -> View:
+        plan = session.plan(outcome.after.plan)
+        message = _message(outcome, plan, results)
+        return View(session.id, plan, outcome.after, message, outcome.decision.refusal, results)
+
+    def gate(self, tool: str, id_: str | None, aliases: tuple[str, ...] = ()) -> dict[str, Any]:
+        """The verdict about one tool call. Closed when it cannot be decided, open when nothing is active."""
+        try:
+            if id_ is None and not self.active():
+                return verdict(None, tool, aliases)
+            session = self.session(id_) if id_ is not None else self.choose(None)
+            return verdict(session.card().get("gate"), tool, aliases)
+        except StateError as error:
+            return deny_undecided(tool, error.message)
+
+    def context(self, id_: str | None) -> str:
+        session = self.choose(id_)
+        text = session.card().get("context")
+        if text is None:
+            raise RefusedError(
+                f"no workflow is active in session `{session.id}`", "start one: `handrail start NAME TASK`"
+            )
+        return str(text)
+
+
+async def _run_check(check: Check, context: CheckContext, shown: CheckShown | None) -> Result:
+    if shown:
+        shown(check)
+    begin = time.monotonic()
+    verify: Callable[..., Awaitable[Any]] = registry.check_kind(check.kind).verify
+    finding = await verify(check.params, context)
+    return Result(check.name, check.kind, finding.held, finding.detail, round(time.monotonic() - begin, 3))
+
+
+def _moved_meanwhile(known: State, found: State) -> Decision | None:
+    """Results of checks are good for the stop they were run at and for no other."""
+    if (known.at, known.steps, known.plan, known.task_id) == (found.at, found.steps, found.plan, found.task_id):
+        return None
+    return Decision((), Refusal("moved-meanwhile", "The session moved while the exit checks ran."))
+
+
+def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -> str:
+    before, after, decision = outcome.before, outcome.after, outcome.decision
+    if plan is None or outcome.plan is None:
+        return decision.refusal.reason if decision.refusal else ""
+    if decision.refusal:
+        if decision.refusal.code == "check-failed":
+            return prompts.refuted(results, outcome.plan.stops[before.at].name)
+        return decision.refusal.reason
+    match decision.events[-1]:
+        case machine.Moved() | machine.Finished():
+            return prompts.moved(plan, before, after)
+        case machine.Looped():
+            return prompts.looped(plan, after)
+        case machine.CancelAsked():
+            return prompts.cancel_asked(after)
+        case machine.Cancelled():
+            return prompts.cancelled(plan, after)
+        case machine.Reloaded():
+            return f"Going on with the edited files, at {prompts.status_line(plan, after)}."
+        case _:
+            return ""
+
+
+def random_token() -> str:
+    """Six characters that tell two sessions apart."""
+    import secrets
+
+    return "".join(secrets.choice("0123456789abcdefghijklmnopqrstuvwxyz") for _ in range(6))

@@ -1,0 +1,189 @@
+"""Every definition that was found, resolved, shadowed or broken. A broken one never hides the healthy ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from handrail.diagnostics import Diagnostic, in_order
+from handrail.errors import DefinitionError, NotFound
+from handrail.guided import rules
+from handrail.guided.compile import MAX_STOPS, compile_plan, count_stops
+from handrail.guided.load import WORKFLOW_FILE, Loaded, load
+from handrail.guided.plan import Plan
+from handrail.guided.spec import WorkflowSpec
+from handrail.sourcefile import Root
+from handrail.suggest import nearest
+
+MAX_DEPTH = 6
+MAX_FOLDERS = 20_000
+
+
+class Memory(Protocol):
+    """What remembers specs between starts; may always answer that it knows nothing."""
+
+    def recall(self, root: str, folder: str) -> WorkflowSpec | None: ...
+
+    def store(self, root: str, folder: str, loaded: Loaded) -> None: ...
+
+
+class Found(NamedTuple):
+    """A workflow folder and what came of it."""
+
+    source: str
+    root: str
+    key: str
+    file: str
+    spec: WorkflowSpec | None
+
+
+class Catalog(NamedTuple):
+    """What can be used (`workflows`), all that was found in order of precedence, and what is wrong."""
+
+    workflows: dict[str, WorkflowSpec]
+    found: tuple[Found, ...]
+    problems: tuple[Diagnostic, ...]
+
+    def source_of(self, spec: WorkflowSpec) -> str:
+        return next(found.source for found in self.found if found.file == spec.file)
+
+    def visible(self) -> list[WorkflowSpec]:
+        return [spec for spec in self.in_precedence() if spec.is_visible]
+
+    def in_precedence(self) -> list[WorkflowSpec]:
+        """The usable workflows, nearest source first."""
+        return [f.spec for f in self.found if f.spec is not None and self.workflows.get(f.key) is f.spec]
+
+    def shadowed(self) -> list[tuple[Found, WorkflowSpec]]:
+        """Healthy workflows that are not used because a nearer one has their key."""
+        return [
+            (found, self.workflows[found.key])
+            for found in self.found
+            if found.spec is not None and self.workflows.get(found.key) not in (found.spec, None)
+        ]
+
+    def find(self, name: str) -> WorkflowSpec:
+        """The workflow that is started by `name`, or has it as key; an error that helps otherwise."""
+        for spec in self.visible():
+            if spec.command == name:
+                return spec
+        if name in self.workflows:
+            return self.workflows[name]
+        self._explain_broken(name)
+        names = sorted({spec.command for spec in self.visible()})
+        close = nearest(name, [*names, *self.workflows], most=3)
+        known = ", ".join(f"`{n}`" for n in (close or names[:8]))
+        hint = f"did you mean {known}?" if close else f"there are {known}; `handrail list` shows all"
+        raise NotFound(f"there is no workflow `{name}`", hint)
+
+    def _explain_broken(self, name: str) -> None:
+        for found in self.found:
+            if found.key == name:
+                count = sum(p.severity == "error" for p in self.problems if p.file.startswith(_folder(found.file)))
+                message = f"workflow `{name}` cannot be used: its files have {count or 'some'} errors"
+                raise DefinitionError(message, f"run `handrail validate {os.path.dirname(found.file)}`")
+
+    def plan(self, spec: WorkflowSpec) -> Plan:
+        return compile_plan(self.workflows, spec.key)
+
+
+def _folder(file: str) -> str:
+    return os.path.dirname(file) + os.sep
+
+
+def read_catalog(roots: Iterable[tuple[str, str]], memory: Memory | None = None) -> Catalog:
+    """Everything below the roots; the first root wins where two have the same key."""
+    found: list[Found] = []
+    problems: list[Diagnostic] = []
+    for source, path in roots:
+        found.extend(_read_root(source, path, memory, problems))
+    candidates: dict[str, list[WorkflowSpec]] = {}
+    for entry in found:
+        specs = candidates.setdefault(entry.key, [])
+        if entry.spec is not None:
+            specs.append(entry.spec)
+    chosen, broken = rules.resolve(candidates)
+    problems.extend(broken)
+    chosen = _without_oversized(chosen, problems)
+    catalog = Catalog(chosen, tuple(found), ())
+    problems.extend(rules.duplicate_commands(catalog.in_precedence()))
+    return catalog._replace(problems=tuple(in_order(problems)))
+
+
+def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnostic]) -> dict[str, WorkflowSpec]:
+    kept: dict[str, WorkflowSpec] = {}
+    for key, spec in chosen.items():
+        if spec.references and (total := count_stops(chosen, key)) > MAX_STOPS:
+            message = f"the workflow unfolds to {total} phases; {MAX_STOPS} are allowed"
+            hint = "a subworkflow that is used many times multiplies; use fewer"
+            problems.append(Diagnostic("plan-too-large", "error", spec.file, 1, 1, message, hint))
+        else:
+            kept[key] = spec
+    return kept
+
+
+def _read_root(source: str, path: str, memory: Memory | None, problems: list[Diagnostic]) -> Iterator[Found]:
+    if not os.path.isdir(path):
+        return
+    root = Root(path)
+    owners: dict[str, str] = {}
+    for folder in workflow_folders(path, problems):
+        key = os.path.basename(folder)
+        file = os.path.join(folder, WORKFLOW_FILE)
+        if key in owners:
+            message = f"there are two workflows `{key}` in this place; the other is `{owners[key]}`"
+            problems.append(Diagnostic("key-twice", "error", file, 1, 1, message, "rename one of the folders"))
+            continue
+        owners[key] = file
+        spec = memory.recall(path, folder) if memory else None
+        if spec is None:
+            loaded = load(root, folder)
+            problems.extend(loaded.problems)
+            spec = loaded.spec
+            if memory is not None:
+                memory.store(path, folder, loaded)
+        yield Found(source, path, key, file, spec)
+
+
+def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:
+    """Every folder below `root` that holds a `workflow.yaml`, in order of path."""
+    waiting = [(root, 0)]
+    seen = 0
+    while waiting:
+        folder, depth = waiting.pop()
+        seen += 1
+        if seen > MAX_FOLDERS:
+            message = f"more than {MAX_FOLDERS} folders; the rest is not looked at"
+            problems.append(Diagnostic("too-many-folders", "error", root, 1, 1, message))
+            return
+        below, is_workflow = _look(folder, depth, problems)
+        if is_workflow:
+            yield folder
+        waiting.extend((path, depth + 1) for path in sorted(below, reverse=True))
+
+
+def _look(folder: str, depth: int, problems: list[Diagnostic]) -> tuple[list[str], bool]:
+    below: list[str] = []
+    is_workflow = False
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name == WORKFLOW_FILE:
+                    is_workflow = depth > 0
+                elif entry.name == "workflow.yml" and depth > 0:
+                    message = "`workflow.yml` is not read"
+                    hint = f"rename it to `{WORKFLOW_FILE}`"
+                    problems.append(Diagnostic("file-name", "warning", entry.path, 1, 1, message, hint))
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(entry.path)
+                elif entry.is_symlink() and entry.is_dir():
+                    message = f"`{entry.name}` is a link to a folder and is not followed"
+                    hint = "copy or move the folder here"
+                    problems.append(Diagnostic("folder-link", "warning", entry.path, 1, 1, message, hint))
+    except OSError as error:
+        message = f"the folder cannot be read: {error.strerror}"
+        problems.append(Diagnostic("folder-unreadable", "error", folder, 1, 1, message))
+    if depth >= MAX_DEPTH:
+        return [], is_workflow
+    return below, is_workflow

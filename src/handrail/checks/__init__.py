@@ -1,0 +1,1 @@
+"""One file a kind of check: something Handrail verifies itself."""

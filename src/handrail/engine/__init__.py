@@ -1,0 +1,1 @@
+"""The only place where things happen: journals, sessions, processes."""

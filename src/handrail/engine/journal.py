@@ -1,0 +1,164 @@
+"""An append-only journal: one checksummed line a record, readable with `cat`.
+
+A record is believed when its line is whole, its checksum fits and its number follows. What a crash left at the
+end is cut off before the next append; damage in the middle is an error, never a guess. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+
+from handrail import jsonlite
+from handrail.errors import StateError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+_HEAD = 9  # eight hexadecimal digits and a space
+
+
+class JournalDamaged(StateError):
+    """There are whole records behind one that cannot be read."""
+
+    code = "damaged"
+
+
+def encode(value: dict[str, Any]) -> bytes:
+    """A value as one checksummed line."""
+    body = jsonlite.dumps(value).encode()
+    return b"%08x %s\n" % (zlib.crc32(body), body)
+
+
+def decode(line: bytes) -> dict[str, Any] | None:
+    """The value of a line without its line end, or nothing when it is not exactly what `encode` wrote."""
+    body = line[_HEAD:]
+    try:
+        if len(line) <= _HEAD or line[8:9] != b" " or int(line[:8], 16) != zlib.crc32(body):
+            return None
+        value = jsonlite.loads(body.decode())
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+class Scan:
+    """The records of some bytes, how far they reach, and where the last one starts."""
+
+    __slots__ = ("end", "last", "records")
+
+    def __init__(self, data: bytes, number: int, path: str) -> None:
+        self.records: list[dict[str, Any]] = []
+        self.end = 0
+        self.last = 0
+        while True:
+            stop = data.find(b"\n", self.end)
+            record = decode(data[self.end : stop]) if stop >= 0 else None
+            if record is None or record.get("n") != number:
+                break
+            self.records.append(record)
+            self.last, self.end, number = self.end, stop + 1, number + 1
+        self._refuse_damage(data, number, path)
+
+    def _refuse_damage(self, data: bytes, number: int, path: str) -> None:
+        """A torn end has nothing whole behind it. Anything else was damaged after it was written."""
+        for line in data[self.end :].split(b"\n")[1:]:
+            record = decode(line)
+            if record is not None and isinstance(record.get("n"), int) and record["n"] >= number:
+                message = f"the journal `{path}` is damaged at record {number}"
+                raise JournalDamaged(message, "`handrail cancel --yes` puts it aside and frees the session")
+
+
+def read(path: str, offset: int = 0, number: int = 0) -> Scan:
+    """The records from `offset`, the first of which has this number. A missing journal is empty."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(offset)
+            data = file.read()
+    except FileNotFoundError:
+        data = b""
+    except OSError as error:
+        raise StateError(f"the journal `{path}` cannot be read: {error.strerror}") from error
+    return Scan(data, number, path)
+
+
+def append(path: str, end: int, record: dict[str, Any]) -> int:
+    """Write a record at `end`, to the disk, and say where it ends. Nothing is kept of a write that failed.
+
+    The caller holds the session's lock and knows that everything before `end` is whole.
+    """
+    line = encode(record)
+    created = end == 0 and not os.path.exists(path)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StateError(f"the journal `{path}` cannot be written: {error.strerror}") from error
+    try:
+        if os.fstat(handle).st_size > end:
+            _keep_torn(path, handle, end)
+        _write(handle, line, end)
+        if created:
+            sync_folder(os.path.dirname(path))
+    except OSError as error:
+        _undo(handle, end)
+        message = f"the journal `{path}` cannot be written: {error.strerror}"
+        raise StateError(message, "free some space, then run the command again; nothing was lost") from error
+    finally:
+        os.close(handle)
+    return end + len(line)
+
+
+def _write(handle: int, line: bytes, end: int) -> None:
+    done = 0
+    while done < len(line):
+        done += os.pwrite(handle, line[done:], end + done)
+    os.fsync(handle)
+
+
+def _undo(handle: int, end: int) -> None:
+    try:
+        os.ftruncate(handle, end)
+        os.fsync(handle)
+    except OSError:  # the disk is failing: the half-written line is refused by its checksum
+        return
+
+
+def _keep_torn(path: str, handle: int, end: int) -> None:
+    """Move what a crash left behind the last whole record to a file beside the journal."""
+    torn = os.pread(handle, 65_536, end)
+    with open(path + ".torn", "ab", opener=_private) as file:
+        file.write(torn + b"\n")
+    os.ftruncate(handle, end)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def sync_folder(path: str) -> None:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def replace(path: str, data: bytes, *, durable: bool) -> None:
+    """Put a whole file in place of another, or leave everything as it was."""
+    new = f"{path}.{os.getpid()}.new"
+    try:
+        with open(new, "wb", opener=_private) as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        os.replace(new, path)
+        if durable:
+            sync_folder(os.path.dirname(path))
+    except OSError as error:
+        try:
+            os.unlink(new)
+        except OSError:
+            pass
+        raise StateError(f"`{path}` cannot be written: {error.strerror}") from error

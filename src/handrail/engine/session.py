@@ -1,0 +1,239 @@
+"""One session: a journal, the plans it was pinned to, and the card that hooks read.
+
+Every command goes through `Session.do`: lock, read, decide, record, card. Nothing is believed that is not in
+the journal, and nothing is answered before it is there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from handrail import jsonlite
+from handrail.engine import card as cards
+from handrail.engine import journal
+from handrail.errors import StateError
+from handrail.guided import machine, prompts
+from handrail.guided.machine import Command, Decision, State
+from handrail.guided.plan import Plan, from_json, to_json
+
+LOCK_SECONDS = 30.0
+ABOUT = "about"
+
+
+class SessionBusy(StateError):
+    """Another process holds the session's lock."""
+
+    code = "busy"
+
+
+class Snapshot(NamedTuple):
+    """What a session's journal tells: the state, and where the next record goes."""
+
+    state: State
+    number: int = 0
+    end: int = 0
+    last: int = 0
+
+
+class Outcome(NamedTuple):
+    """A command that was decided: before and after, and what was decided."""
+
+    plan: Plan | None
+    before: State
+    after: State
+    decision: Decision
+
+
+class Session:
+    """One agent conversation, on disk."""
+
+    def __init__(self, folder: str, project: str, id_: str, clock: Callable[[], float]) -> None:
+        self.folder = folder
+        self.project = project
+        self.id = id_
+        self.clock = clock
+        self.journal = os.path.join(folder, cards.JOURNAL)
+
+    @property
+    def exists(self) -> bool:
+        return os.path.exists(self.journal)
+
+    def read(self) -> Snapshot:
+        """The present state, without a lock. A record that is just being written is not there yet."""
+        card = cards.read(self.folder)
+        if card is not None:
+            with contextlib.suppress(ValueError, KeyError, TypeError):
+                return self._from_card(card)
+        scan = journal.read(self.journal)
+        try:
+            return _follow(Snapshot(State()), scan.records, scan.end, scan.last)
+        except (ValueError, KeyError, TypeError) as error:
+            message = f"the journal `{self.journal}` has a record that this version cannot read: {error}"
+            raise StateError(message, "use the version that wrote it, or `handrail cancel --yes`") from error
+
+    def _from_card(self, card: dict[str, Any]) -> Snapshot:
+        """Go on from the card, if the record it ends with is the one that the journal has there."""
+        last, number = card["last"], card["number"]
+        scan = journal.read(self.journal, last, number - 1)
+        if not scan.records or scan.records[0].get("t") != card["time"]:
+            raise ValueError("the card is not of this journal")
+        known = Snapshot(machine.state_from_json(card["state"]), number)
+        return _follow(known, scan.records[1:], last + scan.end, last + scan.last)
+
+    def plan(self, digest: str) -> Plan | None:
+        """The plan that was pinned under this digest."""
+        if not digest:
+            return None
+        path = os.path.join(self.folder, f"plan-{digest}")
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+            text = data.decode()
+            if _digest(text) != digest:
+                raise ValueError("its content does not fit its name")
+            return from_json(jsonlite.loads(text))
+        except (OSError, ValueError) as error:
+            message = f"the pinned plan `{path}` cannot be read: {error}"
+            raise StateError(message, "`handrail cancel --yes` frees the session") from error
+
+    def pin(self, plan: Plan) -> str:
+        """Keep a plan with the session, before any record speaks of it."""
+        text = jsonlite.dumps(to_json(plan))
+        digest = _digest(text)
+        path = os.path.join(self.folder, f"plan-{digest}")
+        if not os.path.exists(path):
+            make_private(self.folder)
+            about = jsonlite.dumps({"session": self.id, "project": self.project})
+            journal.replace(os.path.join(self.folder, ABOUT), about.encode(), durable=False)
+            journal.replace(path, text.encode(), durable=True)
+        return digest
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """No other process writes meanwhile. The lock dies with its holder."""
+        make_private(self.folder)
+        handle = os.open(os.path.join(self.folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._wait_for(handle)
+            yield
+        finally:
+            os.close(handle)
+
+    def _wait_for(self, handle: int) -> None:
+        deadline = time.monotonic() + LOCK_SECONDS
+        pause = 0.001
+        while True:
+            try:
+                return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    message = f"session `{self.id}` is held by another process"
+                    raise SessionBusy(message, "wait for it to end, then run the command again") from None
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.02)
+
+    def do(self, command: Command, guard: Callable[[State], Decision | None] | None = None) -> Outcome:
+        """Decide a command and record what it makes true. `guard` may refuse it for the state it finds."""
+        with self.locked():
+            known = self.read()
+            plan = self.plan(known.state.plan)
+            decision = guard(known.state) if guard else None
+            if decision is None:
+                decision = machine.decide(plan, known.state, command)
+            after = self._record(known, decision) if decision.events else known.state
+            return Outcome(plan, known.state, after, decision)
+
+    def _record(self, known: Snapshot, decision: Decision) -> State:
+        moment = self.clock()
+        events = [machine.event_to_json(event) for event in decision.events]
+        end = journal.append(self.journal, known.end, {"n": known.number, "t": moment, "events": events})
+        state = machine.fold(decision.events, known.state)
+        plan = self.plan(state.plan)
+        if plan is not None:
+            self._lay_card(plan, Snapshot(state, known.number + 1, end, known.end), moment)
+        return state
+
+    def _lay_card(self, plan: Plan, known: Snapshot, moment: float) -> None:
+        place = {"format": cards.FORMAT, "number": known.number, "end": known.end, "last": known.last, "time": moment}
+        cards.write(self.folder, {**place, **card_body(self, plan, known.state)})
+
+    def card(self) -> dict[str, Any]:
+        """What a fresh card would say; for hooks that find a stale one."""
+        known = self.read()
+        plan = self.plan(known.state.plan)
+        return {} if plan is None else card_body(self, plan, known.state)
+
+    def records(self) -> list[dict[str, Any]]:
+        return journal.read(self.journal).records
+
+    def put_aside(self) -> str:
+        """Take a session that cannot be read out of the way; nothing of it is deleted."""
+        number = 1
+        while os.path.exists(aside := f"{self.folder}.damaged-{number}"):
+            number += 1
+        os.rename(self.folder, aside)
+        return aside
+
+
+def _follow(known: Snapshot, records: list[dict[str, Any]], end: int, last: int) -> Snapshot:
+    state = known.state
+    for record in records:
+        state = machine.fold(map(machine.event_from_json, record["events"]), state)
+    return Snapshot(state, known.number + len(records), end, last)
+
+
+def card_body(session: Session, plan: Plan, state: State) -> dict[str, Any]:
+    """The part of a card that follows from plan and state alone."""
+    active = state.is_active
+    return {
+        "session": session.id,
+        "project": session.project,
+        "state": machine.state_to_json(state),
+        "gate": prompts.gate(plan, state),
+        "statusLine": prompts.status_line(plan, state),
+        "context": prompts.context(plan, state) if active else None,
+        "reminder": prompts.reminder(plan, state) if active else None,
+        "farewell": None if state.told else prompts.farewell(plan, state),
+    }
+
+
+def sessions_in(folder: str, clock: Callable[[], float]) -> list[Session]:
+    """Every session that is kept in a folder, by id."""
+    found: list[Session] = []
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError:
+        return []
+    for name in names:
+        path = os.path.join(folder, name)
+        try:
+            with open(os.path.join(path, ABOUT), encoding="utf-8") as file:
+                about = jsonlite.loads(file.read())
+            found.append(Session(path, about["project"], about["session"], clock))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return [session for session in found if ".damaged-" not in os.path.basename(session.folder)]
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def make_private(folder: str) -> None:
+    """Make a folder, and those above it that are missing, for this user only."""
+    missing = []
+    while not os.path.isdir(folder):
+        missing.append(folder)
+        folder = os.path.dirname(folder)
+    try:
+        for path in reversed(missing):
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path, 0o700)
+    except OSError as error:
+        raise StateError(f"the folder `{missing[0]}` cannot be made: {error.strerror}") from error

@@ -1,0 +1,64 @@
+"""What goes wrong, and its exit code. The only table of exit codes; the docs are generated from it."""
+
+EXIT_CODES: dict[int, str] = {
+    0: "done",
+    1: "user error, refused command or failed run",
+    2: "bad usage, or a definition has errors",
+    3: "timeout",
+    4: "waiting for a person",
+    5: "a check failed",
+    6: "budget spent",
+    70: "a bug in Handrail; a report was written",
+    130: "interrupted",
+}
+
+
+class HandrailError(Exception):
+    """Something a person can mend. `message` is one sentence, `hint` says what to do or run next."""
+
+    code = "error"
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UsageError(HandrailError):
+    """The command line itself is wrong."""
+
+    code = "usage"
+    exit_code = 2
+
+
+class NotFound(HandrailError):
+    """A name that nothing answers to."""
+
+    code = "not-found"
+
+
+class RefusedError(HandrailError):
+    """The command is understood and may not be done now."""
+
+    code = "refused"
+
+
+class CheckFailed(HandrailError):
+    """A phase was not left because one of its exit checks does not hold."""
+
+    code = "check-failed"
+    exit_code = 5
+
+
+class DefinitionError(HandrailError):
+    """The definition that was asked for has errors."""
+
+    code = "definition"
+    exit_code = 2
+
+
+class StateError(HandrailError):
+    """What Handrail keeps on disk cannot be read or written."""
+
+    code = "state"

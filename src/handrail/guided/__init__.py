@@ -1,0 +1,1 @@
+"""Guided mode: a workflow that an agent follows inside its own session."""

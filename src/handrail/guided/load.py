@@ -1,0 +1,324 @@
+"""`workflow.yaml` and its phase files → a spec, with every problem of every file found on the way.
+
+The only part of `guided` that reads files. A spec comes out only when nothing in its own files is an error.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from handrail.diagnostics import Diagnostic, has_errors
+from handrail.fields import Reader, Shape, found
+from handrail.guided import rules
+from handrail.guided.spec import (
+    EXIT,
+    PHASE,
+    TEXTS,
+    TOOLS,
+    WORKFLOW,
+    CheckSpec,
+    PhaseSpec,
+    Reference,
+    WorkflowSpec,
+)
+from handrail.sourcefile import Root, Source, Stamp, Unopened, decode, stamp
+from handrail.yamltree import Node, parse
+
+WORKFLOW_FILE = "workflow.yaml"
+
+
+class Loaded(NamedTuple):
+    """What one workflow folder gave: a spec or none, all problems, and the files that were looked at."""
+
+    key: str
+    file: str
+    spec: WorkflowSpec | None
+    problems: tuple[Diagnostic, ...]
+    stamps: dict[str, Stamp | None]
+
+
+class _Load:
+    """One workflow folder being read."""
+
+    def __init__(self, root: Root, folder: str) -> None:
+        self.root = root
+        self.folder = folder
+        self.key = os.path.basename(folder)
+        self.problems: list[Diagnostic] = []
+        self.stamps: dict[str, Stamp | None] = {}
+
+    def report(self, problem: Diagnostic) -> None:
+        self.problems.append(problem)
+
+    def read(self, entry: str, blame: Diagnostic) -> Source | None:
+        """The text of a file of this workflow; `blame` says where a file that cannot be had was asked for."""
+        path = os.path.normpath(os.path.join(self.folder, entry))
+        opened = self.root.open(self.folder, entry)
+        if isinstance(opened, Unopened):
+            self.stamps[path] = stamp(path)
+            hint = opened.hint or blame.hint
+            self.report(blame._replace(code=opened.code, message=opened.message, hint=hint))
+            return None
+        self.stamps[path] = opened.stamp
+        source, problems = decode(path, opened.data)
+        self.problems.extend(problems)
+        return None if problems else source
+
+    def mapping(self, source: Source, text: str, first_line: int, shape: Shape) -> Reader | None:
+        """The top-level mapping of a YAML text, ready to be read by its shape."""
+        tree, troubles = parse(text, first_line)
+        for t in troubles:
+            self.report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
+        if any(t.fatal for t in troubles):
+            return None
+        if tree is None or tree.kind != "mapping":
+            what = "nothing" if tree is None else found(tree)
+            place = (first_line, 1, 1) if tree is None else (tree.line, tree.column, tree.width)
+            hint = f"start with `{shape.fields[0].name}: ...`"
+            message = f"{shape.title} has to be a mapping, found {what}"
+            self.report(source.problem("not-mapping", place, message, hint))
+            return None
+        return Reader(source, tree, shape, self.report)
+
+
+def load(root: Root, folder: str) -> Loaded:
+    """Everything that the workflow in `folder` says."""
+    job = _Load(root, folder)
+    file = os.path.join(folder, WORKFLOW_FILE)
+    blame = Diagnostic("file-missing", "error", file, 1, 1, f"`{WORKFLOW_FILE}` is missing")
+    source = job.read(WORKFLOW_FILE, blame)
+    reader = job.mapping(source, source.text, 1, WORKFLOW) if source else None
+    spec = _workflow(job, reader, file) if reader else None
+    ok = spec is not None and not has_errors(job.problems)
+    return Loaded(job.key, file, spec if ok else None, tuple(job.problems), job.stamps)
+
+
+def _workflow(job: _Load, reader: Reader, file: str) -> WorkflowSpec | None:
+    name = reader.text("name")
+    show_node = reader.child("show")
+    show = show_node.value if show_node else "user"
+    command, message = _start(reader, show)
+    phases = reader.child("phases")
+    entries = _entries(job, reader, phases) if phases else None
+    texts = {field.name: text for field in TEXTS if (text := reader.text(field.name)) is not None}
+    loopable = reader.flag("loopable", True)
+    length = reader.integer("sessionNameMaxLength")
+    if length is not None and length < 0:
+        node = reader.node.value["sessionNameMaxLength"]
+        reader.on(node, "bad-value", f"`sessionNameMaxLength` has to be 0 or more, found {length}")
+    _placeholders(reader, [("initialMessage", message), *texts.items()])
+    if name is None or entries is None:
+        return None
+    return WorkflowSpec(
+        job.key, file, name, command, show, loopable, message, entries, texts, 50 if length is None else length
+    )
+
+
+def _start(reader: Reader, show: str) -> tuple[str, str]:
+    """Command and first message: required of a workflow that people start."""
+    command, message = reader.text("commandName"), reader.text("initialMessage")
+    if show == "user":
+        for name, about in (("commandName", "the name it is started by"), ("initialMessage", "its first words")):
+            value = command if name == "commandName" else message
+            node: Node | None = reader.node.value.get(name)
+            if node is None:
+                place = (reader.node.line, reader.node.column, 1)
+                hint = f"add `{name}:`, {about}, or `show: workflows` if it only runs inside others"
+                reader.at(place, "missing-key", f"key `{name}` is missing", hint)
+            elif value is not None and not value.strip():
+                reader.on(node, "blank-text", f"`{name}` is blank", about)
+            elif name == "commandName" and value is not None and not rules.is_command_name(value):
+                hint = "use letters, digits, `_` and `-`"
+                reader.on(node, "command-name", f"`{value}` cannot be typed as one command name", hint)
+    return command or "", message or ""
+
+
+def _entries(job: _Load, reader: Reader, node: Node) -> tuple[PhaseSpec | Reference, ...] | None:
+    if not node.value:
+        reader.on(node, "phases-empty", "`phases` is empty", "list at least one phase file")
+        return None
+    entries: list[PhaseSpec | Reference | None] = []
+    seen: dict[str, str] = {}
+    for item in node.value:
+        if item.kind == "text":
+            phase = _phase_entry(job, reader, item)
+            entries.append(phase)
+            if phase is not None and (first := seen.setdefault(phase.id, item.value)) is not item.value:
+                hint = f"`{first}` has it already; a running session finds its phase by id"
+                reader.on(item, "phase-id-twice", f"phase id `{phase.id}` is used twice in this workflow", hint)
+        elif item.kind == "mapping" and "subworkflow" in item.value:
+            entries.append(_reference(reader, item))
+        else:
+            hint = "write the path of a phase file, or `subworkflow: KEY`"
+            message = f"a phase has to be a path or a subworkflow, found {found(item)}"
+            reader.on(item, "phase-entry", message, hint)
+            entries.append(None)
+    whole = tuple(entry for entry in entries if entry is not None)
+    return whole if len(whole) == len(entries) else None
+
+
+def _reference(reader: Reader, item: Node) -> Reference | None:
+    target: Node = item.value["subworkflow"]
+    if target.kind != "text":
+        reader.on(
+            target, "phase-entry", f"`subworkflow` has to be text, found {found(target)}", "name a workflow's key"
+        )
+        return None
+    if not target.value.strip():
+        reader.on(target, "subworkflow-blank", "`subworkflow` is blank", "name a workflow's key")
+        return None
+    for name, (line, column) in item.keys.items():
+        if name != "subworkflow":
+            hint = "a subworkflow takes no other keys"
+            reader.at((line, column, len(name)), "unknown-key", f"unknown key `{name}`", hint, "warning")
+    excerpt = reader.source.line(target.line)
+    return Reference(target.value, target.line, target.column, target.width, excerpt)
+
+
+def _phase_entry(job: _Load, reader: Reader, item: Node) -> PhaseSpec | None:
+    blame = reader.source.problem("file-missing", (item.line, item.column, item.width), "")
+    if not item.value.strip():
+        reader.on(item, "phase-entry", "the path of a phase file is blank", "write the path of a phase file")
+        return None
+    source = job.read(item.value, blame)
+    return _phase(job, source) if source else None
+
+
+def split_front_matter(text: str) -> tuple[str, str, int] | None:
+    """(front matter, body, line on which the body starts), or nothing where there is no front matter."""
+    if not text.startswith("---"):
+        return None
+    first, *rest = text.split("\n")
+    if first.strip("- ") != "":
+        return None
+    for number, line in enumerate(rest):
+        if line.startswith("---"):
+            return "\n".join(rest[:number]), "\n".join(rest[number + 1 :]), number + 3
+    return None
+
+
+def _phase(job: _Load, source: Source) -> PhaseSpec | None:
+    parts = split_front_matter(source.text)
+    if parts is None:
+        opened = source.text.startswith("---")
+        message = "the front matter is not closed" if opened else "the file has no front matter"
+        hint = "end it with a line `---`" if opened else "begin the file, on its first line, with `---`"
+        job.report(source.problem("front-matter", (1, 1, 3 if opened else 1), message, hint))
+        return None
+    front, body, body_line = parts
+    reader = job.mapping(source, front, 2, PHASE)
+    if reader is None:
+        return None
+    id_, name, emoji = reader.text("id"), reader.text("name"), reader.text("emoji")
+    deny, allow = _tools(job, reader)
+    profiles = reader.texts("availableProfiles") or ()
+    checks = _exit(job, reader)
+    instructions = body.strip()
+    if not instructions:
+        hint = "write what the agent has to do below the front matter"
+        place = (min(body_line, source.text.count("\n") + 1), 1, 1)
+        job.report(source.problem("instructions-blank", place, "the phase has no instructions", hint))
+    _body_placeholders(job, source, body, body_line)
+    if id_ is None or name is None or emoji is None:
+        return None
+    return PhaseSpec(id_, name, emoji, instructions, deny, allow, profiles, checks, source.file)
+
+
+def _tools(job: _Load, reader: Reader) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    node = reader.child("tools")
+    if node is None:
+        return None, None
+    tools = Reader(reader.source, node, TOOLS, job.report)
+    deny, allow = tools.texts("blacklist"), tools.texts("whitelist")
+    if deny is not None and allow is not None:
+        line, column = node.keys["whitelist"]
+        hint = "keep the one that says less"
+        tools.at((line, column, 9), "tools-both", "`blacklist` and `whitelist` are both given", hint)
+    return deny, allow
+
+
+def _exit(job: _Load, reader: Reader) -> tuple[CheckSpec, ...]:
+    node = reader.child("exit")
+    if node is None:
+        return ()
+    items: list[Node] = [node] if node.kind == "mapping" else node.value
+    checks: list[CheckSpec] = []
+    for item in items:
+        if item.kind != "mapping":
+            hint = "write `- run: COMMAND` or `- file: PATH`"
+            reader.on(item, "wrong-type", f"an exit check has to be a mapping, found {found(item)}", hint)
+            continue
+        check = _check(Reader(reader.source, item, EXIT, job.report))
+        if check is not None:
+            checks.append(check)
+    return tuple(checks)
+
+
+def _check(reader: Reader) -> CheckSpec | None:
+    kinds = [kind for kind in ("run", "file") if kind in reader.node.value]
+    if len(kinds) != 1:
+        message = "an exit check needs `run` or `file`" if not kinds else "`run` and `file` are two checks"
+        hint = "write each as a list item of its own" if kinds else "add `run: COMMAND` or `file: PATH`"
+        reader.at((reader.node.line, reader.node.column, 1), "exit-check", message, hint)
+        return None
+    params = _run_params(reader) if kinds[0] == "run" else _file_params(reader)
+    if params is None:
+        return None
+    shown = params.get("path") or params.get("line") or " ".join(params.get("argv", ()))
+    return CheckSpec(kinds[0], params, reader.text("name") or shown)
+
+
+def _run_params(reader: Reader) -> dict[str, Any] | None:
+    node = reader.child("run")
+    timeout = reader.child("timeout")
+    if node is None:
+        return None
+    seconds = 600.0 if timeout is None else float(timeout.value)
+    if timeout is not None and not 0 < seconds <= 86_400:
+        hint = "give seconds, between 1 and 86400"
+        reader.on(
+            timeout, "bad-value", f"`timeout` has to be a positive number of seconds, found {found(timeout)}", hint
+        )
+        return None
+    if node.kind == "text":
+        line = node.value.strip()
+        if not line:
+            reader.on(node, "blank-text", "`run` is blank", "write a command")
+            return None
+        return {"line": line, "timeout": seconds}
+    argv = reader.texts("run") or ()
+    if not argv or not argv[0].strip() or len(argv) != len(node.value):
+        reader.on(node, "exit-check", "`run` has no program to start", "write `run: [PROGRAM, ARGUMENT]`")
+        return None
+    return {"argv": list(argv), "timeout": seconds}
+
+
+def _file_params(reader: Reader) -> dict[str, Any] | None:
+    node = reader.child("file")
+    if node is None:
+        return None
+    path = node.value.strip()
+    parts = path.replace("\\", "/").split("/")
+    if not path or path.startswith("/") or ".." in parts or "\x00" in path:
+        hint = "write a path below the project, without `..`"
+        reader.on(node, "exit-path", f"`{path}` is not a path inside the project", hint)
+        return None
+    return {"path": path}
+
+
+def _placeholders(reader: Reader, texts: list[tuple[str, str]]) -> None:
+    for name, text in texts:
+        node = reader.node.value.get(name)
+        for placeholder, hint in rules.misspelt(text):
+            message = f"`{{{placeholder}}}` is not a placeholder; it will be shown as it is"
+            reader.at((node.line, node.column, node.width), "placeholder", message, hint, "warning")
+
+
+def _body_placeholders(job: _Load, source: Source, body: str, body_line: int) -> None:
+    for number, line in enumerate(body.split("\n")):
+        for placeholder, hint in rules.misspelt(line):
+            column = line.index("{" + placeholder + "}") + 1
+            message = f"`{{{placeholder}}}` is not a placeholder; it will be shown as it is"
+            place = (body_line + number, column, len(placeholder) + 2)
+            job.report(source.problem("placeholder", place, message, hint, "warning"))

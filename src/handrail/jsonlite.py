@@ -1,0 +1,94 @@
+"""JSON for the hook's path: the interpreter's own scanner without the price of importing `json`.
+
+`import json` pulls in `re` and costs half as much as starting Python. The C scanner behind it is complete;
+where it is missing (another interpreter), the standard module serves.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+try:
+    import _json
+
+    ACCELERATED = True
+except ImportError:  # an interpreter without the accelerator
+    ACCELERATED = False
+
+_SPACE = " \t\n\r"
+
+
+class _Context:
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    memo: dict[str, str] = {}
+
+    @staticmethod
+    def parse_constant(name: str) -> float:
+        raise ValueError("not a JSON value: " + name)
+
+
+def loads(text: str) -> Any:
+    """The value of a JSON text; `ValueError` for anything else."""
+    if not ACCELERATED:
+        import json
+
+        return json.loads(text)
+    start, end = 0, len(text)
+    while start < end and text[start] in _SPACE:
+        start += 1
+    try:
+        value, stop = _json.make_scanner(_Context)(text, start)  # type: ignore[arg-type]  # any object with these attributes
+    except StopIteration:
+        raise ValueError("not a JSON value") from None
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+    while stop < end and text[stop] in _SPACE:
+        stop += 1
+    if stop != end:
+        raise ValueError("text after the JSON value")
+    return value
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON on one line. Text stays readable; lone surrogates are escaped so that UTF-8 can hold it."""
+    if not ACCELERATED:
+        import json
+
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    if isinstance(value, str):
+        return str(_json.encode_basestring(value)) if _encodable(value) else _escape(value)
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            raise ValueError("JSON has no such number")
+        return repr(value)
+    if isinstance(value, dict):
+        return "{" + ",".join([dumps(str(k)) + ":" + dumps(v) for k, v in value.items()]) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join([dumps(item) for item in value]) + "]"
+    raise TypeError("not a JSON value: " + type(value).__name__)
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _escape(text: str) -> str:
+    return str(_json.encode_basestring_ascii(text))

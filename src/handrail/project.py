@@ -1,0 +1,92 @@
+"""Where things live: the project's root, the user's folders, the places definitions are read from.
+
+The environment is a value that is passed in. Standard library only, no `pathlib`: hooks use this.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_MARKERS = (".handrail", os.path.join(".pi", "workflows"), ".agentweaver", ".git")
+_PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
+
+
+def find_root(start: str) -> str:
+    """The nearest folder upwards that is marked as a project, else `start` itself."""
+    start = os.path.realpath(start)
+    folder = start
+    while True:
+        if any(os.path.exists(os.path.join(folder, marker)) for marker in _MARKERS):
+            return folder
+        above = os.path.dirname(folder)
+        if above == folder:
+            return start
+        folder = above
+
+
+class Places:
+    """The user's folders: `HANDRAIL_HOME` holds them all where it is set, else the XDG ones do."""
+
+    __slots__ = ("cache", "config", "home", "pi_agent", "state")
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.home = env.get("HOME") or os.path.expanduser("~")
+        own = env.get("HANDRAIL_HOME")
+        if own:
+            own = os.path.abspath(own)
+            self.config, self.state, self.cache = (os.path.join(own, n) for n in ("config", "state", "cache"))
+        else:
+            self.config = self._xdg(env, "XDG_CONFIG_HOME", ".config")
+            self.state = self._xdg(env, "XDG_STATE_HOME", os.path.join(".local", "state"))
+            self.cache = self._xdg(env, "XDG_CACHE_HOME", ".cache")
+        self.pi_agent = env.get("PI_CODING_AGENT_DIR") or os.path.join(self.home, ".pi", "agent")
+
+    def _xdg(self, env: Mapping[str, str], name: str, default: str) -> str:
+        base = env.get(name, "")
+        if not os.path.isabs(base):
+            base = os.path.join(self.home, default)
+        return os.path.join(base, "handrail")
+
+    def session(self, project: str, session: str) -> str:
+        """The folder of one session: of this project, of this id, and of no other."""
+        return os.path.join(self.sessions(project), file_name(session))
+
+    def sessions(self, project: str) -> str:
+        return os.path.join(self.state, "sessions", file_name(os.path.realpath(project)))
+
+
+def file_name(text: str) -> str:
+    """A file name that stands for this text and no other; readable where the text is."""
+    coded = "".join(c if c in _PLAIN else "+" if c == "/" else _percent(c) for c in text)
+    if coded.startswith("."):
+        coded = "%2E" + coded[1:]
+    if len(coded) <= 180:
+        return coded or "%"
+    import hashlib
+
+    return coded[-100:] + "%" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _percent(char: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
+def workflow_roots(project: str, places: Places) -> list[tuple[str, str]]:
+    """(source, folder) of every place workflows are read from, the first winning; built-in ones last."""
+    return [
+        ("project", os.path.join(project, ".handrail", "workflows")),
+        ("project", os.path.join(project, ".pi", "workflows")),
+        ("user", os.path.join(places.config, "workflows")),
+        ("user", os.path.join(places.pi_agent, "workflows")),
+        ("builtin", os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "workflows")),
+    ]
+
+
+def shown_path(path: str, cwd: str) -> str:
+    """How a file is called in messages: relative to the working folder where it is below it."""
+    base = cwd.rstrip("/") + "/"
+    return path[len(base) :] if path.startswith(base) else path

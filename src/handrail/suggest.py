@@ -1,0 +1,40 @@
+"""The nearest known name to one that is unknown. Pure."""
+
+from collections.abc import Iterable
+
+
+def distance(left: str, right: str) -> int:
+    """Edits from one name to the other: insert, delete, replace, swap of neighbours."""
+    before: list[int] = []
+    row = list(range(len(right) + 1))
+    for i, a in enumerate(left, 1):
+        before, last, row = row, before, [i]
+        for j, b in enumerate(right, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+            if last and j > 1 and a == right[j - 2] and left[i - 2] == b:
+                cost = min(cost, last[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
+
+
+def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """Up to `most` known names that `name` was probably meant to be, the best first."""
+    name = name[:80]
+    scored: list[tuple[int, str]] = []
+    for candidate in known:
+        if candidate.casefold() == name.casefold():
+            scored.append((0, candidate))
+            continue
+        limit = max(1, min(3, max(len(name), len(candidate)) // 3))
+        if abs(len(name) - len(candidate)) > limit:
+            continue
+        score = distance(name.casefold(), candidate.casefold())
+        if score <= limit:
+            scored.append((score, candidate))
+    return [candidate for _, candidate in sorted(scored)[:most]]
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """A hint sentence, or nothing when no known name is near."""
+    found = nearest(name, known)
+    return f"did you mean `{found[0]}`?" if found else None

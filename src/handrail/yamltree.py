@@ -1,0 +1,283 @@
+"""YAML text → a located tree, in YAML 1.2's meaning of scalars, with hard limits.
+
+Depth, number of values and aliases are bounded before anything is built on them. Values are plain scalars;
+positions stay beside them. Does not know what the tree is for.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, NamedTuple, NoReturn
+
+import yaml
+
+try:
+    from yaml._yaml import CParser as _Base
+except ImportError:  # PyYAML without libyaml: slower, same nodes
+    from yaml.composer import Composer
+    from yaml.parser import Parser
+    from yaml.reader import Reader
+    from yaml.scanner import Scanner
+
+    class _Base(Reader, Scanner, Parser, Composer):  # type: ignore[no-redef]
+        """The pure Python parser behind the same calls."""
+
+        def __init__(self, text: str) -> None:
+            Reader.__init__(self, text)
+            Scanner.__init__(self)
+            Parser.__init__(self)
+            Composer.__init__(self)
+
+
+MAX_DEPTH = 50
+MAX_NODES = 20_000
+SAFE_SIGNS = 1_000
+
+_PLAIN, _TEXT, _STRUCTURE = "plain", "text", "structure"
+
+Scalar = str | int | float | bool | None
+Kind = Literal["text", "integer", "number", "boolean", "null", "list", "mapping"]
+
+
+class Node(NamedTuple):
+    """A value and where it stands. `keys` holds, for a mapping, where each key stands."""
+
+    kind: Kind
+    value: Any
+    line: int
+    column: int
+    width: int
+    keys: dict[str, tuple[int, int]]
+
+
+class Trouble(NamedTuple):
+    """A problem of the text itself; `fatal` when no tree can be trusted."""
+
+    code: str
+    line: int
+    column: int
+    message: str
+    hint: str | None
+    width: int
+    fatal: bool
+
+
+_NO_KEYS: dict[str, tuple[int, int]] = {}
+_WORDS: dict[str, tuple[Kind, Scalar]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), ("null", None)),
+    **dict.fromkeys(("true", "True", "TRUE"), ("boolean", True)),
+    **dict.fromkeys(("false", "False", "FALSE"), ("boolean", False)),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), ("number", float("inf"))),
+    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), ("number", float("-inf"))),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), ("number", float("nan"))),
+}
+_NUMERIC_START = frozenset("0123456789+-.")
+_TAGS: dict[str, tuple[Kind, ...]] = {
+    "tag:yaml.org,2002:str": ("text",),
+    "tag:yaml.org,2002:int": ("integer",),
+    "tag:yaml.org,2002:float": ("number", "integer"),
+    "tag:yaml.org,2002:bool": ("boolean",),
+    "tag:yaml.org,2002:null": ("null",),
+    "tag:yaml.org,2002:seq": ("list",),
+    "tag:yaml.org,2002:map": ("mapping",),
+}
+
+
+def scalar(text: str) -> tuple[Kind, Scalar]:
+    """What a plain (unquoted) scalar means in the YAML 1.2 core schema."""
+    word = _WORDS.get(text)
+    if word is not None:
+        return word
+    if text[0] not in _NUMERIC_START or len(text) > 400 or not text.isascii():
+        return "text", text
+    digits = text[1:] if text[0] in "+-" else text
+    if digits.isdigit():
+        return "integer", int(text)
+    if text[:2] in ("0x", "0o"):
+        alphabet = "0123456789abcdefABCDEF" if text[1] == "x" else "01234567"
+        if len(text) > 2 and all(c in alphabet for c in text[2:]):
+            return "integer", int(text[2:], 16 if text[1] == "x" else 8)
+        return "text", text
+    return _float(text, digits)
+
+
+def _float(text: str, digits: str) -> tuple[Kind, Scalar]:
+    mantissa, mark, exponent = digits.replace("E", "e").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    plain = (whole + fraction).isdigit() and (not whole or whole.isdigit()) and (not fraction or fraction.isdigit())
+    power = exponent[1:] if exponent[:1] in ("+", "-") else exponent
+    if not plain or (mark and not power.isdigit()):
+        return "text", text
+    return "number", float(text)
+
+
+class _Parser(_Base):
+    """Composes nodes and leaves their meaning to us: a scalar is tagged as plain or as text, nothing else."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+
+    def resolve(self, kind: Any, _value: Any, implicit: Any) -> str:
+        if kind is yaml.ScalarNode:
+            return _PLAIN if implicit[0] else _TEXT
+        return _STRUCTURE
+
+    def descend_resolver(self, _parent: Any, _index: Any) -> None:
+        """Path resolvers are not used."""
+
+    def ascend_resolver(self) -> None:
+        """Path resolvers are not used."""
+
+
+class _Tree:
+    """Turns composed nodes into located ones; collects what is wrong on the way."""
+
+    def __init__(self, first_line: int) -> None:
+        self.first_line = first_line
+        self.troubles: list[Trouble] = []
+        self.left = MAX_NODES
+
+    def convert(self, node: Any, depth: int) -> Node:
+        self.left -= 1
+        if self.left < 0:
+            self.stop(node, "yaml-too-many", f"more than {MAX_NODES} values, aliases counted in full")
+        start, end = node.start_mark, node.end_mark
+        line, column = start.line + self.first_line, start.column + 1
+        if type(node) is yaml.ScalarNode:
+            width = end.column - start.column if end.line == start.line else 1
+            kind, value = self.scalar(node)
+            return Node(kind, value, line, column, width or 1, _NO_KEYS)
+        if depth > MAX_DEPTH:
+            self.stop(node, "yaml-too-deep", f"nested deeper than {MAX_DEPTH} levels")
+        if type(node) is yaml.SequenceNode:
+            self.check_tag(node, "list")
+            return Node("list", [self.convert(item, depth + 1) for item in node.value], line, column, 1, _NO_KEYS)
+        self.check_tag(node, "mapping")
+        values: dict[str, Node] = {}
+        keys: dict[str, tuple[int, int]] = {}
+        for key_node, value_node in node.value:
+            if type(key_node) is not yaml.ScalarNode:
+                self.stop(key_node, "yaml-key", "a key has to be text")
+            key = self.convert(key_node, depth)
+            item = self.convert(value_node, depth + 1)
+            name = key.value if key.kind == "text" else as_text(key)
+            if name in values:
+                self.duplicate(name, key, keys[name][0])
+            else:
+                values[name], keys[name] = item, (key.line, key.column)
+        return Node("mapping", values, line, column, 1, keys)
+
+    def scalar(self, node: Any) -> tuple[Kind, Scalar]:
+        tag = node.tag
+        if tag is _TEXT:
+            return "text", node.value
+        if tag is _PLAIN:
+            return scalar(node.value)
+        if tag in ("!", "tag:yaml.org,2002:str"):
+            return "text", node.value
+        kind, value = scalar(node.value)
+        self.check_tag(node, kind)
+        return kind, value
+
+    def check_tag(self, node: Any, kind: Kind) -> None:
+        tag = node.tag
+        if tag is _STRUCTURE or tag == "!" or kind in _TAGS.get(tag, ()):
+            return
+        self.stop(node, "yaml-tag", f"tag `{tag}` is not understood here", "remove the tag; plain values are enough")
+
+    def duplicate(self, name: str, key: Node, first: int) -> None:
+        hint = f"the first one is on line {first}; remove one of them"
+        message = f"key `{name}` is given twice"
+        self.troubles.append(Trouble("yaml-duplicate-key", key.line, key.column, message, hint, key.width, False))
+
+    def stop(self, node: Any, code: str, message: str, hint: str | None = None) -> NoReturn:
+        mark = node.start_mark
+        self.troubles.append(Trouble(code, mark.line + self.first_line, mark.column + 1, message, hint, 1, True))
+        raise _StopError
+
+
+class _StopError(Exception):
+    """Reading ends here; the reason is already among the troubles."""
+
+
+def as_text(node: Node) -> str:
+    """A scalar as the text that stands for it, in YAML's own spelling."""
+    value = node.value
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    return str(value)
+
+
+def parse(text: str, first_line: int = 1) -> tuple[Node | None, list[Trouble]]:
+    """The tree of one document, `None` where there is none, and everything that is wrong with the text."""
+    tree = _Tree(first_line)
+    try:
+        _check_depth(text, tree)
+        root = _Parser(text).get_single_node()
+        return (None if root is None else tree.convert(root, 1)), tree.troubles
+    except _StopError:
+        return None, tree.troubles
+    except RecursionError:
+        tree.troubles.append(_whole("yaml-too-deep", f"nested deeper than {MAX_DEPTH} levels", first_line))
+    except yaml.YAMLError as error:
+        tree.troubles.append(_syntax(error, text, first_line))
+    except ValueError:
+        tree.troubles.append(_whole("yaml-syntax", "the text cannot be read as YAML", first_line))
+    return None, tree.troubles
+
+
+def _whole(code: str, message: str, first_line: int) -> Trouble:
+    return Trouble(code, first_line, 1, message, None, 1, True)
+
+
+def _check_depth(text: str, tree: _Tree) -> None:
+    """Composing is recursive in C, so a text that could be nested too deeply is measured by its events first.
+
+    Every level of nesting takes one of five signs; few signs mean little depth.
+    """
+    if sum(map(text.count, "[{-?:")) <= SAFE_SIGNS:
+        return
+    parser, depth = _Parser(text), 0
+    while (event := parser.get_event()) is not None:
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                tree.stop(event, "yaml-too-deep", f"nested deeper than {MAX_DEPTH} levels")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _syntax(error: yaml.YAMLError, text: str, first_line: int) -> Trouble:
+    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    problem = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
+    context = getattr(error, "context", None)
+    message = f"{problem} {context}" if context and context not in problem else str(problem)
+    code = "yaml-syntax"
+    if problem == "but found another document":
+        code, message = "yaml-many-documents", "a second document starts here"
+    line, column = (mark.line, mark.column) if mark is not None else (0, 0)
+    source = text.split("\n")
+    if line >= len(source) or (line == len(source) - 1 and not source[line]):
+        line = max(0, min(line, len(source) - 1))
+        while line and not source[line].strip():
+            line -= 1
+        column = len(source[line])
+    hint = _syntax_hint(source[line] if line < len(source) else "", problem)
+    return Trouble(code, line + first_line, column + 1, message, hint, 1, True)
+
+
+def _syntax_hint(line: str, problem: str) -> str | None:
+    if "\t" in line[: len(line) - len(line.lstrip())] or "'\\t'" in problem:
+        return "indent with spaces, not tabs"
+    if "another document" in problem:
+        return "keep one document a file; remove the `---` line"
+    if "mapping values are not allowed" in problem:
+        return "put text that contains `: ` in quotes"
+    if "found unexpected end of stream" in problem or "did not find expected" in problem:
+        return "look for a quote or bracket that is not closed, or an uneven indent"
+    return None
