@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from handrail import registry
-from handrail.catalog import Catalog, read_catalog
+from handrail.catalog import Catalog, read_catalog, read_given
 from handrail.catalogcache import CatalogCache
 from handrail.contracts import CheckContext
 from handrail.diagnostics import Diagnostic
@@ -120,6 +120,10 @@ class App:
     def problems(self) -> list[Diagnostic]:
         return [*self.catalog.problems, *self._settings[1]]
 
+    def validate(self, paths: list[str]) -> list[Diagnostic]:
+        """The problems of the workflows at these paths, which may use all others."""
+        return list(read_given(paths, self.catalog).problems)
+
     def session(self, id_: str) -> Session:
         return Session(self.places.session(self.project, id_), self.project, id_, self.clock)
 
@@ -173,7 +177,7 @@ class App:
         now = self.clock()
         digest = session.pin(plan)
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
-        outcome = session.do(Start(digest, task, task_id, now, replace))
+        outcome = session.do(Start(digest, task, task_id, now, replace, self.settings.idle_stops))
         if outcome.decision.refusal:
             view = View(session.id, outcome.plan, outcome.before, "")
             message = f"session `{session.id}` is busy: {view.status_line}"

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple, Protocol
 
 from handrail.diagnostics import Diagnostic, in_order
-from handrail.errors import DefinitionError, NotFound
+from handrail.errors import DefinitionError, NotFound, UsageError
 from handrail.guided import rules
 from handrail.guided.compile import MAX_STOPS, compile_plan, count_stops
 from handrail.guided.load import WORKFLOW_FILE, Loaded, load
@@ -94,10 +94,38 @@ def _folder(file: str) -> str:
 
 def read_catalog(roots: Iterable[tuple[str, str]], memory: Memory | None = None) -> Catalog:
     """Everything below the roots; the first root wins where two have the same key."""
-    found: list[Found] = []
     problems: list[Diagnostic] = []
-    for source, path in roots:
-        found.extend(_read_root(source, path, memory, problems))
+    found = [entry for source, path in roots for entry in _read_root(source, path, memory, problems)]
+    return _resolve(found, problems)
+
+
+def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
+    """The workflows at these paths, before all others; its problems are those of these workflows alone."""
+    problems: list[Diagnostic] = []
+    given: list[Found] = []
+    for path in paths:
+        root, folders = _given(path, problems)
+        given.extend(_read_folders("given", root, folders, None, problems))
+    files = {entry.file for entry in given}
+    found = [*given, *[entry for entry in others.found if entry.file not in files]]
+    local = list(problems)
+    catalog = _resolve(found, problems)
+    mine = [problem for problem in catalog.problems if problem in local or problem.file in files]
+    return catalog._replace(problems=tuple(mine))
+
+
+def _given(path: str, problems: list[Diagnostic]) -> tuple[str, list[str]]:
+    """(root, workflow folders) that a path on the command line means."""
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    if os.path.exists(os.path.join(folder, WORKFLOW_FILE)):
+        return os.path.dirname(folder), [folder]
+    if folder == path:
+        return path, list(workflow_folders(path, problems))
+    hint = "name a workflow folder, its `workflow.yaml`, or a folder of workflows"
+    raise UsageError(f"`{path}` is not part of a workflow: there is no `{WORKFLOW_FILE}` beside it", hint)
+
+
+def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
     candidates: dict[str, list[WorkflowSpec]] = {}
     for entry in found:
         specs = candidates.setdefault(entry.key, [])
@@ -124,11 +152,16 @@ def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnosti
 
 
 def _read_root(source: str, path: str, memory: Memory | None, problems: list[Diagnostic]) -> Iterator[Found]:
-    if not os.path.isdir(path):
-        return
+    if os.path.isdir(path):
+        yield from _read_folders(source, path, workflow_folders(path, problems), memory, problems)
+
+
+def _read_folders(
+    source: str, path: str, folders: Iterable[str], memory: Memory | None, problems: list[Diagnostic]
+) -> Iterator[Found]:
     root = Root(path)
     owners: dict[str, str] = {}
-    for folder in workflow_folders(path, problems):
+    for folder in folders:
         key = os.path.basename(folder)
         file = os.path.join(folder, WORKFLOW_FILE)
         if key in owners:

@@ -48,6 +48,8 @@ def answer(request: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]
     event = request["event"]
     if event == "tool":
         return _verdict(folder, request)
+    if event == "stop":
+        return _stop(folder, request)
     card = card_of(folder, request["project"], request["session"])
     if event == "prompt":
         return {"context": card.get("context"), "statusLine": card.get("statusLine")}
@@ -61,6 +63,29 @@ def _verdict(folder: str, request: Mapping[str, Any]) -> dict[str, Any]:
         return verdict(card.get("gate"), tool, request.get("aliases") or ())
     except Exception as error:  # noqa: BLE001 - whatever went wrong, an active workflow stays closed
         return deny_undecided(tool, getattr(error, "message", None) or type(error).__name__)
+
+
+def _stop(folder: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The agent stops: it is sent on, or let go with a reason, or the person is told how the workflow ended."""
+    reply: dict[str, Any] = {"sendOn": None, "letGo": None, "farewell": None}
+    if cards.journal_size(folder) is None:
+        return reply
+    import time
+
+    from handrail.engine.session import Session
+    from handrail.guided.machine import AgentStopped, LetGo, SentOn, Tell
+
+    session = Session(folder, request["project"], request["session"], time.time)
+    card = session.card()
+    if card.get("farewell") and session.do(Tell()).decision.events:
+        return {**reply, "farewell": card["farewell"]}
+    command = AgentStopped(bool(request.get("aborted")), bool(request.get("progress")))
+    for event in session.do(command).decision.events:
+        if isinstance(event, SentOn):
+            reply["sendOn"] = card.get("reminder")
+        elif isinstance(event, LetGo):
+            reply["letGo"] = event.reason
+    return reply
 
 
 def main(argv: list[str], env: Mapping[str, str]) -> int:

@@ -10,7 +10,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple
 
 KEEP = 65_536
@@ -54,6 +54,28 @@ async def run(
             raise
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
     return Ended(code, kept.decode("utf-8", "replace"), timed_out, time.monotonic() - begin)
+
+
+async def lines(argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float) -> AsyncIterator[str]:
+    """The lines a program prints, as it prints them. When the caller stops listening, the program is ended."""
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=cwd,
+        env=dict(env),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        limit=16 * KEEP,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    try:
+        async with asyncio.timeout(timeout):
+            async for line in process.stdout:
+                yield line.decode("utf-8", "replace").rstrip("\n")
+            await process.wait()
+    finally:
+        if process.returncode is None:
+            await _end_group(process)
 
 
 async def _feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:

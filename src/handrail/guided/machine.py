@@ -29,6 +29,7 @@ class State(NamedTuple):
     idle_stops: int = 0
     told: bool = False
     summaries: tuple[tuple[str, str], ...] = ()
+    idle_limit: int = 3
 
     @property
     def is_active(self) -> bool:
@@ -53,6 +54,7 @@ class Start(NamedTuple):
     task_id: str
     time: float
     replace: bool = False
+    idle_limit: int = 3
 
 
 class Next(NamedTuple):
@@ -78,7 +80,6 @@ class AgentStopped(NamedTuple):
 
     aborted: bool = False
     progress: bool = False
-    limit: int = 3
 
 
 class Tell(NamedTuple):
@@ -100,6 +101,7 @@ class Started(NamedTuple):
     task: str
     task_id: str
     time: float
+    idle_limit: int = 3
 
 
 class Checked(NamedTuple):
@@ -204,7 +206,7 @@ def decide(plan: Plan | None, state: State, command: Command) -> Decision:
 
 
 def _start(state: State, command: Start) -> Decision:
-    started = Started(command.plan, command.task, command.task_id, command.time)
+    started = Started(command.plan, command.task, command.task_id, command.time, command.idle_limit)
     if not state.is_active:
         return Decision((started,))
     if command.replace:
@@ -257,8 +259,8 @@ def _agent_stopped(state: State, command: AgentStopped) -> Decision:
     if command.aborted:
         return Decision()
     idle = 1 if command.progress else state.idle_stops + 1
-    if idle > command.limit:
-        return Decision((LetGo(state.at, f"no progress after being sent on {command.limit} times"),))
+    if idle > state.idle_limit:
+        return Decision((LetGo(state.at, f"no progress after being sent on {state.idle_limit} times"),))
     return Decision((SentOn(state.at, idle),))
 
 
@@ -274,7 +276,8 @@ def apply(state: State, event: Event) -> State:
     quiet = state._replace(cancel_asked=False)
     match event:
         case Started():
-            return State("active", 0, 0, event.plan, event.task, event.task_id, event.time)
+            fresh = State("active", plan=event.plan, task=event.task, task_id=event.task_id)
+            return fresh._replace(started=event.time, idle_limit=event.idle_limit)
         case Moved():
             moved = quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0)
             return moved._replace(summaries=_remember(state, event.phase, event.summary))

@@ -1,0 +1,19 @@
+"""`handrail` and `python -m handrail`. What hosts call goes straight to the hook, past the command line."""
+
+import os
+import sys
+
+
+def main() -> None:
+    argv = sys.argv[1:]
+    if argv[:1] == ["hook"]:
+        from handrail.hook import main as hook
+
+        sys.exit(hook(argv[1:], os.environ))
+    from handrail.cli.main import main as cli
+
+    sys.exit(cli(argv))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,212 @@
+"""The scripted agent: plays a script against the very gate and tool that a real agent meets.
+
+A program of its own (`python -m handrail.agents.scripted SCRIPT`): every tool call asks the hook in a new
+process, every step goes through the command line, every tool really works in the working folder. It prints
+one JSON event a line. For demonstrations and tests; it needs no model.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import handrail
+from handrail.engine.process import run
+from handrail.errors import HandrailError
+from handrail.sourcefile import decode
+from handrail.yamltree import Node, parse
+
+TOOL_SECONDS = 60.0
+HOOK = os.path.join(os.path.dirname(handrail.__file__), "hook.py")
+KINDS = ("say", "tool", "step", "stop", "interrupt", "hang", "crash")
+
+
+class Line(NamedTuple):
+    """One line of a script: what the agent does, and the details."""
+
+    kind: str
+    value: Any
+    rest: dict[str, Any]
+
+
+def read_script(path: str) -> list[Line]:
+    """A YAML list of mappings, each with one of `KINDS`."""
+    with open(path, "rb") as file:
+        source, problems = decode(path, file.read())
+    tree, troubles = parse(source.text)
+    if problems or troubles or tree is None or tree.kind != "list":
+        wrong = problems[0].message if problems else troubles[0].message if troubles else "a list was expected"
+        raise HandrailError(f"`{path}` is not a script: {wrong}")
+    return [_line(path, item) for item in tree.value]
+
+
+def _line(path: str, item: Node) -> Line:
+    data = _plain(item)
+    kinds = [kind for kind in KINDS if isinstance(data, dict) and kind in data]
+    if len(kinds) != 1:
+        raise HandrailError(f"`{path}`:{item.line}: a line of a script has exactly one of {', '.join(KINDS)}")
+    return Line(kinds[0], data.pop(kinds[0]), data)
+
+
+def _plain(node: Node) -> Any:
+    if node.kind == "mapping":
+        return {name: _plain(child) for name, child in node.value.items()}
+    return [_plain(child) for child in node.value] if node.kind == "list" else node.value
+
+
+class Refused(Exception):
+    """A tool could not do what it was asked."""
+
+
+class ScriptedAgent:
+    """An agent in one session, with five tools."""
+
+    def __init__(self, project: str, session: str) -> None:
+        self.project = project
+        self.session = session
+        self.progress = False
+
+    async def play(self, script: list[Line]) -> int:
+        """Act out the script. Ends when the script does, when it is let go, or when it is interrupted."""
+        self.emit("started", session=self.session)
+        for line in script:
+            go_on = await self.act(line)
+            if not go_on:
+                return 0
+        reply = await self.ask({"event": "stop", "progress": self.progress})
+        self.emit("finished", **reply)
+        return 0
+
+    async def act(self, line: Line) -> bool:
+        match line.kind:
+            case "say":
+                self.emit("say", text=line.value)
+            case "tool":
+                await self.call(line.value, line.rest.get("input") or {})
+            case "step":
+                await self.step(line.value, line.rest.get("summary", ""))
+            case "stop":
+                return await self.stop(aborted=False)
+            case "interrupt":
+                return await self.stop(aborted=True)
+            case "hang":
+                await asyncio.sleep(float(line.value))
+            case "crash":
+                os.kill(os.getpid(), signal.SIGKILL)
+        return True
+
+    def emit(self, event: str, **details: Any) -> None:
+        sys.stdout.write(json.dumps({"event": event, **details}, ensure_ascii=False) + "\n")
+        sys.stdout.flush()
+
+    async def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Call the hook as a host does: a new process, JSON in, JSON out."""
+        body = json.dumps({**request, "project": self.project, "session": self.session})
+        argv = [sys.executable, "-I", "-S", HOOK, "scripted"]
+        ended = await run(argv, self.project, os.environ, TOOL_SECONDS, stdin=body.encode())
+        reply: dict[str, Any] = json.loads(ended.output)
+        return reply
+
+    async def call(self, tool: str, arguments: dict[str, Any]) -> None:
+        verdict = await self.ask({"event": "tool", "tool": tool, "input": arguments})
+        self.emit("tool", tool=tool, input=arguments)
+        if not verdict["allow"]:
+            self.emit("denied", tool=tool, reason=verdict["reason"])
+            return
+        self.progress = True
+        try:
+            output = await self.use(tool, arguments)
+            self.emit("result", tool=tool, ok=True, output=output)
+        except (Refused, OSError, KeyError) as error:
+            self.emit("result", tool=tool, ok=False, output=str(error))
+
+    async def use(self, tool: str, arguments: dict[str, Any]) -> str:
+        """The tools really do it, in the working folder and nowhere else."""
+        if tool == "bash":
+            ended = await run(["/bin/sh", "-c", arguments["command"]], self.project, os.environ, TOOL_SECONDS)
+            return ended.output
+        path = self.inside(arguments["path"])
+        if tool == "read":
+            with open(path, encoding="utf-8") as file:
+                return file.read()
+        if tool == "write":
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(arguments["content"])
+            return f"wrote {arguments['path']}"
+        if tool == "edit":
+            return self.edit(path, arguments)
+        raise Refused(f"no tool {tool}")
+
+    def inside(self, path: str) -> str:
+        root = os.path.realpath(self.project)
+        real = os.path.realpath(os.path.join(root, path))
+        if not real.startswith(root + os.sep):
+            raise Refused(f"{path} is outside the working folder")
+        return real
+
+    def edit(self, path: str, arguments: dict[str, Any]) -> str:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        if text.count(arguments["old"]) != 1:
+            raise Refused("the text to replace has to stand there exactly once")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text.replace(arguments["old"], arguments["new"]))
+        return f"edited {arguments['path']}"
+
+    async def step(self, action: str, summary: str) -> None:
+        """`workflow_step`, by way of the command line."""
+        argv = [
+            sys.executable,
+            "-m",
+            "handrail",
+            "--project",
+            self.project,
+            action,
+            "--session",
+            self.session,
+            "--json",
+        ]
+        if action == "next" and summary:
+            argv += ["--summary", summary]
+        self.emit("step", action=action, summary=summary)
+        ended = await run([*argv, "--quiet"], self.project, os.environ, 600)
+        view = next(_objects(ended.output), {"message": ended.output})
+        self.progress = self.progress or not view.get("refused")
+        names = ("message", "status", "statusLine", "refused", "phase", "checks")
+        self.emit("stepped", action=action, **{name: view.get(name) for name in names})
+
+    async def stop(self, *, aborted: bool) -> bool:
+        """End the turn early. True: the agent was sent on and plays the rest of its script."""
+        reply = await self.ask({"event": "stop", "aborted": aborted, "progress": self.progress})
+        self.progress = False
+        self.emit("stopped", aborted=aborted, **reply)
+        return reply["sendOn"] is not None
+
+
+def _objects(output: str) -> Iterator[dict[str, Any]]:
+    for line in reversed(output.splitlines()):
+        if line.startswith("{"):
+            yield json.loads(line)
+
+
+def main(argv: list[str]) -> int:
+    try:
+        script, project, session = argv
+        lines = read_script(script)
+    except ValueError:
+        sys.stderr.write("usage: python -m handrail.agents.scripted SCRIPT PROJECT SESSION\n")
+        return 2
+    except (HandrailError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    return asyncio.run(ScriptedAgent(os.path.realpath(project), session).play(lines))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

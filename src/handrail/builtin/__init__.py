@@ -1,0 +1,1 @@
+"""Definitions, prompts and scripts that are shipped: data, no code."""

@@ -1,0 +1,83 @@
+"""What every command shares: the project, the session, the form of the answer."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import click
+from click.shell_completion import CompletionItem
+
+from handrail.app import App
+from handrail.cli.output import Shell
+from handrail.errors import HandrailError, UsageError
+from handrail.project import find_root
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def make_app(project: str | None) -> App:
+    """Handrail in the project that is meant."""
+    if project is not None and not os.path.isdir(project):
+        raise UsageError(f"`{project}` is not a folder", "name the folder of the project")
+    return App(project or find_root(os.getcwd()), os.environ)
+
+
+def command(function: F) -> F:
+    """A command that gets `app` and `shell`, and takes the options that every command takes."""
+
+    def wrapped(project: str | None, as_json: bool, quiet: bool, **rest: Any) -> Any:
+        context = click.get_current_context()
+        shared = context.find_root().params
+        app = make_app(project or shared.get("project"))
+        shell = Shell(
+            os.getcwd(), as_json=as_json, quiet=quiet or bool(shared.get("quiet")), verbose=bool(shared.get("verbose"))
+        )
+        return function(app=app, shell=shell, **rest)
+
+    taking: Any = functools.wraps(function)(wrapped)
+    for option in (
+        click.option("-q", "--quiet", is_flag=True, help="Print only what was asked for."),
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        click.option("--project", metavar="DIR", help="The project's folder.", hidden=True),
+    ):
+        taking = option(taking)
+    return cast("F", taking)
+
+
+def _app_for_completion(context: click.Context) -> App | None:
+    try:
+        return make_app(context.find_root().params.get("project"))
+    except HandrailError:
+        return None
+
+
+def complete_workflow(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = _app_for_completion(context)
+    specs = app.catalog.visible() if app else []
+    return [CompletionItem(s.command, help=s.name) for s in specs if s.command.startswith(begin)]
+
+
+def complete_key(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = _app_for_completion(context)
+    specs = app.catalog.workflows.values() if app else []
+    return [CompletionItem(s.key, help=s.name) for s in specs if s.key.startswith(begin)]
+
+
+def complete_session(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = _app_for_completion(context)
+    views = app.views() if app else []
+    return [
+        CompletionItem(v.session, help=v.status_line or v.state.status) for v in views if v.session.startswith(begin)
+    ]
+
+
+def session_option(function: F) -> F:
+    return click.option(
+        "--session",
+        metavar="ID",
+        shell_complete=complete_session,
+        help="The session that is meant; without it, the only active one of this project.",
+    )(function)

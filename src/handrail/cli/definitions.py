@@ -1,0 +1,140 @@
+"""Commands about definitions: what there is, what is wrong with it, what it unfolds to."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from handrail.app import App
+from handrail.cli.common import command, complete_key
+from handrail.cli.output import Shell
+from handrail.cli.trees import mermaid, tree
+from handrail.diagnostics import Diagnostic, has_errors
+from handrail.errors import NotFound, UsageError
+from handrail.fields import json_schema
+from handrail.guided.plan import to_json
+from handrail.guided.prompts import VARIABLES
+from handrail.guided.spec import PHASE, WORKFLOW, WorkflowSpec
+from handrail.project import shown_path
+from handrail.rulebook import RULES
+from handrail.suggest import did_you_mean
+
+SHAPES = {"workflow": WORKFLOW, "phase": PHASE}
+
+
+@click.command(name="list")
+@command
+def list_(app: App, shell: Shell) -> None:
+    """List every definition, where it was found and what shadows what."""
+    catalog = app.catalog
+    specs = sorted(catalog.workflows.values(), key=lambda spec: spec.key)
+    problems = shell.shown(app.problems)
+    if shell.as_json:
+        rows = [_listed(app, shell, spec) for spec in specs]
+        shadowed = [
+            {"key": found.key, "source": found.source, "file": shown_path(found.file, shell.cwd), "by": winner.file}
+            for found, winner in catalog.shadowed()
+        ]
+        found = [problem.to_json() for problem in problems]
+        return shell.data({"workflows": rows, "flows": [], "shadowed": shadowed, "problems": found})
+    width = max([len(spec.command or spec.key) for spec in specs], default=0)
+    for spec in specs:
+        name = spec.command if spec.is_visible else click.style(spec.key, dim=True)
+        pad = " " * (width - len(spec.command if spec.is_visible else spec.key))
+        count = len(catalog.plan(spec).stops)
+        note = "" if spec.is_visible else ", only inside others"
+        shell.say(f"{name}{pad}  {spec.name} ({count} phases, {catalog.source_of(spec)}{note})")
+    for hidden, winner in catalog.shadowed():
+        where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
+        shell.say(click.style(f"shadowed: {where} by {by}", dim=True))
+    if problems:
+        shell.talk(f"{len(problems)} problems; `handrail validate` shows them")
+    return None
+
+
+def _listed(app: App, shell: Shell, spec: WorkflowSpec) -> dict[str, object]:
+    return {
+        "key": spec.key,
+        "command": spec.command,
+        "name": spec.name,
+        "show": spec.show,
+        "source": app.catalog.source_of(spec),
+        "file": shown_path(spec.file, shell.cwd),
+        "phases": len(spec.entries),
+    }
+
+
+@click.command()
+@click.argument("paths", nargs=-1, type=click.Path(exists=False))
+@click.option("--format", "style", type=click.Choice(["text", "github"]), default="text", help="How to print problems.")
+@command
+def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str) -> None:
+    """Check all definitions, or those at PATHS: files, workflow folders, or folders of workflows."""
+    for path in paths:
+        if not os.path.exists(path):
+            raise UsageError(f"`{path}` does not exist")
+    found = shell.shown(app.validate([os.path.abspath(path) for path in paths]) if paths else app.problems)
+    if shell.as_json:
+        shell.data({"ok": not has_errors(found), "problems": [problem.to_json() for problem in found]})
+    else:
+        _print(shell, app, found, style)
+    if has_errors(found):
+        raise SystemExit(2)
+
+
+def _print(shell: Shell, app: App, found: list[Diagnostic], style: str) -> None:
+    if found or style == "github":
+        shell.problems(found, style)
+    else:
+        shell.say(f"no problems in {len(app.catalog.workflows)} workflows")
+
+
+@click.command()
+@click.argument("name", shell_complete=complete_key)
+@click.option("--mermaid", "as_mermaid", is_flag=True, help="Print a Mermaid diagram.")
+@command
+def show(app: App, shell: Shell, name: str, as_mermaid: bool) -> None:
+    """Show what a workflow unfolds to."""
+    plan = app.catalog.plan(app.catalog.find(name))
+    if shell.as_json:
+        shell.data(to_json(plan))
+    else:
+        click.echo(mermaid(plan) if as_mermaid else tree(plan))
+
+
+@click.command()
+@click.argument("code", required=False)
+@command
+def explain(shell: Shell, app: App, code: str | None) -> None:
+    """Explain a problem code, or list them all."""
+    del app
+    if code is None:
+        if shell.as_json:
+            return shell.data({"codes": sorted(RULES)})
+        for rule in RULES.values():
+            shell.say(f"{rule.code:<22} {rule.severity:<8} {rule.meaning}")
+        return None
+    rule_found = RULES.get(code)
+    if rule_found is None:
+        raise NotFound(
+            f"there is no problem code `{code}`", did_you_mean(code, RULES) or "`handrail explain` lists them"
+        )
+    if shell.as_json:
+        return shell.data(rule_found._asdict())
+    rule = rule_found
+    example = "\n".join("    " + line for line in rule.example.split("\n"))
+    shell.say(f"{rule.code} ({rule.severity})\n\n{rule.meaning}\n\nExample:\n\n{example}\n\nCure: {rule.cure}")
+    if code == "placeholder":
+        shell.say("\n" + "\n".join(f"  {{{name}}}: {about}" for name, about in VARIABLES.items()))
+    return None
+
+
+@click.command()
+@click.argument("kind", type=click.Choice(list(SHAPES)))
+@command
+def schema(app: App, shell: Shell, kind: str) -> None:
+    """Print the JSON Schema of a definition file, for editors."""
+    del app
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SHAPES[kind].title}
+    shell.data({**head, **json_schema(SHAPES[kind])})

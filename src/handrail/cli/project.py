@@ -1,0 +1,46 @@
+"""`handrail init`: a small project that works, to be changed by its owner."""
+
+from __future__ import annotations
+
+import os
+from importlib import resources
+
+import click
+
+from handrail.app import App
+from handrail.cli.common import command
+from handrail.cli.output import Shell
+
+
+@click.command()
+@command
+def init(app: App, shell: Shell) -> None:
+    """Make a small working project here: one workflow and the settings. Overwrites nothing."""
+    created: list[str] = []
+    template = resources.files("handrail") / "builtin" / "init"
+    for source, name in sorted(_files(template, ""), key=lambda item: item[1]):
+        path = os.path.join(app.project, ".handrail", name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        try:
+            with open(path, "x", encoding="utf-8") as file:
+                file.write(source)
+        except FileExistsError:
+            shell.talk(f"kept:    {os.path.join('.handrail', name)}")
+            continue
+        created.append(os.path.join(".handrail", name))
+        shell.say(f"created: {os.path.join('.handrail', name)}")
+    if shell.as_json:
+        return shell.data({"created": created})
+    shell.say("next: `handrail show hello`, then `handrail start hello say hello`")
+    return None
+
+
+def _files(folder: resources.abc.Traversable, prefix: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for entry in folder.iterdir():
+        name = f"{prefix}{entry.name}"
+        if entry.is_dir():
+            found.extend(_files(entry, name + "/"))
+        else:
+            found.append((entry.read_text(encoding="utf-8"), name))
+    return found

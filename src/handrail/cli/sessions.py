@@ -1,0 +1,150 @@
+"""Commands of guided sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from typing import Any
+
+import click
+
+from handrail.app import App, View
+from handrail.cli.common import command, complete_workflow, session_option
+from handrail.cli.output import Shell
+from handrail.errors import UsageError
+from handrail.guided.plan import Check
+
+
+def answer(shell: Shell, view: View) -> None:
+    """Print a session after a command; what was refused is not a success."""
+    if shell.as_json:
+        shell.data(view.to_json())
+    else:
+        if view.status_line:
+            shell.say(click.style(view.status_line, bold=True))
+        shell.say(view.message)
+    if view.refusal:
+        raise SystemExit(5 if view.refusal.code == "check-failed" else 1)
+
+
+@click.command()
+@click.argument("workflow", shell_complete=complete_workflow)
+@click.argument("task", nargs=-1, required=True)
+@session_option
+@click.option("--replace", is_flag=True, help="Cancel the workflow that is active in this session first.")
+@command
+def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session: str | None, replace: bool) -> None:
+    """Begin a workflow for a task.
+
+    \b
+    handrail start plan-build-review add a login page
+    """
+    words = " ".join(task).strip()
+    if not words:
+        raise UsageError("the task is blank", f"say what is to be done: `handrail start {workflow} TASK`")
+    if session is not None and not session.strip():
+        raise UsageError("the session id is blank")
+    answer(shell, app.start(workflow, words, session, replace=replace))
+
+
+@click.command()
+@session_option
+@command
+def status(app: App, shell: Shell, session: str | None) -> None:
+    """Show where a session stands and what is to be done."""
+    answer(shell, app.status(session))
+
+
+@click.command(name="next")
+@session_option
+@click.option("--summary", default="", metavar="TEXT", help="What was done in this phase; kept and shown later.")
+@command
+def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
+    """Leave the current phase, if its exit checks hold."""
+
+    def shown(check: Check) -> None:
+        shell.talk(f"checking: {check.name}")
+
+    answer(shell, asyncio.run(app.next(session, summary.strip(), shown)))
+
+
+@click.command()
+@session_option
+@command
+def loop(app: App, shell: Shell, session: str | None) -> None:
+    """Start the innermost workflow over."""
+    answer(shell, app.loop(session))
+
+
+@click.command()
+@session_option
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@command
+def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
+    """Give up a workflow. Without --yes it asks; where nobody can be asked, call it twice in a row."""
+    if not yes and not shell.as_json and sys.stdin.isatty():
+        view = app.status(session)
+        yes = click.confirm(f"Cancel {view.status_line or view.session}?", err=True)
+        if not yes:
+            shell.talk("kept")
+            raise SystemExit(1)
+    answer(shell, app.cancel(session, confirmed=yes))
+
+
+@click.command()
+@session_option
+@command
+def reload(app: App, shell: Shell, session: str | None) -> None:
+    """Go on with the workflow's files as they are now. A running session does not follow edits by itself."""
+    answer(shell, app.reload(session))
+
+
+@click.command()
+@click.argument("tool")
+@session_option
+@click.option("--input", "input_", metavar="JSON", help="The arguments of the call.")
+@click.option("--agent", metavar="NAME", help="The agent that makes the call.")
+@command
+def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | None, agent: str | None) -> None:
+    """Say whether a tool call is allowed now. Prints JSON; exits 0 either way."""
+    del agent
+    if input_ is not None:
+        try:
+            json.loads(input_)
+        except ValueError as error:
+            raise UsageError(f"`--input` is not JSON: {error}") from error
+    shell.data(app.gate(tool, session))
+
+
+@click.command()
+@session_option
+@command
+def context(app: App, shell: Shell, session: str | None) -> None:
+    """Print the text that an agent is given now."""
+    text = app.context(session)
+    if shell.as_json:
+        shell.data({"context": text})
+    else:
+        click.echo(text)
+
+
+@click.command()
+@click.option("--active", is_flag=True, help="Only those that are not done or cancelled.")
+@command
+def sessions(app: App, shell: Shell, active: bool) -> None:
+    """List the sessions of this project."""
+    views = app.active() if active else app.views()
+    if shell.as_json:
+        return shell.data({"sessions": [view.to_json() for view in views]})
+    if not views:
+        shell.say("no sessions in this project; start one: `handrail start NAME TASK`")
+    for view in views:
+        shell.say(_row(view))
+    return None
+
+
+def _row(view: View) -> str:
+    where: Any = view.status_line or (view.plan.name if view.plan else view.message)
+    task = view.state.task.splitlines()[0] if view.state.task else ""
+    return f"{view.session:<12} {view.state.status:<10} {where}  {task}"
