@@ -17,7 +17,7 @@ from handrail.diagnostics import Diagnostic
 from handrail.engine.session import Outcome, Session, Snapshot, sessions_in
 from handrail.errors import NotFound, RefusedError, StateError
 from handrail.guided import machine, prompts
-from handrail.guided.gate import deny_undecided, verdict
+from handrail.guided.gate import undecided, verdict
 from handrail.guided.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
 from handrail.guided.plan import Check, Plan
 from handrail.project import Places, workflow_roots
@@ -241,7 +241,7 @@ class App:
             session = self.session(id_) if id_ is not None else self.choose(None)
             return verdict(session.card().get("gate"), tool, aliases)
         except StateError as error:
-            return deny_undecided(tool, error.message)
+            return undecided(tool, error.message, aliases)
 
     def context(self, id_: str | None) -> str:
         session = self.choose(id_)

@@ -63,6 +63,11 @@ class Catalog(NamedTuple):
             if found.spec is not None and self.workflows.get(found.key) not in (found.spec, None)
         ]
 
+    def passed_over(self, spec: WorkflowSpec) -> list[Found]:
+        """Nearer definitions of the same key that cannot be used, so that this one is used in their place."""
+        entries = [found for found in self.found if found.key == spec.key]
+        return entries[: [found.file for found in entries].index(spec.file)]
+
     def find(self, name: str) -> WorkflowSpec:
         """The workflow that is started by `name`, or has it as key; an error that helps otherwise."""
         for spec in self.visible():

@@ -8,6 +8,9 @@ from typing import Any, Literal, NamedTuple
 
 Severity = Literal["error", "warning"]
 
+_JOINER, _EMOJI_STYLE, _WIDE_SPACE = "\u200d", "\ufe0f", "\u3000"
+_SHOWN = 120
+
 
 class Diagnostic(NamedTuple):
     """One located problem. Lines and columns count from 1."""
@@ -26,12 +29,17 @@ class Diagnostic(NamedTuple):
         return {
             "code": self.code,
             "severity": self.severity,
-            "file": self.file,
+            "file": _encodable(self.file),
             "line": self.line,
             "column": self.column,
-            "message": self.message,
-            "hint": self.hint,
+            "message": _encodable(self.message),
+            "hint": self.hint and _encodable(self.hint),
         }
+
+
+def _encodable(text: str) -> str:
+    """A file's name may hold bytes that are no text; no output stream takes them as they are."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def in_order(found: Iterable[Diagnostic]) -> list[Diagnostic]:
@@ -44,45 +52,72 @@ def has_errors(found: Iterable[Diagnostic]) -> bool:
 
 
 def plain(text: str) -> str:
-    """Text from a file made safe for a terminal: control characters become visible."""
-    return "".join(c if c.isprintable() or c == " " else _visible(c) for c in text)
+    """Text from a file made safe for a terminal: whatever steers a terminal, or cannot be seen, becomes visible."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(char if _is_harmless(text, at) else _visible(char) for at, char in enumerate(text))
+
+
+def _is_harmless(text: str, at: int) -> bool:
+    import unicodedata
+
+    char = text[at]
+    if char == _JOINER:  # part of many emoji, and invisible anywhere else
+        return at + 1 < len(text) and unicodedata.category(text[at + 1]) == "So"
+    return char.isprintable() or char == _WIDE_SPACE or unicodedata.category(char) in ("Cn", "Co")
 
 
 def _visible(char: str) -> str:
     if char == "\t":
         return "    "
     code = ord(char)
-    return chr(0x2400 + code) if code < 0x20 else "\N{REPLACEMENT CHARACTER}"
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\N{OPEN BOX}" if char.isspace() and code > 0x9F else "\N{REPLACEMENT CHARACTER}"
 
 
 def _columns(text: str) -> int:
-    """How many terminal columns the text takes, near enough: wide signs count two, joiners none."""
+    """How many terminal columns the text takes, near enough: wide signs count two, joined ones one sign."""
     import unicodedata
 
-    total = 0
+    total, joined = 0, False
     for char in text:
-        if unicodedata.combining(char) or char in "\u200d\ufe0f":
-            continue
-        total += 2 if unicodedata.east_asian_width(char) in "WF" else 1
+        if char == _JOINER:
+            joined = True
+        elif unicodedata.combining(char) or char == _EMOJI_STYLE or joined:
+            joined = False
+        else:
+            total += 2 if unicodedata.east_asian_width(char) in "WF" or "\U0001f300" <= char <= "\U0001faff" else 1
     return total
+
+
+def _shortened(text: str, most: int = 400) -> str:
+    """A sentence that quotes something endless keeps its beginning and its end."""
+    return text if len(text) <= most else f"{text[: most - 120]} … {text[-117:]}"
 
 
 def as_text(diagnostic: Diagnostic) -> str:
     """The problem as a person reads it, with the line and a caret under the place."""
     d = diagnostic
-    head = f"{plain(d.file)}:{d.line}:{d.column}: {d.severity}[{d.code}]: {plain(d.message)}"
+    head = f"{plain(d.file)}:{d.line}:{d.column}: {d.severity}[{d.code}]: {_shortened(plain(d.message))}"
     lines = [head]
     if d.excerpt is not None:
         number = str(d.line)
-        offset = max(0, d.column - 61)
-        shown = d.excerpt[offset : offset + 120]
-        before = plain(shown[: d.column - 1 - offset])
-        marked = plain(shown[d.column - 1 - offset : d.column - 1 - offset + d.width])
-        lines.append(f" {number} | {plain(shown)}")
+        shown, before, marked = _excerpt(d.excerpt, d.column - 1, d.width)
+        lines.append(f" {number} | {shown}".rstrip())
         lines.append(f" {' ' * len(number)} | {' ' * _columns(before)}{'^' * max(1, _columns(marked))}")
     if d.hint:
-        lines.append(f"   hint: {plain(d.hint)}")
+        lines.append(f"   hint: {_shortened(plain(d.hint))}")
     return "\n".join(lines)
+
+
+def _excerpt(line: str, at: int, width: int) -> tuple[str, str, str]:
+    """(what is shown of a line, the part before the place, the place itself), as they look on a terminal."""
+    start = 0 if len(line) <= _SHOWN else max(0, at - _SHOWN // 2)
+    end = start + _SHOWN
+    left, right = "…" if start else "", "…" if end < len(line) else ""
+    shown = f"{left}{plain(line[start:end])}{right}"
+    return shown, left + plain(line[start:at]), plain(line[at : min(at + width, end)])
 
 
 def as_github(diagnostic: Diagnostic) -> str:
@@ -90,11 +125,11 @@ def as_github(diagnostic: Diagnostic) -> str:
     d = diagnostic
     message = d.message if d.hint is None else f"{d.message}; {d.hint}"
     place = f"file={_property(d.file)},line={d.line},col={d.column},title={_property(d.code)}"
-    return f"::{d.severity} {place}::{_data(message)}"
+    return f"::{d.severity} {place}::{_data(_shortened(message))}"
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return plain(text).replace("%", "%25")
 
 
 def _property(text: str) -> str:

@@ -14,7 +14,7 @@ if __name__ == "__main__":  # run by path, without the package installed for thi
 
 from handrail import jsonlite
 from handrail.engine import card as cards
-from handrail.guided.gate import deny_undecided, verdict
+from handrail.guided.gate import undecided, verdict
 from handrail.project import Places
 
 TYPE_CHECKING = False
@@ -62,7 +62,7 @@ def _verdict(folder: str, request: Mapping[str, Any]) -> dict[str, Any]:
         card = card_of(folder, request["project"], request["session"])
         return verdict(card.get("gate"), tool, request.get("aliases") or ())
     except Exception as error:  # noqa: BLE001 - whatever went wrong, an active workflow stays closed
-        return deny_undecided(tool, getattr(error, "message", None) or type(error).__name__)
+        return undecided(tool, getattr(error, "message", None) or type(error).__name__, request.get("aliases") or ())
 
 
 def _stop(folder: str, request: Mapping[str, Any]) -> dict[str, Any]:

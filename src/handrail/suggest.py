@@ -21,7 +21,7 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     """Up to `most` known names that `name` was probably meant to be, the best first."""
     name = name[:80]
     scored: list[tuple[int, str]] = []
-    for candidate in known:
+    for candidate in dict.fromkeys(known):
         if candidate.casefold() == name.casefold():
             scored.append((0, candidate))
             continue

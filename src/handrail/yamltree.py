@@ -9,13 +9,13 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import yaml
+from yaml.reader import Reader, ReaderError
 
 try:
     from yaml._yaml import CParser as _Base
 except ImportError:  # PyYAML without libyaml: slower, same nodes
     from yaml.composer import Composer
     from yaml.parser import Parser
-    from yaml.reader import Reader
     from yaml.scanner import Scanner
 
     class _Base(Reader, Scanner, Parser, Composer):  # type: ignore[no-redef]
@@ -131,23 +131,27 @@ class _Parser(_Base):
 class _Tree:
     """Turns composed nodes into located ones; collects what is wrong on the way."""
 
-    def __init__(self, first_line: int) -> None:
+    def __init__(self, first_line: int, stand_ins: dict[int, str]) -> None:
         self.first_line = first_line
+        self.stand_ins = stand_ins
         self.troubles: list[Trouble] = []
         self.left = MAX_NODES
 
     def convert(self, node: Any, depth: int) -> Node:
         self.left -= 1
         if self.left < 0:
-            self.stop(node, "yaml-too-many", f"more than {MAX_NODES} values, aliases counted in full")
+            message = f"the file holds more than {MAX_NODES} values, aliases counted as often as they are used"
+            self.stop(node, "yaml-too-many", message, "remove the aliases, or move what is not a definition elsewhere")
         start, end = node.start_mark, node.end_mark
         line, column = start.line + self.first_line, start.column + 1
         if type(node) is yaml.ScalarNode:
             width = end.column - start.column if end.line == start.line else 1
             kind, value = self.scalar(node)
+            if self.stand_ins and kind == "text":
+                value = str(value).translate(self.stand_ins)
             return Node(kind, value, line, column, width or 1, _NO_KEYS)
         if depth > MAX_DEPTH:
-            self.stop(node, "yaml-too-deep", f"nested deeper than {MAX_DEPTH} levels")
+            self.too_deep(node)
         if type(node) is yaml.SequenceNode:
             self.check_tag(node, "list")
             return Node("list", [self.convert(item, depth + 1) for item in node.value], line, column, 1, _NO_KEYS)
@@ -156,7 +160,9 @@ class _Tree:
         keys: dict[str, tuple[int, int]] = {}
         for key_node, value_node in node.value:
             if type(key_node) is not yaml.ScalarNode:
-                self.stop(key_node, "yaml-key", "a key has to be text")
+                what = "a list" if type(key_node) is yaml.SequenceNode else "a mapping"
+                hint = "put text that begins with a bracket or a brace in quotes"
+                self.stop(key_node, "yaml-key", f"a key has to be text, found {what}", hint)
             key = self.convert(key_node, depth)
             item = self.convert(value_node, depth + 1)
             name = key.value if key.kind == "text" else as_text(key)
@@ -182,12 +188,18 @@ class _Tree:
         tag = node.tag
         if tag is _STRUCTURE or tag == "!" or kind in _TAGS.get(tag, ()):
             return
-        self.stop(node, "yaml-tag", f"tag `{tag}` is not understood here", "remove the tag; plain values are enough")
+        shown = tag.replace("tag:yaml.org,2002:", "!!", 1)
+        message = f"tag `{shown}` does not fit this value" if tag in _TAGS else f"tag `{shown}` is not known here"
+        self.stop(node, "yaml-tag", message, "remove the tag; plain values are enough")
 
     def duplicate(self, name: str, key: Node, first: int) -> None:
         hint = f"the first one is on line {first}; remove one of them"
         message = f"key `{name}` is given twice"
         self.troubles.append(Trouble("yaml-duplicate-key", key.line, key.column, message, hint, key.width, False))
+
+    def too_deep(self, node: Any) -> NoReturn:
+        message = f"values are nested more than {MAX_DEPTH} levels deep"
+        self.stop(node, "yaml-too-deep", message, "flatten the file; no definition needs so many levels")
 
     def stop(self, node: Any, code: str, message: str, hint: str | None = None) -> NoReturn:
         mark = node.start_mark
@@ -215,7 +227,8 @@ def as_text(node: Node) -> str:
 
 def parse(text: str, first_line: int = 1) -> tuple[Node | None, list[Trouble]]:
     """The tree of one document, `None` where there is none, and everything that is wrong with the text."""
-    tree = _Tree(first_line)
+    text, stand_ins = _without_old_breaks(text)
+    tree = _Tree(first_line, stand_ins)
     try:
         _check_depth(text, tree)
         root = _Parser(text).get_single_node()
@@ -223,16 +236,24 @@ def parse(text: str, first_line: int = 1) -> tuple[Node | None, list[Trouble]]:
     except _StopError:
         return None, tree.troubles
     except RecursionError:
-        tree.troubles.append(_whole("yaml-too-deep", f"nested deeper than {MAX_DEPTH} levels", first_line))
+        message = f"values are nested more than {MAX_DEPTH} levels deep"
+        tree.troubles.append(Trouble("yaml-too-deep", first_line, 1, message, None, 1, True))
     except yaml.YAMLError as error:
         tree.troubles.append(_syntax(error, text, first_line))
     except ValueError:
-        tree.troubles.append(_whole("yaml-syntax", "the text cannot be read as YAML", first_line))
+        message = "the text cannot be read as YAML"
+        tree.troubles.append(Trouble("yaml-syntax", first_line, 1, message, None, 1, True))
     return None, tree.troubles
 
 
-def _whole(code: str, message: str, first_line: int) -> Trouble:
-    return Trouble(code, first_line, 1, message, None, 1, True)
+def _without_old_breaks(text: str) -> tuple[str, dict[int, str]]:
+    """The text with other signs for those that end a line in YAML 1.1 and nowhere else, and the way back."""
+    back: dict[int, str] = {}
+    for char in "\x85\u2028\u2029":
+        if char in text:
+            free = next(code for code in range(0xE000, 0xF900) if chr(code) not in text)
+            text, back[free] = text.replace(char, chr(free)), char
+    return text, back
 
 
 def _check_depth(text: str, tree: _Tree) -> None:
@@ -247,37 +268,87 @@ def _check_depth(text: str, tree: _Tree) -> None:
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > MAX_DEPTH:
-                tree.stop(event, "yaml-too-deep", f"nested deeper than {MAX_DEPTH} levels")
+                tree.too_deep(event)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
 
 
+class _Slip(NamedTuple):
+    """A way to get YAML wrong: how the parser words it, and how we do. `{char}` is the sign at the place.
+
+    With `at_start` the place is where the broken thing begins, not where the parser gave up.
+    """
+
+    worded: str
+    message: str
+    hint: str
+    at_start: bool = False
+
+
+_QUOTES = "put the text in quotes"
+_SLIPS = (
+    _Slip("another document", "a second document starts here", "keep one document a file; remove the `---` line"),
+    _Slip("end of stream", "this quote is not closed", "add the closing quote", at_start=True),
+    _Slip("',' or ']'", "this list is not closed", "write `]` at its end and `,` between its items", at_start=True),
+    _Slip("',' or '}'", "this mapping is not closed", "write `}` at its end and `,` between its keys", at_start=True),
+    _Slip(
+        "mapping values are not allowed",
+        "there is a `:` where no key can end",
+        "put text that contains `: ` in quotes; begin the keys of one mapping in the same column",
+    ),
+    _Slip("tab character that violates", "a tab stands where only spaces may", "indent with spaces, not tabs"),
+    _Slip("cannot start any token", "a value cannot begin with `{char}`", _QUOTES),
+    _Slip("alphabetic or numeric character", "a name has to follow `*` and `&`, found `{char}`", _QUOTES),
+    _Slip("undefined alias", "there is no anchor for this alias", "put text that begins with `*` in quotes"),
+    _Slip("second occurrence", "this anchor is given twice", "give each anchor a name of its own"),
+    _Slip(
+        "did not find expected key",
+        "a key was expected here, found `{char}`",
+        "begin the keys of one mapping in the same column; put nothing after a closing quote or bracket",
+    ),
+    _Slip(
+        "'-' indicator",
+        "a list item was expected here, found `{char}`",
+        "begin every item of the list with `- `, in the same column",
+    ),
+    _Slip("expected ':'", "this key has no `: ` after it", "write `key: value`, with a space after the colon", True),
+    _Slip("unknown escape", "`\\{char}` is not an escape", "write `\\\\` for a backslash, or use single quotes"),
+    _Slip("entries are not allowed", "a list cannot begin here", "begin the list on the line below its key"),
+    _Slip("node content", "a value was expected here, found `{char}`", "look for a bracket that is open or missing"),
+    _Slip("<document start>", "nothing may follow the end of the document", "remove the line before this one"),
+)
+
+
 def _syntax(error: yaml.YAMLError, text: str, first_line: int) -> Trouble:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    if isinstance(error, ReaderError):
+        return _unprintable(text, first_line)
     problem = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
+    slip = next((slip for slip in _SLIPS if slip.worded in problem), None)
     context = getattr(error, "context", None)
-    message = f"{problem} {context}" if context and context not in problem else str(problem)
-    code = "yaml-syntax"
-    if problem == "but found another document":
-        code, message = "yaml-many-documents", "a second document starts here"
+    message = slip.message if slip else f"{problem} {context}" if context else str(problem)
+    marks = [getattr(error, name, None) for name in ("context_mark", "problem_mark")]
+    mark = marks[0] if slip and slip.at_start and marks[0] else marks[1] or marks[0]
+    line, column, char = _place(text.split("\n"), mark)
+    code = "yaml-many-documents" if "another document" in problem else "yaml-syntax"
+    hint = "indent with spaces, not tabs" if char == "a tab" else slip.hint if slip else None
+    shown = message.replace("`{char}`", char if len(char) > 1 else f"`{char}`").replace("{char}", char)
+    return Trouble(code, line + first_line, column + 1, shown, hint, 1, True)
+
+
+def _place(lines: list[str], mark: Any) -> tuple[int, int, str]:
+    """(line, column, sign there); past the last line that says something, the end of that line."""
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
-    source = text.split("\n")
-    if line >= len(source) or (line == len(source) - 1 and not source[line]):
-        line = max(0, min(line, len(source) - 1))
-        while line and not source[line].strip():
-            line -= 1
-        column = len(source[line])
-    hint = _syntax_hint(source[line] if line < len(source) else "", problem)
-    return Trouble(code, line + first_line, column + 1, message, hint, 1, True)
+    last = max((number for number, content in enumerate(lines) if content.strip()), default=0)
+    if line > last:
+        return last, len(lines[last]), "the end of the file"
+    char = lines[line][column : column + 1]
+    return line, column, {"": "the end of the line", "\t": "a tab"}.get(char, char)
 
 
-def _syntax_hint(line: str, problem: str) -> str | None:
-    if "\t" in line[: len(line) - len(line.lstrip())] or "'\\t'" in problem:
-        return "indent with spaces, not tabs"
-    if "another document" in problem:
-        return "keep one document a file; remove the `---` line"
-    if "mapping values are not allowed" in problem:
-        return "put text that contains `: ` in quotes"
-    if "found unexpected end of stream" in problem or "did not find expected" in problem:
-        return "look for a quote or bracket that is not closed, or an uneven indent"
-    return None
+def _unprintable(text: str, first_line: int) -> Trouble:
+    found = Reader.NON_PRINTABLE.search(text)
+    at = found.start() if found else 0
+    line, column = text.count("\n", 0, at) + first_line, at - text.rfind("\n", 0, at)
+    message = f"the character U+{ord(text[at]):04X} is not allowed in YAML"
+    hint = "remove it; inside double quotes it can be written as an escape such as `\\x1b`"
+    return Trouble("yaml-syntax", line, column, message, hint, 1, True)

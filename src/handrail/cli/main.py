@@ -14,8 +14,9 @@ from handrail import __version__
 from handrail.cli import definitions, demo, project, sessions
 from handrail.cli.output import print_error, wants_colour
 from handrail.engine.session import make_private
-from handrail.errors import HandrailError
+from handrail.errors import HandrailError, UsageError
 from handrail.project import Places
+from handrail.suggest import did_you_mean
 
 SECTIONS: dict[str, list[click.Command]] = {
     "Begin": [demo.demo, project.init],
@@ -56,13 +57,15 @@ class Sections(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from handrail.suggest import did_you_mean
-
-            hint = did_you_mean(args[0], self.commands) or "`handrail --help` shows them"
-            raise click.UsageError(f"there is no command `{args[0]}`; {hint}", ctx) from error
+            hint = did_you_mean(args[0], self.commands) or "`handrail --help` shows the commands"
+            raise UsageError(f"there is no command `{args[0]}`", hint) from error
 
 
-@click.group(cls=Sections, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Sections,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.option("--project", metavar="DIR", help="The project's folder; else the nearest one upwards that is marked.")
 @click.option("-q", "--quiet", is_flag=True, help="Print only what was asked for.")
 @click.option("-v", "--verbose", is_flag=True, help="Show where a bug of ours happened.")
@@ -78,6 +81,8 @@ def handrail(context: click.Context, project: str | None, quiet: bool, verbose: 
     """
     del project, quiet, verbose
     context.color = wants_colour(os.environ)
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
 
 
 @click.command()

@@ -61,12 +61,19 @@ def _coloured(problem: Diagnostic) -> str:
 
 
 def print_error(error: HandrailError, *, as_json: bool) -> None:
+    """An error for people, and with `--json` the one object for programs."""
+    message, hint = (_shorter(text) if text else None for text in (error.message, error.hint))
     if as_json:
-        body = {"code": error.code, "message": error.message, "hint": error.hint}
+        body = {"code": error.code, "message": message, "hint": hint}
         click.echo(json.dumps({"error": body}, ensure_ascii=False))
-    click.echo(f"{click.style('error', fg='red', bold=True)}: {error.message}", err=True)
-    if error.hint:
-        click.echo(f"{click.style('hint', bold=True)}: {error.hint}", err=True)
+    click.echo(f"{click.style('error', fg='red', bold=True)}: {message}", err=True)
+    if hint:
+        click.echo(f"{click.style('hint', bold=True)}: {hint}", err=True)
+
+
+def _shorter(text: str) -> str:
+    """Paths below the working folder as a person standing here would type them."""
+    return text.replace(os.getcwd().rstrip("/") + "/", "")
 
 
 def wants_colour(env: dict[str, str] | os._Environ[str]) -> bool | None:

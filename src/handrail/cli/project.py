@@ -10,6 +10,7 @@ import click
 from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell
+from handrail.errors import RefusedError
 
 
 @click.command()
@@ -18,8 +19,11 @@ def init(app: App, shell: Shell) -> None:
     """Make a small working project here: one workflow and the settings. Overwrites nothing."""
     created: list[str] = []
     template = resources.files("handrail") / "builtin" / "init"
+    own = os.path.join(app.project, ".handrail")
+    if os.path.realpath(own) != own:
+        raise RefusedError("`.handrail` is a link to another place", "remove the link, then run `handrail init` again")
     for source, name in sorted(_files(template, ""), key=lambda item: item[1]):
-        path = os.path.join(app.project, ".handrail", name)
+        path = os.path.join(own, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         try:
             with open(path, "x", encoding="utf-8") as file:

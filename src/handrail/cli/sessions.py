@@ -14,6 +14,9 @@ from handrail.cli.common import command, complete_workflow, session_option
 from handrail.cli.output import Shell
 from handrail.errors import UsageError
 from handrail.guided.plan import Check
+from handrail.project import shown_path
+from handrail.registry import AGENTS
+from handrail.suggest import did_you_mean
 
 
 def answer(shell: Shell, view: View) -> None:
@@ -45,6 +48,10 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
         raise UsageError("the task is blank", f"say what is to be done: `handrail start {workflow} TASK`")
     if session is not None and not session.strip():
         raise UsageError("the session id is blank")
+    spec = app.catalog.find(workflow)
+    for broken in app.catalog.passed_over(spec):
+        where = shown_path(broken.file, shell.cwd)
+        shell.talk(f"warning: `{where}` has errors; using the one from {app.catalog.source_of(spec)} instead")
     answer(shell, app.start(workflow, words, session, replace=replace))
 
 
@@ -108,7 +115,8 @@ def reload(app: App, shell: Shell, session: str | None) -> None:
 @command
 def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | None, agent: str | None) -> None:
     """Say whether a tool call is allowed now. Prints JSON; exits 0 either way."""
-    del agent
+    if agent is not None and agent not in AGENTS:
+        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, AGENTS) or f"known: {', '.join(AGENTS)}")
     if input_ is not None:
         try:
             json.loads(input_)

@@ -1,0 +1,91 @@
+"""The state that the first seed wrote into an agent's session log, so that a session begun there can go on here.
+
+Pure; standard library only. Judges the shape of the entries; does not know any definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+STATE_ENTRY = "workflow:state"
+_REQUIRED: dict[str, type] = {"workflowKey": str, "active": bool}
+_OPTIONAL: dict[str, type] = {"taskId": str, "completionNotified": bool, "cancelled": bool}
+
+
+class Adopted(NamedTuple):
+    """Where a session stood. `path` is the stack of (workflow key, index), the top level first."""
+
+    workflow: str
+    path: tuple[tuple[str, int], ...]
+    steps: int
+    task: str
+    task_id: str
+    started: float
+    active: bool
+    cancelled: bool
+    told: bool
+
+
+def adopt(entries: Sequence[Any]) -> Adopted | None:
+    """What the newest state entry says. A damaged one means no state: an older one would be wrong."""
+    for entry in reversed(entries):
+        if (data := _state(entry)) is not None:
+            return _adopted(data)
+    return None
+
+
+def _state(entry: Any) -> dict[str, Any] | None:
+    if not isinstance(entry, dict) or (entry.get("type"), entry.get("customType")) != ("custom", STATE_ENTRY):
+        return None
+    data = entry.get("data")
+    return data if isinstance(data, dict) and data.get("workflowKey") is not None else None
+
+
+def _adopted(data: dict[str, Any]) -> Adopted | None:
+    required = all(isinstance(data.get(name), kind) for name, kind in _REQUIRED.items())
+    optional = all(isinstance(data[name], kind) for name, kind in _OPTIONAL.items() if name in data)
+    path, started = _path(data), data.get("startedAt")
+    if not (required and optional and path and _is_number(started)):
+        return None
+    steps = _whole(data.get("globalStepCount", path[0][1]))
+    if steps is None:
+        return None
+    task = data.get("taskDescription")
+    return Adopted(
+        data["workflowKey"],
+        path,
+        steps,
+        task if isinstance(task, str) else "",
+        data.get("taskId", ""),
+        data["startedAt"] / 1000,
+        data["active"],
+        data.get("cancelled", False),
+        data.get("completionNotified", False),
+    )
+
+
+def _path(data: dict[str, Any]) -> tuple[tuple[str, int], ...]:
+    """The stack; of an old entry, which has one index, a stack of one. Empty where it cannot be trusted."""
+    segments = data.get("currentPath")
+    if segments is None and "currentPhaseIndex" in data:
+        segments = [{"workflowKey": data["workflowKey"], "phaseIndex": data["currentPhaseIndex"]}]
+    if not isinstance(segments, list):
+        return ()
+    path: list[tuple[str, int]] = []
+    for segment in segments:
+        key = segment.get("workflowKey") if isinstance(segment, dict) else None
+        index = _whole(segment.get("phaseIndex")) if isinstance(segment, dict) else None
+        if not isinstance(key, str) or index is None:
+            return ()
+        path.append((key, index))
+    return tuple(path)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _whole(value: Any) -> int | None:
+    """A count or an index: a whole number from 0 on."""
+    return int(value) if _is_number(value) and value >= 0 and value % 1 == 0 else None

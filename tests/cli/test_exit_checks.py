@@ -1,0 +1,91 @@
+"""Phases are left only on proof."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from support import Project, is_running
+
+
+def with_exit(project: Project, exit_: str) -> Project:
+    project.workflow("w", ["a", "b"])
+    project.phase("w", "a", f"exit:\n{exit_}")
+    project.json("start", "w", "x")
+    return project
+
+
+def test_a_file_check_holds_the_phase_until_the_file_is_there(project: Project) -> None:
+    with_exit(project, "  - file: docs/plan.md\n")
+    view = project.json("next", code=5)
+    assert (view["refused"], view["phase"]["id"]) == ("check-failed", "a")
+    assert "docs/plan.md (it does not exist)" in view["message"]
+    project.write("docs/plan.md", "")
+    assert "it is empty" in project.json("next", code=5)["message"]
+    project.write("docs/plan.md", "plan")
+    view = project.json("next")
+    assert view["phase"]["id"] == "b"
+    assert view["checks"][0]["held"] is True
+
+
+def test_a_file_check_is_not_fooled_by_a_link_out_of_the_project(project: Project, tmp_path: Path) -> None:
+    with_exit(project, "  - file: out.md\n")
+    (tmp_path / "elsewhere").write_text("x")
+    (project.folder / "out.md").symlink_to(tmp_path / "elsewhere")
+    assert "leads out of the project" in project.json("next", code=5)["message"]
+
+
+def test_a_command_is_an_argument_list_or_a_line_for_the_shell(project: Project) -> None:
+    with_exit(project, '  - run: [test, -f, "a file"]\n  - run: test -f done && true\n')
+    view = project.json("next", code=5)
+    assert [check["held"] for check in view["checks"]] == [False, False]
+    project.write("a file", "")
+    project.write("done", "")
+    assert project.json("next")["phase"]["id"] == "b"
+
+
+def test_the_agent_is_told_what_the_command_said(project: Project) -> None:
+    with_exit(project, "  - run: echo the reason; exit 3\n    name: my check\n")
+    message = project.json("next", code=5)["message"]
+    assert "my check (exit code 3)" in message
+    assert "the reason" in message
+
+
+def test_a_command_that_cannot_be_started_does_not_hold(project: Project) -> None:
+    with_exit(project, "  - run: [no-such-program-here]\n")
+    view = project.json("next", code=5)
+    assert view["checks"][0]["held"] is None
+    assert "cannot be started" in view["message"]
+
+
+def test_a_command_that_takes_too_long_is_ended_with_all_it_started(project: Project) -> None:
+    with_exit(project, "  - run: sleep 300 & echo $! > child; wait\n    timeout: 0.5\n")
+    view = project.json("next", code=5)
+    assert "not done after 0.5 seconds" in view["message"]
+    assert not is_running(int((project.folder / "child").read_text()))
+
+
+def test_a_command_that_ignores_the_polite_signal_is_ended_all_the_same(project: Project) -> None:
+    with_exit(project, "  - run: trap '' TERM; echo $$ > child; while true; do sleep 0.1; done\n    timeout: 0.5\n")
+    project.json("next", code=5)
+    assert not is_running(int((project.folder / "child").read_text()))
+
+
+def test_endless_output_is_cut_and_not_kept(project: Project) -> None:
+    with_exit(project, "  - run: yes | head -c 5000000; exit 1\n")
+    view = project.json("next", code=5)
+    assert len(view["checks"][0]["detail"]) < 10_000
+
+
+def test_results_stand_in_the_journal(project: Project) -> None:
+    with_exit(project, "  - run: exit 4\n")
+    project.json("next", code=5)
+    journal = next((project.home / "state").rglob("journal")).read_text()
+    events = [event for line in journal.splitlines() for event in json.loads(line[9:])["events"]]
+    assert events[-1]["type"] == "Checked"
+    assert events[-1]["results"][0]["detail"] == "exit code 4"
+
+
+def test_a_loop_needs_no_check(project: Project) -> None:
+    with_exit(project, "  - run: exit 1\n")
+    assert project.json("loop")["phase"]["id"] == "a"

@@ -1,0 +1,139 @@
+"""The hook as hosts call it: a process of its own, standard library only, closed when in doubt."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import Project
+
+import handrail
+
+HOOK = str(Path(handrail.__file__).parent / "hook.py")
+
+
+@pytest.fixture
+def active(project: Project) -> Project:
+    project.workflow("w", ["look", "build"])
+    project.phase("w", "look", "tools:\n  blacklist: [edit]\n")
+    project.json("start", "w", "x", "--session", "S")
+    return project
+
+
+def ask(project: Project, session: str = "S", **request: Any) -> dict[str, Any]:
+    body = json.dumps({"project": str(project.folder), "session": session, **request})
+    argv = [sys.executable, "-I", "-S", HOOK, "scripted"]
+    ended = subprocess.run(argv, input=body, capture_output=True, text=True, timeout=60, check=True)
+    reply = json.loads(ended.stdout)
+    assert isinstance(reply, dict)
+    return reply
+
+
+def folder(project: Project) -> Path:
+    return next((project.home / "state").rglob("card")).parent
+
+
+def test_a_call_is_answered_without_any_installed_package(active: Project) -> None:
+    assert ask(active, event="tool", tool="edit")["allow"] is False
+    assert ask(active, event="tool", tool="read")["allow"] is True
+
+
+def test_an_alias_of_a_denied_tool_is_denied(active: Project) -> None:
+    assert ask(active, event="tool", tool="Edit", aliases=["edit"])["allow"] is False
+    assert ask(active, event="tool", tool="Edit")["allow"] is True
+
+
+def test_the_tool_that_moves_the_workflow_always_passes(active: Project) -> None:
+    assert ask(active, event="tool", tool="workflow_step")["allow"] is True
+
+
+def test_with_no_session_everything_is_allowed(active: Project) -> None:
+    assert ask(active, "other", event="tool", tool="edit") == {
+        "allow": True,
+        "reason": None,
+        "tool": "edit",
+        "rule": "no-workflow",
+    }
+
+
+def test_a_card_behind_its_journal_is_not_believed(active: Project) -> None:
+    old = (folder(active) / "card").read_bytes()
+    active.json("next", "--session", "S")
+    (folder(active) / "card").write_bytes(old)
+    assert ask(active, event="tool", tool="edit")["allow"] is True
+
+
+@pytest.mark.parametrize("card", [b"", b"garbage", b"00000000 {}\n", None])
+def test_a_card_that_does_not_check_is_rebuilt_from_the_journal(active: Project, card: bytes | None) -> None:
+    path = folder(active) / "card"
+    if card is None:
+        path.unlink()
+    else:
+        path.write_bytes(card)
+    assert ask(active, event="tool", tool="edit")["rule"] == "blacklist"
+    assert ask(active, event="tool", tool="read")["allow"] is True
+
+
+@pytest.mark.parametrize("name", ["journal", "plan"])
+def test_what_cannot_be_decided_is_denied_with_a_way_out(active: Project, name: str) -> None:
+    place = folder(active)
+    (place / "card").unlink()
+    for path in place.glob(f"{name}*"):
+        path.write_bytes(b"x\n" + path.read_bytes())
+    verdict = ask(active, event="tool", tool="read")
+    assert (verdict["allow"], verdict["rule"]) == (False, "undecided")
+    assert "handrail cancel --yes" in verdict["reason"]
+    assert ask(active, event="tool", tool="workflow_step")["allow"] is True
+
+
+def test_a_done_workflow_gates_nothing(active: Project) -> None:
+    active.json("next", "--session", "S")
+    active.json("next", "--session", "S")
+    assert ask(active, event="tool", tool="edit")["rule"] == "no-workflow"
+
+
+def test_the_prompt_is_given_the_context_and_the_status_line(active: Project) -> None:
+    reply = ask(active, event="prompt")
+    assert "Do look." in reply["context"]
+    assert reply["statusLine"] == "W > • Look [1/2]"
+
+
+def test_a_stop_without_a_session_says_nothing(active: Project) -> None:
+    assert ask(active, "other", event="stop") == {"sendOn": None, "letGo": None, "farewell": None}
+
+
+def test_garbage_on_stdin_is_an_error_and_no_traceback(active: Project) -> None:
+    for text in ("", "nonsense", "[]", '{"event":"tool"}'):
+        argv = [sys.executable, "-I", "-S", HOOK, "scripted"]
+        ended = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False)
+        assert (ended.returncode, ended.stdout) == (2, "")
+        assert "Traceback" not in ended.stderr
+
+
+def test_the_fast_path_imports_next_to_nothing(active: Project) -> None:
+    """What costs time is importing. `re`, `json` and `typing` each cost as much as all the rest."""
+    code = (
+        f"import sys; sys.argv = ['hook', 'scripted']; sys.path.insert(0, {str(Path(HOOK).parent.parent)!r});"
+        "from handrail.hook import main; import os; main(['scripted'], os.environ);"
+        "sys.stderr.write(' '.join(sorted(sys.modules)))"
+    )
+    body = json.dumps({"project": str(active.folder), "session": "S", "event": "tool", "tool": "edit"})
+    argv = [sys.executable, "-I", "-S", "-c", code]
+    ended = subprocess.run(argv, input=body, capture_output=True, text=True, env=dict(os.environ), check=True)
+    loaded = set(ended.stderr.split())
+    assert not loaded & {
+        "re",
+        "json",
+        "typing",
+        "dataclasses",
+        "collections",
+        "pathlib",
+        "hashlib",
+        "enum",
+        "subprocess",
+    }

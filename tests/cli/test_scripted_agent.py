@@ -1,0 +1,119 @@
+"""The scripted agent meets the same gate, tool and stop policy as a real one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from support import Project
+
+
+@pytest.fixture
+def repository(project: Project) -> Project:
+    project.workflow("w", ["look", "build"])
+    project.phase("w", "look", "tools:\n  blacklist: [edit, write]\n")
+    subprocess.run(["git", "init", "-q"], check=True)
+    project.json("start", "w", "x", "--session", "S")
+    return project
+
+
+def play(project: Project, script: str, limit: float = 60) -> tuple[list[dict[str, Any]], int]:
+    path = project.write("../script.yaml", script)
+    argv = [sys.executable, "-m", "handrail.agents.scripted", str(path), str(project.folder), "S"]
+    ended = subprocess.run(argv, capture_output=True, text=True, timeout=limit, check=False)
+    return [json.loads(line) for line in ended.stdout.splitlines()], ended.returncode
+
+
+def named(events: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
+    return [event for event in events if event["event"] == name]
+
+
+def test_a_denied_tool_does_nothing_and_the_agent_is_told_why(repository: Project) -> None:
+    events, _ = play(repository, "- tool: write\n  input: {path: a.txt, content: hi}\n")
+    assert "write is not allowed in the phase Look" in named(events, "denied")[0]["reason"]
+    assert not (repository.folder / "a.txt").exists()
+
+
+def test_tools_really_work_in_the_repository(repository: Project) -> None:
+    script = (
+        "- step: next\n- tool: write\n  input: {path: d/a.txt, content: hello}\n"
+        "- tool: edit\n  input: {path: d/a.txt, old: hello, new: bye}\n"
+        "- tool: bash\n  input: {command: git status --porcelain d}\n- tool: read\n  input: {path: d/a.txt}\n"
+    )
+    events, _ = play(repository, script)
+    assert [event["output"] for event in named(events, "result")] == [
+        "wrote d/a.txt",
+        "edited d/a.txt",
+        "?? d/\n",
+        "bye",
+    ]
+
+
+def test_a_tool_does_not_leave_the_working_folder(repository: Project) -> None:
+    events, _ = play(repository, "- step: next\n- tool: write\n  input: {path: ../../evil, content: x}\n")
+    assert named(events, "result")[0]["ok"] is False
+
+
+def test_an_early_stop_is_sent_on_with_the_instructions(repository: Project) -> None:
+    events, _ = play(repository, "- stop: true\n- say: still here\n")
+    assert "Do look." in named(events, "stopped")[0]["sendOn"]
+    assert named(events, "say")
+
+
+def test_an_agent_without_progress_is_let_go_with_a_reason(repository: Project) -> None:
+    events, _ = play(repository, "- stop: true\n" * 6)
+    stops = named(events, "stopped")
+    assert [stop["sendOn"] is not None for stop in stops] == [True, True, True, False]
+    assert "no progress" in stops[-1]["letGo"]
+    assert repository.json("status", "--session", "S")["status"] == "active"
+
+
+def test_progress_between_stops_keeps_the_agent_going(repository: Project) -> None:
+    events, _ = play(repository, "- stop: true\n- tool: bash\n  input: {command: 'true'}\n" * 5)
+    assert all(stop["sendOn"] for stop in named(events, "stopped"))
+
+
+def test_a_persons_interrupt_is_final(repository: Project) -> None:
+    events, _ = play(repository, "- interrupt: true\n- say: never said\n")
+    assert named(events, "stopped")[0]["sendOn"] is None
+    assert not named(events, "say")
+
+
+def test_the_person_is_told_once_that_it_is_done(repository: Project) -> None:
+    events, _ = play(repository, "- step: next\n- step: next\n")
+    assert "W is done." in named(events, "finished")[0]["farewell"]
+    events, _ = play(repository, "- say: hello again\n")
+    assert named(events, "finished")[0]["farewell"] is None
+
+
+def test_a_crash_of_the_agent_loses_nothing(repository: Project) -> None:
+    _, code = play(repository, "- step: next\n  summary: looked\n- crash: true\n")
+    assert code == -9
+    view = repository.json("status", "--session", "S")
+    assert (view["phase"]["id"], view["summaries"][0]["summary"]) == ("build", "looked")
+
+
+def test_a_hanging_agent_leaves_the_session_usable(repository: Project) -> None:
+    with pytest.raises(subprocess.TimeoutExpired):
+        play(repository, "- step: next\n- hang: 600\n", limit=5)
+    assert repository.json("status", "--session", "S")["phase"]["id"] == "build"
+
+
+def test_a_script_that_is_not_one_is_refused_with_its_line(repository: Project) -> None:
+    path = repository.write("../bad.yaml", "- say: x\n- shout: y\n")
+    argv = [sys.executable, "-m", "handrail.agents.scripted", str(path), ".", "S"]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ":2: a line of a script has exactly one of" in ended.stderr
+
+
+def test_the_demo_walks_to_the_end_and_leaves_no_trace(project: Project) -> None:
+    said = project.process("demo", TMPDIR=str(project.folder))
+    assert said.code == 0, said
+    for sign in ("✗ denied", "✗ refuted", "✓ proven", "sent on", "workflow_step loop", "Ship is done."):
+        assert sign in said.out
+    assert [path.name for path in project.folder.iterdir()] == [".handrail"]
+    assert not project.home.exists()

@@ -1,0 +1,192 @@
+"""An agent's host that runs Handrail: every action of a case done to the product, in files and sessions on disk.
+
+Each action is a process of its own. The product has no timers, so the seed's countdown is the host's: it keeps
+what Handrail wants said for three seconds, and says it if the session still stands where it stood.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shutil
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from conformance import compact
+from conformance.corpus import Case
+from conformance.seen import Facts, Seen
+
+from handrail import hook
+from handrail.app import App, View
+from handrail.errors import HandrailError, NotFound, RefusedError
+from handrail.guided.machine import Resumed
+
+SESSION = "conformance"
+COUNTDOWN = 3.0
+
+
+class Waiting(NamedTuple):
+    """A reminder that is going to be said, and where the session stood when it was asked for."""
+
+    due: float
+    text: str
+    stood: Any
+
+
+class Host:
+    def __init__(self, root: Path, case: Case) -> None:
+        self.project = root / "project"
+        self.workflows = self.project / ".pi" / "workflows"
+        self.env = {"HOME": str(root / "home"), "HANDRAIL_HOME": str(root / "handrail")}
+        self.says_yes = case.get("confirmAnswer", True)
+        self.definitions = dict(case["definitions"])
+        self.now = 1_000_000.0
+        self.waiting: Waiting | None = None
+        self.events: dict[str, str] = {}
+        for key, definition in self.definitions.items():
+            compact.write(self.workflows / key, key, definition)
+
+    @property
+    def app(self) -> App:
+        return App(str(self.project), self.env, lambda: self.now, lambda: "token0")
+
+    def view(self) -> View | None:
+        try:
+            return self.app.status(SESSION)
+        except NotFound:
+            return None
+
+    def do(self, action: str) -> Seen:
+        verb, _, rest = action.partition(":")
+        self.events = {}
+        result = self._do(verb, rest)
+        view = self.view()
+        return Seen(view and facts(view), view and view.status_line, self.events, result)
+
+    def _do(self, verb: str, rest: str) -> dict[str, Any]:
+        match verb:
+            case "start":
+                return self._start(rest.replace(":", " ", 1))
+            case "rawstart":
+                return self._start(rest)
+            case "next" | "loop" | "cancel" | "cancel-command" | "status":
+                return self._step(verb)
+            case "agent_end" | "agent_end_aborted" | "agent_end_error":
+                return self._stop(aborted=verb.endswith("aborted"))
+            case "tick":
+                return self._tick(float(rest))
+            case "reload":
+                return self._reload()
+            case "tool":
+                return {"blocked": not self.app.gate(rest, SESSION)["allow"]}
+            case "complete":
+                return {"completions": self._completions(rest)}
+            case "before_agent":
+                return {"context": self._ask("prompt")["context"] is not None}
+            case "remove" | "redefine":
+                return self._edit(*rest.partition(":")[::2])
+            case "turn_end":
+                return {}
+            case _:
+                raise AssertionError(f"no such action: {verb}")
+
+    def _start(self, line: str) -> dict[str, Any]:
+        """`/workflow NAME TASK`, as a host reads it: without a task it only explains itself."""
+        words = line.strip().split(None, 1)
+        if len(words) < 2:
+            return {}
+        try:
+            self._begin(*words)
+        except HandrailError:
+            self.events["error"] = ""
+        return {}
+
+    def _begin(self, name: str, task: str) -> None:
+        before = self.view()
+        try:
+            view = self.app.start(name, task, SESSION, replace=False)
+        except RefusedError:
+            if not (before and before.state.is_active and self.app.catalog.find(name).is_visible):
+                raise
+            self.events["confirm"] = ""
+            if not self.says_yes:
+                return
+            view = self.app.start(name, task, SESSION, replace=True)
+        self.events |= {"title": view.to_json()["title"], "message": view.message}
+
+    def _step(self, verb: str) -> dict[str, Any]:
+        try:
+            match verb:
+                case "next":
+                    view = asyncio.run(self.app.next(SESSION, ""))
+                case "loop":
+                    view = self.app.loop(SESSION)
+                case "status":
+                    view = self.app.status(SESSION)
+                    return {"refused": not view.state.is_active, "asked": False}
+                case _:
+                    view = self.app.cancel(SESSION, confirmed=verb == "cancel-command")
+        except NotFound:
+            return {} if verb == "cancel-command" else {"refused": True, "asked": False}
+        if verb == "cancel-command":
+            return {}
+        asked = verb == "cancel" and view.state.cancel_asked
+        return {"refused": view.refusal is not None, "asked": asked, **told(verb, view)}
+
+    def _ask(self, event: str, **more: Any) -> dict[str, Any]:
+        return hook.answer({"event": event, "project": str(self.project), "session": SESSION, **more}, self.env)
+
+    def _stop(self, *, aborted: bool) -> dict[str, Any]:
+        text = self._ask("stop", aborted=aborted)["sendOn"]
+        if text is not None:
+            self.waiting = Waiting(self.now + COUNTDOWN, text, self._stands())
+        return {}
+
+    def _stands(self) -> Any:
+        view = self.view()
+        return view and (view.state.status, view.state.at, view.state.steps, view.state.started)
+
+    def _tick(self, seconds: float) -> dict[str, Any]:
+        self.now += seconds
+        if self.waiting and self.now >= self.waiting.due:
+            if self.waiting.stood == self._stands():
+                self.events["message"] = self.waiting.text
+            self.waiting = None
+        return {}
+
+    def _reload(self) -> dict[str, Any]:
+        self.waiting = None
+        if self.view():
+            self.app.session(SESSION).do(Resumed())
+        return {}
+
+    def _completions(self, prefix: str) -> list[str] | None:
+        catalog = self.app.catalog
+        shown = [spec.command for spec in catalog.visible() if catalog.source_of(spec) != "builtin"]
+        return sorted(name for name in shown if name.startswith(prefix)) or None
+
+    def _edit(self, key: str, phases: str) -> dict[str, Any]:
+        shutil.rmtree(self.workflows / key)
+        if phases:
+            self.definitions[key] = {**self.definitions[key], "phases": phases.split(",")}
+            compact.write(self.workflows / key, key, self.definitions[key])
+        return {}
+
+
+def facts(view: View) -> Facts:
+    state = view.state
+    cancelled = state.status == "cancelled"
+    return Facts(state.is_active, view.path(), state.steps, cancelled, state.told, state.task)
+
+
+def told(verb: str, view: View) -> dict[str, Any]:
+    """The names in the answer to a move."""
+    if view.refusal or verb == "cancel" or view.plan is None:
+        return {}
+    if verb == "loop":
+        return {"to": view.plan.stops[view.state.at].name}
+    first, *rest = view.message.split("\n")
+    moved = re.fullmatch(r"✓ .*?: (?P<origin>.*) → (?:\S+ )?(?P<to>.*)", first)
+    assert moved, first
+    names = {"from": moved["origin"], "to": moved["to"]}
+    return names if names["to"] == "DONE" else {**names, "next": rest[0].rpartition("Next: ")[2]}

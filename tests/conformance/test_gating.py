@@ -1,0 +1,57 @@
+"""Position + tool name → allowed, or blocked with a reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance import corpus, differences, reference
+
+from handrail.guided import prompts, rules
+from handrail.guided.compile import compile_plan
+from handrail.guided.gate import STEP_TOOL, undecided, verdict
+from handrail.guided.machine import State
+from handrail.guided.plan import locate
+
+
+@corpus.every("gating")
+def test_a_tool_call_is_judged_as_by_the_seed(case: corpus.Case) -> None:
+    found = judge(case)
+    expected = differences.expected(case)
+    if is_undecidable(case):
+        expected = {"blocked": case["tool"] != STEP_TOOL}
+    assert found["allow"] is not expected["blocked"]
+    if "reason" in expected:
+        assert found["reason"] == expected["reason"]
+    for word in expected.get("reasonMentions", ()):
+        assert word in found["reason"]
+
+
+def is_undecidable(case: corpus.Case) -> bool:
+    """A workflow is active and its position is not one that its definitions have."""
+    return is_active(case) and not reference.exists(whole_specs(case), position(case))
+
+
+def is_active(case: corpus.Case) -> bool:
+    return bool(case["path"]) and case.get("active", True)
+
+
+def position(case: corpus.Case) -> reference.Path:
+    return [(key, index) for key, index in case["path"]]
+
+
+def whole_specs(case: corpus.Case) -> reference.Specs:
+    specs, _ = rules.resolve({key: [spec] for key, spec in reference.specs_of(case["definitions"]).items()})
+    return specs
+
+
+def judge(case: corpus.Case) -> dict[str, Any]:
+    """As a session does: no active workflow, no gate; a position that cannot be found stays closed."""
+    tool = case["tool"]
+    if not is_active(case):
+        return verdict(None, tool)
+    specs, path = whole_specs(case), position(case)
+    plan = compile_plan(specs, path[0][0]) if path[0][0] in specs else None
+    at = None if plan is None else locate(plan, path)
+    if plan is None or at is None:
+        return undecided(tool, "the position is unknown")
+    return verdict(prompts.gate(plan, State("active", at)), tool)

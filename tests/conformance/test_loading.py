@@ -1,0 +1,121 @@
+"""A tree of files → keys, definitions, warnings, and what a command name starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from conformance import corpus, differences, gists, trees
+
+from handrail.catalog import Catalog, read_catalog
+from handrail.diagnostics import Diagnostic
+from handrail.errors import HandrailError
+from handrail.guided.spec import PhaseSpec, Reference, WorkflowSpec
+
+PROJECT = "proj/.pi/workflows"
+USER = "home/workflows"
+
+
+@corpus.every("loading")
+def test_files_are_loaded_as_by_the_seed(case: corpus.Case, tmp_path: Path) -> None:
+    root = tmp_path.resolve()
+    trees.build(root, case["tree"])
+    catalog = read_catalog([("project", str(root / PROJECT)), ("user", str(root / USER))])
+    seed = differences.expected(case)
+    silently = {key for key in set(seed["keys"]) - catalog.workflows.keys() if not errors(catalog, key)}
+    assert not silently, "left out, and nobody is told why"
+    if is_loose(case):
+        return
+    keys = without(seed, trees.mistyped(case["tree"]))
+    assert catalog.workflows.keys() == keys
+    for key in keys & seed["workflows"].keys():
+        assert as_told(catalog, key) == as_written(seed["workflows"][key])
+    warnings = expected_warnings(seed)
+    assert not gists.unanswered(warnings, catalog.problems, str(root))
+    if not warnings and keys == set(seed["keys"]):
+        assert not errors(catalog)
+    for command in seed.get("findByCommand", {}):
+        assert started_by(catalog, command) == owner(case, seed, command)
+
+
+def is_loose(case: corpus.Case) -> bool:
+    """Nobody has said what is right here, or a rule of ours makes more of the files than the seed does."""
+    texts = [text for name, text in case["tree"].items() if name.endswith(".md") and isinstance(text, str)]
+    is_marked = any(text.startswith("\ufeff") for text in texts)
+    is_nested = any(name.split("workflows/", 1)[-1].count("/") > 1 for name in trees.workflow_files(case["tree"]))
+    return differences.is_open(case) or (case["id"] not in differences.TABLE and (is_marked or is_nested))
+
+
+def errors(catalog: Catalog, key: str | None = None) -> list[Diagnostic]:
+    told = [p for p in catalog.problems if p.severity == "error" or p.code == "command-twice"]
+    files = {found.file for found in catalog.found if found.key == key}
+    phases = {Path(file).parent for file in files}
+    return [p for p in told if key is None or p.file in files or Path(p.file).parent in phases]
+
+
+def without(seed: dict[str, Any], mistyped: set[str]) -> set[str]:
+    """The seed's keys, less the mistyped ones and all that run them."""
+    keys = set(seed["keys"]) - mistyped
+    while True:
+        runs = {key: _references(seed["workflows"].get(key)) for key in keys}
+        broken = {key for key, targets in runs.items() if targets & (set(seed["keys"]) - keys)}
+        if not broken:
+            return keys
+        keys -= broken
+
+
+def _references(workflow: dict[str, Any] | None) -> set[str]:
+    return {entry["subworkflow"] for entry in (workflow or {"phases": []})["phases"] if "subworkflow" in entry}
+
+
+def expected_warnings(seed: dict[str, Any]) -> list[dict[str, Any]]:
+    """Two workflows share a command only if both can be started by it."""
+    shown = {key for key, workflow in seed["workflows"].items() if workflow["show"] == "user"}
+    return [w for w in seed["warnings"] if w["kind"] != "duplicate-command" or {w["first"], w["other"]} <= shown]
+
+
+def owner(case: corpus.Case, seed: dict[str, Any], command: str) -> str | None:
+    """The visible workflow of the nearest tier."""
+    named = {key: w for key, w in seed["workflows"].items() if (w["commandName"], w["show"]) == (command, "user")}
+    return min(named, key=lambda key: (f"{PROJECT}/{key}/workflow.yaml" not in case["tree"], key), default=None)
+
+
+def started_by(catalog: Catalog, command: str) -> str | None:
+    try:
+        spec = catalog.find(command)
+    except HandrailError:
+        return None
+    return spec.key if spec.is_visible and spec.command == command else None
+
+
+def as_written(workflow: dict[str, Any]) -> dict[str, Any]:
+    """The seed's normalised definition, with the default that only it leaves out."""
+    return {"sessionNameMaxLength": 50, **workflow, "phases": [_plain(phase) for phase in workflow["phases"]]}
+
+
+def _plain(phase: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in phase.items() if value or name not in ("tools", "availableProfiles")}
+
+
+def as_told(catalog: Catalog, key: str) -> dict[str, Any]:
+    """A definition of ours in the seed's words."""
+    spec: WorkflowSpec = catalog.workflows[key]
+    return {
+        "name": spec.name,
+        "commandName": spec.command,
+        "initialMessage": spec.initial_message,
+        "show": spec.show,
+        "loopable": spec.loopable,
+        "sessionNameMaxLength": spec.session_name_length,
+        **{name: text for name, text in spec.texts.items() if name != "completionMessage"},
+        "phases": [_entry(catalog, entry) for entry in spec.entries],
+    }
+
+
+def _entry(catalog: Catalog, entry: PhaseSpec | Reference) -> dict[str, Any]:
+    if isinstance(entry, Reference):
+        return {"subworkflow": entry.key, "resolvesTo": catalog.workflows[entry.key].name}
+    tools = {"blacklist": entry.deny, "whitelist": entry.allow}
+    given = {name: list(names) for name, names in tools.items() if names is not None}
+    phase = {"id": entry.id, "name": entry.name, "emoji": entry.emoji, "instructions": entry.instructions}
+    return _plain({**phase, "tools": given, "availableProfiles": list(entry.profiles)})

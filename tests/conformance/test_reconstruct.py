@@ -1,0 +1,42 @@
+"""Session entries of the first seed → where the session stood, or nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from conformance import corpus, differences
+
+from handrail.guided.adopt import Adopted, adopt
+
+DEFAULTS = {"taskId": "", "taskDescription": "", "completionNotified": False, "cancelled": False}
+
+
+@corpus.every("reconstruct")
+def test_a_session_of_the_seed_is_found_where_it_stood(case: corpus.Case) -> None:
+    found = adopt(case["branch"])
+    told = None if found is None else as_entry(found)
+    expected = differences.expected(case)
+    if expected is None or ("seedQuirk" in case and not has_whole_indexes(expected)):
+        assert told is None
+    else:
+        assert told is not None
+        assert told == {name: expected.get(name, DEFAULTS.get(name)) for name in told}
+
+
+def has_whole_indexes(state: dict[str, Any]) -> bool:
+    indexes = [segment["phaseIndex"] for segment in state["currentPath"]]
+    return all(isinstance(index, int) and index >= 0 for index in indexes)
+
+
+def as_entry(found: Adopted) -> dict[str, Any]:
+    return {
+        "active": found.active,
+        "workflowKey": found.workflow,
+        "currentPath": [{"workflowKey": key, "phaseIndex": index} for key, index in found.path],
+        "globalStepCount": found.steps,
+        "taskId": found.task_id,
+        "taskDescription": found.task,
+        "startedAt": round(found.started * 1000),
+        "completionNotified": found.told,
+        "cancelled": found.cancelled,
+    }

@@ -1,0 +1,99 @@
+"""A project on disk for tests: write files, run the command, look at what a person sees."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from handrail.cli.main import main
+
+PHASE = "---\nid: {id}\nname: {name}\nemoji: {emoji}\n{more}---\n\nDo {id}.\n"
+
+
+class Said(NamedTuple):
+    """How a command ended and what it printed."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def data(self) -> dict[str, Any]:
+        value = json.loads(self.out)
+        assert isinstance(value, dict)
+        return value
+
+
+class Project:
+    """A temporary project with a Handrail home of its own."""
+
+    def __init__(self, folder: Path, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
+        self.folder = folder / "project"
+        self.home = folder / "home"
+        self.capture = capture
+        self.folder.mkdir()
+        for name in [n for n in os.environ if n.startswith(("XDG_", "HANDRAIL_", "PI_"))]:
+            patch.delenv(name)
+        patch.setenv("HOME", str(folder / "user"))
+        patch.setenv("HANDRAIL_HOME", str(self.home))
+        patch.setenv("NO_COLOR", "1")
+        patch.chdir(self.folder)
+        (self.folder / ".handrail").mkdir()
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def phase(self, workflow: str, id_: str, more: str = "", root: str = ".handrail/workflows") -> None:
+        text = PHASE.format(id=id_, name=id_.title(), emoji="•", more=more)
+        self.write(f"{root}/{workflow}/{id_}.md", text)
+
+    def workflow(self, key: str, phases: list[str], head: str = "", root: str = ".handrail/workflows") -> None:
+        """A workflow of these phases; `@x` stands for the subworkflow x. Phase files that exist are kept."""
+        entries = [f"  - subworkflow: {p[1:]}" if p.startswith("@") else f"  - {p}.md" for p in phases]
+        start = f"commandName: {key}\ninitialMessage: begin {{firstPhaseName}}\n"
+        self.write(
+            f"{root}/{key}/workflow.yaml", f"name: {key.title()}\n{start}{head}phases:\n" + "\n".join(entries) + "\n"
+        )
+        for phase in phases:
+            if not phase.startswith("@") and not (self.folder / root / key / f"{phase}.md").exists():
+                self.phase(key, phase, root=root)
+
+    def run(self, *argv: str) -> Said:
+        """The command line, in this process."""
+        self.capture.readouterr()
+        code = main(list(argv))
+        out, err = self.capture.readouterr()
+        return Said(code, out, err)
+
+    def json(self, *argv: str, code: int = 0) -> dict[str, Any]:
+        said = self.run(*argv, "--json")
+        assert said.code == code, said
+        return said.data
+
+    def process(self, *argv: str, stdin: str = "", **env: str) -> Said:
+        """The command line, as a program of its own."""
+        ended = subprocess.run(
+            [os.path.join(os.path.dirname(sys.executable), "handrail"), *argv],
+            input=stdin,
+            env={**os.environ, **env},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return Said(ended.returncode, ended.stdout, ended.stderr)
+
+
+def is_running(pid: int) -> bool:
+    """Is there a process of this id that can still do something? A zombie cannot."""
+    listed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return listed.stdout.strip()[:1] not in ("", "Z")

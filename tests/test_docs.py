@@ -1,0 +1,59 @@
+"""The documentation is true: generated pages are fresh, console blocks do what they show, links lead somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_the_generated_pages_are_fresh() -> None:
+    pages = runpy.run_path(str(ROOT / "scripts" / "generate_docs.py"))["pages"]()
+    for path, text in pages.items():
+        assert path.read_text(encoding="utf-8") == text, "run `make docs`"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), target
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def commands(page: Path) -> list[tuple[str, str]]:
+    """(command, what it prints) of every console block."""
+    found: list[tuple[str, str]] = []
+    for block in re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+            command, _, output = part.partition("\n")
+            found.append((command, output))
+    return found
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_console_blocks_do_what_they_show(page: Path, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    env = {
+        "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "HANDRAIL_HOME": str(tmp_path / "home"),
+        "LANG": "C.UTF-8",
+    }
+    for command, output in commands(page):
+        ended = subprocess.run(
+            ["/bin/sh", "-c", command], cwd=project, env=env, capture_output=True, text=True, timeout=120, check=False
+        )
+        assert ended.stdout == output, f"$ {command}\n{ended.stderr}"
