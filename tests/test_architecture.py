@@ -112,6 +112,7 @@ def test_the_hooks_path_needs_the_standard_library_only() -> None:
             waiting.extend(imports(files[name]))
     outside = {m.split(".")[0] for name in reached for m in imports(files[name])} - set(sys.stdlib_module_names)
     assert outside == {"handrail"}
+    assert "handrail.engine.session" in reached
 
 
 def test_the_version_stands_in_the_changelog() -> None:

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import datetime as dt
 import os
+import shutil
+import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import handrail
 from handrail import registry
 from handrail.catalog import Catalog, read_catalog, read_given
 from handrail.catalogcache import CatalogCache
-from handrail.contracts import CheckContext
+from handrail.contracts import CheckContext, Stubs
 from handrail.diagnostics import Diagnostic
+from handrail.engine import links
+from handrail.engine.installer import Installer
 from handrail.engine.session import Outcome, Session, Snapshot, sessions_in
 from handrail.errors import NotFound, RefusedError, StateError
 from handrail.guided import machine, prompts
 from handrail.guided.gate import undecided, verdict
 from handrail.guided.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
 from handrail.guided.plan import Check, Plan
-from handrail.project import Places, workflow_roots
+from handrail.project import Places, file_name, workflow_roots
 from handrail.settings import Settings, read_settings
 from handrail.suggest import nearest
 
@@ -120,6 +125,31 @@ class App:
     def problems(self) -> list[Diagnostic]:
         return [*self.catalog.problems, *self._settings[1]]
 
+    def installer(self, agent: str, *, for_project: bool) -> Installer:
+        """What puts our stubs into an agent, for the user or for this project only."""
+        if agent not in registry.INSTALLS:
+            known = ", ".join(f"`{name}`" for name in registry.INSTALLS)
+            raise NotFound(f"there is nothing to install for `{agent}`", f"there is for {known}")
+        hook = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
+        call = (*time_limit(), sys.executable, "-I", "-S", hook)
+        stubs = Stubs(call, (sys.executable, "-I", "-m", "handrail"), handrail.__version__)
+        project = self.project if for_project else None
+        recipe = registry.recipe(agent, self.places.home, self.env.get("CLAUDE_CONFIG_DIR"), project, stubs)
+        scope = file_name(project) if project else "user"
+        return Installer(recipe, os.path.join(self.places.state, "installed", f"{agent}@{scope}.json"))
+
+    def marketplace(self, folder: str) -> list[str]:
+        """Write a plugin and a marketplace for machines on which `handrail` is a command."""
+        stubs = Stubs(("handrail", "hook"), ("handrail",), handrail.__version__)
+        written = []
+        for name, text in registry.marketplace("claude", stubs).items():
+            path = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            written.append(path)
+        return written
+
     def validate(self, paths: list[str]) -> list[Diagnostic]:
         """The problems of the workflows at these paths, which may use all others."""
         return list(read_given(paths, self.catalog).problems)
@@ -165,8 +195,10 @@ class App:
         names = ", ".join(f"`{view.session}` ({view.status_line})" for view in active)
         raise RefusedError(f"{len(active)} sessions are active: {names}", "name one with `--session ID`")
 
-    def start(self, name: str, task: str, id_: str | None, *, replace: bool) -> View:
-        """Begin a workflow in a new session, or in one that has none active."""
+    def start(
+        self, name: str, task: str, id_: str | None, *, replace: bool, host: tuple[str, str] | None = None
+    ) -> View:
+        """Begin a workflow in a new session, or in one that has none active. `host`: (agent, conversation)."""
         spec = self.catalog.find(name)
         if not spec.is_visible:
             message = f"`{spec.key}` only runs inside other workflows"
@@ -175,6 +207,7 @@ class App:
         session = self.choose(None) if active else self.session(id_ or f"s-{self.token()}")
         plan = self.catalog.plan(spec)
         now = self.clock()
+        session.describe(links.path(self.places, *host) if host else session.link())
         digest = session.pin(plan)
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
         outcome = session.do(Start(digest, task, task_id, now, replace, self.settings.idle_stops))
@@ -209,7 +242,10 @@ class App:
         """Give up the workflow. A person's word also frees a session whose files are damaged."""
         session = self.choose(id_)
         try:
-            return self._answer(session, session.do(Cancel(confirmed, reason)))
+            view = self._answer(session, session.do(Cancel(confirmed, reason)))
+            if confirmed and view.refusal is None:
+                session.do(machine.Tell())
+            return view
         except StateError as error:
             if not confirmed or error.code == "busy":
                 raise
@@ -281,7 +317,7 @@ def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -
         case machine.Moved() | machine.Finished():
             return prompts.moved(plan, before, after)
         case machine.Looped():
-            return prompts.looped(plan, after)
+            return prompts.looped(plan, before, after)
         case machine.CancelAsked():
             return prompts.cancel_asked(after)
         case machine.Cancelled():
@@ -290,6 +326,15 @@ def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -
             return f"Going on with the edited files, at {prompts.status_line(plan, after)}."
         case _:
             return ""
+
+
+def time_limit() -> tuple[str, ...]:
+    """A command prefix that ends what takes longer than ten seconds, as this machine has it."""
+    for name in ("timeout", "gtimeout"):
+        if path := shutil.which(name):
+            return (path, "10")
+    perl = shutil.which("perl")
+    return (perl, "-e", "alarm shift; exec @ARGV", "10") if perl else ()
 
 
 def random_token() -> str:

@@ -10,14 +10,15 @@ from handrail.diagnostics import Diagnostic, in_order
 from handrail.errors import DefinitionError, NotFound, UsageError
 from handrail.guided import rules
 from handrail.guided.compile import MAX_STOPS, compile_plan, count_stops
-from handrail.guided.load import WORKFLOW_FILE, Loaded, load
+from handrail.guided.load import WORKFLOW_FILE, Loaded, load, located
 from handrail.guided.plan import Plan
-from handrail.guided.spec import WorkflowSpec
+from handrail.guided.spec import Reference, WorkflowSpec
 from handrail.sourcefile import Root
 from handrail.suggest import nearest
 
 MAX_DEPTH = 6
 MAX_FOLDERS = 20_000
+MAX_NESTING = 100
 
 
 class Memory(Protocol):
@@ -36,6 +37,7 @@ class Found(NamedTuple):
     key: str
     file: str
     spec: WorkflowSpec | None
+    references: tuple[Reference, ...] = ()
 
 
 class Catalog(NamedTuple):
@@ -86,7 +88,8 @@ class Catalog(NamedTuple):
         for found in self.found:
             if found.key == name:
                 count = sum(p.severity == "error" for p in self.problems if p.file.startswith(_folder(found.file)))
-                message = f"workflow `{name}` cannot be used: its files have {count or 'some'} errors"
+                errors = "an error" if count == 1 else f"{count or 'some'} errors"
+                message = f"workflow `{name}` cannot be used: its files have {errors}"
                 raise DefinitionError(message, f"run `handrail validate {os.path.dirname(found.file)}`")
 
     def plan(self, spec: WorkflowSpec) -> Plan:
@@ -109,7 +112,7 @@ def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
     problems: list[Diagnostic] = []
     given: list[Found] = []
     for path in paths:
-        root, folders = _given(path, problems)
+        root, folders = _given(path, {entry.root for entry in others.found}, problems)
         given.extend(_read_folders("given", root, folders, None, problems))
     files = {entry.file for entry in given}
     found = [*given, *[entry for entry in others.found if entry.file not in files]]
@@ -119,13 +122,18 @@ def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
     return catalog._replace(problems=tuple(mine))
 
 
-def _given(path: str, problems: list[Diagnostic]) -> tuple[str, list[str]]:
-    """(root, workflow folders) that a path on the command line means."""
+def _given(path: str, roots: Iterable[str], problems: list[Diagnostic]) -> tuple[str, list[str]]:
+    """(root, workflow folders) that a path on the command line means; inside a known root, that one."""
     folder = path if os.path.isdir(path) else os.path.dirname(path)
-    if os.path.exists(os.path.join(folder, WORKFLOW_FILE)):
-        return os.path.dirname(folder), [folder]
+    known = next((root for root in roots if folder.startswith(root + os.sep)), None)
+    if os.path.lexists(os.path.join(folder, WORKFLOW_FILE)):
+        return known or os.path.dirname(folder), [folder]
     if folder == path:
-        return path, list(workflow_folders(path, problems))
+        folders = list(workflow_folders(path, problems))
+        if not folders and not problems:
+            hint = f"a workflow is a folder with a `{WORKFLOW_FILE}`"
+            raise UsageError(f"there is no workflow in `{path}`", hint)
+        return known or path, folders
     hint = "name a workflow folder, its `workflow.yaml`, or a folder of workflows"
     raise UsageError(f"`{path}` is not part of a workflow: there is no `{WORKFLOW_FILE}` beside it", hint)
 
@@ -138,21 +146,39 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
             specs.append(entry.spec)
     chosen, broken = rules.resolve(candidates)
     problems.extend(broken)
+    problems.extend(_dangling_of_broken(found, sorted(candidates)))
     chosen = _without_oversized(chosen, problems)
     catalog = Catalog(chosen, tuple(found), ())
-    problems.extend(rules.duplicate_commands(catalog.in_precedence()))
+    built_in = {entry.file for entry in found if entry.source == "builtin"}
+    twice = rules.duplicate_commands(catalog.in_precedence(), built_in)
+    problems.extend(located(problem, "commandName") for problem in twice)
     return catalog._replace(problems=tuple(in_order(problems)))
+
+
+def _dangling_of_broken(found: list[Found], every: list[str]) -> Iterator[Diagnostic]:
+    """References to nothing in workflows that have other errors too: those are told at the same time."""
+    known = set(every)
+    for entry in found:
+        for ref in entry.references if entry.spec is None else ():
+            if ref.key not in known:
+                yield rules.dangling((entry.key, entry.file), ref, every)
 
 
 def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnostic]) -> dict[str, WorkflowSpec]:
     kept: dict[str, WorkflowSpec] = {}
+    levels = rules.nesting(chosen)
     for key, spec in chosen.items():
-        if spec.references and (total := count_stops(chosen, key)) > MAX_STOPS:
-            message = f"the workflow unfolds to {total} phases; {MAX_STOPS} are allowed"
+        if levels[key] > MAX_NESTING:
+            message = f"the workflow nests {levels[key]} workflows in each other, {MAX_NESTING} are allowed"
+            hint = "let workflows follow each other instead of containing each other"
+        elif spec.references and (total := count_stops(chosen, key)) > MAX_STOPS:
+            message = f"the workflow unfolds to {total} phases, {MAX_STOPS} are allowed"
             hint = "a subworkflow that is used many times multiplies; use fewer"
-            problems.append(Diagnostic("plan-too-large", "error", spec.file, 1, 1, message, hint))
         else:
             kept[key] = spec
+            continue
+        problem = Diagnostic("plan-too-large", "error", spec.file, 1, 1, message, hint)
+        problems.append(located(problem, "phases"))
     return kept
 
 
@@ -170,18 +196,21 @@ def _read_folders(
         key = os.path.basename(folder)
         file = os.path.join(folder, WORKFLOW_FILE)
         if key in owners:
-            message = f"there are two workflows `{key}` in this place; the other is `{owners[key]}`"
-            problems.append(Diagnostic("key-twice", "error", file, 1, 1, message, "rename one of the folders"))
+            other = os.path.relpath(owners[key], path)
+            message = f"there are two workflows `{key}` in this place; the other is `{other}`"
+            hint = "rename one of the folders; until then, only the other is used"
+            problems.append(Diagnostic("key-twice", "error", file, 1, 1, message, hint))
             continue
         owners[key] = file
         spec = memory.recall(path, folder) if memory else None
+        references: tuple[Reference, ...] = ()
         if spec is None:
             loaded = load(root, folder)
             problems.extend(loaded.problems)
-            spec = loaded.spec
+            spec, references = loaded.spec, loaded.references
             if memory is not None:
                 memory.store(path, folder, loaded)
-        yield Found(source, path, key, file, spec)
+        yield Found(source, path, key, file, spec, references)
 
 
 def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:
@@ -192,8 +221,9 @@ def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:
         folder, depth = waiting.pop()
         seen += 1
         if seen > MAX_FOLDERS:
-            message = f"more than {MAX_FOLDERS} folders; the rest is not looked at"
-            problems.append(Diagnostic("too-many-folders", "error", root, 1, 1, message))
+            message = f"there are more than {MAX_FOLDERS} folders here; the rest is not looked at"
+            hint = "keep only workflows here"
+            problems.append(Diagnostic("too-many-folders", "error", root, 1, 1, message, hint))
             return
         below, is_workflow = _look(folder, depth, problems)
         if is_workflow:
@@ -207,21 +237,22 @@ def _look(folder: str, depth: int, problems: list[Diagnostic]) -> tuple[list[str
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                if entry.name == WORKFLOW_FILE:
-                    is_workflow = depth > 0
-                elif entry.name == "workflow.yml" and depth > 0:
-                    message = "`workflow.yml` is not read"
-                    hint = f"rename it to `{WORKFLOW_FILE}`"
+                if entry.name == WORKFLOW_FILE and depth > 0:
+                    is_workflow = True
+                elif entry.name in (WORKFLOW_FILE, "workflow.yml"):
+                    message = f"`{entry.name}` is not read here"
+                    hint = f"rename it to `{WORKFLOW_FILE}`" if depth else f"move it to `KEY/{WORKFLOW_FILE}`"
                     problems.append(Diagnostic("file-name", "warning", entry.path, 1, 1, message, hint))
                 elif entry.is_dir(follow_symlinks=False):
                     below.append(entry.path)
-                elif entry.is_symlink() and entry.is_dir():
+                elif entry.is_symlink() and os.path.isdir(entry.path):
                     message = f"`{entry.name}` is a link to a folder and is not followed"
                     hint = "copy or move the folder here"
                     problems.append(Diagnostic("folder-link", "warning", entry.path, 1, 1, message, hint))
     except OSError as error:
-        message = f"the folder cannot be read: {error.strerror}"
-        problems.append(Diagnostic("folder-unreadable", "error", folder, 1, 1, message))
+        message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
+        hint = "give yourself permission to list it, or move it elsewhere"
+        problems.append(Diagnostic("folder-unreadable", "error", folder, 1, 1, message, hint))
     if depth >= MAX_DEPTH:
         return [], is_workflow
     return below, is_workflow

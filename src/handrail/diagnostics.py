@@ -91,7 +91,7 @@ def _columns(text: str) -> int:
     return total
 
 
-def _shortened(text: str, most: int = 400) -> str:
+def _shortened(text: str, most: int = 300) -> str:
     """A sentence that quotes something endless keeps its beginning and its end."""
     return text if len(text) <= most else f"{text[: most - 120]} … {text[-117:]}"
 

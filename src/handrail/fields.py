@@ -55,16 +55,21 @@ _NOUNS: dict[Kind, str] = {
 
 
 def noun(kinds: Sequence[Kind]) -> str:
-    return " or ".join(_NOUNS[kind] for kind in kinds)
+    return " or ".join(_NOUNS[kind] for kind in kinds if kind != "integer" or "number" not in kinds)
 
 
 def found(node: Node) -> str:
     """What stands there, for the second half of a sentence."""
     if node.kind in ("list", "mapping", "null"):
         return _NOUNS[node.kind]
-    shown = as_text(node)
     name = "a truth value" if node.kind == "boolean" else _NOUNS[node.kind]
-    return f"{name} `{shown if len(shown) <= 40 else shown[:39] + '…'}`"
+    return f"{name} {quoted(node)}"
+
+
+def quoted(node: Node) -> str:
+    """A scalar in backticks, cut where it is long."""
+    shown = as_text(node)
+    return f"`{shown if len(shown) <= 40 else shown[:39] + '…'}`"
 
 
 class Reader:
@@ -83,7 +88,17 @@ class Reader:
         for name, (line, column) in self.node.keys.items():
             if name not in self.shape.by_name:
                 hint = did_you_mean(name, self.shape.by_name) or f"known here: {', '.join(self.shape.by_name)}"
-                self.at((line, column, len(name)), "unknown-key", f"unknown key `{name}`", hint, "warning")
+                if name == "<<":
+                    hint = "merge keys are not read; write the keys themselves"
+                place = (line, column, self.key_width(name, line, column))
+                self.at(place, "unknown-key", f"unknown key `{name}`", hint, "warning")
+
+    def key_width(self, name: str, line: int, column: int) -> int:
+        """How wide a key stands in the file: quotes belong to it."""
+        text = self.source.line(line) or ""
+        quote = text[column - 1 : column]
+        end = text.find(quote, column) if quote in ("'", '"') else -1
+        return len(name) if end < 0 else end - column + 2
 
     def at(
         self,
@@ -98,8 +113,8 @@ class Reader:
     def on(self, node: Node, code: str, message: str, hint: str | None = None) -> None:
         self.at((node.line, node.column, node.width), code, message, hint)
 
-    def child(self, name: str) -> Node | None:
-        """The node of a field if it is there and of a kind that the shape allows."""
+    def child(self, name: str, example: str | None = None) -> Node | None:
+        """The node of a field if it is there and of a kind that the shape allows; `example` helps where it is not."""
         field = self.shape.by_name[name]
         node: Node | None = self.node.value.get(name)
         if node is None:
@@ -108,28 +123,39 @@ class Reader:
                 self.at(place, "missing-key", f"key `{name}` is missing", f"add `{name}:`, {field.about}")
             return None
         if node.kind not in field.kinds:
-            self._wrong_kind(field, node)
+            self._wrong_kind(field, node, example)
             return None
         if field.choices and node.value not in field.choices:
             wanted = " or ".join(f"`{choice}`" for choice in field.choices)
-            hint = did_you_mean(str(node.value), field.choices) or f"use {wanted}"
-            self.on(node, "bad-value", f"`{name}` has to be {wanted}, found `{node.value}`", hint)
+            hint = did_you_mean(str(node.value), field.choices) or field.about
+            self.on(node, "bad-value", f"`{name}` has to be {wanted}, found {quoted(node)}", hint)
             return None
         return node
 
-    def _wrong_kind(self, field: Field, node: Node) -> None:
-        hint = None
-        if "text" in field.kinds and node.kind in ("integer", "number", "boolean"):
-            hint = f'put it in quotes: `{field.name}: "{as_text(node)}"`'
-        elif "list" in field.kinds and node.kind == "text":
-            hint = f"write a list: `{field.name}: [{as_text(node)}]`"
-        elif "boolean" in field.kinds and node.kind == "text":
-            hint = "write true or false, without quotes"
-        elif field.kinds == ("integer",) and node.kind == "text":
-            hint = "write the number without quotes"
+    def _wrong_kind(self, field: Field, node: Node, example: str | None) -> None:
+        hint = example or self._other_kind(field, node) or f"`{field.name}` means: {field.about}"
         message = f"`{field.name}` has to be {noun(field.kinds)}, found {found(node)}"
         severity: Severity = "warning" if field.lenient else "error"
         self.at((node.line, node.column, node.width), "wrong-type", message, hint, severity)
+
+    def _other_kind(self, field: Field, node: Node) -> str | None:
+        """How to write what was probably meant."""
+        if "text" in field.kinds and node.kind in ("integer", "number", "boolean"):
+            return f'put it in quotes: `{field.name}: "{self.written(node)}"`'
+        if "text" in field.kinds and self.written(node)[:1] in ("{", "["):
+            return f"put text that begins with `{self.written(node)[0]}` in quotes"
+        if node.kind != "text":
+            return None
+        if "boolean" in field.kinds:
+            return "write true or false, without quotes"
+        if "integer" in field.kinds:
+            return "write a number, without quotes"
+        return f"write a list: `{field.name}: [{as_text(node)}]`" if field.kinds == ("list",) else None
+
+    def written(self, node: Node) -> str:
+        """What stands in the file at a node, as far as it is on one line."""
+        line = self.source.line(node.line) or ""
+        return line[node.column - 1 : node.column - 1 + node.width]
 
     def text(self, name: str) -> str | None:
         """Text that is not blank where the field is required."""
@@ -138,7 +164,7 @@ class Reader:
             return None
         field = self.shape.by_name[name]
         if field.required and not node.value.strip():
-            self.on(node, "blank-text", f"`{name}` is blank", field.about)
+            self.on(node, "blank-text", f"`{name}` is blank", f"fill it in: {field.about}")
             return None
         return str(node.value)
 
@@ -156,9 +182,12 @@ class Reader:
         if node is None:
             return None
         items: list[str] = []
+        severity: Severity = "warning" if self.shape.by_name[name].lenient else "error"
         for item in node.value:
             if item.kind in ("list", "mapping"):
-                self.on(item, "wrong-type", f"an item of `{name}` has to be text, found {found(item)}")
+                place = (item.line, item.column, item.width)
+                message = f"an item of `{name}` has to be text, found {found(item)}"
+                self.at(place, "wrong-type", message, "write plain text, or put it in quotes", severity)
             else:
                 items.append(as_text(item))
         return tuple(items)

@@ -1,7 +1,8 @@
 """Entry point of hosts' hooks: a new process for every tool call an agent makes, so it stays small.
 
 Reads the session's card, answers, ends. Only a card that is behind its journal costs more. With no active
-workflow it allows; while one is active, what it cannot decide it denies. Standard library only.
+workflow it says nothing; while one is active, what it cannot decide it denies. Standard library only; the few
+events that need definitions run again with the whole package.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ if __name__ == "__main__":  # run by path, without the package installed for thi
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from handrail import jsonlite
-from handrail.engine import card as cards
+from handrail.engine import links
 from handrail.guided.gate import undecided, verdict
 from handrail.project import Places
 
@@ -22,84 +23,109 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-
-def card_of(folder: str, project: str, session: str) -> dict[str, Any]:
-    """What a session's card says now, rebuilt from the journal where the card is behind. Empty: no session."""
-    card = cards.read_fresh(folder)
-    if card is not None:
-        return card
-    if cards.journal_size(folder) is None:
-        return {}
-    from handrail.engine.session import Session
-
-    return Session(folder, project, session, _no_clock).card()
+HOSTS = {"claude": "handrail.agents.claude.protocol"}
 
 
-def _no_clock() -> float:
-    raise AssertionError("a hook only reads")
-
-
-def answer(request: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    """The answer to one request of an agent that speaks Handrail's own protocol.
-
-    `event` is `tool` (a verdict), `prompt` (the text to give to the agent) or `stop` (what to say to it).
-    """
-    folder = Places(env).session(request["project"], request["session"])
+def answer(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    """Our answer to a request in our own words. `seat` is the session's folder, project and id, if it has one."""
+    seat: dict[str, Any] | None
+    if "session" in request:
+        folder = Places(env).session(request["project"], request["session"])
+        seat = {"folder": folder, "project": request["project"], "session": request["session"]}
+    else:
+        seat = links.read(links.path(Places(env), agent, request["conversation"]))
     event = request["event"]
     if event == "tool":
-        return _verdict(folder, request)
+        from handrail.hooks.tools import tool
+
+        return tool(seat, request)
+    if event == "step":
+        from handrail.hooks.tools import step
+
+        return step(request)
+    if needs_definitions(request):
+        return _whole("handrail.hooks.commands").answer(agent, request, env)  # type: ignore[no-any-return]
+    if event in ("prompt", "begin", "subagent"):
+        from handrail.hooks import context
+
+        return context.answer(agent, seat, request, env)
     if event == "stop":
-        return _stop(folder, request)
-    card = card_of(folder, request["project"], request["session"])
-    if event == "prompt":
-        return {"context": card.get("context"), "statusLine": card.get("statusLine")}
+        from handrail.hooks.stops import stop
+
+        return stop(seat, request)
     raise ValueError("unknown event: " + str(event))
 
 
-def _verdict(folder: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    tool = str(request["tool"])
-    try:
-        card = card_of(folder, request["project"], request["session"])
-        return verdict(card.get("gate"), tool, request.get("aliases") or ())
-    except Exception as error:  # noqa: BLE001 - whatever went wrong, an active workflow stays closed
-        return undecided(tool, getattr(error, "message", None) or type(error).__name__, request.get("aliases") or ())
+def needs_definitions(request: dict[str, Any]) -> bool:
+    return bool(request["event"] == "command" or request.get("is_command"))
 
 
-def _stop(folder: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The agent stops: it is sent on, or let go with a reason, or the person is told how the workflow ended."""
-    reply: dict[str, Any] = {"sendOn": None, "letGo": None, "farewell": None}
-    if cards.journal_size(folder) is None:
-        return reply
-    import time
+def _whole(name: str) -> Any:
+    """A module that needs the whole package; not for the hook's own path."""
+    __import__(name)
+    return sys.modules[name]
 
-    from handrail.engine.session import Session
-    from handrail.guided.machine import AgentStopped, LetGo, SentOn, Tell
 
-    session = Session(folder, request["project"], request["session"], time.time)
-    card = session.card()
-    if card.get("farewell") and session.do(Tell()).decision.events:
-        return {**reply, "farewell": card["farewell"]}
-    command = AgentStopped(bool(request.get("aborted")), bool(request.get("progress")))
-    for event in session.do(command).decision.events:
-        if isinstance(event, SentOn):
-            reply["sendOn"] = card.get("reminder")
-        elif isinstance(event, LetGo):
-            reply["letGo"] = event.reason
-    return reply
+def run_whole(agent: str, body: str) -> None:
+    """Become the same hook with all packages at hand. Does not return."""
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        file.write(body.encode("utf-8", "surrogatepass"))
+        file.flush()
+        os.lseek(file.fileno(), 0, os.SEEK_SET)
+        os.dup2(file.fileno(), 0)
+        os.execv(sys.executable, [sys.executable, "-I", "-m", "handrail", "hook", agent])  # noqa: S606 - ourselves
+
+
+def refuse(agent: str, request: dict[str, Any], env: Mapping[str, str], error: Exception) -> dict[str, Any]:
+    """What to answer when something of ours failed: closed for tools while a workflow is active, else a notice."""
+    why = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
+    if request["event"] not in ("tool", "step"):
+        return {"notice": f"Handrail could not answer this: {why}"}
+    linked = "session" in request or os.path.lexists(links.path(Places(env), agent, request["conversation"]))
+    if not linked:
+        return verdict(None, str(request.get("tool")))
+    return undecided(str(request.get("tool")), why, request.get("aliases") or ())
 
 
 def main(argv: list[str], env: Mapping[str, str]) -> int:
-    """`handrail hook AGENT`: one JSON request on stdin, one JSON answer on stdout."""
-    if argv != ["scripted"]:
-        sys.stderr.write("error: `handrail hook` knows these agents: scripted\n")
+    """`handrail hook AGENT`: one JSON message on stdin, at most one JSON object on stdout."""
+    agent, *rest = argv or [""]
+    if (agent != "scripted" and agent not in HOSTS) or rest not in ([], ["status-line"]):
+        sys.stderr.write(f"error: `handrail hook` takes one of these agents: scripted, {', '.join(HOSTS)}\n")
         return 2
+    body = sys.stdin.buffer.read().decode("utf-8", "replace")
+    if rest:
+        from handrail.hooks.statusline import status_line
+
+        sys.stdout.write(status_line(agent, body, env) + "\n")
+        return 0
+    return _answer_host(agent, body, env)
+
+
+def _answer_host(agent: str, body: str, env: Mapping[str, str]) -> int:
+    host: Any = None
     try:
-        request = jsonlite.loads(sys.stdin.read())
-        reply = answer(request, env)
-    except (ValueError, KeyError, TypeError) as error:
+        data = jsonlite.loads(body)
+        if agent in HOSTS:
+            host = _whole(HOSTS[agent])
+        request = host.request(data) if host else data
+        if request is None:
+            return 0
+        request["event"]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         sys.stderr.write(f"error: not a request: {error}\n")
         return 2
-    sys.stdout.write(jsonlite.dumps(reply) + "\n")
+    if sys.flags.no_site and needs_definitions(request):
+        run_whole(agent, body)
+    try:
+        reply = answer(agent, request, env)
+    except Exception as error:  # noqa: BLE001 - whatever went wrong, the answer has to be one that the host obeys
+        reply = refuse(agent, request, env, error)
+    said = host.reply(data, request, reply) if host else reply
+    if said is not None:
+        sys.stdout.write(jsonlite.dumps(said) + "\n")
     return 0
 
 

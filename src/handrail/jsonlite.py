@@ -36,9 +36,7 @@ class _Context:
 def loads(text: str) -> Any:
     """The value of a JSON text; `ValueError` for anything else."""
     if not ACCELERATED:
-        import json
-
-        return json.loads(text)
+        return _loads_slowly(text)
     start, end = 0, len(text)
     while start < end and text[start] in _SPACE:
         start += 1
@@ -58,9 +56,7 @@ def loads(text: str) -> Any:
 def dumps(value: Any) -> str:
     """Compact JSON on one line. Text stays readable; lone surrogates are escaped so that UTF-8 can hold it."""
     if not ACCELERATED:
-        import json
-
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return _dumps_slowly(value)
     if isinstance(value, str):
         return str(_json.encode_basestring(value)) if _encodable(value) else _escape(value)
     if value is None:
@@ -92,3 +88,19 @@ def _encodable(text: str) -> bool:
 
 def _escape(text: str) -> str:
     return str(_json.encode_basestring_ascii(text))
+
+
+def _loads_slowly(text: str) -> Any:
+    import json
+
+    try:
+        return json.loads(text, parse_constant=_Context.parse_constant)
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+
+
+def _dumps_slowly(value: Any) -> str:
+    import json
+
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text if _encodable(text) else json.dumps(value, allow_nan=False, separators=(",", ":"))

@@ -9,7 +9,7 @@ import os
 from typing import NamedTuple
 
 from handrail.diagnostics import Diagnostic
-from handrail.fields import Field, Reader, found, shape
+from handrail.fields import Field, Reader, found, quoted, shape
 from handrail.project import Places
 from handrail.sourcefile import Root, Unopened, decode
 from handrail.yamltree import parse
@@ -52,8 +52,9 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic]) -> Settin
     if wrong or tree is None:
         return settings
     if tree.kind != "mapping":
-        message = f"settings have to be a mapping, found {found(tree)}"
-        problems.append(source.problem("not-mapping", (tree.line, tree.column, tree.width), message))
+        message = f"`{FILE}` has to be `key: value` lines, found {found(tree)}"
+        hint = "begin with a key: `idleStops: 3`"
+        problems.append(source.problem("not-mapping", (tree.line, tree.column, tree.width), message, hint))
         return settings
     return _take(Reader(source, tree, SETTINGS, problems.append), settings)
 
@@ -64,6 +65,7 @@ def _take(reader: Reader, settings: Settings) -> Settings:
         return settings
     if not 0 <= stops <= 100:
         node = reader.node.value["idleStops"]
-        reader.on(node, "bad-value", f"`idleStops` has to be between 0 and 100, found {stops}")
+        about = reader.shape.by_name["idleStops"].about
+        reader.on(node, "bad-value", f"`idleStops` has to be between 0 and 100, found {quoted(node)}", f"write {about}")
         return settings
     return settings._replace(idle_stops=stops)

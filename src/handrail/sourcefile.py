@@ -6,8 +6,12 @@ never blocks on a pipe, never follows a path out of its root.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
+from bisect import bisect_right
+from functools import cached_property
+from itertools import accumulate
 from typing import NamedTuple
 
 from handrail.diagnostics import Diagnostic, Severity
@@ -26,15 +30,32 @@ class Stamp(NamedTuple):
     changed: int
 
 
-class Source(NamedTuple):
-    """The text of a file with line ends as `\\n`, and the name it is reported under."""
+class Source:
+    """The text of a file with line ends as `\\n`, and the name it is reported under.
 
-    file: str
-    text: str
+    Cut into lines once, if at all: a file may have as many problems as it has lines.
+    """
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self.text = text
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The offset at which each line begins."""
+        return [0, *accumulate(len(line) + 1 for line in self.lines[:-1])]
 
     def line(self, number: int) -> str | None:
-        lines = self.text.split("\n")
-        return lines[number - 1] if 0 < number <= len(lines) else None
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else None
+
+    def place(self, at: int) -> tuple[int, int]:
+        """Line and column of an offset into the text."""
+        line = bisect_right(self.starts, at)
+        return line, at - self.starts[line - 1] + 1
 
     def problem(
         self,
@@ -77,7 +98,7 @@ class Root:
             hint = "write it relative to the folder of this file"
             return Unopened("path-escape", f"`{entry}` is an absolute path", hint)
         if "\x00" in entry:
-            return Unopened("path-escape", "the path contains a NUL character")
+            return Unopened("path-escape", f"`{entry}` contains a NUL character", "remove `\\0` from the path")
         path = os.path.join(folder, entry)
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -93,16 +114,17 @@ class Root:
         if not self._holds(path, status):
             return self._escape(entry)
         if stat.S_ISDIR(status.st_mode):
-            return Unopened("path-folder", f"`{entry}` is a folder, a file was expected")
+            hint = "name a file inside it, or put a file in its place"
+            return Unopened("path-folder", f"`{entry}` is a folder, a file was expected", hint)
         if not stat.S_ISREG(status.st_mode):
-            return Unopened("path-kind", f"`{entry}` is not a regular file")
+            return _not_regular(entry, stat.S_ISFIFO(status.st_mode))
         if status.st_size > MAX_BYTES:
-            return Unopened("file-too-large", f"`{entry}` has {status.st_size} bytes; {MAX_BYTES} are allowed")
+            return _too_large(entry, f"{status.st_size}")
         data = os.read(handle, status.st_size + 1)
         while len(data) <= MAX_BYTES and len(data) != status.st_size and (more := os.read(handle, 65_536)):
             data += more
         if len(data) > MAX_BYTES:
-            return Unopened("file-too-large", f"`{entry}` has more than {MAX_BYTES} bytes")
+            return _too_large(entry, f"more than {MAX_BYTES}")
         return Opened(data, stamp_of(status))
 
     def _holds(self, path: str, status: os.stat_result) -> bool:
@@ -140,9 +162,17 @@ class Root:
         if isinstance(error, FileNotFoundError):
             if not self._is_below(self._real_path(path)):
                 return self._escape(entry)
-            return Unopened("file-missing", f"`{entry}` does not exist", self._instead(path))
+            if os.path.islink(path):
+                message = f"`{entry}` is a link to a file that does not exist"
+                return Unopened("file-missing", message, "mend the link, or put the file itself there")
+            hint = self._instead(path) or "a path is relative to the folder of the file that names it"
+            return Unopened("file-missing", f"`{entry}` does not exist", hint)
+        if error.errno == errno.ENXIO:
+            return _not_regular(entry)
         reason = error.strerror or type(error).__name__
-        return Unopened("file-unreadable", f"`{entry}` cannot be read: {reason}")
+        is_denied = isinstance(error, PermissionError)
+        hint = "give yourself permission to read it" if is_denied else "put an ordinary file there"
+        return Unopened("file-unreadable", f"`{entry}` cannot be read: {reason}", hint)
 
     def _instead(self, path: str) -> str | None:
         folder, name = os.path.split(path)
@@ -158,6 +188,16 @@ class Root:
         return f"did you mean `{found[0]}`?"
 
 
+def _not_regular(entry: str, is_pipe: bool = False) -> Unopened:
+    what = "a pipe" if is_pipe else "a socket or a device"
+    return Unopened("path-kind", f"`{entry}` is {what}, a file was expected", "use an ordinary file")
+
+
+def _too_large(entry: str, size: str) -> Unopened:
+    hint = "keep definitions short; let the agent read large material itself"
+    return Unopened("file-too-large", f"`{entry}` has {size} bytes, {MAX_BYTES} are allowed", hint)
+
+
 def stamp_of(status: os.stat_result) -> Stamp:
     return Stamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
@@ -166,7 +206,7 @@ def stamp(path: str) -> Stamp | None:
     """The present stamp of a path, links followed; nothing where there is no file."""
     try:
         return stamp_of(os.stat(path))
-    except OSError:
+    except (OSError, ValueError):  # a NUL character in the path is a ValueError
         return None
 
 
@@ -176,18 +216,25 @@ def decode(file: str, data: bytes) -> tuple[Source, list[Diagnostic]]:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         return Source(file, ""), [_not_utf8(file, data, error)]
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    text = _lines(text)
     source = Source(file, text)
     at = text.find("\x00")
     if at >= 0:
-        line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-        hint = "the file is binary or damaged; save it as UTF-8 text"
-        return Source(file, ""), [source.problem("file-nul", (line, column, 1), "the file contains a NUL byte", hint)]
+        message, hint = "the file contains a NUL byte", "the file is binary or damaged; save it as UTF-8 text"
+        return Source(file, ""), [source.problem("file-nul", (*source.place(at), 1), message, hint)]
     return source, []
 
 
 def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> Diagnostic:
-    before = data[: error.start].decode("utf-8", "replace")
-    line, column = before.count("\n") + 1, error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+    """The problem at the first byte that is wrong, with the line as far as it can be read."""
+    before = _lines(data[: error.start].decode("utf-8"))
+    whole = _lines(data.decode("utf-8", "replace"))
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     message = f"byte 0x{data[error.start]:02x} is not UTF-8"
-    return Diagnostic("file-encoding", "error", file, line, column, message, "save the file as UTF-8")
+    is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    hint = "the file looks like UTF-16; save it as UTF-8" if is_utf16 else "save the file as UTF-8"
+    return Source(file, whole).problem("file-encoding", (line, column, 1), message, hint)
+
+
+def _lines(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

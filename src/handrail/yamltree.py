@@ -70,6 +70,7 @@ _WORDS: dict[str, tuple[Kind, Scalar]] = {
     **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), ("number", float("-inf"))),
     **dict.fromkeys((".nan", ".NaN", ".NAN"), ("number", float("nan"))),
 }
+_NOT_FINITE = {"inf": ".inf", "-inf": "-.inf", "nan": ".nan"}
 _NUMERIC_START = frozenset("0123456789+-.")
 _TAGS: dict[str, tuple[Kind, ...]] = {
     "tag:yaml.org,2002:str": ("text",),
@@ -222,7 +223,7 @@ def as_text(node: Node) -> str:
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
         return str(int(value))
-    return str(value)
+    return _NOT_FINITE.get(str(value), str(value))
 
 
 def parse(text: str, first_line: int = 1) -> tuple[Node | None, list[Trouble]]:
@@ -274,75 +275,95 @@ def _check_depth(text: str, tree: _Tree) -> None:
 
 
 class _Slip(NamedTuple):
-    """A way to get YAML wrong: how the parser words it, and how we do. `{char}` is the sign at the place.
+    """A way to get YAML wrong: how the parser words it, and how we do. `{sign}` is what stands at the place.
 
-    With `at_start` the place is where the broken thing begins, not where the parser gave up.
+    `message` is about the place where the parser gave up, `whole` about the one where the broken thing begins;
+    with both, `whole` is for a thing that does not end on its line.
     """
 
     worded: str
     message: str
     hint: str
-    at_start: bool = False
+    whole: str = ""
 
 
+_COLUMN = "keys of one mapping begin in the same column"
 _QUOTES = "put the text in quotes"
 _SLIPS = (
     _Slip("another document", "a second document starts here", "keep one document a file; remove the `---` line"),
-    _Slip("end of stream", "this quote is not closed", "add the closing quote", at_start=True),
-    _Slip("',' or ']'", "this list is not closed", "write `]` at its end and `,` between its items", at_start=True),
-    _Slip("',' or '}'", "this mapping is not closed", "write `}` at its end and `,` between its keys", at_start=True),
+    _Slip("end of stream", "", "add the closing quote", "this quote is not closed"),
+    _Slip(
+        "',' or ']'",
+        "`,` or `]` was expected here, found {sign}",
+        "write `,` between the items of a list and `]` at its end",
+        "this list is not closed",
+    ),
+    _Slip(
+        "',' or '}'",
+        "`,` or `}` was expected here, found {sign}",
+        "write `,` between the keys of a mapping and `}` at its end",
+        "this mapping is not closed",
+    ),
     _Slip(
         "mapping values are not allowed",
-        "there is a `:` where no key can end",
-        "put text that contains `: ` in quotes; begin the keys of one mapping in the same column",
+        "`:` is not expected here: what stands before it cannot be a key",
+        f"put text that contains `: ` in quotes; {_COLUMN}",
     ),
     _Slip("tab character that violates", "a tab stands where only spaces may", "indent with spaces, not tabs"),
-    _Slip("cannot start any token", "a value cannot begin with `{char}`", _QUOTES),
-    _Slip("alphabetic or numeric character", "a name has to follow `*` and `&`, found `{char}`", _QUOTES),
+    _Slip("cannot start any token", "a value cannot begin with {sign}", _QUOTES),
+    _Slip("alphabetic or numeric character", "a name has to follow `*` or `&`, found {sign}", _QUOTES),
     _Slip("undefined alias", "there is no anchor for this alias", "put text that begins with `*` in quotes"),
     _Slip("second occurrence", "this anchor is given twice", "give each anchor a name of its own"),
     _Slip(
         "did not find expected key",
-        "a key was expected here, found `{char}`",
-        "begin the keys of one mapping in the same column; put nothing after a closing quote or bracket",
+        "a key was expected here, found {sign}",
+        f"{_COLUMN}; nothing may follow a closing quote or bracket",
     ),
     _Slip(
-        "'-' indicator",
-        "a list item was expected here, found `{char}`",
-        "begin every item of the list with `- `, in the same column",
+        "'-' indicator", "a list item was expected here, found {sign}", "begin every item with `- `, in the same column"
     ),
-    _Slip("expected ':'", "this key has no `: ` after it", "write `key: value`, with a space after the colon", True),
-    _Slip("unknown escape", "`\\{char}` is not an escape", "write `\\\\` for a backslash, or use single quotes"),
+    _Slip("expected ':'", "", "write `key: value`, with a space after the colon", "this key has no `: ` after it"),
+    _Slip("unknown escape", "this escape is not known", "write `\\\\` for a backslash, or use single quotes"),
+    _Slip("escape code", "this escape does not name a character", "write the character itself"),
     _Slip("entries are not allowed", "a list cannot begin here", "begin the list on the line below its key"),
-    _Slip("node content", "a value was expected here, found `{char}`", "look for a bracket that is open or missing"),
-    _Slip("<document start>", "nothing may follow the end of the document", "remove the line before this one"),
+    _Slip("node content", "a value was expected here, found {sign}", "look for a bracket that is open or missing"),
+    _Slip("comment or line break", "nothing may follow on this line", "begin the text on the next line, indented"),
+    _Slip("incompatible YAML", "this version of YAML is not known", "remove the `%YAML` line"),
+    _Slip("directive name", "this directive is not known", "put text that begins with `%` in quotes"),
+    _Slip("<document start>", "a document cannot begin here", "remove the `...` or `%` line before it"),
 )
 
 
 def _syntax(error: yaml.YAMLError, text: str, first_line: int) -> Trouble:
     if isinstance(error, ReaderError):
         return _unprintable(text, first_line)
+    lines = text.split("\n")
     problem = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
-    slip = next((slip for slip in _SLIPS if slip.worded in problem), None)
     context = getattr(error, "context", None)
-    message = slip.message if slip else f"{problem} {context}" if context else str(problem)
-    marks = [getattr(error, name, None) for name in ("context_mark", "problem_mark")]
-    mark = marks[0] if slip and slip.at_start and marks[0] else marks[1] or marks[0]
-    line, column, char = _place(text.split("\n"), mark)
-    code = "yaml-many-documents" if "another document" in problem else "yaml-syntax"
-    hint = "indent with spaces, not tabs" if char == "a tab" else slip.hint if slip else None
-    shown = message.replace("`{char}`", char if len(char) > 1 else f"`{char}`").replace("{char}", char)
-    return Trouble(code, line + first_line, column + 1, shown, hint, 1, True)
+    known = next((slip for slip in _SLIPS if slip.worded in problem), None)
+    slip = known or _Slip("", f"{problem} {context}" if context else str(problem), "")
+    start, end = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
+    line, column, sign = _place(lines, end or start)
+    message = slip.message
+    if slip.whole and start is not None and (not message or start.line != line or column >= len(lines[line])):
+        line, column, sign = _place(lines, start)
+        message = slip.whole
+    code = "yaml-many-documents" if slip.worded == "another document" else "yaml-syntax"
+    hint = "indent with spaces, not tabs" if sign == "a tab" else slip.hint or None
+    return Trouble(code, line + first_line, column + 1, message.replace("{sign}", sign), hint, 1, True)
+
+
+_SIGNS = {"": "the end of the line", "\t": "a tab", " ": "a space", "`": "a backtick"}
 
 
 def _place(lines: list[str], mark: Any) -> tuple[int, int, str]:
-    """(line, column, sign there); past the last line that says something, the end of that line."""
+    """(line, column, what stands there); past the last line that says something, the end of that line."""
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
     last = max((number for number, content in enumerate(lines) if content.strip()), default=0)
     if line > last:
         return last, len(lines[last]), "the end of the file"
     char = lines[line][column : column + 1]
-    return line, column, {"": "the end of the line", "\t": "a tab"}.get(char, char)
+    return line, column, _SIGNS.get(char, f"`{char}`")
 
 
 def _unprintable(text: str, first_line: int) -> Trouble:

@@ -108,7 +108,7 @@ def test_a_stop_without_a_session_says_nothing(active: Project) -> None:
 
 
 def test_garbage_on_stdin_is_an_error_and_no_traceback(active: Project) -> None:
-    for text in ("", "nonsense", "[]", '{"event":"tool"}'):
+    for text in ("", "nonsense", "[]", "{}"):
         argv = [sys.executable, "-I", "-S", HOOK, "scripted"]
         ended = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False)
         assert (ended.returncode, ended.stdout) == (2, "")

@@ -57,10 +57,16 @@ def test_a_tool_does_not_leave_the_working_folder(repository: Project) -> None:
     assert named(events, "result")[0]["ok"] is False
 
 
-def test_an_early_stop_is_sent_on_with_the_instructions(repository: Project) -> None:
+def test_an_early_stop_is_sent_on(repository: Project) -> None:
     events, _ = play(repository, "- stop: true\n- say: still here\n")
-    assert "Do look." in named(events, "stopped")[0]["sendOn"]
+    assert "you are in the phase • Look" in named(events, "stopped")[0]["sendOn"]
     assert named(events, "say")
+
+
+def test_a_reminder_never_reads_the_same_twice_in_a_phase(repository: Project) -> None:
+    events, _ = play(repository, "- stop: true\n- tool: bash\n  input: {command: 'true'}\n" * 4)
+    said = [stop["sendOn"] for stop in named(events, "stopped")]
+    assert len(set(said)) == len(said) == 4
 
 
 def test_an_agent_without_progress_is_let_go_with_a_reason(repository: Project) -> None:

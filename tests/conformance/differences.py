@@ -12,35 +12,150 @@ from conformance.corpus import Case
 
 
 class Difference(NamedTuple):
-    """One case. `expect` replaces those parts of its expectation, and is what the product is held to."""
+    """One case. `expect` replaces those parts of its expectation; nothing means "no state"."""
 
     ours: str
     why: str
-    expect: Mapping[str, Any]
+    expect: Mapping[str, Any] | None
 
 
 class Rule(NamedTuple):
     """A difference that an adapter computes from the case itself."""
 
-    suites: tuple[str, ...]
+    suites: str
     ours: str
     why: str
 
 
-RULES: dict[str, Rule] = {}
+RULES: tuple[Rule, ...] = (
+    Rule(
+        "context, transitions",
+        "progress, previous and next are those of the innermost workflow; next climbs out of a finished one; the "
+        "current step is marked by its place",
+        "the seed mixes the inner index with the outer workflow and finds steps by id (P-5)",
+    ),
+    Rule(
+        "context, transitions",
+        "every placeholder has its value in every message, also inside inserted instructions",
+        "a name that works in one text and not in another is a trap (P-9)",
+    ),
+    Rule(
+        "context, transitions, gating",
+        "a stack that ends at a subworkflow means that subworkflow's first phase, entered",
+        "a position is a phase; half-entered ones are how the seed shows a phase twice (P-4)",
+    ),
+    Rule(
+        "context",
+        "the two lines about profiles are left out where no phase names one",
+        "what is injected is only what says something",
+    ),
+    Rule(
+        "gating",
+        "a position that the definitions do not have is closed for every tool but `workflow_step`",
+        "a gate that cannot decide must not open (P-8)",
+    ),
+    Rule(
+        "loading",
+        "all problems are told, so ours contain the seed's; kinds that it does not know are not compared",
+        "one run of the checker should be enough (P-11)",
+    ),
+    Rule(
+        "loading",
+        "a field of the wrong kind is an error and the workflow is left out; `availableProfiles` is only warned of",
+        "a restriction that is passed over in silence is no restriction (P-11)",
+    ),
+    Rule(
+        "loading",
+        "workflows in nested folders are found; a byte-order mark before the front matter is not content; a broken "
+        "project workflow does not hide the healthy one of the user; what runs something broken is left out too",
+        "the seed's manual promises the first and the last (P-1); the others are accidents",
+    ),
+    Rule(
+        "loading, transitions",
+        "a command name is looked up among the visible workflows, the nearest tier first",
+        "a hidden workflow cannot be started, so it must not take a name (P-6 is the same accident)",
+    ),
+    Rule(
+        "transitions",
+        "the plan is pinned: removing or editing files changes nothing in a session under way",
+        "an index into edited files is another phase, or none (P-8)",
+    ),
+    Rule(
+        "transitions",
+        "a cancel has to be confirmed by the very next command; questions in between do not count",
+        "a forgotten request must not cancel days later (P-3)",
+    ),
+    Rule(
+        "transitions",
+        "a person who cancels knows it and is not told again when the agent stops",
+        "the seed marks it as told only then, and says nothing either way (P-14)",
+    ),
+    Rule(
+        "transitions",
+        "there are no timers: what the agent is to be told is the answer to its stop, and the countdown is modelled "
+        "in `host.py`; nothing is said to a session that has moved on or ended, nor after three stops without a move",
+        "waiting is the host's, and the seed cannot be interrupted (P-7)",
+    ),
+    Rule(
+        "transitions",
+        "titles are cut at a number of characters, not of UTF-16 units",
+        "half a sign is no text (P-15)",
+    ),
+    Rule(
+        "transitions",
+        "reading `/workflow NAME TASK` is the host's, so usage texts are not compared",
+        "every surface has its own way to ask for a task",
+    ),
+    Rule("reconstruct", "an index has to be a whole number from 0 on", "the seed crashes on others later (P-8)"),
+)
 
-MISTYPED = "a field of the wrong kind is an error, told with its place; the workflow is left out"
-MISTYPED_WHY = "a setting that is passed over in silence is a setting that somebody relies on (P-11)"
+_INVALID = [{"kind": "definition-invalid"}]
+_MISTYPED = Difference(
+    "a field of the wrong kind is an error, and the workflow is left out",
+    "a setting that is passed over in silence is one that somebody relies on (P-11)",
+    {"keys": [], "warnings": _INVALID},
+)
+_CLOSED = Difference(
+    "the call is denied, with a reason and a way out",
+    "a gate that cannot decide must not open (P-8)",
+    {"blocked": True},
+)
+_KEPT = Difference(
+    "the workflow stays active; `cancel` asks anew",
+    "the confirmation was for the command before (P-3)",
+    {"end": {"active": True, "cancelled": False, "path": [("flow", 1)], "steps": 1}},
+)
 
 TABLE: dict[str, Difference] = {
+    "ctx-006": Difference(
+        "step 2 of 5, after `Name s1`",
+        "that is what the inner workflow has (P-5)",
+        {"progressLine": "**Progress:** Step 3 (2/5 in current scope)"},
+    ),
+    "ctx-011": Difference(
+        "the second use of the subworkflow is marked",
+        "the session stands there, not at the first (P-5)",
+        {
+            "progressLine": "**Progress:** Step 5 (2/2 in current scope)",
+            "allSteps": [
+                "  1. E-s1 Name s1",
+                "  2. E-s2 Name s2",
+                "  3. E-m Name m",
+                "  4. E-s1 Name s1",
+                "▶ 5. E-s2 Name s2",
+            ],
+        },
+    ),
+    "gate-026": _CLOSED,
+    "gate-027": _CLOSED,
     "load-006": Difference(
         "workflows in nested folders are found, by the name of their folder",
         "the seed's own manual puts shared workflows there",
         {"keys": ["inner", "outer"], "warnings": []},
     ),
-    "load-024": Difference(MISTYPED, MISTYPED_WHY, {"keys": [], "warnings": [{"kind": "definition-invalid"}]}),
-    "load-026": Difference(MISTYPED, MISTYPED_WHY, {"keys": [], "warnings": [{"kind": "definition-invalid"}]}),
-    "load-027": Difference(MISTYPED, MISTYPED_WHY, {"keys": [], "warnings": [{"kind": "definition-invalid"}]}),
+    "load-024": _MISTYPED,
+    "load-026": _MISTYPED,
+    "load-027": _MISTYPED,
     "load-069": Difference(
         "an absolute path is refused as one",
         "a definition has to mean the same on every machine, and one check decides for the reader too (P-2)",
@@ -53,7 +168,7 @@ TABLE: dict[str, Difference] = {
     ),
     "load-111": Difference(
         "a longer rule closes the front matter and belongs to it as a whole",
-        "nobody writes dashes to start the instructions with two of them",
+        "nobody means the instructions to start with two dashes",
         {
             "workflows": {
                 "y": {
@@ -67,19 +182,67 @@ TABLE: dict[str, Difference] = {
             }
         },
     ),
+    "rec-016": Difference("no state", "there is no phase before the first (P-8)", None),
+    "tr-020": Difference(
+        "the loop goes to `L1`, entered; the next move to `M2`",
+        "a phase is done once a round (P-4)",
+        {"end": {"active": False, "path": [("top", 1)], "steps": 5}},
+    ),
+    "tr-024": _KEPT,
+    "tr-026": _KEPT,
+    "tr-039": Difference(
+        "nothing is said after the cancel",
+        "there is nothing to remind of (P-7)",
+        {"end": {"cancelled": True, "said": "begin P1"}},
+    ),
+    "tr-050": Difference(
+        "the session goes on with the plan it was started with",
+        "files are for new sessions (P-8)",
+        {"end": {"cancelled": True, "path": [("flow", 2)], "steps": 2}},
+    ),
+    "tr-053": Difference(
+        "the session stays in `P2`",
+        "nobody moved it (P-8)",
+        {"end": {"line": "FLOW > • P2 [2/3]", "path": [("flow", 1)]}},
+    ),
+    "tr-054": Difference(
+        "the session can be finished",
+        "its plan still has the phase (P-8)",
+        {"end": {"active": False, "cancelled": False, "path": [("flow", 2)], "steps": 3}},
+    ),
+    "tr-055": Difference(
+        "`a` cannot be started: what it runs is broken, and that is told",
+        "better than to be stuck half way (P-1)",
+        {"end": {"task": None, "line": None}},
+    ),
+    "tr-068": Difference(
+        "inserted instructions are resolved, and every placeholder works",
+        "the agent should not have to guess (P-9)",
+        {"end": {"said": "Fancy|A|•|Body mentions Fancy.|do it|f|do it|DONE"}},
+    ),
 }
+
+
+def documented(case: Case) -> Mapping[str, Any]:
+    """What the table says of this case."""
+    row = TABLE.get(case["id"])
+    return row.expect or {} if row else {}
+
+
+def preferred(case: Case) -> Mapping[str, Any]:
+    """What the case itself says is better than the seed's answer."""
+    answer = case["expect"]
+    found: Mapping[str, Any] = answer.get("preferred", {}) if isinstance(answer, dict) else {}
+    return found
 
 
 def expected(case: Case) -> Any:
     """What the product is held to: the seed's answer, with the better one in its place where there is one."""
-    answer = case["expect"]
-    better = TABLE[case["id"]].expect if case["id"] in TABLE else preferred(case)
-    return {**answer, **better} if better else answer
-
-
-def preferred(case: Case) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = (case["expect"] or {}).get("preferred") or {}
-    return found
+    row = TABLE.get(case["id"])
+    if row and row.expect is None:
+        return None
+    better = {**preferred(case), **documented(case)}
+    return {**case["expect"], **better} if better else case["expect"]
 
 
 def is_open(case: Case) -> bool:

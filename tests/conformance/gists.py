@@ -30,20 +30,20 @@ KINDS: dict[str, tuple[str, ...]] = {
     "instructions-blank": (INVALID,),
     "command-name": (INVALID,),
     "file-missing": ("phase-load-failed",),
-    "path-folder": ("phase-load-failed",),
-    "path-kind": ("phase-load-failed",),
-    "file-unreadable": ("phase-load-failed",),
+    "path-folder": ("phase-load-failed", "yaml-error"),
+    "path-kind": ("phase-load-failed", "yaml-error"),
+    "file-unreadable": ("phase-load-failed", "yaml-error"),
     "path-escape": ("path-escape",),
     "front-matter": ("phase-id-missing", "frontmatter-invalid"),
     "subworkflow-cycle": ("cycle",),
     "subworkflow-missing": ("dangling-subworkflow",),
     "command-twice": ("duplicate-command",),
 }
-CAUSES = {"not-found": "file-missing", "is-directory": "path-folder"}
+CAUSES = {"not-found": ("file-missing", "phase-entry"), "is-directory": ("path-folder", "phase-entry")}
 BROKEN_RULES = {
-    "command-name-pattern": "command-name",
-    "instructions-blank": "instructions-blank",
-    "subworkflow-key-blank": "subworkflow-blank",
+    "command-name-pattern": ("command-name", "blank-text"),
+    "instructions-blank": ("instructions-blank",),
+    "subworkflow-key-blank": ("subworkflow-blank",),
 }
 
 
@@ -66,11 +66,10 @@ def named(problem: Diagnostic) -> list[str]:
 
 def answers(problem: Diagnostic, warning: Mapping[str, Any], root: str) -> bool:
     """Is this problem of ours the one that the seed warns of?"""
-    code, rule = CAUSES.get(warning.get("cause", "")), BROKEN_RULES.get(warning.get("rule", ""))
+    codes = CAUSES.get(warning.get("cause", "")) or BROKEN_RULES.get(warning.get("rule", ""))
     return (
         warning["kind"] in kinds(problem)
-        and (code is None or code == problem.code)
-        and (rule is None or rule == problem.code)
+        and (codes is None or problem.code in codes)
         and ("workflow" not in warning or warning["workflow"] == owner(problem))
         and ("file" not in warning or os.path.join(root, warning["file"]) in places(problem))
         and ("target" not in warning or warning["target"] in named(problem))

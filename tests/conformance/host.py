@@ -7,6 +7,7 @@ what Handrail wants said for three seconds, and says it if the session still sta
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 import shutil
 from pathlib import Path
@@ -15,11 +16,10 @@ from typing import Any, NamedTuple
 from conformance import compact
 from conformance.corpus import Case
 from conformance.seen import Facts, Seen
-
-from handrail import hook
 from handrail.app import App, View
+from handrail.catalog import Catalog, read_catalog
 from handrail.errors import HandrailError, NotFound, RefusedError
-from handrail.guided.machine import Resumed
+from handrail.guided.machine import AgentStopped, Resumed, SentOn, Tell
 
 SESSION = "conformance"
 COUNTDOWN = 3.0
@@ -41,6 +41,7 @@ class Host:
         self.says_yes = case.get("confirmAnswer", True)
         self.definitions = dict(case["definitions"])
         self.now = 1_000_000.0
+        self.tokens = itertools.count()
         self.waiting: Waiting | None = None
         self.events: dict[str, str] = {}
         for key, definition in self.definitions.items():
@@ -48,7 +49,15 @@ class Host:
 
     @property
     def app(self) -> App:
-        return App(str(self.project), self.env, lambda: self.now, lambda: "token0")
+        return App(str(self.project), self.env, lambda: self.now, lambda: f"{next(self.tokens):06}")
+
+    def catalog(self) -> Catalog:
+        """The definitions of the case, as they are on disk now."""
+        return read_catalog([("project", str(self.workflows))])
+
+    def task_id(self) -> str:
+        view = self.view()
+        return view.state.task_id if view else ""
 
     def view(self) -> View | None:
         try:
@@ -82,7 +91,7 @@ class Host:
             case "complete":
                 return {"completions": self._completions(rest)}
             case "before_agent":
-                return {"context": self._ask("prompt")["context"] is not None}
+                return {"context": self.app.session(SESSION).card().get("context") is not None}
             case "remove" | "redefine":
                 return self._edit(*rest.partition(":")[::2])
             case "turn_end":
@@ -133,18 +142,22 @@ class Host:
         asked = verb == "cancel" and view.state.cancel_asked
         return {"refused": view.refusal is not None, "asked": asked, **told(verb, view)}
 
-    def _ask(self, event: str, **more: Any) -> dict[str, Any]:
-        return hook.answer({"event": event, "project": str(self.project), "session": SESSION, **more}, self.env)
-
     def _stop(self, *, aborted: bool) -> dict[str, Any]:
-        text = self._ask("stop", aborted=aborted)["sendOn"]
-        if text is not None:
-            self.waiting = Waiting(self.now + COUNTDOWN, text, self._stands())
+        """The agent stops: the person is told once that it is over, or the agent is sent on."""
+        session = self.app.session(SESSION)
+        card = session.card() if session.exists else {}
+        if card.get("farewell") is not None:
+            session.do(Tell())
+        elif card.get("reminder") is not None:
+            events = session.do(AgentStopped(aborted)).decision.events
+            if any(isinstance(event, SentOn) for event in events):
+                text = card["reminder"].partition("\n\n(Reminder ")[0]  # a repeated one is numbered
+                self.waiting = Waiting(self.now + COUNTDOWN, text, self._stands())
         return {}
 
     def _stands(self) -> Any:
         view = self.view()
-        return view and (view.state.status, view.state.at, view.state.steps, view.state.started)
+        return view and (view.state.status, view.state.at, view.state.steps, view.state.task_id)
 
     def _tick(self, seconds: float) -> dict[str, Any]:
         self.now += seconds
@@ -161,12 +174,10 @@ class Host:
         return {}
 
     def _completions(self, prefix: str) -> list[str] | None:
-        catalog = self.app.catalog
-        shown = [spec.command for spec in catalog.visible() if catalog.source_of(spec) != "builtin"]
-        return sorted(name for name in shown if name.startswith(prefix)) or None
+        return sorted(spec.command for spec in self.catalog().visible() if spec.command.startswith(prefix)) or None
 
     def _edit(self, key: str, phases: str) -> dict[str, Any]:
-        shutil.rmtree(self.workflows / key)
+        shutil.rmtree(self.workflows / key, ignore_errors=True)
         if phases:
             self.definitions[key] = {**self.definitions[key], "phases": phases.split(",")}
             compact.write(self.workflows / key, key, self.definitions[key])

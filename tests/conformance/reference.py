@@ -135,6 +135,12 @@ def allowed_tools(here: PhaseSpec) -> str:
     return "all except: " + ", ".join(here.deny) if here.deny else "all"
 
 
+def is_blocked(specs: Specs, path: Path, tool: str) -> bool:
+    here = phase(specs, path)
+    listed = tool in (here.deny or ()) or (here.allow is not None and tool not in here.allow)
+    return listed and tool != "workflow_step"
+
+
 def specs_of(definitions: Mapping[str, Any]) -> dict[str, WorkflowSpec]:
     """The definitions of a case as specs, whether files could say the same or not."""
     return {key: _spec(key, data) for key, data in definitions.items()}

@@ -70,10 +70,6 @@ def _result(step: Mapping[str, Any]) -> dict[str, Any]:
     if "from" in details and details["to"] != "DONE":
         found["next"] = (result.get("summaryLine") or "").rpartition("Next: ")[2]
     if "resultType" in result:
-        found["refused"] = result["resultType"] == "error" or details.get("active") is False and not _ended(details)
-        found["asked"] = bool(details.get("cancelPending"))
+        is_idle = details.get("active") is False and not details.get("cancelled")
+        found |= {"refused": is_idle or result["resultType"] == "error", "asked": bool(details.get("cancelPending"))}
     return found
-
-
-def _ended(details: Mapping[str, Any]) -> bool:
-    return bool(details.get("cancelled"))

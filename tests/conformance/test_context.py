@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from conformance import corpus, differences, reference
-
 from handrail.guided import prompts, rules
 from handrail.guided.compile import compile_plan
 from handrail.guided.machine import State
@@ -29,9 +28,9 @@ DEFAULT = "<default>"
 @corpus.every("context")
 def test_the_context_tells_what_the_seed_tells(case: corpus.Case) -> None:
     specs, _ = rules.resolve({key: [spec] for key, spec in reference.specs_of(case["definitions"]).items()})
-    path = [(key, index) for key, index in case["path"]]
+    path = [(key, index) for key, index in case["path"] or ()]
     expected = differences.expected(case)
-    if not reference.exists(specs, path):
+    if not path or not reference.exists(specs, path):
         assert expected is None or "seedQuirk" in case
         return
     plan = compile_plan(specs, path[0][0])
@@ -100,12 +99,15 @@ def mended(case: corpus.Case, seed: dict[str, Any], specs: reference.Specs, path
     for name, field in (("roleLine", "roleInstruction"), ("reminder", "advanceReminder")):
         if field in texts and (wrong or reference.leaves_open(seed[name])):
             right[name] = render(texts[field], values)
-    return right
+    return {**right, **differences.documented(case)}
 
 
 def _breadcrumb(seed: dict[str, Any]) -> list[tuple[str, str]]:
     levels = seed["breadcrumb"]
-    return [*((level["workflowKey"], level["name"]) for level in levels), (levels[-1]["phaseName"], levels[-1]["emoji"])]
+    return [
+        *((level["workflowKey"], level["name"]) for level in levels),
+        (levels[-1]["phaseName"], levels[-1]["emoji"]),
+    ]
 
 
 def _profiles(seed: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from conformance import corpus, differences, reference
-
 from handrail.guided import prompts, rules
 from handrail.guided.compile import compile_plan
 from handrail.guided.gate import STEP_TOOL, undecided, verdict
@@ -18,7 +17,9 @@ def test_a_tool_call_is_judged_as_by_the_seed(case: corpus.Case) -> None:
     found = judge(case)
     expected = differences.expected(case)
     if is_undecidable(case):
-        expected = {"blocked": case["tool"] != STEP_TOOL}
+        expected = {"blocked": case["tool"] != STEP_TOOL, **differences.documented(case)}
+    elif differences.is_open(case):
+        expected = {"blocked": is_active(case) and reference.is_blocked(*place(case), case["tool"])}
     assert found["allow"] is not expected["blocked"]
     if "reason" in expected:
         assert found["reason"] == expected["reason"]
@@ -37,6 +38,11 @@ def is_active(case: corpus.Case) -> bool:
 
 def position(case: corpus.Case) -> reference.Path:
     return [(key, index) for key, index in case["path"]]
+
+
+def place(case: corpus.Case) -> tuple[reference.Specs, reference.Path]:
+    specs = whole_specs(case)
+    return specs, reference.enter(specs, position(case))
 
 
 def whole_specs(case: corpus.Case) -> reference.Specs:

@@ -27,8 +27,18 @@ def make_app(project: str | None) -> App:
 
 def command(function: F) -> F:
     """A command that gets `app` and `shell`, and takes the options that every command takes."""
+    project = click.option("--project", metavar="DIR", help="The project's folder.", hidden=True)
+    taking: Any = project(_with_app(function))
+    return cast("F", taking)
 
-    def wrapped(project: str | None, as_json: bool, quiet: bool, **rest: Any) -> Any:
+
+def command_for_scope(function: F) -> F:
+    """The same for a command whose `--project` says for whom it works."""
+    return cast("F", _with_app(function))
+
+
+def _with_app(function: Callable[..., Any]) -> Any:
+    def wrapped(as_json: bool, quiet: bool, project: str | None = None, **rest: Any) -> Any:
         context = click.get_current_context()
         shared = context.find_root().params
         app = make_app(project or shared.get("project"))
@@ -41,10 +51,9 @@ def command(function: F) -> F:
     for option in (
         click.option("-q", "--quiet", is_flag=True, help="Print only what was asked for."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
-        click.option("--project", metavar="DIR", help="The project's folder.", hidden=True),
     ):
         taking = option(taking)
-    return cast("F", taking)
+    return taking
 
 
 def _app_for_completion(context: click.Context) -> App | None:

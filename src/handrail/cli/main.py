@@ -11,7 +11,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from handrail import __version__
-from handrail.cli import definitions, demo, project, sessions
+from handrail.cli import agents, definitions, demo, project, sessions
 from handrail.cli.output import print_error, wants_colour
 from handrail.engine.session import make_private
 from handrail.errors import HandrailError, UsageError
@@ -36,7 +36,8 @@ SECTIONS: dict[str, list[click.Command]] = {
         sessions.reload,
         sessions.sessions,
     ],
-    "For agents and scripts": [sessions.gate, sessions.context],
+    "Agents": [agents.install, agents.uninstall, agents.marketplace],
+    "For agents and scripts": [sessions.gate, sessions.context, agents.hook, agents.mcp],
 }
 
 

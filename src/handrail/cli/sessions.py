@@ -15,7 +15,7 @@ from handrail.cli.output import Shell
 from handrail.errors import UsageError
 from handrail.guided.plan import Check
 from handrail.project import shown_path
-from handrail.registry import AGENTS
+from handrail.registry import AGENTS, aliases
 from handrail.suggest import did_you_mean
 
 
@@ -122,7 +122,7 @@ def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | N
             json.loads(input_)
         except ValueError as error:
             raise UsageError(f"`--input` is not JSON: {error}") from error
-    shell.data(app.gate(tool, session))
+    shell.data(app.gate(tool, session, aliases(agent, tool) if agent else ()))
 
 
 @click.command()

@@ -31,11 +31,16 @@ def encode(value: dict[str, Any]) -> bytes:
     return b"%08x %s\n" % (zlib.crc32(body), body)
 
 
+def mark(value: dict[str, Any]) -> str:
+    """What tells this record from any other: the checksum its line begins with."""
+    return encode(value)[:8].decode()
+
+
 def decode(line: bytes) -> dict[str, Any] | None:
     """The value of a line without its line end, or nothing when it is not exactly what `encode` wrote."""
     body = line[_HEAD:]
     try:
-        if len(line) <= _HEAD or line[8:9] != b" " or int(line[:8], 16) != zlib.crc32(body):
+        if not body or line[:_HEAD] != b"%08x " % zlib.crc32(body):
             return None
         value = jsonlite.loads(body.decode())
     except ValueError:
@@ -44,14 +49,15 @@ def decode(line: bytes) -> dict[str, Any] | None:
 
 
 class Scan:
-    """The records of some bytes, how far they reach, and where the last one starts."""
+    """The records of some bytes, how far they reach, where the last one starts, and the mark of the first."""
 
-    __slots__ = ("end", "last", "records")
+    __slots__ = ("end", "last", "mark", "records")
 
     def __init__(self, data: bytes, number: int, path: str) -> None:
         self.records: list[dict[str, Any]] = []
         self.end = 0
         self.last = 0
+        self.mark = data[:8].decode("ascii", "replace")
         while True:
             stop = data.find(b"\n", self.end)
             record = decode(data[self.end : stop]) if stop >= 0 else None
@@ -63,11 +69,26 @@ class Scan:
 
     def _refuse_damage(self, data: bytes, number: int, path: str) -> None:
         """A torn end has nothing whole behind it. Anything else was damaged after it was written."""
-        for line in data[self.end :].split(b"\n")[1:]:
-            record = decode(line)
-            if record is not None and isinstance(record.get("n"), int) and record["n"] >= number:
-                message = f"the journal `{path}` is damaged at record {number}"
-                raise JournalDamaged(message, "`handrail cancel --yes` puts it aside and frees the session")
+        torn, *behind = data[self.end :].split(b"\n")
+        if _is_whole(torn, number + 1) or any(_holds_whole(line, number) for line in (torn[1:], *behind)):
+            message = f"the journal `{path}` is damaged at record {number}"
+            raise JournalDamaged(message, "`handrail cancel --yes` puts it aside and frees the session")
+
+
+def _is_whole(line: bytes, number: int) -> bool:
+    """Is this a record that was written, of this number or a later one?"""
+    record = decode(line)
+    return record is not None and isinstance(record.get("n"), int) and record["n"] >= number
+
+
+def _holds_whole(line: bytes, number: int) -> bool:
+    """Does a line end with such a record, behind noise or behind another that lost its line end?"""
+    space = line.find(b" {")
+    while space >= 0:
+        if space >= 8 and _is_whole(line[space - 8 :], number):
+            return True
+        space = line.find(b" {", space + 1)
+    return False
 
 
 def read(path: str, offset: int = 0, number: int = 0) -> Scan:
@@ -97,11 +118,14 @@ def append(path: str, end: int, record: dict[str, Any]) -> int:
     try:
         if os.fstat(handle).st_size > end:
             _keep_torn(path, handle, end)
-        _write(handle, line, end)
-        if created:
-            sync_folder(os.path.dirname(path))
+        try:
+            _write(handle, line, end)
+            if created:
+                sync_folder(os.path.dirname(path))
+        except OSError:
+            _undo(handle, end)
+            raise
     except OSError as error:
-        _undo(handle, end)
         message = f"the journal `{path}` cannot be written: {error.strerror}"
         raise StateError(message, "free some space, then run the command again; nothing was lost") from error
     finally:
@@ -126,9 +150,12 @@ def _undo(handle: int, end: int) -> None:
 
 def _keep_torn(path: str, handle: int, end: int) -> None:
     """Move what a crash left behind the last whole record to a file beside the journal."""
-    torn = os.pread(handle, 65_536, end)
+    at = end
     with open(path + ".torn", "ab", opener=_private) as file:
-        file.write(torn + b"\n")
+        while torn := os.pread(handle, 65_536, at):
+            file.write(torn)
+            at += len(torn)
+        file.write(b"\n")
     os.ftruncate(handle, end)
 
 

@@ -10,13 +10,14 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from handrail import jsonlite
 from handrail.engine import card as cards
-from handrail.engine import journal
+from handrail.engine import journal, links
 from handrail.errors import StateError
 from handrail.guided import machine, prompts
 from handrail.guided.machine import Command, Decision, State
@@ -68,7 +69,7 @@ class Session:
         """The present state, without a lock. A record that is just being written is not there yet."""
         card = cards.read(self.folder)
         if card is not None:
-            with contextlib.suppress(ValueError, KeyError, TypeError):
+            with contextlib.suppress(ValueError, KeyError, TypeError, StateError):
                 return self._from_card(card)
         scan = journal.read(self.journal)
         try:
@@ -81,7 +82,7 @@ class Session:
         """Go on from the card, if the record it ends with is the one that the journal has there."""
         last, number = card["last"], card["number"]
         scan = journal.read(self.journal, last, number - 1)
-        if not scan.records or scan.records[0].get("t") != card["time"]:
+        if not scan.records or scan.mark != card["mark"]:
             raise ValueError("the card is not of this journal")
         known = Snapshot(machine.state_from_json(card["state"]), number)
         return _follow(known, scan.records[1:], last + scan.end, last + scan.last)
@@ -102,6 +103,19 @@ class Session:
             message = f"the pinned plan `{path}` cannot be read: {error}"
             raise StateError(message, "`handrail cancel --yes` frees the session") from error
 
+    def link(self) -> str | None:
+        """The file by which a host's conversation finds this session, if one does."""
+        return _about(self.folder).get("link")
+
+    def describe(self, link: str | None) -> None:
+        """Say whose session this is; with a link, let the host's conversation find it from now on."""
+        make_private(self.folder)
+        about = {"session": self.id, "project": self.project, "link": link}
+        journal.replace(os.path.join(self.folder, ABOUT), jsonlite.dumps(about).encode(), durable=True)
+        if link is not None:
+            make_private(os.path.dirname(link))
+            links.write(link, self.folder, self.project, self.id)
+
     def pin(self, plan: Plan) -> str:
         """Keep a plan with the session, before any record speaks of it."""
         text = jsonlite.dumps(to_json(plan))
@@ -109,8 +123,6 @@ class Session:
         path = os.path.join(self.folder, f"plan-{digest}")
         if not os.path.exists(path):
             make_private(self.folder)
-            about = jsonlite.dumps({"session": self.id, "project": self.project})
-            journal.replace(os.path.join(self.folder, ABOUT), about.encode(), durable=False)
             journal.replace(path, text.encode(), durable=True)
         return digest
 
@@ -118,7 +130,11 @@ class Session:
     def locked(self) -> Iterator[None]:
         """No other process writes meanwhile. The lock dies with its holder."""
         make_private(self.folder)
-        handle = os.open(os.path.join(self.folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        path = os.path.join(self.folder, "lock")
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StateError(f"the lock `{path}` cannot be opened: {error.strerror}") from error
         try:
             self._wait_for(handle)
             yield
@@ -150,17 +166,19 @@ class Session:
             return Outcome(plan, known.state, after, decision)
 
     def _record(self, known: Snapshot, decision: Decision) -> State:
-        moment = self.clock()
         events = [machine.event_to_json(event) for event in decision.events]
-        end = journal.append(self.journal, known.end, {"n": known.number, "t": moment, "events": events})
+        record = {"n": known.number, "t": self.clock(), "events": events}
+        end = journal.append(self.journal, known.end, record)
         state = machine.fold(decision.events, known.state)
         plan = self.plan(state.plan)
         if plan is not None:
-            self._lay_card(plan, Snapshot(state, known.number + 1, end, known.end), moment)
+            self._lay_card(plan, Snapshot(state, known.number + 1, end, known.end), journal.mark(record))
+        if state.told and (link := self.link()):
+            links.remove(link)
         return state
 
-    def _lay_card(self, plan: Plan, known: Snapshot, moment: float) -> None:
-        place = {"format": cards.FORMAT, "number": known.number, "end": known.end, "last": known.last, "time": moment}
+    def _lay_card(self, plan: Plan, known: Snapshot, mark: str) -> None:
+        place = {"format": cards.FORMAT, "number": known.number, "end": known.end, "last": known.last, "mark": mark}
         cards.write(self.folder, {**place, **card_body(self, plan, known.state)})
 
     def card(self) -> dict[str, Any]:
@@ -177,6 +195,8 @@ class Session:
         number = 1
         while os.path.exists(aside := f"{self.folder}.damaged-{number}"):
             number += 1
+        if link := self.link():
+            links.remove(link)
         os.rename(self.folder, aside)
         return aside
 
@@ -197,7 +217,9 @@ def card_body(session: Session, plan: Plan, state: State) -> dict[str, Any]:
         "state": machine.state_to_json(state),
         "gate": prompts.gate(plan, state),
         "statusLine": prompts.status_line(plan, state),
+        "title": prompts.session_title(plan, state.task),
         "context": prompts.context(plan, state) if active else None,
+        "brief": prompts.brief(plan, state) if active else None,
         "reminder": prompts.reminder(plan, state) if active else None,
         "farewell": None if state.told else prompts.farewell(plan, state),
     }
@@ -212,13 +234,35 @@ def sessions_in(folder: str, clock: Callable[[], float]) -> list[Session]:
         return []
     for name in names:
         path = os.path.join(folder, name)
-        try:
-            with open(os.path.join(path, ABOUT), encoding="utf-8") as file:
-                about = jsonlite.loads(file.read())
+        about = _about(path)
+        if about and ".damaged-" not in name:
             found.append(Session(path, about["project"], about["session"], clock))
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return [session for session in found if ".damaged-" not in os.path.basename(session.folder)]
+    return found
+
+
+def _about(folder: str) -> dict[str, Any]:
+    """Whose session a folder holds; empty where that cannot be read."""
+    try:
+        with open(os.path.join(folder, ABOUT), encoding="utf-8") as file:
+            about = jsonlite.loads(file.read())
+    except (OSError, ValueError):
+        return {}
+    return about if isinstance(about, dict) and {"session", "project"} <= about.keys() else {}
+
+
+def fork_session(parent: dict[str, Any], child: dict[str, Any]) -> None:
+    """Let a second conversation go on from where the first one is now. The two do not touch each other after."""
+    first = Session(parent["folder"], parent["project"], parent["session"], time.time)
+    second = Session(child["folder"], child["project"], child["session"], time.time)
+    make_private(second.folder)
+    with first.locked():
+        known = first.read()
+        for name in os.listdir(first.folder):
+            if name.startswith("plan-") and not name.endswith(".new"):
+                shutil.copyfile(os.path.join(first.folder, name), os.path.join(second.folder, name))
+        with open(first.journal, "rb") as file:
+            journal.replace(second.journal, file.read(known.end), durable=True)
+    second.describe(child["link"])
 
 
 def _digest(text: str) -> str:
@@ -235,5 +279,6 @@ def make_private(folder: str) -> None:
         for path in reversed(missing):
             with contextlib.suppress(FileExistsError):
                 os.mkdir(path, 0o700)
+                journal.sync_folder(os.path.dirname(path))
     except OSError as error:
         raise StateError(f"the folder `{missing[0]}` cannot be made: {error.strerror}") from error

@@ -30,6 +30,8 @@ class State(NamedTuple):
     told: bool = False
     summaries: tuple[tuple[str, str], ...] = ()
     idle_limit: int = 3
+    reminders: int = 0
+    checked: str = ""
 
     @property
     def is_active(self) -> bool:
@@ -82,6 +84,10 @@ class AgentStopped(NamedTuple):
     progress: bool = False
 
 
+class Resumed(NamedTuple):
+    """The conversation was opened again, perhaps days later: no question from before is open any more."""
+
+
 class Tell(NamedTuple):
     """The person is being told how the workflow ended."""
 
@@ -93,7 +99,7 @@ class Reload(NamedTuple):
     new: Plan
 
 
-Command = Start | Next | Loop | Cancel | AgentStopped | Tell | Reload
+Command = Start | Next | Loop | Cancel | AgentStopped | Resumed | Tell | Reload
 
 
 class Started(NamedTuple):
@@ -192,6 +198,13 @@ class Decision(NamedTuple):
 
 def decide(plan: Plan | None, state: State, command: Command) -> Decision:
     """What a command means in this state. `plan` is the pinned plan of the session, if it has one."""
+    decision = _decide(plan, state, command)
+    if state.cancel_asked and not decision.events and not isinstance(command, AgentStopped | Tell):
+        return decision._replace(events=(CancelWithdrawn(state.at),))
+    return decision
+
+
+def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
     if isinstance(command, Start):
         return _start(state, command)
     if isinstance(command, Tell):
@@ -199,10 +212,7 @@ def decide(plan: Plan | None, state: State, command: Command) -> Decision:
         return Decision((Told(state.status),)) if ended else Decision()
     if not state.is_active or plan is None:
         return Decision((), Refusal("not-active", "No workflow is active in this session."))
-    decision = _decide_active(plan, state, command)
-    if state.cancel_asked and not decision.events and not isinstance(command, AgentStopped):
-        return decision._replace(events=(CancelWithdrawn(state.at),))
-    return decision
+    return _decide_active(plan, state, command)
 
 
 def _start(state: State, command: Start) -> Decision:
@@ -226,6 +236,8 @@ def _decide_active(plan: Plan, state: State, command: Command) -> Decision:
             return Decision((CancelAsked(state.at),))
         case AgentStopped():
             return _agent_stopped(state, command)
+        case Resumed():
+            return Decision()
         case Reload():
             return _reload(plan, state, command)
         case Start() | Tell():
@@ -279,21 +291,23 @@ def apply(state: State, event: Event) -> State:
             fresh = State("active", plan=event.plan, task=event.task, task_id=event.task_id)
             return fresh._replace(started=event.time, idle_limit=event.idle_limit)
         case Moved():
-            moved = quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0)
+            moved = quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
             return moved._replace(summaries=_remember(state, event.phase, event.summary))
         case Finished():
             done = quiet._replace(status="done", steps=state.steps + 1, idle_stops=0)
             return done._replace(summaries=_remember(state, event.phase, event.summary))
         case Looped():
-            return quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0)
-        case Checked() | CancelWithdrawn():
+            return quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
+        case Checked():
+            return _found(quiet, event)
+        case CancelWithdrawn():
             return quiet
         case CancelAsked():
             return state._replace(cancel_asked=True)
         case Cancelled():
             return quiet._replace(status="cancelled")
         case SentOn():
-            return state._replace(idle_stops=event.idle)
+            return state._replace(idle_stops=event.idle, reminders=state.reminders + 1)
         case LetGo():
             return state._replace(idle_stops=0)
         case Told():
@@ -302,6 +316,12 @@ def apply(state: State, event: Event) -> State:
             return quiet._replace(plan=event.plan, at=event.to)
         case _:
             assert_never(event)
+
+
+def _found(state: State, event: Checked) -> State:
+    """A check that finds something new is progress."""
+    found = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
+    return state._replace(checked=found, idle_stops=state.idle_stops if found == state.checked else 0)
 
 
 def _remember(state: State, phase: str, summary: str) -> tuple[tuple[str, str], ...]:
@@ -326,7 +346,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 def event_from_json(data: dict[str, Any]) -> Event:
     """The event that `event_to_json` wrote; `ValueError` for anything else."""
     fields = dict(data)
-    kind = EVENT_TYPES.get(fields.pop("type", ""))
+    kind = EVENT_TYPES.get(str(fields.pop("type", "")))
     if kind is None:
         raise ValueError(f"not an event: {data.get('type')!r}")
     try:
@@ -343,8 +363,9 @@ def state_to_json(state: State) -> dict[str, Any]:
 
 
 def state_from_json(data: dict[str, Any]) -> State:
+    """The state that `state_to_json` wrote; `ValueError` for anything else."""
     try:
         state = State(**data)
-    except TypeError as error:
+        return state._replace(summaries=tuple((phase, text) for phase, text in state.summaries))
+    except (TypeError, ValueError) as error:
         raise ValueError(f"not a state: {error}") from error
-    return state._replace(summaries=tuple((phase, text) for phase, text in state.summaries))

@@ -57,8 +57,9 @@ DEFAULTS: dict[str, str] = {
         f'Do what this phase asks; when it is finished, call {STEP_TOOL} with action "next".'
     ),
     "notDoneReminder": (
-        "{workflowName} is not done yet: you are in the phase {phaseEmoji} {phaseName}.\n\n{phaseInstructions}\n\n"
-        'Go on. When this phase is finished, call {toolName} with action "next".'
+        "{workflowName} is not done yet: you are in the phase {phaseEmoji} {phaseName}, next is {nextPhaseName}. "
+        'Go on with what this phase asks. When it is finished, call {toolName} with action "next"; '
+        'action "status" shows the instructions again.'
     ),
 }
 _DONE_MESSAGE = "{workflowName} is done.\nTask: {taskDescription}\nPhases: {phaseCount}, steps: {globalStepCount}"
@@ -197,8 +198,18 @@ def _profiles(plan: Plan, stop: Stop) -> list[str]:
 
 
 def reminder(plan: Plan, state: State) -> str:
-    """What an agent is told that stops before the workflow is done."""
-    return render(text(plan, "notDoneReminder"), variables(plan, state))
+    """What an agent is told that stops before the workflow is done; never twice the same in one phase."""
+    said = render(text(plan, "notDoneReminder"), variables(plan, state))
+    return said if state.reminders < 2 else f"{said}\n\n(Reminder {state.reminders} in this phase.)"
+
+
+def brief(plan: Plan, state: State) -> str:
+    """What a subagent is told: enough to keep to the phase."""
+    stop = plan.stops[state.at]
+    return (
+        f"[{status_line(plan, state)}] You work for a conversation that follows this workflow. "
+        f"Allowed tools in this phase: {allowed_tools(stop)}. Only the main conversation moves the workflow on."
+    )
 
 
 def farewell(plan: Plan, state: State) -> str | None:
@@ -232,10 +243,11 @@ def moved(plan: Plan, before: State, after: State) -> str:
     if after.status == "done":
         return f"✓ Finished: {origin.name} → {DONE}\n\n{farewell(plan, after)}"
     stop = plan.stops[after.at]
+    coming = plan.stops[after.at + 1].name if after.at + 1 < len(plan.stops) else DONE
     return "\n".join(
         [
             f"✓ {_verb(origin, stop)}: {origin.name} → {stop.emoji} {stop.name}",
-            f"Previous: {origin.name} | Current: {stop.emoji} {stop.name} | Next: {stop.next}",
+            f"Previous: {origin.name} | Current: {stop.emoji} {stop.name} | Next: {coming}",
             "",
             instructions(plan, after),
         ]
@@ -252,9 +264,9 @@ def _verb(origin: Stop, stop: Stop) -> str:
     return f"Back in {stop.breadcrumb}"
 
 
-def looped(plan: Plan, after: State) -> str:
-    stop = plan.stops[after.at]
-    head = f"🔄 Starting '{stop.levels[-1].name}' over at: {stop.emoji} {stop.name}"
+def looped(plan: Plan, before: State, after: State) -> str:
+    stop, scope = plan.stops[after.at], plan.stops[before.at].levels[-1]
+    head = f"🔄 Starting '{scope.name}' over at: {stop.emoji} {stop.name}"
     return f"{head}\n\n{instructions(plan, after)}"
 
 

@@ -5,7 +5,7 @@ A rule never raises and never stops at the first problem. What is broken is left
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from handrail.diagnostics import Diagnostic
 from handrail.guided.prompts import VARIABLES
@@ -18,6 +18,11 @@ _COMMAND = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345
 
 def is_command_name(text: str) -> bool:
     return bool(text) and _COMMAND.issuperset(text)
+
+
+def as_command_name(text: str) -> str:
+    """The nearest name that a command may have; empty where nothing of the text can be kept."""
+    return "-".join("".join(c if c in _COMMAND else " " for c in text).split()).strip("-")
 
 
 def misspelt(template: str) -> list[tuple[str, str]]:
@@ -47,7 +52,8 @@ def resolve(candidates: Mapping[str, Iterable[WorkflowSpec]]) -> tuple[dict[str,
                 broken.setdefault(key, []).extend(_in_cycle(chosen[key], cycle))
         if not broken:
             for spec in chosen.values():
-                if missing := [_dangling(spec, ref, every) for ref in spec.references if ref.key not in chosen]:
+                absent = [ref for ref in spec.references if ref.key not in chosen]
+                if missing := [dangling((spec.key, spec.file), ref, every) for ref in absent]:
                     broken[spec.key] = missing
         if not broken:
             return chosen, problems
@@ -62,25 +68,39 @@ def cycles(specs: Mapping[str, WorkflowSpec]) -> Iterator[list[str]]:
     for start in sorted(specs):
         if start in finished:
             continue
-        path, walks = [start], [_targets(specs, start)]
+        path, walks = {start: 0}, [_targets(specs, start)]
         while path:
             target = next(walks[-1], None)
             if target is None:
-                finished.add(path.pop())
+                finished.add(path.popitem()[0])
                 walks.pop()
             elif target in path:
-                yield path[path.index(target) :]
+                yield list(path)[path[target] :]
             elif target not in finished:
-                path.append(target)
+                path[target] = len(path)
                 walks.append(_targets(specs, target))
+
+
+def nesting(specs: Mapping[str, WorkflowSpec]) -> dict[str, int]:
+    """How many levels of workflows each one has, itself counted. There must be no cycles."""
+    levels: dict[str, int] = {}
+    waiting = list(specs)
+    while waiting:
+        key = waiting[-1]
+        below = list(_targets(specs, key))
+        unknown = [] if key in levels else [target for target in below if target not in levels]
+        waiting.extend(unknown)
+        if not unknown:
+            levels[waiting.pop()] = 1 + max((levels[target] for target in below), default=0)
+    return levels
 
 
 def _targets(specs: Mapping[str, WorkflowSpec], key: str) -> Iterator[str]:
     return iter(dict.fromkeys(ref.key for ref in specs[key].references if ref.key in specs))
 
 
-def _at(spec: WorkflowSpec, ref: Reference, code: str, message: str, hint: str | None) -> Diagnostic:
-    return Diagnostic(code, "error", spec.file, ref.line, ref.column, message, hint, ref.excerpt, ref.width)
+def _at(file: str, ref: Reference, code: str, message: str, hint: str | None) -> Diagnostic:
+    return Diagnostic(code, "error", file, ref.line, ref.column, message, hint, ref.excerpt, ref.width)
 
 
 def _in_cycle(spec: WorkflowSpec, cycle: list[str]) -> list[Diagnostic]:
@@ -88,25 +108,38 @@ def _in_cycle(spec: WorkflowSpec, cycle: list[str]) -> list[Diagnostic]:
     turned = [*cycle[place:], *cycle[:place], spec.key]
     message = f"workflows run each other in a circle: {' → '.join(turned)}"
     hint = "take one of the references out; none of these workflows can be used"
-    return [_at(spec, r, "subworkflow-cycle", message, hint) for r in spec.references if r.key == turned[1]][:1]
+    if len(cycle) == 1:
+        message, hint = f"workflow `{spec.key}` runs itself", "take this reference out; the workflow could never end"
+    return [_at(spec.file, r, "subworkflow-cycle", message, hint) for r in spec.references if r.key == turned[1]][:1]
 
 
-def _dangling(spec: WorkflowSpec, ref: Reference, every: list[str]) -> Diagnostic:
+def dangling(user: tuple[str, str], ref: Reference, every: list[str]) -> Diagnostic:
+    """What is wrong with a reference of the workflow with this key and file that leads to nothing usable."""
+    own, file = user
     if ref.key in every:
-        message = f"subworkflow `{ref.key}` has errors itself, so `{spec.key}` cannot be used"
-        return _at(spec, ref, "subworkflow-missing", message, f"mend `{ref.key}` first")
-    hint = did_you_mean(ref.key, every) or "`handrail list` shows what there is"
-    return _at(spec, ref, "subworkflow-missing", f"there is no workflow `{ref.key}`", hint)
+        message = f"subworkflow `{ref.key}` has errors itself, so `{own}` cannot be used"
+        return _at(file, ref, "subworkflow-missing", message, f"mend `{ref.key}` first")
+    others = [key for key in every if key != own]
+    hint = did_you_mean(ref.key, others) or "`handrail list` shows what there is"
+    return _at(file, ref, "subworkflow-missing", f"there is no workflow `{ref.key}`", hint)
 
 
-def duplicate_commands(specs: Iterable[WorkflowSpec]) -> Iterator[Diagnostic]:
-    """Two workflows that are started by one name: the first is the one that starts."""
+def duplicate_commands(specs: Iterable[WorkflowSpec], built_in: Collection[str] = ()) -> Iterator[Diagnostic]:
+    """Two workflows that are started by one name: the first is the one that starts.
+
+    The problem is told where it can be mended: never in a file of ours, which `built_in` names.
+    """
     first: dict[str, WorkflowSpec] = {}
-    for spec in specs:
-        if not spec.is_visible:
+    pairs = [(first.setdefault(spec.command, spec), spec) for spec in specs if spec.is_visible]
+    for owner, spec in pairs:
+        if owner is spec:
             continue
-        owner = first.setdefault(spec.command, spec)
-        if owner is not spec:
-            message = f"command `{spec.command}` already starts `{owner.key}` ({owner.file})"
-            hint = f"give one of them another `commandName`; this one can be started as `{spec.key}`"
-            yield Diagnostic("command-twice", "warning", spec.file, 1, 1, message, hint)
+        if spec.file in built_in and owner.file not in built_in:
+            at, which, whose = owner, "the built-in one", "this one"
+            message = f"command `{spec.command}` also starts the built-in workflow `{spec.key}`; this one wins"
+        else:
+            at, which, whose = spec, "this one", "one of them"
+            message = f"command `{spec.command}` already starts `{owner.key}`"
+        can = f"can be started as `{spec.key}`" if spec.key not in first else "cannot be started"
+        hint = f"give {whose} another `commandName`; until then, {which} {can}"
+        yield Diagnostic("command-twice", "warning", at.file, 1, 1, message, hint)

@@ -1,0 +1,82 @@
+"""Where Handrail's stubs go in Claude Code, and how they come out again. Decides; writes nothing itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from typing import Any
+
+from handrail import jsonedit
+from handrail.agents.claude import plugin
+from handrail.contracts import Stubs
+
+
+def recipe(home: str, config: str | None, project: str | None, stubs: Stubs) -> Recipe:
+    """The installation for the user, or for one project. `config` is the host's own folder, if it has another."""
+    return Recipe(config or os.path.join(home, ".claude"), project, stubs)
+
+
+class Recipe:
+    """One installation: files of our own, and entries in files that belong to others."""
+
+    def __init__(self, base: str, project: str | None, stubs: Stubs) -> None:
+        self.project = project
+        self.stubs = stubs
+        self.base = base if project is None else os.path.join(project, ".claude")
+        self.settings = os.path.join(self.base, "settings.json" if project is None else "settings.local.json")
+        self.folder = os.path.join(self.base, "skills" if project is None else "", plugin.NAME)
+        self.status = os.path.join(self.folder, "bin", "status")
+
+    def shared(self) -> list[str]:
+        """Files that belong to others and get entries of ours."""
+        return [self.settings] if self.project is None else [self.settings, os.path.join(self.project, ".mcp.json")]
+
+    def owned(self, settings: dict[str, str]) -> dict[str, str]:
+        """Files that are ours alone. A status line that is there already goes on being shown, before ours."""
+        files = {**plugin.files(self.stubs), "bin/status": plugin.status_stub(self.stubs, self._foreign(settings))}
+        if self.project is None:
+            return {os.path.join(self.folder, name): text for name, text in files.items()}
+        stubs = {os.path.join(self.folder, name): text for name, text in files.items() if name.startswith("bin/")}
+        return stubs | {os.path.join(self.base, name): text for name, text in plugin.skills().items()}
+
+    def _foreign(self, settings: dict[str, str]) -> str | None:
+        value = json.loads(settings[self.settings]).get("statusLine")
+        command = value.get("command") if isinstance(value, dict) else None
+        return command if isinstance(command, str) else None
+
+    def add(self, path: str, text: str) -> str:
+        """The text of a shared file with our entries. It has none of them yet."""
+        if path != self.settings:
+            server = plugin.mcp_servers(self.stubs)[plugin.NAME]
+            return jsonedit.add_member(text, ("mcpServers",), plugin.NAME, server)
+        text = self._add_status_line(text)
+        if self.project is None:
+            return text
+        for event, entries in plugin.hooks(os.path.join(self.folder, "bin")).items():
+            for entry in reversed(entries):
+                text = jsonedit.add_item(text, ("hooks", event), entry)
+        return jsonedit.add_item(text, ("enabledMcpjsonServers",), plugin.NAME)
+
+    def _add_status_line(self, text: str) -> str:
+        own = {"type": "command", "command": f"/bin/sh {shlex.quote(self.status)}"}
+        old = json.loads(text).get("statusLine")
+        if not isinstance(old, dict):
+            return jsonedit.add_member(text, (), "statusLine", {**own, "padding": 0, "refreshInterval": 2})
+        return jsonedit.replace(text, ("statusLine",), {**old, **own})
+
+    def strip(self, path: str, text: str, before: str | None) -> str:
+        """The text without our entries; `before` is how it was when they were put in."""
+        if path != self.settings:
+            return jsonedit.remove_member(text, ("mcpServers", plugin.NAME))
+        old = json.loads(before).get("statusLine") if before else None
+        now = json.loads(text).get("statusLine")
+        if isinstance(now, dict) and self.status in str(now.get("command")):
+            restored = jsonedit.replace(text, ("statusLine",), old) if old is not None else None
+            text = restored or jsonedit.remove_member(text, ("statusLine",))
+        for event in json.loads(text).get("hooks") or {}:
+            text = jsonedit.remove_items(text, ("hooks", event), self._is_ours)
+        return jsonedit.remove_items(text, ("enabledMcpjsonServers",), lambda value: bool(value == plugin.NAME))
+
+    def _is_ours(self, entry: Any) -> bool:
+        return os.path.join(self.folder, "bin") in json.dumps(entry, ensure_ascii=False)

@@ -1,0 +1,146 @@
+"""The plugin for Claude Code as files: hooks, MCP server, skills. Pure: names and texts, written elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any
+
+from handrail.contracts import Stubs
+
+NAME = "handrail"
+HOST_SECONDS = 20
+FAILED = (
+    "Handrail's gate failed, so this tool stays blocked while the workflow is active. "
+    "A person can free this session with: handrail cancel --yes"
+)
+
+
+def files(stubs: Stubs) -> dict[str, str]:
+    """Path below the plugin's folder → content."""
+    return {
+        ".claude-plugin/plugin.json": _json(manifest(stubs.version)),
+        ".mcp.json": _json({"mcpServers": mcp_servers(stubs)}),
+        "hooks/hooks.json": _json({"description": "Handrail", "hooks": hooks("${CLAUDE_PLUGIN_ROOT}/bin")}),
+        "bin/gate": gate_stub(stubs),
+        "bin/event": event_stub(stubs),
+        **skills(),
+    }
+
+
+def marketplace(stubs: Stubs) -> dict[str, str]:
+    """A folder that others can point Claude Code at, with the plugin in it."""
+    about = manifest(stubs.version)
+    entry = {"name": NAME, "source": f"./plugins/{NAME}", "description": about["description"]}
+    top = {"name": NAME, "owner": about["author"], "metadata": {"description": "Handrail"}, "plugins": [entry]}
+    plugin = {f"plugins/{NAME}/{name}": text for name, text in files(stubs).items()}
+    return {".claude-plugin/marketplace.json": _json(top), **plugin}
+
+
+def skills() -> dict[str, str]:
+    return {"skills/workflow/SKILL.md": WORKFLOW_SKILL, "skills/cancel-workflow/SKILL.md": CANCEL_SKILL}
+
+
+def manifest(version: str) -> dict[str, Any]:
+    about = "Holds the agent to a workflow: one phase at a time, tools gated, exits proven."
+    return {"name": NAME, "version": version, "description": about, "author": {"name": "The Handrail maintainers"}}
+
+
+def mcp_servers(stubs: Stubs) -> dict[str, Any]:
+    command, *args = [*stubs.handrail, "mcp", "--agent", "claude"]
+    return {NAME: {"command": command, "args": args, "alwaysLoad": True}}
+
+
+def hooks(stubs: str) -> dict[str, Any]:
+    """Every event that means something to us. Only the gate may block when it fails."""
+    gate = f'[ ! -r "{stubs}/gate" ] || /bin/sh "{stubs}/gate"'
+    event = f'[ ! -r "{stubs}/event" ] || /bin/sh "{stubs}/event"'
+    closed = {"type": "command", "command": gate, "timeout": HOST_SECONDS, "onFailure": "block"}
+    plain = {"type": "command", "command": event, "timeout": HOST_SECONDS}
+    step = {"type": "command", "command": event + " step", "timeout": HOST_SECONDS}
+    return {
+        "PreToolUse": [
+            {"matcher": "*", "hooks": [closed]},
+            {"matcher": "mcp__.*handrail__workflow_step", "hooks": [step]},
+        ],
+        "UserPromptSubmit": [{"hooks": [plain]}],
+        "UserPromptExpansion": [{"hooks": [plain]}],
+        "SessionStart": [{"matcher": "resume|compact|fork", "hooks": [plain]}],
+        "SubagentStart": [{"hooks": [{**plain, "command": event + " active"}]}],
+        "Stop": [{"hooks": [{**plain, "command": event + " active"}]}],
+    }
+
+
+_STATE = """\
+state=${HANDRAIL_HOME:+$HANDRAIL_HOME/state}
+if [ -z "$state" ]; then
+    case ${XDG_STATE_HOME-} in
+        /*) state=$XDG_STATE_HOME/handrail ;;
+        *) state=$HOME/.local/state/handrail ;;
+    esac
+fi
+"""
+
+
+def gate_stub(stubs: Stubs) -> str:
+    """Before every tool call: silent without a workflow, closed when our own answer fails."""
+    said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": FAILED}
+    deny = json.dumps({"hookSpecificOutput": said})
+    return (
+        "# Handrail's gate for Claude Code. No link for this conversation: no workflow, nothing to say.\n"
+        f'{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
+        f"{_call(stubs)} || printf '%s\\n' {shlex.quote(deny)}\n"
+    )
+
+
+def event_stub(stubs: Stubs) -> str:
+    """All other events. With the word `active` it runs only while a workflow is active."""
+    return (
+        "# Handrail's other hooks for Claude Code.\n"
+        f'{_STATE}[ "${{1-}}" != active ] || [ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
+        f"{_call(stubs)}\n"
+    )
+
+
+def _call(stubs: Stubs, *more: str) -> str:
+    return shlex.join([*stubs.hook, "claude", *more])
+
+
+def status_stub(stubs: Stubs, foreign: str | None) -> str:
+    """The status line: the one that was there before, then ours while a workflow is active."""
+    before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n" if foreign else ""
+    return (
+        "# Handrail's status line for Claude Code.\n"
+        f'input=$(cat)\n{before}{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
+        f"printf '%s' \"$input\" | {_call(stubs, 'status-line')}\n"
+    )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+
+
+WORKFLOW_SKILL = """\
+---
+name: workflow
+description: Begin a Handrail workflow. Without a name it lists them.
+argument-hint: NAME TASK
+disable-model-invocation: true
+---
+
+The person began a workflow with: $ARGUMENTS
+
+Handrail put the first phase and its instructions into this conversation. Begin with that phase. When it is finished,
+call the tool `workflow_step` with action "next" and a short summary; its result shows the next phase. Go on until the
+workflow is done.
+"""
+
+CANCEL_SKILL = """\
+---
+name: cancel-workflow
+description: Give up the Handrail workflow of this conversation.
+disable-model-invocation: true
+---
+
+The person gave up the workflow of this conversation. Stop following it.
+"""

@@ -1,0 +1,113 @@
+"""Claude Code's hook messages ↔ Handrail's own. Pure; standard library only.
+
+`request` says in our words what the host asks, `reply` says our answer in the host's. What is not said here the
+host decides as it would without us.
+"""
+
+from __future__ import annotations
+
+from handrail.agents.claude.tools import STEP, aliases
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+COMMANDS = ("workflow", "cancel-workflow")
+MAX_CONTEXT = 9_900
+
+
+def request(data: dict[str, Any]) -> dict[str, Any] | None:
+    """The host's message in our words; nothing for an event that means nothing to us."""
+    base = {"conversation": data["session_id"], "cwd": data.get("cwd") or "."}
+    event = data["hook_event_name"]
+    if event == "PreToolUse":
+        tool = str(data["tool_name"])
+        names = aliases(tool)
+        step = (data.get("tool_input") or {}).get("action") if STEP in names else None
+        kind = "step" if STEP in names else "tool"
+        return {
+            **base,
+            "event": kind,
+            "tool": tool,
+            "aliases": names,
+            "action": step,
+            "subagent": bool(data.get("agent_id")),
+        }
+    if event == "UserPromptSubmit":
+        text = str(data.get("prompt", ""))
+        return {**base, "event": "prompt", "text": text, "is_command": _command(text.split(" ", 1)[0]) == "workflow"}
+    if event == "UserPromptExpansion":
+        name = _command("/" + str(data.get("command_name", "")))
+        if name not in COMMANDS:
+            return None
+        return {**base, "event": "command", "name": name, "arguments": str(data.get("command_args", ""))}
+    if event == "SessionStart":
+        source = data.get("source")
+        return {**base, "event": "begin", "source": source, "parents": _parents(data) if source == "fork" else []}
+    if event == "SubagentStart":
+        return {**base, "event": "subagent"}
+    if event == "Stop":
+        return {**base, "event": "stop", "hands_off": _hands_off(data)}
+    return None
+
+
+def _command(word: str) -> str:
+    """`workflow` of `/workflow` and of `/handrail:workflow`."""
+    return word[1:].rsplit(":", 1)[-1] if word.startswith("/") else ""
+
+
+def _parents(data: dict[str, Any]) -> list[str]:
+    from handrail.agents.claude.transcript import task_ids
+
+    return task_ids(data.get("transcript_path"))
+
+
+def _hands_off(data: dict[str, Any]) -> bool:
+    """Work goes on in the background, a typed cancel waits for its turn, or the person interrupted."""
+    if data.get("background_tasks"):
+        return True
+    from handrail.agents.claude import transcript
+
+    entries = transcript.tail(data.get("transcript_path"))
+    return transcript.has_queued_cancel(entries) or transcript.was_interrupted(entries)
+
+
+def reply(data: dict[str, Any], asked: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] | None:
+    """Our answer in the host's words; nothing where there is nothing to say."""
+    event = data["hook_event_name"]
+    if event == "PreToolUse":
+        return _before_tool(data, asked, answer)
+    if answer.get("stop") is not None:
+        return {"decision": "block", "reason": answer["stop"]}
+    said: dict[str, Any] = {}
+    context = answer.get("context") or answer.get("sendOn")
+    if context:
+        said["additionalContext"] = fitting(context)
+    if answer.get("title") and event == "UserPromptSubmit":
+        said["sessionTitle"] = answer["title"]
+    out: dict[str, Any] = {}
+    if said:
+        out["hookSpecificOutput"] = {"hookEventName": event, **said}
+    if message := answer.get("farewell") or answer.get("letGo") or answer.get("notice"):
+        out["systemMessage"] = message
+    return out or None
+
+
+def _before_tool(data: dict[str, Any], asked: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] | None:
+    said: dict[str, Any] = {"hookEventName": "PreToolUse"}
+    if not answer["allow"]:
+        said |= {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
+    elif asked["event"] == "step":
+        own = {"session_id": data["session_id"], "agent_id": data.get("agent_id") or ""}
+        said |= {"permissionDecision": "allow", "updatedInput": {**(data.get("tool_input") or {}), **own}}
+    else:
+        return None
+    return {"hookSpecificOutput": said}
+
+
+def fitting(text: str) -> str:
+    """Text that the host passes on whole: it replaces a longer one by the name of a file."""
+    if len(text) <= MAX_CONTEXT:
+        return text
+    note = '\n\n[cut to fit; call workflow_step with action "status" for the whole text]'
+    return text[: MAX_CONTEXT - len(note)] + note

@@ -1,0 +1,49 @@
+"""Claude Code's tools in Handrail's vocabulary, and in that of lists written for pi.
+
+Standard library only, and next to none of it: this runs at every tool call.
+"""
+
+from __future__ import annotations
+
+STEP = "workflow_step"
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "Agent": ("agent", "task", "subagent", "delegate_to_subagents"),
+    "Bash": ("bash",),
+    "Edit": ("edit",),
+    "Glob": ("search", "find"),
+    "Grep": ("search", "grep"),
+    "LS": ("search", "ls"),
+    "MultiEdit": ("edit",),
+    "NotebookEdit": ("edit",),
+    "NotebookRead": ("read",),
+    "PowerShell": ("bash",),
+    "Read": ("read",),
+    "Task": ("agent", "task", "subagent", "delegate_to_subagents"),
+    "WebFetch": ("fetch",),
+    "WebSearch": ("fetch",),
+    "Workflow": ("agent",),
+    "Write": ("write",),
+}
+
+
+def aliases(tool: str) -> tuple[str, ...]:
+    """The other names of a tool: a workflow may use any of them."""
+    known = _NAMES.get(tool)
+    if known is not None:
+        return known
+    if not tool.startswith("mcp__"):
+        return ()
+    server, _, name = tool[5:].partition("__")
+    if name == STEP and server.endswith("handrail"):
+        return (STEP,)
+    names = [f"mcp:{server}/{name}"]
+    if server.startswith("plugin_"):
+        names += [f"mcp:{part}/{name}" for part in _plugin_servers(server[7:])]
+    return tuple(names)
+
+
+def _plugin_servers(server: str) -> list[str]:
+    """`PLUGIN_SERVER` may be cut at any underscore; each cut is a way to name it."""
+    parts = server.split("_")
+    return ["_".join(parts[i:]) for i in range(1, len(parts))]

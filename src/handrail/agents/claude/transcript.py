@@ -1,0 +1,83 @@
+"""What Claude Code's transcript of a conversation tells a hook: a cancel that waits, an interrupt, a parent.
+
+Reads the end of the file only, line by line, and believes nothing that is not whole. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+
+from handrail import jsonlite
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+TAIL = 262_144
+
+
+def tail(path: str | None) -> list[dict[str, Any]]:
+    """The last entries of a transcript, oldest first; none where it cannot be read."""
+    if not path:
+        return []
+    try:
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            file.seek(max(0, size - TAIL))
+            lines = file.read().split(b"\n")
+    except OSError:
+        return []
+    entries = []
+    for line in lines:
+        try:
+            entry = jsonlite.loads(line.decode())
+        except ValueError:
+            continue
+        if isinstance(entry, dict):
+            entries.append(entry)
+    return entries
+
+
+def has_queued_cancel(entries: list[dict[str, Any]]) -> bool:
+    """Did a person type the cancel command while the agent was at work?"""
+    waiting: list[str] = []
+    for entry in entries:
+        if entry.get("type") != "queue-operation":
+            continue
+        content = str(entry.get("content") or "")
+        if entry.get("operation") == "enqueue":
+            waiting.append(content)
+        elif waiting:
+            waiting.pop(waiting.index(content) if content in waiting else 0)
+    return any(text.strip().lstrip("/").split(" ", 1)[0].rsplit(":", 1)[-1] == "cancel-workflow" for text in waiting)
+
+
+def was_interrupted(entries: list[dict[str, Any]]) -> bool:
+    """Did a person interrupt the agent, and say nothing since?"""
+    for entry in reversed(entries):
+        if entry.get("type") != "user" or entry.get("isMeta") or entry.get("isSidechain"):
+            continue
+        text = _text(entry)
+        if text.startswith("[Request interrupted by user"):
+            return True
+        if text and not text.startswith("<"):
+            return False
+    return False
+
+
+def _text(entry: dict[str, Any]) -> str:
+    content = (entry.get("message") or {}).get("content")
+    if isinstance(content, str):
+        return content
+    blocks = content if isinstance(content, list) else []
+    return "".join(str(b.get("text", "")) for b in blocks if isinstance(b, dict) and b.get("type") == "text")
+
+
+def task_ids(path: str | None) -> list[str]:
+    """Every task id that our own texts left in a transcript, newest first: how a fork finds its parent."""
+    found: list[str] = []
+    for entry in reversed(tail(path)):
+        for word in jsonlite.dumps(entry).replace("\\n", " ").replace("**", " ").replace('"', " ").split():
+            if word.startswith("wf-") and word.count("-") == 2 and word not in found:
+                found.append(word)
+    return found

@@ -1,0 +1,159 @@
+"""Puts an agent's stubs in place and takes them out again, by the agent's recipe, with a record of what was done.
+
+A file of somebody else that nobody touched since comes back byte for byte; one that was edited meanwhile loses
+our entries and nothing else. Installing twice, or a newer version over an older one, starts from what was there
+before the first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, NamedTuple
+
+from handrail.contracts import Recipe
+from handrail.engine.journal import replace
+from handrail.engine.session import make_private
+from handrail.errors import HandrailError
+from handrail.jsonedit import NotJson
+
+EMPTY = "{}\n"
+
+
+class Change(NamedTuple):
+    """One file that an installation touches: `text` is its new content, nothing when it goes."""
+
+    path: str
+    verb: str
+    text: str | None
+
+
+class Installer:
+    """One installation of one agent, known by its record."""
+
+    def __init__(self, recipe: Recipe, record: str) -> None:
+        self.recipe = recipe
+        self.record = record
+
+    def known(self) -> dict[str, Any]:
+        try:
+            with open(self.record, encoding="utf-8") as file:
+                known = json.load(file)
+        except (OSError, ValueError):
+            return {}
+        return known if isinstance(known, dict) else {}
+
+    def plan_install(self) -> list[Change]:
+        """What has to change so that this version is installed; nothing when it is."""
+        known = self.known()
+        base = {path: self._without_ours(path, known) for path in self.recipe.shared()}
+        texts = {path: text or EMPTY for path, text in base.items()}
+        try:
+            after = {path: self.recipe.add(path, text) for path, text in texts.items()}
+            owned = self.recipe.owned(texts)
+        except (NotJson, ValueError) as error:
+            raise HandrailError(f"settings cannot be changed: {error}", "mend the file; nothing was touched") from error
+        self._refuse_foreign(owned, known)
+        wanted = {**owned, **after}
+        gone = [path for path in known.get("owned", []) if path not in wanted and os.path.lexists(path)]
+        changes = [_change(path, text) for path, text in wanted.items() if _read(path) != text]
+        self.next = {
+            "owned": sorted(owned),
+            "before": base,
+            "after": after,
+            "folders": self._new_folders(wanted, known),
+        }
+        return [*changes, *[Change(path, "remove", None) for path in gone]]
+
+    def plan_uninstall(self) -> list[Change]:
+        """What has to change so that no trace is left; nothing when there is none."""
+        known = self.known()
+        changes = [Change(path, "remove", None) for path in known.get("owned", []) if os.path.lexists(path)]
+        for path in known.get("before", {}):
+            now, then = _read(path), self._without_ours(path, known)
+            if now != then:
+                changes.append(Change(path, "restore" if then is not None else "remove", then))
+        self.next = {}
+        return changes
+
+    def _without_ours(self, path: str, known: dict[str, Any]) -> str | None:
+        """The file as it would be without us; nothing where there would be none."""
+        now = _read(path)
+        if path not in known.get("before", {}) or now is None:
+            return now
+        before: str | None = known["before"][path]
+        if now == known["after"][path]:
+            return before
+        try:
+            left = self.recipe.strip(path, now, before)
+        except ValueError:
+            return now
+        return None if before is None and left.strip() in ("{}", "") else left
+
+    def _refuse_foreign(self, owned: dict[str, str], known: dict[str, Any]) -> None:
+        mine = set(known.get("owned", []))
+        for path, text in owned.items():
+            if os.path.lexists(path) and path not in mine and _read(path) != text:
+                message = f"`{path}` is there already and is not Handrail's"
+                raise HandrailError(message, "move it away, then install again; nothing was touched")
+
+    def _new_folders(self, wanted: dict[str, str], known: dict[str, Any]) -> list[str]:
+        folders = set(known.get("folders", []))
+        for path in wanted:
+            folder = os.path.dirname(path)
+            while not os.path.isdir(folder):
+                folders.add(folder)
+                folder = os.path.dirname(folder)
+        return sorted(folders)
+
+    def apply(self, changes: list[Change]) -> None:
+        """Write what was planned: the record first, so that a crash half-way can be undone."""
+        folders = self.next.get("folders") or self.known().get("folders", [])
+        if self.next:
+            make_private(os.path.dirname(self.record))
+            replace(self.record, json.dumps(self.next, ensure_ascii=False).encode(), durable=True)
+        for change in changes:
+            if change.text is None:
+                os.unlink(change.path)
+            else:
+                os.makedirs(os.path.dirname(change.path), exist_ok=True)
+                _write(change.path, change.text)
+        if not self.next:
+            for folder in sorted(folders, reverse=True):
+                _remove_empty(folder)
+            if os.path.exists(self.record):
+                os.unlink(self.record)
+                _remove_empty(os.path.dirname(self.record))
+
+
+def _change(path: str, text: str) -> Change:
+    return Change(path, "change" if os.path.lexists(path) else "create", text)
+
+
+def _read(path: str) -> str | None:
+    """The text of a file with its own line ends; nothing where there is none."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise HandrailError(f"`{path}` cannot be read: {error}", "nothing was touched") from error
+
+
+def _write(path: str, text: str) -> None:
+    """Replace a file, through a link if it is one, and keep its mode."""
+    real = os.path.realpath(path)
+    mode = os.stat(real).st_mode & 0o777 if os.path.exists(real) else 0o644
+    new = f"{real}.handrail-new"
+    with open(new, "w", encoding="utf-8", newline="") as file:
+        file.write(text)
+    os.chmod(new, mode)
+    os.replace(new, real)
+
+
+def _remove_empty(folder: str) -> None:
+    try:
+        os.rmdir(folder)
+    except OSError:  # somebody put something there
+        return

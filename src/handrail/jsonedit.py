@@ -1,0 +1,146 @@
+"""Changing a JSON text in one place and leaving every other byte as it was. Pure.
+
+For settings that belong to somebody else: nothing is parsed and written back, members are put in and taken out
+of the text itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+Path = tuple[str, ...]
+_SPACE = " \t\r\n"
+
+
+class NotJson(ValueError):
+    """The text is not a JSON object, or something in it is not what it has to be."""
+
+
+class Span(NamedTuple):
+    """Where a value stands. `parts` are the members of an object or the items of a list, in order."""
+
+    start: int
+    end: int
+    kind: str
+    parts: tuple[Part, ...] = ()
+
+
+class Part(NamedTuple):
+    """A member (with its key) or an item of a list (without), from its first to its last character."""
+
+    key: str | None
+    start: int
+    value: Span
+
+
+def outline(text: str) -> Span:
+    """Where everything stands in a text that holds one JSON object."""
+    try:
+        json.loads(text)
+    except ValueError as error:
+        raise NotJson(str(error)) from error
+    span = _value(text, _skip(text, 0))
+    if span.kind != "object":
+        raise NotJson("an object was expected")
+    return span
+
+
+def _skip(text: str, at: int) -> int:
+    while at < len(text) and text[at] in _SPACE:
+        at += 1
+    return at
+
+
+def _value(text: str, at: int) -> Span:
+    if text[at] not in "{[":
+        return Span(at, json.JSONDecoder().raw_decode(text, at)[1], "scalar")
+    start, is_object = at, text[at] == "{"
+    parts: list[Part] = []
+    at = _skip(text, at + 1)
+    while text[at] not in "}]":
+        begin, key = at, None
+        if is_object:
+            key, at = json.JSONDecoder().raw_decode(text, at)
+            at = _skip(text, _skip(text, at) + 1)
+        parts.append(Part(key, begin, _value(text, at)))
+        at = _skip(text, parts[-1].value.end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+    return Span(start, at + 1, "object" if is_object else "list", tuple(parts))
+
+
+def find(text: str, path: Path) -> Span | None:
+    """Where the value at a path of keys stands."""
+    span: Span | None = outline(text)
+    for name in path:
+        span = next((part.value for part in span.parts if part.key == name), None) if span else None
+    return span
+
+
+def add_member(text: str, path: Path, key: str, value: Any) -> str:
+    """The text with a new first member in the object at `path`; objects on the way are made."""
+    span = find(text, path)
+    if span is None:
+        return add_member(text, path[:-1], path[-1], {key: value})
+    if span.kind != "object":
+        raise NotJson(f"`{'.'.join(path)}` is not an object")
+    return _insert(text, span, f"{json.dumps(key)}: {_dump(value, len(path) + 1)}", len(path) + 1)
+
+
+def add_item(text: str, path: Path, value: Any) -> str:
+    """The text with a new first item in the list at `path`, which is made if it is not there."""
+    span = find(text, path)
+    if span is None:
+        return add_member(text, path[:-1], path[-1], [value])
+    if span.kind != "list":
+        raise NotJson(f"`{'.'.join(path)}` is not a list")
+    return _insert(text, span, _dump(value, len(path) + 1), len(path) + 1)
+
+
+def _dump(value: Any, depth: int) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n" + "  " * depth)
+
+
+def _insert(text: str, span: Span, body: str, depth: int) -> str:
+    head, rest = text[: span.start + 1], text[span.start + 1 :]
+    if span.parts:
+        return f"{head}\n{'  ' * depth}{body},{rest}"
+    return f"{head}\n{'  ' * depth}{body}\n{'  ' * (depth - 1)}{rest.lstrip(_SPACE)}"
+
+
+def replace(text: str, path: Path, value: Any) -> str:
+    """The text with another value at a path that is there."""
+    span = find(text, path)
+    assert span is not None
+    return text[: span.start] + _dump(value, len(path)) + text[span.end :]
+
+
+def remove_member(text: str, path: Path) -> str:
+    """The text without the member at `path`, and without the objects that are empty for want of it."""
+    owner = find(text, path[:-1])
+    place = next((i for i, part in enumerate(owner.parts) if part.key == path[-1]), None) if owner else None
+    return text if owner is None or place is None else _without(text, path[:-1], owner, place)
+
+
+def remove_items(text: str, path: Path, ours: Callable[[Any], bool]) -> str:
+    """The text without the items of the list at `path` that are ours, and without a list left empty."""
+    while True:
+        owner = find(text, path)
+        parts = owner.parts if owner and owner.kind == "list" else ()
+        values = [json.loads(text[part.value.start : part.value.end]) for part in parts]
+        place = next((i for i, value in enumerate(values) if ours(value)), None)
+        if owner is None or place is None:
+            return text
+        text = _without(text, path, owner, place)
+
+
+def _without(text: str, path: Path, owner: Span, place: int) -> str:
+    parts = owner.parts
+    if len(parts) == 1:
+        return remove_member(text, path) if path else text[: owner.start + 1] + text[owner.end - 1 :]
+    if place + 1 < len(parts):
+        begin = owner.start + 1 if place == 0 else text.rindex(",", 0, parts[place].start) + 1
+        return text[:begin] + text[text.index(",", parts[place].value.end) + 1 :]
+    return text[: text.rindex(",", 0, parts[place].start)] + text[parts[place].value.end :]

@@ -1,0 +1,276 @@
+"""Cases of the corpus: small broken or healthy projects, with what `handrail validate` prints beside them.
+
+A case is a folder below `corpus/`. What cannot be stored as plain files (links, pipes, damaged bytes, masses of
+folders) is made by the builder that carries the name of the case.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+from handrail.catalog import MAX_FOLDERS, MAX_NESTING
+from handrail.rulebook import RULES
+from handrail.sourcefile import MAX_BYTES
+from handrail.yamltree import MAX_DEPTH, MAX_NODES
+
+CORPUS = Path(__file__).parent / "corpus"
+EXPECTED = "expected.txt"
+WORKFLOWS = Path(".handrail/workflows")
+
+HEAD = "name: Ship\ncommandName: ship\ninitialMessage: Begin.\n"
+WORKFLOW = HEAD + "phases:\n  - plan.md\n"
+PHASE = "---\nid: plan\nname: Plan\nemoji: P\n---\nWrite a plan.\n"
+
+Builder = Callable[[Path], None]
+BUILDERS: dict[str, Builder] = {}
+
+
+def builds(name: str) -> Callable[[Builder], Builder]:
+    """This function makes the project of the case `name`."""
+
+    def register(builder: Builder) -> Builder:
+        BUILDERS[name] = builder
+        return builder
+
+    return register
+
+
+def cases(kind: str) -> list[str]:
+    """The names of all cases of a kind, `err/bad-value` and so on."""
+    stored = [f"{kind}/{folder.name}" for folder in (CORPUS / kind).iterdir()]
+    return sorted({*stored, *(name for name in BUILDERS if name.startswith(f"{kind}/"))})
+
+
+def code_of(case: str) -> str | None:
+    """The rule that a case is about: its name, or the longest beginning of it."""
+    name = case.partition("/")[2]
+    return max((code for code in RULES if name == code or name.startswith(f"{code}-")), key=len, default=None)
+
+
+def build(case: str, project: Path) -> None:
+    """The project of a case, in an empty folder."""
+    stored = CORPUS / case
+    if stored.exists():
+        shutil.copytree(stored, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns(EXPECTED))
+    if case in BUILDERS:
+        BUILDERS[case](project)
+
+
+def _ship(project: Path, workflow: str = WORKFLOW, phase: str | bytes | None = PHASE) -> Path:
+    """The workflow `ship` with one phase; its folder."""
+    folder = project / WORKFLOWS / "ship"
+    folder.mkdir(parents=True)
+    (folder / "workflow.yaml").write_text(workflow, encoding="utf-8", newline="")
+    if phase is not None:
+        (folder / "plan.md").write_bytes(phase.encode() if isinstance(phase, str) else phase)
+    return folder
+
+
+def _hidden(project: Path, key: str, entries: list[str]) -> Path:
+    """A workflow that only runs inside others."""
+    folder = project / WORKFLOWS / key
+    folder.mkdir(parents=True)
+    text = f"name: {key}\nshow: workflows\nphases:\n" + "".join(f"  - {entry}\n" for entry in entries)
+    (folder / "workflow.yaml").write_text(text, encoding="utf-8")
+    return folder
+
+
+@builds("err/file-encoding")
+def latin_1_after_a_multibyte_sign(project: Path) -> None:
+    _ship(project, phase=PHASE.replace("Write a plan", "Écris un café").encode() + "Écris\tun café".encode("latin-1"))
+
+
+@builds("err/file-encoding-utf-16")
+def utf_16_as_some_editors_save_it(project: Path) -> None:
+    _ship(project, phase=PHASE.encode("utf-16"))
+
+
+@builds("err/file-encoding-line-ends")
+def latin_1_in_a_file_with_a_byte_order_mark_and_crlf(project: Path) -> None:
+    text = "\ufeff" + PHASE.replace("\n", "\r\n")
+    _ship(project, phase=text.encode().replace(b"Write a plan", b"Caf\xe9"))
+
+
+@builds("err/file-missing-link")
+def a_link_to_nothing(project: Path) -> None:
+    (_ship(project, phase=None) / "plan.md").symlink_to("gone.md")
+
+
+@builds("err/file-nul")
+def a_nul_byte_in_a_phase_and_in_a_workflow(project: Path) -> None:
+    _ship(project, phase=PHASE.replace("a plan", "a\0plan"))
+    (_hidden(project, "other", ["plan.md"]) / "workflow.yaml").write_bytes(b"name: Other\0\n")
+
+
+@builds("err/file-too-large")
+def one_byte_more_than_is_allowed(project: Path) -> None:
+    _ship(project, phase=PHASE + "x" * (MAX_BYTES + 1 - len(PHASE)))
+
+
+@builds("err/file-unreadable")
+def a_link_to_itself_which_not_even_root_can_read(project: Path) -> None:
+    (_ship(project, phase=None) / "plan.md").symlink_to("plan.md")
+
+
+@builds("err/folder-link")
+def a_workflow_folder_behind_a_link(project: Path) -> None:
+    folder = _ship(project)
+    (folder.parent / "linked").symlink_to("ship")
+
+
+@builds("err/folder-unreadable")
+def a_folder_whose_path_is_too_long_which_not_even_root_can_list(project: Path) -> None:
+    """The project's own path is stretched until it still works and one more folder does not."""
+    os.chdir(project)
+    limit = os.pathconf("/", "PC_PATH_MAX") - 150
+    while len(os.getcwd()) < limit:
+        name = "x" * min(200, limit - len(os.getcwd()))
+        os.mkdir(name)
+        os.chdir(name)
+    os.makedirs(WORKFLOWS)
+    inside = os.open(WORKFLOWS, os.O_RDONLY)
+    os.mkdir("y" * 250, dir_fd=inside)
+    os.mkdir("y" * 250 + "/deeper", dir_fd=inside)
+    os.close(inside)
+
+
+@builds("err/path-escape-link")
+def links_that_lead_out(project: Path) -> None:
+    (project / "secret.md").write_text(PHASE)
+    (_ship(project, phase=None) / "plan.md").symlink_to("../../../secret.md")
+    (project / "elsewhere.yaml").write_text(WORKFLOW)
+    folder = project / WORKFLOWS / "linked"
+    folder.mkdir()
+    (folder / "workflow.yaml").symlink_to("../../../elsewhere.yaml")
+
+
+@builds("err/path-kind")
+def a_pipe_that_nobody_writes_to(project: Path) -> None:
+    os.mkfifo(_ship(project, phase=None) / "plan.md")
+
+
+@builds("err/path-kind-socket")
+def a_socket(project: Path) -> None:
+    os.chdir(_ship(project, phase=None))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind("plan.md")
+    os.chdir(project)
+
+
+@builds("err/plan-too-large")
+def thirteen_times_thirteen_times_thirteen_phases(project: Path) -> None:
+    for level, below in (("one", "two"), ("two", "three")):
+        _hidden(project, level, [f"subworkflow: {below}"] * 13)
+    folder = _hidden(project, "three", [f"{number}.md" for number in range(13)])
+    for number in range(13):
+        (folder / f"{number}.md").write_text(PHASE.replace("id: plan", f"id: p{number}"))
+
+
+@builds("err/plan-too-large-nesting")
+def one_level_more_than_is_allowed(project: Path) -> None:
+    for level in range(MAX_NESTING):
+        _hidden(project, f"level-{level}", [f"subworkflow: level-{level + 1}"])
+    folder = _hidden(project, f"level-{MAX_NESTING}", ["plan.md"])
+    (folder / "plan.md").write_text(PHASE)
+
+
+@builds("err/too-many-folders")
+def one_folder_more_than_is_searched(project: Path) -> None:
+    root = project / WORKFLOWS
+    root.mkdir(parents=True)
+    for number in range(MAX_FOLDERS):
+        os.mkdir(f"{root}/{number}")
+
+
+@builds("err/yaml-syntax-control")
+def an_escape_character_in_a_workflow(project: Path) -> None:
+    _ship(project, HEAD + "phases: [plan.md]\nroleInstruction: über \x1b[31mred\n")
+
+
+@builds("err/yaml-syntax-line-ends")
+def a_slip_behind_a_byte_order_mark_and_crlf(project: Path) -> None:
+    _ship(project, "\ufeff" + (HEAD + "phases: [plan.md]\nroleInstruction: a: b\n").replace("\n", "\r\n"))
+
+
+@builds("err/yaml-too-deep")
+def one_level_too_deep(project: Path) -> None:
+    _ship(project, HEAD + f"phases: {'[' * MAX_DEPTH}{']' * MAX_DEPTH}\n")
+
+
+@builds("err/yaml-too-deep-blocks")
+def very_many_levels_without_brackets(project: Path) -> None:
+    _ship(project, HEAD + "phases:\n  " + "- " * 5_000 + "x\n")
+
+
+@builds("err/yaml-too-deep-itself")
+def a_list_that_contains_itself(project: Path) -> None:
+    _ship(project, HEAD + "phases: &p [*p]\n")
+
+
+@builds("err/yaml-too-many")
+def a_bomb_of_aliases(project: Path) -> None:
+    levels = "".join(f"{'bcdefghi'[n]}: &{'bcdefghi'[n]} [{', '.join(['*' + 'abcdefgh'[n]] * 9)}]\n" for n in range(8))
+    _ship(project, "a: &a [x, x]\n" + levels + WORKFLOW)
+
+
+@builds("err/yaml-too-many-written")
+def more_values_than_a_file_may_hold(project: Path) -> None:
+    _ship(project, HEAD + "phases:\n" + "  - plan.md\n" * MAX_NODES)
+
+
+@builds("hostile/long")
+def endless_lines_names_and_paths(project: Path) -> None:
+    far = " " * 50_000
+    keys = f"{'k' * 1_000}: 1\ncommandName: {'c' * 5_000}!\n"
+    entries = f"phases: [{'d/' * 5_000}plan.md,{far}plan.md, {{subworkflow: {'w' * 5_000}}}, 7{far}]\n"
+    _ship(project, f"name: Ship\ninitialMessage: {'m' * 5_000} {{descripton}} {'m' * 5_000}\n{keys}{entries}")
+
+
+@builds("hostile/file-names")
+def names_of_folders_that_steer_a_terminal(project: Path) -> None:
+    for name in (b"new\nline", b"esc\x1b[31m", b"latin\xe9", "bidi\u202e".encode(), b"100%, a:b"):
+        folder = os.fsencode(project / WORKFLOWS) + b"/" + name
+        os.makedirs(folder)
+        with open(folder + b"/workflow.yaml", "wb") as file:
+            file.write(b"name: 7\nshow: workflows\nphases: [plan.md]\n")
+        with open(folder + b"/plan.md", "wb") as file:
+            file.write(PHASE.encode())
+
+
+@builds("hostile/text-of-a-phase")
+def escapes_in_the_line_of_a_problem(project: Path) -> None:
+    _ship(project, phase=PHASE + "\x1b[2J\x07\x7f\x9b\u202e\u2066 {descripton} \u2029\n")
+
+
+@builds("ok/line-ends")
+def byte_order_marks_and_other_line_ends(project: Path) -> None:
+    entries = "  - old.md\n"
+    folder = _ship(
+        project, "\ufeff" + (WORKFLOW + entries).replace("\n", "\r\n"), "\ufeff" + PHASE.replace("\n", "\r\n")
+    )
+    (folder / "old.md").write_bytes(PHASE.replace("plan", "old").replace("\n", "\r").encode())
+
+
+@builds("ok/links-inside")
+def links_to_files_that_stay_inside(project: Path) -> None:
+    folder = _ship(project, phase=None)
+    (folder.parent / "_lib").mkdir()
+    (folder.parent / "_lib" / "plan.md").write_text(PHASE)
+    (folder / "plan.md").symlink_to("../_lib/plan.md")
+
+
+@builds("ok/many-phases")
+def as_large_as_it_may_be(project: Path) -> None:
+    _hidden(project, "twice", ["subworkflow: thousand"] * 2)
+    folder = _hidden(project, "thousand", [f"{number}.md" for number in range(1_000)])
+    for number in range(1_000):
+        (folder / f"{number}.md").write_text(PHASE.replace("id: plan", f"id: p{number}"))
+
+
+@builds("ok/empty")
+def nothing_at_all(project: Path) -> None:
+    (project / WORKFLOWS / "nothing-here").mkdir(parents=True)

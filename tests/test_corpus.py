@@ -1,0 +1,239 @@
+"""`handrail validate` on a corpus of projects: what a person reads, to the letter.
+
+`HANDRAIL_UPDATE_CORPUS=1` writes the expected output anew; review the difference before you keep it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from corpus_tools import CORPUS, EXPECTED, build, cases, code_of
+from handrail.rulebook import RULES
+from support import Project
+
+BROKEN = [*cases("err"), *cases("many"), *cases("hostile")]
+UPDATE = bool(os.environ.get("HANDRAIL_UPDATE_CORPUS"))
+KEYS = ["code", "severity", "file", "line", "column", "message", "hint"]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
+    return Project(tmp_path, monkeypatch, capsys)
+
+
+def problems_of(project: Project, *argv: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = project.run("validate", *argv, "--json").data["problems"]
+    return found
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_every_problem_is_told_to_the_letter(case: str, project: Project) -> None:
+    build(case, project.folder)
+    said = project.run("validate")
+    printed = f"exit {said.code}\n{said.out}"
+    file = CORPUS / case / EXPECTED
+    if UPDATE:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(printed, encoding="utf-8")
+    assert printed == file.read_text(encoding="utf-8")
+    check_manners(printed, project.folder)
+    check_problems(case, project, said.code)
+
+
+def check_manners(printed: str, folder: Path) -> None:
+    """Nothing steers the terminal, nothing depends on the machine, no line is endless."""
+    assert str(folder.parent) not in printed
+    for line in printed.split("\n"):
+        assert len(line) < 900
+        odd = [c for c in line if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c != "\u200d"]
+        assert not odd, line
+
+
+def check_problems(case: str, project: Project, code: int) -> None:
+    """The same problems as data: known codes, the severity of the rulebook, in order, in well-formed sentences."""
+    found = problems_of(project)
+    assert code == (2 if any(p["severity"] == "error" for p in found) else 0)
+    assert found == sorted(found, key=lambda p: (p["file"], p["line"], p["column"], p["code"], p["message"]))
+    about = code_of(case)
+    assert about is None or about in {p["code"] for p in found}
+    for p in found:
+        assert list(p) == KEYS
+        assert p["code"] in RULES
+        is_profile = p["code"] == "wrong-type" and "`availableProfiles`" in p["message"]
+        assert p["severity"] == ("warning" if is_profile else RULES[p["code"]].severity)
+        assert p["line"] >= 1
+        assert p["column"] >= 1
+        for sentence in filter(None, (p["message"], p["hint"])):
+            assert not sentence.endswith((".", "\n", " "))
+
+
+def test_every_rule_has_a_case_and_every_case_a_rule() -> None:
+    about = {case: code_of(case) for case in cases("err")}
+    assert set(about.values()) == set(RULES)
+
+
+@pytest.mark.parametrize("case", cases("ok"))
+def test_a_healthy_project_has_no_problems(case: str, project: Project) -> None:
+    build(case, project.folder)
+    said = project.run("validate")
+    assert (said.code, said.err) == (0, "")
+    assert re.fullmatch(r"no problems in \d+ workflows\n", said.out)
+    written = {file.parent.name for file in project.folder.rglob("workflow.yaml")}
+    usable = {row["key"] for row in project.json("list")["workflows"] if row["source"] == "project"}
+    assert usable == written
+
+
+def test_a_workflow_may_use_those_of_the_user(project: Project) -> None:
+    build("ok/tiers", project.folder)
+    mine = project.home / "config" / "workflows"
+    shutil.copytree(project.folder / ".handrail/workflows/review", mine / "mine")
+    shutil.copytree(
+        project.folder / ".handrail/workflows/review", project.folder.parent / "user/.pi/agent/workflows/pi"
+    )
+    for key, below in (("top", "mine"), ("bottom", "pi")):
+        text = f"name: {key}\nshow: workflows\nphases: [{{subworkflow: {below}}}]\n"
+        project.write(f".handrail/workflows/{key}/workflow.yaml", text)
+    assert problems_of(project) == []
+    (mine / "mine" / "look.md").unlink()
+    assert [(p["code"], p["file"]) for p in problems_of(project)] == [
+        ("subworkflow-missing", ".handrail/workflows/top/workflow.yaml"),
+        ("file-missing", str(mine / "mine" / "workflow.yaml")),
+    ]
+
+
+def test_json_is_one_object_with_a_verdict(project: Project) -> None:
+    build("err/bad-value-near", project.folder)
+    said = project.run("validate", "--json")
+    assert said.code == 2
+    assert said.data == {
+        "ok": False,
+        "problems": [
+            {
+                "code": "bad-value",
+                "severity": "error",
+                "file": ".handrail/workflows/ship/workflow.yaml",
+                "line": 2,
+                "column": 7,
+                "message": "`show` has to be `user` or `workflows`, found `workflow`",
+                "hint": "did you mean `workflows`?",
+            }
+        ],
+    }
+
+
+def test_warnings_alone_are_ok(project: Project) -> None:
+    build("err/unknown-key-settings", project.folder)
+    said = project.run("validate", "--json")
+    assert (said.code, said.data["ok"], len(said.data["problems"])) == (0, True, 1)
+
+
+def test_the_number_of_problems_is_told_apart_from_the_data(project: Project) -> None:
+    build("many/workflow", project.folder)
+    assert project.run("validate").err == "15 errors, 5 warnings\n"
+
+
+def test_github_gets_annotations(project: Project) -> None:
+    build("err/command-twice", project.folder)
+    build("err/yaml-syntax-control", project.folder.parent / "second")
+    shutil.move(
+        project.folder.parent / "second/.handrail/workflows/ship", project.folder / ".handrail/workflows/100%, a:b"
+    )
+    said = project.run("validate", "--format", "github")
+    syntax = "::error file=.handrail/workflows/100%25%2C a%3Ab/workflow.yaml,line=5,col=23,title=yaml-syntax::"
+    twice = "::warning file=.handrail/workflows/ship/workflow.yaml,line=2,col=14,title=command-twice::"
+    assert said.code == 2
+    assert said.out == (
+        f"{syntax}the character U+001B is not allowed in YAML; remove it; inside double quotes it can be written "
+        "as an escape such as `\\x1b`\n"
+        f"{twice}command `ship` already starts `send`; give one of them another `commandName`; until then, this one "
+        "cannot be started\n"
+    )
+
+
+def test_github_gets_nothing_when_all_is_well(project: Project) -> None:
+    build("ok/tiers", project.folder)
+    assert project.run("validate", "--format", "github") == (0, "", "")
+
+
+def test_annotations_of_odd_names_are_one_line_each(project: Project) -> None:
+    build("hostile/file-names", project.folder)
+    lines = project.run("validate", "--format", "github").out.splitlines()
+    assert len(lines) == 5
+    assert all(line.isprintable() and line.startswith("::error file=.handrail/workflows/") for line in lines)
+
+
+@pytest.mark.parametrize("name", ["middle", "middle/workflow.yaml", "middle/../middle/"])
+def test_a_path_limits_the_problems_to_one_workflow(name: str, project: Project) -> None:
+    build("err/subworkflow-missing-broken", project.folder)
+    found = problems_of(project, f".handrail/workflows/{name}")
+    assert [(p["code"], p["file"]) for p in found] == [
+        ("subworkflow-missing", ".handrail/workflows/middle/workflow.yaml")
+    ]
+
+
+def test_a_path_may_be_a_phase_file_of_a_workflow(project: Project) -> None:
+    build("err/tools-both", project.folder)
+    assert [p["code"] for p in problems_of(project, ".handrail/workflows/ship/plan.md")] == ["tools-both"]
+
+
+def test_several_paths_are_checked_together(project: Project) -> None:
+    build("err/subworkflow-missing-broken", project.folder)
+    found = problems_of(project, ".handrail/workflows/outer", ".handrail/workflows/inner")
+    assert [p["code"] for p in found] == ["phases-empty", "subworkflow-missing"]
+
+
+@pytest.mark.parametrize("name", ["", "/team", "/team/ship", "/_shared"])
+def test_a_path_inside_the_project_has_no_more_problems_than_the_project(name: str, project: Project) -> None:
+    build("ok/nested-folders", project.folder)
+    assert problems_of(project, f".handrail/workflows{name}") == []
+
+
+def test_a_folder_of_workflows_may_be_outside_any_project(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    outside = project.folder.parent / "outside"
+    build("ok/nested-folders", outside)
+    shutil.copytree(CORPUS / "err/key-twice/.handrail/workflows/a", outside / ".handrail/workflows/again")
+    (outside / ".handrail").rename(outside / "definitions")
+    monkeypatch.chdir(outside)
+    again = "definitions/workflows/again/review/workflow.yaml"
+    found = problems_of(project, "definitions/workflows")
+    assert [(p["code"], p["file"]) for p in found] == [("key-twice", again)]
+    monkeypatch.chdir("/")
+    found = problems_of(project, str(outside / "definitions/workflows"))
+    assert [(p["code"], p["file"]) for p in found] == [("key-twice", str(outside / again))]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere", "`nowhere` does not exist"),
+        ("empty", "there is no workflow in `empty`"),
+        ("notes.md", "`notes.md` is not part of a workflow: there is no `workflow.yaml` beside it"),
+    ],
+)
+def test_a_path_that_is_no_workflow_is_bad_usage(name: str, message: str, project: Project) -> None:
+    (project.folder / "empty").mkdir()
+    project.write("notes.md", "nothing\n")
+    said = project.run("validate", name)
+    assert (said.code, said.out) == (2, "")
+    assert said.err.startswith(f"error: {message}\n")
+
+
+def test_the_program_prints_what_the_function_prints(project: Project) -> None:
+    build("hostile/wide-and-tabs", project.folder)
+    said = project.process("validate", NO_COLOR="")
+    expected = (CORPUS / "hostile/wide-and-tabs" / EXPECTED).read_text(encoding="utf-8")
+    assert f"exit {said.code}\n{said.out}" == expected
+    assert said.err == "2 errors, 2 warnings\n"
+
+
+def test_the_program_survives_names_that_are_no_text(project: Project) -> None:
+    build("hostile/file-names", project.folder)
+    said = project.process("validate", "--json")
+    assert (said.code, len(said.data["problems"]), said.err) == (2, 5, "")
