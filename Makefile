@@ -4,7 +4,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help env demo test check format bench docs ci clean
+.PHONY: help env demo test test-agents check format bench docs ci clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
@@ -19,7 +19,11 @@ demo: env ## walk a workflow with the scripted agent: no key, no network
 	@$(BIN)/handrail demo
 
 test: env ## all tests that need no agent
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --ignore=tests/agents
+
+test-agents: env ## the real agents, offline, against scripted models (needs npm and tmux)
+	@./scripts/agents
+	@$(BIN)/python -m pytest tests/agents
 
 check: env ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

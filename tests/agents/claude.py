@@ -1,0 +1,110 @@
+"""The real Claude Code in a clean home, with Handrail installed as a person would install it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from model import Model
+
+STEP = "mcp__plugin_handrail_handrail__workflow_step"
+PROGRAMS = Path(__file__).parent.parent.parent / ".cache" / "agents" / "node_modules" / ".bin"
+HANDRAIL = str(Path(sys.executable).parent / "handrail")
+LIMIT = 120
+
+
+class Ran(NamedTuple):
+    """How one run of the program ended, and the events it printed."""
+
+    code: int
+    events: list[dict[str, Any]]
+    err: str
+
+    def hooks(self, name: str) -> list[dict[str, Any]]:
+        return [e for e in self.events if e.get("type") == "system" and e.get("hook_event") == name]
+
+    @property
+    def result(self) -> str:
+        return next((str(e.get("result", "")) for e in reversed(self.events) if e.get("type") == "result"), "")
+
+
+class Claude:
+    """One home, one project, one scripted model."""
+
+    def __init__(self, folder: Path, model: Model, program: str = "claude") -> None:
+        self.model = model
+        self.program = str(PROGRAMS / program)
+        self.home = folder / "home"
+        self.project = folder / "project"
+        for path in (self.home / ".claude", self.project / ".handrail"):
+            path.mkdir(parents=True)
+        self.env = {
+            "PATH": f"{PROGRAMS}{os.pathsep}/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(self.home),
+            "ANTHROPIC_BASE_URL": model.url,
+            "ANTHROPIC_API_KEY": "fake",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "CLAUDE_CODE_MAX_RETRIES": "1",
+            "IS_SANDBOX": "1",
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+        }
+        subprocess.run(["git", "init", "-q"], cwd=self.project, check=True)
+        seen = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        start = {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "lastOnboardingVersion": "9.9.9",
+            "bypassPermissionsModeAccepted": True,
+            "customApiKeyResponses": {"approved": ["fake"], "rejected": []},
+            "projects": {str(self.project): seen},
+        }
+        (self.home / ".claude.json").write_text(json.dumps(start))
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def handrail(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [HANDRAIL, *argv], cwd=self.project, env=self.env, capture_output=True, text=True, timeout=60, check=check
+        )
+
+    def status(self, conversation: str) -> dict[str, Any]:
+        said = self.handrail("status", "--session", f"claude-{conversation}", "--json")
+        view = json.loads(said.stdout)
+        assert isinstance(view, dict)
+        return view
+
+    def argv(self, prompt: str, *options: str) -> list[str]:
+        shape = ["--output-format", "stream-json", "--verbose", "--include-hook-events"]
+        return [self.program, "-p", prompt, *shape, *options]
+
+    def run(self, prompt: str, *options: str, **env: str) -> Ran:
+        """The program without a terminal, to its end."""
+        ended = subprocess.run(
+            self.argv(prompt, *options),
+            cwd=self.project,
+            env={**self.env, **env},
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        events = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
+        return Ran(ended.returncode, events, ended.stderr)
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())
