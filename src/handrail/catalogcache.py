@@ -11,16 +11,27 @@ import json
 import os
 import zlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from handrail import __version__
+from handrail import __version__, fields, sourcefile, yamltree
 from handrail.guided import load as loading
 from handrail.guided import prompts, rules, spec
 from handrail.guided.load import Loaded
-from handrail.guided.spec import CheckSpec, PhaseSpec, Reference, WorkflowSpec
+from handrail.guided.spec import CheckSpec, Entry, LaterEntries, PhaseSpec, Reference, WorkflowSpec
 from handrail.sourcefile import Stamp
 
 FRESH_NS = 1_000_000_000
+
+
+class Row(NamedTuple):
+    """One workflow as it is kept: the names of its files, their stamps in one list, its head and its entries."""
+
+    names: list[str]
+    stamps: list[int]
+    head: list[Any]
+    references: list[list[Any]]
+    phases: int
+    entries: bytes
 
 
 class CatalogCache:
@@ -29,7 +40,7 @@ class CatalogCache:
     def __init__(self, folder: str, now_ns: Callable[[], int]) -> None:
         self.folder = os.path.join(folder, "catalog")
         self.now_ns = now_ns
-        self.known: dict[str, dict[str, Any]] = {}
+        self.known: dict[str, dict[str, Row]] = {}
         self.changed: set[str] = set()
 
     def recall(self, root: str, folder: str) -> WorkflowSpec | None:
@@ -38,23 +49,28 @@ class CatalogCache:
         row = self.known[root].get(folder)
         if row is None:
             return None
+        stamps, place = row.stamps, 0
         try:
-            for path, stamp in row[0]:
-                status = os.stat(path)
-                if [status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns] != stamp:
+            for name in row.names:
+                now = os.stat(name if name[0] == "/" else f"{folder}/{name}")
+                if [now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns] != stamps[place : place + 5]:
                     return None
-            return _spec(row[1])
-        except (OSError, ValueError, TypeError, IndexError, KeyError):
+                place += 5
+        except OSError:
             return None
+        return _spec(row)
 
     def store(self, root: str, folder: str, loaded: Loaded) -> None:
         """Remember a workflow that has no problems and whose files have settled."""
-        self.known.setdefault(root, {}).pop(folder, None)
+        known = self.known.setdefault(root, {})
         self.changed.add(root)
-        if loaded.spec is None or loaded.problems or not self._settled(list(loaded.stamps.values())):
-            return
-        stamps = [[path, list(stamp)] for path, stamp in loaded.stamps.items() if stamp is not None]
-        self.known[root][folder] = [stamps, _row(loaded.spec)]
+        known.pop(folder, None)
+        stamps = list(loaded.stamps.values())
+        if loaded.spec is not None and not loaded.problems and self._settled(stamps):
+            below = folder + "/"
+            names = [path.removeprefix(below) for path in loaded.stamps]
+            flat = [number for stamp in stamps if stamp is not None for number in stamp]
+            known[folder] = _row(loaded.spec, names, flat)
 
     def _settled(self, stamps: list[Stamp | None]) -> bool:
         limit = self.now_ns() - FRESH_NS
@@ -68,45 +84,58 @@ class CatalogCache:
         self.changed.clear()
 
     def _file(self, root: str) -> str:
-        return os.path.join(self.folder, f"{zlib.crc32(root.encode()):08x}.json")
+        return os.path.join(self.folder, f"{zlib.crc32(root.encode('utf-8', 'surrogateescape')):08x}.json")
 
     def _write(self, root: str) -> None:
         os.makedirs(self.folder, 0o700, exist_ok=True)
-        body = json.dumps({"root": root, "version": _version(), "entries": self.known[root]}, separators=(",", ":"))
-        data = body.encode("utf-8", "surrogatepass")
+        rows = self.known[root]
+        heads = {folder: row[:5] for folder, row in rows.items()}
+        body = json.dumps({"root": root, "version": _version(), "rows": heads}, separators=(",", ":"))
+        data = b"\n".join([body.encode(), *[row.entries for row in rows.values()]])
         new = f"{self._file(root)}.{os.getpid()}.new"
         with open(new, "wb", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(b"%08x\n%s" % (zlib.crc32(data), data))
         os.replace(new, self._file(root))
 
-    def _read(self, root: str) -> dict[str, Any]:
+    def _read(self, root: str) -> dict[str, Row]:
+        """What is kept of a place; nothing where it is damaged, of another version, or not there."""
         try:
             with open(self._file(root), "rb") as file:
                 head, data = file.read(9), file.read()
             if head != b"%08x\n" % zlib.crc32(data):
                 return {}
-            kept = json.loads(data.decode("utf-8", "surrogatepass"))
-            fits = kept["root"] == root and kept["version"] == _version()
+            first, *entries = data.split(b"\n")
+            kept = json.loads(first)
+            if kept["root"] != root or kept["version"] != _version():
+                return {}
+            rows = zip(kept["rows"].items(), entries, strict=True)
+            return {folder: Row._make([*row, body]) for (folder, row), body in rows}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
-        entries: dict[str, Any] = kept["entries"] if fits else {}
-        return entries
 
 
 def _version() -> str:
     """Changes whenever the code that reads definitions does."""
-    times = [os.stat(module.__file__ or "").st_mtime_ns for module in (loading, spec, rules, prompts)]
+    readers = (loading, spec, rules, prompts, fields, sourcefile, yamltree)
+    times = [os.stat(module.__file__ or "").st_mtime_ns for module in readers]
     return f"{__version__}/{max(times)}"
 
 
-def _row(workflow: WorkflowSpec) -> list[Any]:
+def _row(workflow: WorkflowSpec, names: list[str], stamps: list[int]) -> Row:
     entries = [["ref", *e] if isinstance(e, Reference) else ["phase", *e] for e in workflow.entries]
-    return [*workflow._replace(entries=())[:7], entries, *workflow[8:]]
+    head = [*workflow[:7], *workflow[8:]]
+    references = [list(ref) for ref in workflow.references]
+    return Row(names, stamps, head, references, len(entries), json.dumps(entries).encode())
 
 
-def _spec(row: list[Any]) -> WorkflowSpec:
-    entries = tuple(Reference(*e[1:]) if e[0] == "ref" else _phase(e[1:]) for e in row[7])
-    return WorkflowSpec._make([*row[:7], entries, *row[8:]])
+def _spec(row: Row) -> WorkflowSpec:
+    references = [Reference(*ref) for ref in row.references]
+    later = LaterEntries(row.phases, references, lambda: _entries(row.entries))
+    return WorkflowSpec._make([*row.head[:7], later, *row.head[7:]])
+
+
+def _entries(data: bytes) -> tuple[Entry, ...]:
+    return tuple(Reference(*row[1:]) if row[0] == "ref" else _phase(row[1:]) for row in json.loads(data))
 
 
 def _phase(row: list[Any]) -> PhaseSpec:

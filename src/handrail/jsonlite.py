@@ -33,15 +33,18 @@ class _Context:
         raise ValueError("not a JSON value: " + name)
 
 
+_scan = _json.make_scanner(_Context) if ACCELERATED else None  # type: ignore[arg-type]  # any object with these names
+
+
 def loads(text: str) -> Any:
     """The value of a JSON text; `ValueError` for anything else."""
-    if not ACCELERATED:
+    if _scan is None:
         return _loads_slowly(text)
     start, end = 0, len(text)
     while start < end and text[start] in _SPACE:
         start += 1
     try:
-        value, stop = _json.make_scanner(_Context)(text, start)  # type: ignore[arg-type]  # any object with these attributes
+        value, stop = _scan(text, start)
     except StopIteration:
         raise ValueError("not a JSON value") from None
     except RecursionError:
@@ -55,7 +58,7 @@ def loads(text: str) -> Any:
 
 def dumps(value: Any) -> str:
     """Compact JSON on one line. Text stays readable; lone surrogates are escaped so that UTF-8 can hold it."""
-    if not ACCELERATED:
+    if _scan is None:
         return _dumps_slowly(value)
     if isinstance(value, str):
         return str(_json.encode_basestring(value)) if _encodable(value) else _escape(value)

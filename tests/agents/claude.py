@@ -10,12 +10,13 @@ import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from model import Model
+from agents.model import Model
 
 STEP = "mcp__plugin_handrail_handrail__workflow_step"
 PROGRAMS = Path(__file__).parent.parent.parent / ".cache" / "agents" / "node_modules" / ".bin"
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
 LIMIT = 120
+FREE = ("--allowedTools", "Read,Write,Edit,Bash")
 
 
 class Ran(NamedTuple):
@@ -33,6 +34,19 @@ class Ran(NamedTuple):
         return next((str(e.get("result", "")) for e in reversed(self.events) if e.get("type") == "result"), "")
 
 
+class Phase(NamedTuple):
+    """A phase of a workflow for tests: `more` is the rest of its front matter, `text` comes behind its mark."""
+
+    id: str
+    more: str = ""
+    text: str = ""
+
+
+def mark(workflow: str, phase: str) -> str:
+    """What only the instructions of this phase say."""
+    return f"DO-{workflow}-{phase}-NOW"
+
+
 class Claude:
     """One home, one project, one scripted model."""
 
@@ -41,6 +55,7 @@ class Claude:
         self.program = str(PROGRAMS / program)
         self.home = folder / "home"
         self.project = folder / "project"
+        self.state = self.home / ".local" / "state" / "handrail"
         for path in (self.home / ".claude", self.project / ".handrail"):
             path.mkdir(parents=True)
         self.env = {
@@ -75,6 +90,16 @@ class Claude:
         path.write_text(text, encoding="utf-8")
         return path
 
+    def workflow(self, key: str, *phases: Phase | str, head: str = "") -> None:
+        """A workflow of these phases; `@x` stands for the subworkflow x. Each phase says its mark."""
+        entries = [f"subworkflow: {p[1:]}" if isinstance(p, str) else f"{p.id}.md" for p in phases]
+        start = f'name: {key.title()}\ncommandName: {key}\ninitialMessage: "Begin {{description}}."\n{head}'
+        folder = f".handrail/workflows/{key}"
+        self.write(f"{folder}/workflow.yaml", f"{start}phases:\n" + "".join(f"  - {entry}\n" for entry in entries))
+        for phase in (p for p in phases if isinstance(p, Phase)):
+            about = f"id: {phase.id}\nname: {phase.id.title()}\nemoji: •\n{phase.more}"
+            self.write(f"{folder}/{phase.id}.md", f"---\n{about}\n---\n{mark(key, phase.id)} {phase.text}\n")
+
     def handrail(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [HANDRAIL, *argv], cwd=self.project, env=self.env, capture_output=True, text=True, timeout=60, check=check
@@ -86,24 +111,51 @@ class Claude:
         assert isinstance(view, dict)
         return view
 
+    def at(self, conversation: str) -> str:
+        """The phase that a conversation is in, else how its workflow ended."""
+        view = self.status(conversation)
+        return str(view["phase"]["id"] if view["phase"] else view["status"])
+
+    def link(self, conversation: str) -> Path:
+        return self.state / "hosts" / "claude" / conversation
+
+    def folder(self, conversation: str) -> Path:
+        """Where the session of a conversation is kept."""
+        return next((self.state / "sessions").glob(f"*/claude-{conversation}"))
+
+    def transcript(self, conversation: str) -> Path:
+        return next((self.home / ".claude" / "projects").glob(f"*/{conversation}.jsonl"))
+
     def argv(self, prompt: str, *options: str) -> list[str]:
         shape = ["--output-format", "stream-json", "--verbose", "--include-hook-events"]
         return [self.program, "-p", prompt, *shape, *options]
 
-    def run(self, prompt: str, *options: str, **env: str) -> Ran:
-        """The program without a terminal, to its end."""
-        ended = subprocess.run(
+    def spawn(self, prompt: str, *options: str, **env: str) -> subprocess.Popen[str]:
+        """The program without a terminal, at work."""
+        return subprocess.Popen(
             self.argv(prompt, *options),
             cwd=self.project,
             env={**self.env, **env},
-            capture_output=True,
-            text=True,
-            timeout=LIMIT,
             stdin=subprocess.DEVNULL,
-            check=False,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
-        events = [json.loads(line) for line in ended.stdout.splitlines() if line.startswith("{")]
-        return Ran(ended.returncode, events, ended.stderr)
+
+    def run(self, prompt: str, *options: str, **env: str) -> Ran:
+        """The program without a terminal, to its end."""
+        with self.spawn(prompt, *options, **env) as process:
+            return ended(process)
+
+
+def ended(process: subprocess.Popen[str]) -> Ran:
+    """Wait for the program, and end it if it takes too long."""
+    try:
+        out, err = process.communicate(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return Ran(process.returncode, [json.loads(line) for line in out.splitlines() if line.startswith("{")], err)
 
 
 def new_id() -> str:

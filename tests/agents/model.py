@@ -15,6 +15,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 
+WAIT = 30.0
+
+
 class Turn(NamedTuple):
     """One answer of the model: text, then tool calls. `slow` streams the text in pieces with pauses."""
 
@@ -48,6 +51,10 @@ class Model:
         with self.lock:
             self.scripts["main"] = deque(turns)
 
+    def script_subagents(self, *turns: Turn) -> None:
+        with self.lock:
+            self.scripts["sub"] = deque(turns)
+
     def next_turn(self, body: dict[str, Any], subagent: bool) -> Turn:
         with self.lock:
             self.requests.append({"subagent": subagent, **body})
@@ -55,6 +62,13 @@ class Model:
                 return Turn("ok")
             script = self.scripts["sub" if subagent else "main"]
             return script.popleft() if script else Turn("(the script is over)")
+
+    def wait(self, count: int) -> None:
+        """Until so many requests of the conversation came in."""
+        deadline = time.monotonic() + WAIT
+        while len(self.received()) < count:
+            assert time.monotonic() < deadline, f"{len(self.received())} of {count} requests came"
+            time.sleep(0.02)
 
     def received(self, *, subagent: bool = False) -> list[dict[str, Any]]:
         """The requests of the conversation, in order; side questions without tools left out."""

@@ -10,7 +10,7 @@ from handrail.app import App
 from handrail.cli.common import command, complete_key
 from handrail.cli.output import Shell
 from handrail.cli.trees import mermaid, tree
-from handrail.diagnostics import Diagnostic, has_errors
+from handrail.diagnostics import Diagnostic, has_errors, plain
 from handrail.errors import NotFound, UsageError
 from handrail.fields import json_schema
 from handrail.guided.plan import to_json
@@ -40,11 +40,11 @@ def list_(app: App, shell: Shell) -> None:
         return shell.data({"workflows": rows, "flows": [], "shadowed": shadowed, "problems": found})
     width = max([len(spec.command or spec.key) for spec in specs], default=0)
     for spec in specs:
-        name = spec.command if spec.is_visible else click.style(spec.key, dim=True)
+        name = spec.command if spec.is_visible else click.style(plain(spec.key), dim=True)
         pad = " " * (width - len(spec.command if spec.is_visible else spec.key))
         count = len(catalog.plan(spec).stops)
         note = "" if spec.is_visible else ", only inside others"
-        shell.say(f"{name}{pad}  {spec.name} ({count} phases, {catalog.source_of(spec)}{note})")
+        shell.say(f"{name}{pad}  {plain(spec.name)} ({count} phases, {catalog.source_of(spec)}{note})")
     for hidden, winner in catalog.shadowed():
         where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
         shell.say(click.style(f"shadowed: {where} by {by}", dim=True))
@@ -78,16 +78,18 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str) -> None
     if shell.as_json:
         shell.data({"ok": not has_errors(found), "problems": [problem.to_json() for problem in found]})
     else:
-        _print(shell, app, found, style)
+        _print(
+            shell, found, style, "no problems" if paths else f"no problems in {len(app.catalog.workflows)} workflows"
+        )
     if has_errors(found):
         raise SystemExit(2)
 
 
-def _print(shell: Shell, app: App, found: list[Diagnostic], style: str) -> None:
+def _print(shell: Shell, found: list[Diagnostic], style: str, fine: str) -> None:
     if found or style == "github":
         shell.problems(found, style)
     else:
-        shell.say(f"no problems in {len(app.catalog.workflows)} workflows")
+        shell.say(fine)
 
 
 @click.command()

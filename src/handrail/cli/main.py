@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import platform
 import sys
@@ -108,6 +109,9 @@ for _commands in SECTIONS.values():
 def main(argv: list[str]) -> int:
     """Run a command line and say how it ended."""
     as_json = "--json" in argv
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         handrail.main(argv, prog_name="handrail", standalone_mode=False)
     except HandrailError as error:

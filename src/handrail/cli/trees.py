@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import itertools
 
+from handrail.diagnostics import plain
 from handrail.guided.plan import Plan, Stop
 from handrail.guided.prompts import allowed_tools
 
 
 def tree(plan: Plan) -> str:
     """Every phase with what it allows and checks, indented under the workflow it stands in."""
-    lines = [f"{plan.name} ({plan.key})"]
+    lines = [plain(f"{plan.name} ({plan.key})")]
     open_levels: list[tuple[str, int]] = []
     for stop in plan.stops:
         above = [(level.key, level.position) for level in stop.levels[:-1]]
         shared = _shared(open_levels, above)
         for depth in range(shared, len(above)):
             inner = stop.levels[depth + 1]
-            lines.append(f"{'  ' * (depth + 1)}{above[depth][1] + 1}. {inner.name} ({inner.key})")
+            lines.append(plain(f"{'  ' * (depth + 1)}{above[depth][1] + 1}. {inner.name} ({inner.key})"))
         open_levels = above
         lines.extend(_phase(stop))
     return "\n".join(lines)
@@ -38,7 +39,7 @@ def _phase(stop: Stop) -> list[str]:
     if stop.deny is not None or stop.allow is not None:
         lines.append(f"{indent}   tools: {allowed_tools(stop) or 'none'}")
     lines.extend(f"{indent}   exit: {check.kind} {check.name}" for check in stop.checks)
-    return lines
+    return [plain(line) for line in lines]
 
 
 def mermaid(plan: Plan) -> str:

@@ -10,7 +10,6 @@ import contextlib
 import fcntl
 import hashlib
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -40,6 +39,7 @@ class Snapshot(NamedTuple):
     number: int = 0
     end: int = 0
     last: int = 0
+    mark: str = ""
 
 
 class Outcome(NamedTuple):
@@ -84,7 +84,7 @@ class Session:
         scan = journal.read(self.journal, last, number - 1)
         if not scan.records or scan.mark != card["mark"]:
             raise ValueError("the card is not of this journal")
-        known = Snapshot(machine.state_from_json(card["state"]), number)
+        known = Snapshot(machine.state_from_json(card["state"]), number, mark=card["mark"])
         return _follow(known, scan.records[1:], last + scan.end, last + scan.last)
 
     def plan(self, digest: str) -> Plan | None:
@@ -162,30 +162,38 @@ class Session:
             decision = guard(known.state) if guard else None
             if decision is None:
                 decision = machine.decide(plan, known.state, command)
-            after = self._record(known, decision) if decision.events else known.state
+            after = self._record(known, decision, plan) if decision.events else known.state
             return Outcome(plan, known.state, after, decision)
 
-    def _record(self, known: Snapshot, decision: Decision) -> State:
+    def _record(self, known: Snapshot, decision: Decision, plan: Plan | None) -> State:
         events = [machine.event_to_json(event) for event in decision.events]
         record = {"n": known.number, "t": self.clock(), "events": events}
         end = journal.append(self.journal, known.end, record)
         state = machine.fold(decision.events, known.state)
-        plan = self.plan(state.plan)
+        if state.plan != known.state.plan:
+            plan = self.plan(state.plan)
         if plan is not None:
-            self._lay_card(plan, Snapshot(state, known.number + 1, end, known.end), journal.mark(record))
+            self._lay_card(plan, Snapshot(state, known.number + 1, end, known.end, journal.mark(record)))
         if state.told and (link := self.link()):
             links.remove(link)
         return state
 
-    def _lay_card(self, plan: Plan, known: Snapshot, mark: str) -> None:
-        place = {"format": cards.FORMAT, "number": known.number, "end": known.end, "last": known.last, "mark": mark}
+    def _lay_card(self, plan: Plan, known: Snapshot) -> None:
+        """Put down what hooks read. It says how far it has read the journal, and with which record that ends."""
+        place = {"format": cards.FORMAT, **known._asdict()}
         cards.write(self.folder, {**place, **card_body(self, plan, known.state)})
 
     def card(self) -> dict[str, Any]:
-        """What a fresh card would say; for hooks that find a stale one."""
+        """What a fresh card says; it is laid down, so that the next one who asks finds it."""
+        fresh = cards.read_fresh(self.folder)
+        if fresh is not None:
+            return fresh
         known = self.read()
         plan = self.plan(known.state.plan)
-        return {} if plan is None else card_body(self, plan, known.state)
+        if plan is None:
+            return {}
+        self._lay_card(plan, known)
+        return card_body(self, plan, known.state)
 
     def records(self) -> list[dict[str, Any]]:
         return journal.read(self.journal).records
@@ -205,7 +213,8 @@ def _follow(known: Snapshot, records: list[dict[str, Any]], end: int, last: int)
     state = known.state
     for record in records:
         state = machine.fold(map(machine.event_from_json, record["events"]), state)
-    return Snapshot(state, known.number + len(records), end, last)
+    mark = journal.mark(records[-1]) if records else known.mark
+    return Snapshot(state, known.number + len(records), end, last, mark)
 
 
 def card_body(session: Session, plan: Plan, state: State) -> dict[str, Any]:
@@ -259,7 +268,8 @@ def fork_session(parent: dict[str, Any], child: dict[str, Any]) -> None:
         known = first.read()
         for name in os.listdir(first.folder):
             if name.startswith("plan-") and not name.endswith(".new"):
-                shutil.copyfile(os.path.join(first.folder, name), os.path.join(second.folder, name))
+                with open(os.path.join(first.folder, name), "rb") as file:
+                    journal.replace(os.path.join(second.folder, name), file.read(), durable=True)
         with open(first.journal, "rb") as file:
             journal.replace(second.journal, file.read(known.end), durable=True)
     second.describe(child["link"])

@@ -50,16 +50,32 @@ def resolve(candidates: Mapping[str, Iterable[WorkflowSpec]]) -> tuple[dict[str,
         for cycle in cycles(chosen):
             for key in cycle:
                 broken.setdefault(key, []).extend(_in_cycle(chosen[key], cycle))
-        if not broken:
-            for spec in chosen.values():
-                absent = [ref for ref in spec.references if ref.key not in chosen]
-                if missing := [dangling((spec.key, spec.file), ref, every) for ref in absent]:
-                    broken[spec.key] = missing
+        broken = broken or _all_dangling(chosen, every)
         if not broken:
             return chosen, problems
         for key, found in broken.items():
             left[key].pop(0)
             problems.extend(found)
+
+
+def _all_dangling(chosen: Mapping[str, WorkflowSpec], every: list[str]) -> dict[str, list[Diagnostic]]:
+    """Everything that leads nowhere, also by way of others that do."""
+    users: dict[str, list[WorkflowSpec]] = {}
+    for spec in chosen.values():
+        for ref in spec.references:
+            users.setdefault(ref.key, []).append(spec)
+    broken: dict[str, list[Diagnostic]] = {}
+    waiting = [key for key in users if key not in chosen]
+    while waiting:
+        for spec in users.get(waiting.pop(), ()):
+            if spec.key not in broken:
+                broken[spec.key] = []
+                waiting.append(spec.key)
+    for key, found in broken.items():
+        spec = chosen[key]
+        absent = [ref for ref in spec.references if ref.key not in chosen or ref.key in broken]
+        found.extend(dangling((spec.key, spec.file), ref, every) for ref in absent)
+    return broken
 
 
 def cycles(specs: Mapping[str, WorkflowSpec]) -> Iterator[list[str]]:

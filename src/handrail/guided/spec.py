@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from handrail.fields import Field, json_schema, shape
@@ -41,6 +42,37 @@ class Reference(NamedTuple):
     excerpt: str | None
 
 
+Entry = PhaseSpec | Reference
+
+
+class LaterEntries(Sequence[Entry]):
+    """Entries that are read when somebody looks at them; how many there are and whom they refer to is known."""
+
+    __slots__ = ("_count", "_entries", "_read", "references")
+
+    def __init__(self, count: int, references: list[Reference], read: Callable[[], tuple[Entry, ...]]) -> None:
+        self._count = count
+        self._read = read
+        self._entries: tuple[Entry, ...] | None = None
+        self.references = references
+
+    def _all(self) -> tuple[Entry, ...]:
+        if self._entries is None:
+            self._entries = self._read()
+        return self._entries
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._all()[place]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self._all() == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # like a list
+
+
 class WorkflowSpec(NamedTuple):
     """A workflow and everything its own files say."""
 
@@ -51,12 +83,14 @@ class WorkflowSpec(NamedTuple):
     show: str
     loopable: bool
     initial_message: str
-    entries: tuple[PhaseSpec | Reference, ...]
+    entries: Sequence[Entry]
     texts: dict[str, str]
     session_name_length: int
 
     @property
     def references(self) -> list[Reference]:
+        if isinstance(self.entries, LaterEntries):
+            return self.entries.references
         return [entry for entry in self.entries if isinstance(entry, Reference)]
 
     @property

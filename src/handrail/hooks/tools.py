@@ -33,8 +33,14 @@ def _no_clock() -> float:
 
 
 def tool(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, Any]:
-    """The verdict about a call. A call that is allowed is progress."""
+    """The verdict about a call. A call that is allowed is progress.
+
+    Looking up tools is denied where a list denies it by name, not where it only is not among what is allowed:
+    hosts show some tools on demand, and one that a list allows has to be found.
+    """
     gate = card_of(seat).get("gate") if seat else None
+    if gate is not None and request.get("is_lookup"):
+        gate = {**gate, "allow": None}
     answer = verdict(gate, str(request["tool"]), request.get("aliases") or ())
     if seat and gate is not None and answer["allow"]:
         mark_progress(seat["folder"])

@@ -6,7 +6,7 @@ host decides as it would without us.
 
 from __future__ import annotations
 
-from handrail.agents.claude.tools import STEP, aliases
+from handrail.agents.claude.tools import LOOKUPS, STEP, aliases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ def request(data: dict[str, Any]) -> dict[str, Any] | None:
             "tool": tool,
             "aliases": names,
             "action": step,
+            "is_lookup": tool in LOOKUPS,
             "subagent": bool(data.get("agent_id")),
         }
     if event == "UserPromptSubmit":

@@ -6,6 +6,8 @@ Standard library only, and next to none of it: this runs at every tool call.
 from __future__ import annotations
 
 STEP = "workflow_step"
+OURS = ("handrail", "plugin_handrail_handrail")
+LOOKUPS = ("ToolSearch",)  # shows the model what a tool looks like that it may call then; runs nothing
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "Agent": ("agent", "task", "subagent", "delegate_to_subagents"),
@@ -14,6 +16,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "Glob": ("search", "find"),
     "Grep": ("search", "grep"),
     "LS": ("search", "ls"),
+    "Monitor": ("bash",),
     "MultiEdit": ("edit",),
     "NotebookEdit": ("edit",),
     "NotebookRead": ("read",),
@@ -35,7 +38,7 @@ def aliases(tool: str) -> tuple[str, ...]:
     if not tool.startswith("mcp__"):
         return ()
     server, _, name = tool[5:].partition("__")
-    if name == STEP and server.endswith("handrail"):
+    if name == STEP and server in OURS:
         return (STEP,)
     names = [f"mcp:{server}/{name}"]
     if server.startswith("plugin_"):

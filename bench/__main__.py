@@ -1,0 +1,63 @@
+"""Measures every part, prints a table, writes `docs/benchmarks.md`; ends with 1 if a bound is missed."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from bench import gate, growth, loading, moves
+from bench.measure import BenchError, talk
+from bench.page import page, setting, table
+from bench.place import CACHE, ROOT
+from bench.rows import Part
+from bench.seedloader import Missing, Seed, find_seed
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+NAMES = ["gate", "loading", "moves", "growth"]
+WITH_SEED = {"loading", "moves"}
+
+
+def measure(names: list[str], seed: Seed | Missing) -> list[Part]:
+    CACHE.mkdir(parents=True, exist_ok=True)
+    parts: dict[str, Callable[[Path], Part]] = {
+        "gate": gate.measure,
+        "loading": lambda folder: loading.measure(folder, seed),
+        "moves": lambda folder: moves.measure(folder, seed),
+        "growth": growth.measure,
+    }
+    with tempfile.TemporaryDirectory(prefix="run-", dir=CACHE) as folder:
+        return [parts[name](Path(folder)) for name in names]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these parts: {', '.join(NAMES)}")
+    parser.add_argument("--no-bounds", action="store_true", help="end with 0 even if a bound is missed")
+    options = parser.parse_args()
+    if unknown := set(options.parts) - set(NAMES):
+        parser.error(f"there is no part {', '.join(sorted(unknown))}")
+    names = [name for name in NAMES if not options.parts or name in options.parts]
+    seed = find_seed() if WITH_SEED.intersection(names) else Missing("not asked for")
+    if isinstance(seed, Missing) and WITH_SEED.intersection(names):
+        talk(f"the comparison with the first seed is skipped: {seed.why}")
+    try:
+        parts = measure(names, seed)
+    except BenchError as error:
+        talk(f"error: {error}")
+        return 2
+    node = seed.version if isinstance(seed, Seed) else None
+    print(f"{table(parts)}\n{setting(node)}")
+    if names == NAMES:
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(page(parts, node, NAMES), encoding="utf-8")
+        talk("wrote docs/benchmarks.md")
+    missed = [row for part in parts for row in part.rows if row.missed]
+    for row in missed:
+        talk(f"bound missed: {row.what}: {row.ratio:.2f}, {row.bound}")
+    return 1 if missed and not options.no_bounds else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,107 @@
+"""The gate decision as hosts get it: a new process for every tool call, against starting Python at all."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+
+from bench.measure import BenchError, Job, interleave, spawn
+from bench.place import DENIED, environment, started
+from bench.rows import Bound, Part, Row, slower
+from handrail import hook, jsonlite
+from handrail.engine import card as cards
+from handrail.engine.session import Session
+from handrail.guided.machine import Loop
+
+ROUNDS = 151
+BOUND = Bound(1.6, aim=1.3)
+PYTHON = "`python -I -c pass`"
+BARE = "`python -I -S -c pass`"
+LONG = "p" * 190
+ABOUT = f"""\
+`python -I -S hook.py scripted` with one request on its standard input and a session on disk, as a host runs it for
+each tool call; {ROUNDS} processes of each. *For information*: a card that is one record behind its journal (the hook
+then folds the rest of the journal), a project with a path so long that its session folder is named by a digest, Python
+without `site` as the measure, and the command that people type."""
+
+
+class _Call:
+    """One tool call put to the hook, in a process of its own."""
+
+    def __init__(self, folder: Path, name: str, session: Session, tool: str) -> None:
+        self.env = environment(folder / "home")
+        self.question, self.answer = str(folder / f"{name}.request"), str(folder / f"{name}.answer")
+        request = {"event": "tool", "project": session.project, "session": session.id, "tool": tool}
+        Path(self.question).write_text(jsonlite.dumps(request), encoding="utf-8")
+
+    def __call__(self) -> float:
+        argv = [sys.executable, "-I", "-S", hook.__file__, "scripted"]
+        return spawn(argv, self.env, self.question, self.answer)
+
+    def expect(self, allow: bool, rule: str) -> None:
+        """What is timed has to be the right answer."""
+        self()
+        answer = jsonlite.loads(Path(self.answer).read_text(encoding="utf-8"))
+        if (answer["allow"], answer["rule"]) != (allow, rule):
+            raise BenchError(f"the hook answered {answer}, expected allow={allow} by `{rule}`")
+
+
+def measure(folder: Path) -> Part:
+    calls = _calls(folder)
+    env = environment(folder / "home")
+    handrail = shutil.which("handrail", path=str(Path(sys.executable).parent))
+    command = [handrail] if handrail else [sys.executable, "-m", "handrail"]
+    jobs: dict[str, Job] = {
+        "python": lambda: spawn([sys.executable, "-I", "-c", "pass"], env),
+        "bare": lambda: spawn([sys.executable, "-I", "-S", "-c", "pass"], env),
+        **calls,
+        "command": lambda: spawn([*command, "--project", str(folder / "active"), "gate", DENIED], env),
+    }
+    for job in jobs.values():
+        job()
+    times = interleave("gate", jobs, ROUNDS)
+
+    def row(what: str, name: str, bound: Bound | None = None) -> Row:
+        return slower(what, PYTHON, times[name], times["python"], bound)
+
+    return Part(
+        "The gate decision, as a process",
+        ABOUT,
+        [
+            row("hook, tool allowed", "allowed", BOUND),
+            row("hook, tool denied", "denied", BOUND),
+            row("hook, no active workflow", "none", BOUND),
+            row("hook, stale card", "stale", None),
+            row("hook, very long project path", "long", None),
+            row(f"`handrail gate {DENIED}`", "command", None),
+            slower("hook, tool allowed", BARE, times["allowed"], times["bare"]),
+        ],
+    )
+
+
+def _calls(folder: Path) -> dict[str, _Call]:
+    home = folder / "home"
+    active = started(folder / "active", home)
+    absent = Session(active.folder + "-absent", active.project, "absent", active.clock)
+    expected = {
+        "allowed": (active, "read", True, "listed"),
+        "denied": (active, DENIED, False, "blacklist"),
+        "none": (absent, DENIED, True, "no-workflow"),
+        "stale": (_stale(started(folder / "stale", home)), "read", True, "listed"),
+        "long": (started(folder / LONG, home), "read", True, "listed"),
+    }
+    calls: dict[str, _Call] = {}
+    for name, (session, tool, allow, rule) in expected.items():
+        calls[name] = _Call(folder, name, session, tool)
+        calls[name].expect(allow, rule)
+    return calls
+
+
+def _stale(session: Session) -> Session:
+    """As after a crash between the record and the card."""
+    card = Path(session.folder) / cards.CARD
+    before = card.read_bytes()
+    session.do(Loop())
+    card.write_bytes(before)
+    return session

@@ -1,0 +1,60 @@
+"""Runs in a fresh process: times one thing of ours inside it, after the imports, and prints one JSON object.
+
+`python -m bench.probe load ROOT [CACHE]` or `python -m bench.probe context ROOT KEY TASK`. Counts as
+`bench/seed/entry.mjs` does.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+
+from handrail.catalog import Catalog, read_catalog
+from handrail.catalogcache import CatalogCache
+from handrail.guided import prompts
+from handrail.guided.machine import State
+
+CONTEXT_ROUNDS = 7
+CONTEXT_CALLS = 1000
+
+
+def load(root: str, cache: str | None = None) -> dict[str, object]:
+    """The first look at a catalog: load, check, resolve; with a cache, as `App.catalog` does it."""
+    begin = time.perf_counter()
+    catalog, remembered = _remembered(root, cache) if cache else (read_catalog([("project", root)]), False)
+    seconds = time.perf_counter() - begin
+    return {
+        "workflows": len(catalog.workflows),
+        "problems": len(catalog.problems),
+        "remembered": remembered,
+        "first_ms": seconds * 1000,
+    }
+
+
+def _remembered(root: str, cache: str) -> tuple[Catalog, bool]:
+    """The catalog, and whether all of it was in the cache."""
+    memory = CatalogCache(cache, time.time_ns)
+    catalog = read_catalog([("project", root)], memory)
+    remembered = not memory.changed
+    memory.save()
+    return catalog, remembered
+
+
+def context(root: str, key: str, task: str) -> dict[str, object]:
+    """The context text in the first phase."""
+    catalog = read_catalog([("project", root)])
+    plan = catalog.plan(catalog.find(key))
+    state = State("active", plan="0" * 32, task=task, task_id="wf-1763236800000-abc123")
+    rounds: list[float] = []
+    for _ in range(CONTEXT_ROUNDS):
+        begin = time.perf_counter()
+        for _ in range(CONTEXT_CALLS):
+            prompts.context(plan, state)
+        rounds.append(time.perf_counter() - begin)
+    return {"chars": len(prompts.context(plan, state)), "us": min(rounds) * 1e6 / CONTEXT_CALLS}
+
+
+if __name__ == "__main__":
+    what, *arguments = sys.argv[1:]
+    print(json.dumps(load(*arguments) if what == "load" else context(*arguments)))

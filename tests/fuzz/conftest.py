@@ -1,0 +1,29 @@
+"""A fuzz test that hangs fails: in Python by an alarm, in C by ending the run with every stack shown."""
+
+from __future__ import annotations
+
+import faulthandler
+import signal
+from collections.abc import Iterator
+from types import FrameType
+
+import pytest
+
+SECONDS = 120
+
+
+@pytest.fixture(autouse=True)
+def fails_when_it_hangs(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Far above what a target needs; grows with the number of inputs."""
+    limit = SECONDS * max(1, request.config.getoption("--fuzz-inputs") // 10_000)
+
+    def give_up(_signal: int, _frame: FrameType | None) -> None:
+        pytest.fail(f"not done after {limit} seconds", pytrace=True)
+
+    before = signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(limit)
+    faulthandler.dump_traceback_later(limit + 30, exit=True)
+    yield
+    faulthandler.cancel_dump_traceback_later()
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,43 @@
+"""How many inputs each target gets of all that a run tries, and the ways in which inputs are spoilt."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+
+SHARES = {  # in percent
+    "yaml: any text": 8,
+    "yaml: nearly yaml": 20,
+    "yaml: the same values as json": 7,
+    "front matter": 5,
+    "load: any bytes": 5,
+    "load: nearly a workflow": 20,
+    "templates": 10,
+    "journal: any bytes": 5,
+    "journal: nearly a journal": 10,
+    "json: any text": 5,
+    "json: values": 5,
+}
+
+
+def share(target: str) -> settings:
+    """The settings for a target: its part of `--fuzz-inputs`."""
+    fuzz = settings.get_profile("fuzz")
+    return settings(fuzz, max_examples=max(1, fuzz.max_examples * SHARES[target] // 100))
+
+
+def pieces(*texts: str, most: int = 30) -> st.SearchStrategy[str]:
+    """Texts put together from signs that mean something and a little of anything."""
+    return st.lists(st.one_of(st.sampled_from(texts), st.text(max_size=3)), max_size=most).map("".join)
+
+
+@st.composite
+def spoilt(draw: st.DrawFn, whole: st.SearchStrategy[bytes], noise: st.SearchStrategy[bytes]) -> bytes:
+    """Bytes that were right once: up to four places cut out, repeated, overwritten or moved."""
+    data = draw(whole)
+    for _ in range(draw(st.integers(0, 4))):
+        begin = draw(st.integers(0, len(data)))
+        end = draw(st.integers(begin, min(len(data), begin + 60)))
+        put = draw(st.one_of(noise, st.just(b""), st.just(data[begin:end] * 2), st.just(data[end : end + 40])))
+        data = data[:begin] + put + data[end:]
+    return data

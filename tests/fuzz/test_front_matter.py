@@ -1,0 +1,28 @@
+"""`split_front_matter` on any text."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from fuzz.inputs import pieces, share
+from handrail.guided.load import split_front_matter
+
+
+@share("front matter")
+@given(pieces("---", "---\n", "----\n", "--- \n", "--", "-", "\n", "id: a\n", "text\n", "...\n", most=12))
+def test_front_matter_and_body_are_parts_of_the_text_at_the_lines_that_are_named(text: str) -> None:
+    parts = split_front_matter(text)
+    lines = text.split("\n")
+    if parts is None:
+        assert (
+            not lines[0].startswith("---")
+            or lines[0].strip("- ")
+            or not any(line.startswith("---") for line in lines[1:])
+        )
+        return
+    front, body, body_line = parts
+    assert text.startswith("---")
+    assert not any(line.startswith("---") for line in front.split("\n"))
+    assert lines[body_line - 2].startswith("---")
+    assert "\n".join(lines[1 : body_line - 2]) == front
+    assert "\n".join(lines[body_line - 1 :]) == body

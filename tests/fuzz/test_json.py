@@ -1,0 +1,93 @@
+"""`jsonlite` against the standard module."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fuzz.inputs import pieces, share
+from handrail import jsonlite
+
+SIGNS = (
+    *'[]{},:"\\-+.0123456789eE',
+    *("null", "true", "false", "NaN", "Infinity", "-Infinity", "nul", '"a"', '"a":', "\\u00e9", "\\ud83d", "\\ude00"),
+    *("1e5", "1E400", "-0", "-0.0", "01", "1.", ".5", "[1,2]", '{"a":1}', " ", "\n", "\t", "\r", "\ufeff", "\x00"),
+)
+ANY_TEXT = st.text(st.characters()) | st.text(st.characters(categories=("Cs", "Lu")))
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | ANY_TEXT,
+    lambda below: st.lists(below, max_size=5) | st.dictionaries(ANY_TEXT, below, max_size=5),
+    max_leaves=30,
+)
+
+
+def refuse(name: str) -> float:
+    raise ValueError(name)
+
+
+def reading(text: str) -> tuple[str, str]:
+    """What the standard module makes of a text; the constants that are no JSON are refused."""
+    try:
+        value = json.loads(text, parse_constant=refuse)
+    except ValueError:
+        return "refused", ""
+    return "value", repr(value)
+
+
+def our_reading(text: str) -> tuple[str, str]:
+    try:
+        value = jsonlite.loads(text)
+    except ValueError:
+        return "refused", ""
+    return "value", repr(value)
+
+
+@share("json: any text")
+@given(pieces(*SIGNS, most=12) | VALUES.map(json.dumps) | st.text())
+def test_any_text_is_read_as_the_standard_module_reads_it(text: str) -> None:
+    assert our_reading(text) == reading(text)
+
+
+@share("json: values")
+@given(VALUES)
+def test_any_value_is_written_on_one_line_that_everybody_reads_alike(value: Any) -> None:
+    """As from the standard module, two halves of a pair side by side come back as one character."""
+    text = jsonlite.dumps(value)
+    assert "\n" not in text
+    for read in (json.loads(text), jsonlite.loads(text.encode().decode())):
+        assert repr(read) == repr(json.loads(json.dumps(value)))
+
+
+@pytest.fixture(params=[True, False], ids=["with the accelerator", "without it"])
+def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jsonlite, "ACCELERATED", request.param)
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a": -Infinity}'])
+def test_constants_that_are_no_json_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="not a JSON value"):
+        jsonlite.loads(text)
+
+
+@pytest.mark.usefixtures("either_way")
+def test_half_a_pair_is_written_so_that_a_file_can_hold_it() -> None:
+    assert json.loads(jsonlite.dumps(["\ud800", "\N{SNOWMAN}"]).encode()) == ["\ud800", "\N{SNOWMAN}"]
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")], ids=str)
+def test_numbers_that_json_does_not_have_are_refused(value: float) -> None:
+    with pytest.raises(ValueError, match=r"no such number|not JSON compliant"):
+        jsonlite.dumps([value])
+
+
+@pytest.mark.usefixtures("either_way")
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+def test_nesting_without_end_is_refused(opening: str) -> None:
+    with pytest.raises(ValueError, match="nested too deeply"):
+        jsonlite.loads(opening * 200_000)

@@ -1,0 +1,141 @@
+"""Whole workflow folders with anything in their files: a spec or located problems that can be drawn."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fuzz.inputs import pieces, share, spoilt
+from handrail import jsonlite
+from handrail.diagnostics import Diagnostic, as_github, as_text, has_errors, in_order
+from handrail.guided import plan as plans
+from handrail.guided import prompts
+from handrail.guided.compile import compile_plan
+from handrail.guided.load import Loaded, load
+from handrail.guided.machine import State
+from handrail.guided.spec import EXIT, PHASE, TOOLS, WORKFLOW
+from handrail.sourcefile import Root
+
+WORKFLOW_TEXT = b"""\
+name: Release
+commandName: release
+initialMessage: "Begin with {firstPhaseName}"
+loopable: false
+show: user
+sessionNameMaxLength: 20
+roleInstruction: |
+  You follow {workflowNam}.
+phases:
+  - one.md
+  - two.md
+"""
+PHASE_TEXT = b"""\
+---
+id: one
+name: One
+emoji: "1"
+tools:
+  blacklist: [bash, edit]
+availableProfiles: [fast]
+exit:
+  - run: [make, test]
+    timeout: 60
+  - file: notes.md
+---
+
+Do {phaseNam} for {description}.
+"""
+KEYS = tuple(f"{field.name}: " for shape in (WORKFLOW, PHASE, TOOLS, EXIT) for field in shape.fields)
+VALUES = ("true\n", "12\n", "1.5\n", "-1\n", "9e99\n", "[a, b]\n", "{a: b}\n", "|\n  x\n", '""\n', "~\n", '"\\0"\n')
+WORDS = ("subworkflow: ", "one.md", "../x", "/etc", "{phaseNme}", "- ", "  ", "\n", "---\n", "\x00", "\x1b[2J", "é")
+SIGNS = (*KEYS, *VALUES, *WORDS)
+NOISE = pieces(*SIGNS, most=5).map(lambda text: text.encode("utf-8", "replace"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("definitions") / "release"
+    path.mkdir()
+    return path
+
+
+def check(folder: Path, workflow: bytes, one: bytes, two: bytes) -> None:
+    for name, data in (("workflow.yaml", workflow), ("one.md", one), ("two.md", two)):
+        (folder / name).write_bytes(data)
+    loaded = load(Root(str(folder.parent)), str(folder))
+    assert (loaded.spec is None) == has_errors(loaded.problems)
+    for problem in in_order(loaded.problems):
+        check_problem(problem, folder)
+    check_plan(loaded)
+
+
+def steers_a_terminal(text: str) -> bool:
+    """Are there control characters, line separators or halves of a pair in it?"""
+    return any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in text)
+
+
+def check_problem(problem: Diagnostic, folder: Path) -> None:
+    """It can be drawn in every way, and it points into a file of the workflow."""
+    assert not steers_a_terminal(as_text(problem).replace("\n", ""))
+    assert not steers_a_terminal(as_github(problem))
+    json.dumps(problem.to_json(), ensure_ascii=False).encode()
+    assert Path(problem.file).parent == folder
+    text = Path(problem.file).read_bytes().decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    assert 1 <= problem.line <= text.count("\n") + 1
+    assert problem.column >= 1
+    assert problem.width >= 1
+
+
+def check_plan(loaded: Loaded) -> None:
+    """What was loaded can be compiled, kept, read again and shown."""
+    if loaded.spec is None or loaded.spec.references:
+        return
+    plan = compile_plan({loaded.key: loaded.spec}, loaded.key)
+    assert plans.from_json(jsonlite.loads(jsonlite.dumps(plans.to_json(plan)))) == plan
+    for at in range(len(plan.stops)):
+        state = State("active", at, task="task")
+        assert prompts.context(plan, state)
+        assert prompts.status_line(plan, state)
+
+
+@share("load: any bytes")
+@given(st.binary(), st.binary() | st.just(PHASE_TEXT), st.binary())
+def test_any_bytes_give_a_spec_or_problems_that_can_be_shown(
+    folder: Path, workflow: bytes, one: bytes, two: bytes
+) -> None:
+    check(folder, workflow, one, two)
+
+
+SECOND_PHASE = PHASE_TEXT.replace(b"id: one", b"id: two")
+
+
+@share("load: nearly a workflow")
+@given(
+    spoilt(st.just(WORKFLOW_TEXT), NOISE),
+    spoilt(st.just(PHASE_TEXT), NOISE),
+    spoilt(st.just(SECOND_PHASE), NOISE) | NOISE,
+)
+@example(WORKFLOW_TEXT.replace(b"one.md", b'"a\\0b"'), PHASE_TEXT, SECOND_PHASE)
+@example(WORKFLOW_TEXT, PHASE_TEXT.replace(b"60", b"9" * 390), SECOND_PHASE)
+@example(WORKFLOW_TEXT, PHASE_TEXT.replace(b"60", b".nan"), SECOND_PHASE)
+@example(WORKFLOW_TEXT.replace(b"20", b"9" * 390), PHASE_TEXT, SECOND_PHASE)
+@example(WORKFLOW_TEXT.replace(b"one.md", b"x" * 5_000), PHASE_TEXT, SECOND_PHASE)
+@example(WORKFLOW_TEXT.replace(b"one.md", b"one.md/x"), PHASE_TEXT, SECOND_PHASE)
+@example(WORKFLOW_TEXT.replace(b"one.md", "é\u2028.md".encode()), PHASE_TEXT, SECOND_PHASE)
+@example(WORKFLOW_TEXT + b"".join(b"key%d: 1\n" % n for n in range(3_000)), PHASE_TEXT, SECOND_PHASE)
+@example(WORKFLOW_TEXT, PHASE_TEXT + b"{phaseNam}\n" * 1_000, PHASE_TEXT + b"{phaseNam}" * 1_000)
+def test_a_spoilt_workflow_gives_a_spec_or_problems_that_can_be_shown(
+    folder: Path, workflow: bytes, one: bytes, two: bytes
+) -> None:
+    check(folder, workflow, one, two)
+
+
+def test_the_workflow_that_is_spoilt_is_whole_before(folder: Path) -> None:
+    """Guards the other tests: what is broken from the start is never nearly right."""
+    check(folder, WORKFLOW_TEXT, PHASE_TEXT, SECOND_PHASE)
+    assert load(Root(str(folder.parent)), str(folder)).spec is not None

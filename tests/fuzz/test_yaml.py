@@ -1,0 +1,153 @@
+"""`yamltree.parse` on whatever somebody may save as YAML."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fuzz.inputs import pieces, share, spoilt
+from handrail.yamltree import MAX_DEPTH, MAX_NODES, Node, Trouble, as_text, parse, scalar
+
+SIGNS = (
+    *"[]{},:?-#&*!|>%@`'\"\\~<=.",
+    *("- ", ": ", "? ", "\n", "\n  ", "\n\t", "---\n", "...\n", "\r\n", "\x85", "\u2028", "\ufeff"),
+    *("&a ", "*a", "!!str ", "!!int ", "!x ", "<<: *a", "|\n ", ">-\n ", "%YAML 1.2\n", "null", "true", "0x1f"),
+    *("1e5", "-.inf", ".inf", ".nan", "1.0", "key: value\n", "- item\n", '"\\x41"', '"\\ud800"', "a: {b: [c]}\n"),
+)
+
+
+def encoded(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def decoded(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+DOCUMENT = b"""\
+name: Release   # what people see
+list: [1, 2.5, true, null, "quoted \\t", 'single']
+anchored: &anchor
+  deep: {a: [b, {c: d}], e: |
+    literal
+      text
+  }
+again: *anchor
+folded: >-
+  some words
+  and more
+"""
+
+
+def check(text: str) -> None:
+    """A tree or troubles, never both nothing and silence; every place is in the text."""
+    tree, troubles = parse(text)
+    assert tree is not None or troubles or not has_content(text)
+    if tree is not None:
+        assert not any(trouble.fatal for trouble in troubles)
+        check_node(tree, text)
+    for trouble in troubles:
+        check_trouble(trouble, text)
+
+
+def has_content(text: str) -> bool:
+    """May there be anything to read? Comments, marks and blank lines are nothing."""
+    lines = (line.split("#")[0].strip("\ufeff \t") for line in text.replace("\r", "\n").split("\n"))
+    return any(line not in ("", "---", "...") and not line.startswith("%") for line in lines)
+
+
+def check_trouble(trouble: Trouble, text: str) -> None:
+    assert trouble.message
+    assert 1 <= trouble.line <= text.count("\n") + 1
+    assert trouble.column >= 1
+    assert trouble.width >= 1
+
+
+def check_node(node: Node, text: str, depth: int = 1) -> None:
+    assert depth <= MAX_DEPTH + 1
+    assert node.line >= 1
+    assert node.column >= 1
+    assert node.width >= 1
+    if node.kind == "list":
+        for item in node.value:
+            check_node(item, text, depth + 1)
+    elif node.kind == "mapping":
+        assert node.keys.keys() == node.value.keys()
+        for item in node.value.values():
+            check_node(item, text, depth + 1)
+    else:
+        kinds = {"text": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
+        assert type(node.value) is kinds[node.kind]
+        if node.kind == "number":
+            assert repr(scalar(as_text(node))[1]) in (repr(node.value), as_text(node)), "spelt as YAML spells it"
+
+
+@share("yaml: any text")
+@given(st.text() | st.text(st.characters(categories=("Cs", "Cc", "P", "Nd"))))
+def test_any_text_is_a_tree_or_a_trouble(text: str) -> None:
+    check(text)
+
+
+@share("yaml: nearly yaml")
+@given(pieces(*SIGNS) | spoilt(st.just(DOCUMENT), pieces(*SIGNS, most=3).map(encoded)).map(decoded))
+@example("&a [*a, *a]")
+@example("a: &a\n  b: *a")
+@example("- " * 2_000)
+@example("[" * 60_000)
+@example("{a: " * 60_000)
+@example("? " * 20_000)
+@example("'" + "\n" * 50_000)
+@example("&a a: &b [*a]\n" * 500)
+@example("1" * 100_000)
+@example("- " + "9" * 5_000)
+@example("- 0x" + "f" * 390)
+def test_text_that_is_nearly_yaml_is_a_tree_or_a_trouble(text: str) -> None:
+    check(text)
+
+
+def plain(node: Node) -> Any:
+    if node.kind == "list":
+        return [plain(item) for item in node.value]
+    return {name: plain(item) for name, item in node.value.items()} if node.kind == "mapping" else node.value
+
+
+FIT_FOR_YAML = st.characters(blacklist_categories=("Cs", "Cc", "Cn", "Co"), blacklist_characters="\ufeff\ufffe\uffff")
+NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text(FIT_FOR_YAML),
+    lambda below: st.lists(below, max_size=4) | st.dictionaries(st.text(FIT_FOR_YAML, max_size=20), below, max_size=4),
+    max_leaves=20,
+)
+
+
+@share("yaml: the same values as json")
+@given(JSON_VALUES, st.sampled_from([None, 2]))
+def test_json_is_read_with_the_values_that_it_has_as_json(value: Any, indent: int | None) -> None:
+    tree, troubles = parse(json.dumps(value, ensure_ascii=False, indent=indent))
+    assert troubles == []
+    assert tree is not None
+    read = plain(tree)
+    assert (read, repr(read)) == (value, repr(value))
+
+
+@pytest.mark.parametrize("shape", ["[{}]", "{{a: {}}}", "- {}", "? {}\n"])
+def test_nesting_that_is_too_deep_is_named(shape: str) -> None:
+    text = "x"
+    for _ in range(MAX_DEPTH * 2):
+        text = shape.format(text)
+    tree, troubles = parse(text)
+    assert tree is None
+    assert [trouble.code for trouble in troubles] in (["yaml-too-deep"], ["yaml-key"])
+
+
+def test_aliases_that_multiply_are_bounded() -> None:
+    lines = ["l0: &l0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, 12)]
+    tree, troubles = parse("\n".join(lines))
+    assert tree is None
+    assert [trouble.code for trouble in troubles] == ["yaml-too-many"]
+    assert str(MAX_NODES) in troubles[0].message
