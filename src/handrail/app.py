@@ -240,7 +240,11 @@ class App:
 
     def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "") -> View:
         """Give up the workflow. A person's word also frees a session whose files are damaged."""
-        session = self.choose(id_)
+        if confirmed and id_ is not None and self._free_orphan(id_):
+            message = f"The files of session `{id_}` are missing; the conversation is free."
+            return View(id_, None, State("cancelled"), message)
+        session = self._unreadable() if confirmed and id_ is None else None
+        session = session or self.choose(id_)
         try:
             view = self._answer(session, session.do(Cancel(confirmed, reason)))
             if confirmed and view.refusal is None:
@@ -252,6 +256,20 @@ class App:
             aside = session.put_aside()
             message = f"The session could not be read ({error.message}); it was put aside as `{aside}` and is free."
             return View(session.id, None, State("cancelled"), message)
+
+    def _unreadable(self) -> Session | None:
+        """The only session that is not done, if it cannot be read: a person has to be able to free it."""
+        open_ = [view for view in self.views() if view.state.is_active or view.refusal]
+        return self.session(open_[0].session) if len(open_) == 1 and open_[0].refusal else None
+
+    def _free_orphan(self, id_: str) -> bool:
+        """Take away the link of a host's conversation whose session is gone."""
+        agent, _, conversation = id_.partition("-")
+        link = links.path(self.places, agent, conversation)
+        if self.session(id_).exists or not os.path.lexists(link):
+            return False
+        links.remove(link)
+        return True
 
     def reload(self, id_: str | None) -> View:
         """Go on with the files as they are now, at the same phase."""
