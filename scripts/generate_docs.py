@@ -55,10 +55,11 @@ def _shape(shape: Shape) -> str:
 
 def commands() -> str:
     parts = ["# Commands\n"]
+    top = handrail.make_context("handrail", ["list"], resilient_parsing=True)
     for title, members in SECTIONS.items():
         parts.append(f"## {title}\n")
         for command in members:
-            context = click.Context(command, info_name=f"handrail {command.name}", max_content_width=100)
+            context = click.Context(command, parent=top, info_name=command.name)
             parts.append(f"### {command.name}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
 

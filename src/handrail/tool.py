@@ -1,6 +1,6 @@
 """The MCP server with `workflow_step`: newline-delimited JSON-RPC on stdin and stdout.
 
-One tool and six methods, so it is written out here: the maintained SDK starts eleven times slower and brings 25
+One tool and six methods, so it is written out here: the maintained SDK starts eleven times slower and brings 27
 packages, and a host waits for this server before its first turn (docs/design/mcp.md). The SDK's client is in
 the tests. Which conversation calls is said by the host's hook, in arguments that the model cannot set.
 """

@@ -132,7 +132,8 @@ class _Parser(_Base):
 class _Tree:
     """Turns composed nodes into located ones; collects what is wrong on the way."""
 
-    def __init__(self, first_line: int, stand_ins: dict[int, str]) -> None:
+    def __init__(self, text: str, first_line: int, stand_ins: dict[int, str]) -> None:
+        self.last = (text.count("\n"), len(text) - text.rfind("\n") - 1)
         self.first_line = first_line
         self.stand_ins = stand_ins
         self.troubles: list[Trouble] = []
@@ -144,7 +145,8 @@ class _Tree:
             message = f"the file holds more than {MAX_NODES} values, aliases counted as often as they are used"
             self.stop(node, "yaml-too-many", message, "remove the aliases, or move what is not a definition elsewhere")
         start, end = node.start_mark, node.end_mark
-        line, column = start.line + self.first_line, start.column + 1
+        line, column = (start.line, start.column) if start.line <= self.last[0] else self.last
+        line, column = line + self.first_line, column + 1
         if type(node) is yaml.ScalarNode:
             width = end.column - start.column if end.line == start.line else 1
             kind, value = self.scalar(node)
@@ -229,7 +231,7 @@ def as_text(node: Node) -> str:
 def parse(text: str, first_line: int = 1) -> tuple[Node | None, list[Trouble]]:
     """The tree of one document, `None` where there is none, and everything that is wrong with the text."""
     text, stand_ins = _without_old_breaks(text)
-    tree = _Tree(first_line, stand_ins)
+    tree = _Tree(text, first_line, stand_ins)
     try:
         _check_depth(text, tree)
         root = _Parser(text).get_single_node()

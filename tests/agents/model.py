@@ -14,8 +14,7 @@ from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-
-WAIT = 30.0
+from agents.waiting import until
 
 
 class Turn(NamedTuple):
@@ -65,10 +64,7 @@ class Model:
 
     def wait(self, count: int) -> None:
         """Until so many requests of the conversation came in."""
-        deadline = time.monotonic() + WAIT
-        while len(self.received()) < count:
-            assert time.monotonic() < deadline, f"{len(self.received())} of {count} requests came"
-            time.sleep(0.02)
+        until(lambda: len(self.received()) >= count, lambda: f"{count} requests; {len(self.received())} came")
 
     def received(self, *, subagent: bool = False) -> list[dict[str, Any]]:
         """The requests of the conversation, in order; side questions without tools left out."""

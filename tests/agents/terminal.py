@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import subprocess
-import time
 import uuid
 from collections.abc import Callable
 from types import TracebackType
 
 from agents.claude import Claude
+from agents.waiting import until
 
 SIZE = ("160", "45")
-WAIT = 30.0
 
 
 class Terminal:
@@ -55,13 +54,14 @@ class Terminal:
 
     def until(self, holds: Callable[[str], object], what: str) -> str:
         """Until something is true of the screen."""
-        deadline = time.monotonic() + WAIT
-        while True:
-            screen = self.screen
-            if holds(screen):
-                return screen
-            assert time.monotonic() < deadline, f"waited in vain for {what!r}; the screen was:\n{screen}"
-            time.sleep(0.05)
+        seen = [""]
+
+        def look() -> bool:
+            seen[0] = self.screen
+            return bool(holds(seen[0]))
+
+        until(look, lambda: f"{what!r}; the screen was:\n{seen[0]}")
+        return seen[0]
 
     def key(self, name: str) -> None:
         self.tmux("send-keys", name)

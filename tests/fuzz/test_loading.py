@@ -86,8 +86,9 @@ def check_problem(problem: Diagnostic, folder: Path) -> None:
     json.dumps(problem.to_json(), ensure_ascii=False).encode()
     assert Path(problem.file).parent == folder
     text = Path(problem.file).read_bytes().decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
-    assert 1 <= problem.line <= text.count("\n") + 1
-    assert problem.column >= 1
+    lines = text.removeprefix("\ufeff").split("\n")
+    assert 1 <= problem.line <= len(lines)
+    assert 1 <= problem.column <= len(lines[problem.line - 1]) + 1
     assert problem.width >= 1
 
 

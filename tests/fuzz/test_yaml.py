@@ -45,6 +45,7 @@ folded: >-
 
 def check(text: str) -> None:
     """A tree or troubles, never both nothing and silence; every place is in the text."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")  # as files are read
     tree, troubles = parse(text)
     assert tree is not None or troubles or not has_content(text)
     if tree is not None:
@@ -56,21 +57,23 @@ def check(text: str) -> None:
 
 def has_content(text: str) -> bool:
     """May there be anything to read? Comments, marks and blank lines are nothing."""
-    lines = (line.split("#")[0].strip("\ufeff \t") for line in text.replace("\r", "\n").split("\n"))
+    lines = (line.split("#")[0].strip("\ufeff \t") for line in text.split("\n"))
     return any(line not in ("", "---", "...") and not line.startswith("%") for line in lines)
 
 
 def check_trouble(trouble: Trouble, text: str) -> None:
     assert trouble.message
-    assert 1 <= trouble.line <= text.count("\n") + 1
-    assert trouble.column >= 1
+    lines = text.split("\n")
+    assert 1 <= trouble.line <= len(lines)
+    assert 1 <= trouble.column <= len(lines[trouble.line - 1]) + 1
     assert trouble.width >= 1
 
 
 def check_node(node: Node, text: str, depth: int = 1) -> None:
     assert depth <= MAX_DEPTH + 1
-    assert node.line >= 1
-    assert node.column >= 1
+    lines = text.split("\n")
+    assert 1 <= node.line <= len(lines)
+    assert 1 <= node.column <= len(lines[node.line - 1]) + 1
     assert node.width >= 1
     if node.kind == "list":
         for item in node.value:
