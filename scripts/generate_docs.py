@@ -26,15 +26,16 @@ def exit_codes() -> str:
 
 def codes() -> str:
     parts = ["# Problem codes\n\n`handrail explain CODE` prints the same.\n"]
-    for rule in RULES.values():
-        parts.append(
-            f"## {rule.code}\n\n*{rule.severity}.* {rule.meaning}\n\n```text\n{rule.example}\n```\n\n{rule.cure}\n"
-        )
+    parts.extend(
+        f"## {rule.code}\n\n*{rule.severity}.* {rule.meaning}\n\n```text\n{rule.example}\n```\n\n{rule.cure}\n"
+        for rule in RULES.values()
+    )
     return "\n".join(parts)
 
 
 def placeholders() -> str:
-    head = "# Placeholders\n\nIn every text of a workflow and in the instructions of every phase. Unknown names stay as written.\n"
+    where = "In every text of a workflow and in the instructions of every phase. Unknown names stay as written."
+    head = f"# Placeholders\n\n{where}\n"
     rows = "\n".join(f"| `{{{name}}}` | {about} |" for name, about in VARIABLES.items())
     return f"{head}\n| placeholder | value |\n|---|---|\n{rows}\n"
 

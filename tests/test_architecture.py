@@ -18,6 +18,13 @@ PURE = [
     "suggest.py",
     "templates.py",
     "rulebook.py",
+    "values.py",
+    "operations.py",
+    "jsonedit.py",
+    "driven/expressions.py",
+    "agents/claude/protocol.py",
+    "agents/claude/tools.py",
+    "agents/claude/plugin.py",
     "cli/trees.py",
     *[f"guided/{name}.py" for name in ("spec", "rules", "compile", "plan", "machine", "prompts", "gate", "adopt")],
 ]

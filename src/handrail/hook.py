@@ -33,7 +33,7 @@ def answer(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[
         folder = Places(env).session(request["project"], request["session"])
         seat = {"folder": folder, "project": request["project"], "session": request["session"]}
     else:
-        seat = links.read(links.path(Places(env), agent, request["conversation"]))
+        seat = _linked(agent, request, env)
     event = request["event"]
     if event == "tool":
         from handrail.hooks.tools import tool
@@ -48,12 +48,27 @@ def answer(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[
     if event in ("prompt", "begin", "subagent"):
         from handrail.hooks import context
 
-        return context.answer(agent, seat, request, env)
+        return context.answer(seat, request)
     if event == "stop":
         from handrail.hooks.stops import stop
 
         return stop(seat, request)
     raise ValueError("unknown event: " + str(event))
+
+
+def _linked(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any] | None:
+    """Where the conversation's session is. A fork gets one of its own when it is known whose fork it is."""
+    try:
+        seat = links.read(links.path(Places(env), agent, request["conversation"]))
+        if seat is None and request.get("source") == "fork":
+            from handrail.hooks.forks import expect
+
+            expect(agent, request, env)
+        return seat
+    except links.Unsettled:
+        from handrail.hooks.forks import settle
+
+        return settle(agent, request, env)
 
 
 def needs_definitions(request: dict[str, Any]) -> bool:

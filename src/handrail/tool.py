@@ -125,15 +125,16 @@ class Server:
         if seat is None:
             return _text("No workflow is active in this conversation. A person begins one with /workflow NAME TASK.")
         try:
-            return await self.step(seat, action, str(arguments.get("summary") or ""), _token(params))
+            call = str(arguments.get("call_id") or "")
+            return await self.step(seat, action, str(arguments.get("summary") or ""), _token(params), call)
         except HandrailError as error:
             return _text(error.message if error.hint is None else f"{error.message} ({error.hint})", failed=True)
 
-    async def step(self, seat: dict[str, Any], action: str, summary: str, token: Any) -> dict[str, Any]:
+    async def step(self, seat: dict[str, Any], action: str, summary: str, token: Any, call: str) -> dict[str, Any]:
         app = App(seat["project"], self.env)
         view = await self.act(app, seat["session"], action, summary, token)
         if view.state.is_active and view.refusal is None:
-            remember(seat["folder"], mark_of({"state": view.state._asdict()}))
+            remember(seat["folder"], mark_of({"state": view.state._asdict()}), call)
         return _text(view.message, failed=view.refusal is not None)
 
     async def act(self, app: App, session: str, action: str, summary: str, token: Any) -> View:

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
     from handrail.project import Places
 
+_FORK = {"fork": True}
+
+
+class Unsettled(ValueError):
+    """The conversation is a fork, and nobody knows yet of which."""
+
 
 def path(places: Places, agent: str, conversation: str) -> str:
     from handrail.project import file_name
@@ -32,14 +38,21 @@ def read(link: str) -> dict[str, Any] | None:
     except FileNotFoundError:
         return None
     value = jsonlite.loads(text)
+    if value == _FORK:
+        raise Unsettled("it is not known yet which conversation this one was forked from")
     if not isinstance(value, dict) or not {"folder", "project", "session"} <= value.keys():
         raise ValueError("the link to the session is damaged")
-    return value
+    return {**value, "link": link}
 
 
 def write(link: str, folder: str, project: str, session: str) -> None:
     body = jsonlite.dumps({"folder": folder, "project": project, "session": session})
     replace(link, body.encode(), durable=True)
+
+
+def write_unsettled(link: str) -> None:
+    """Keep the gate of a fork closed until it is known whose fork it is."""
+    replace(link, jsonlite.dumps(_FORK).encode(), durable=True)
 
 
 def remove(link: str) -> None:

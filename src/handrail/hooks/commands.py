@@ -7,7 +7,7 @@ from typing import Any
 
 from handrail.app import App, View
 from handrail.engine import links
-from handrail.errors import HandrailError, RefusedError
+from handrail.errors import HandrailError, RefusedError, StateError
 from handrail.guided import prompts
 from handrail.hooks.context import mark_of, remember
 from handrail.project import find_root
@@ -30,7 +30,12 @@ def command(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict
 
 
 def _cancel(app: App, host: tuple[str, str]) -> str:
-    seat = links.read(links.path(app.places, *host))
+    link = links.path(app.places, *host)
+    try:
+        seat = links.read(link)
+    except links.Unsettled:
+        links.remove(link)
+        return "This conversation no longer follows the workflow of the one that it was forked from."
     if seat is None:
         return "No workflow is active in this conversation."
     view = App(seat["project"], app.env).cancel(seat["session"], confirmed=True)
@@ -48,6 +53,10 @@ def _start(app: App, host: tuple[str, str], arguments: str) -> dict[str, Any]:
         return {"stop": f"Say what is to be done: /workflow {name} TASK"}
     try:
         view = app.start(name, task.strip(), f"{host[0]}-{host[1]}", replace=replace, host=host)
+    except StateError:
+        if not app.session(f"{host[0]}-{host[1]}").exists:
+            links.remove(links.path(app.places, *host))
+        raise
     except RefusedError:
         if (busy := links.read(links.path(app.places, *host))) is None:
             raise

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import os
 
-from handrail.engine import links
+from handrail import jsonlite
 from handrail.hooks.tools import card_of
-from handrail.project import Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
 SHOWN = "shown"
 
 
-def answer(agent: str, seat: dict[str, Any] | None, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    if request["event"] == "begin" and request["source"] == "fork" and seat is None:
-        seat = _follow_parent(agent, request, env)
+def answer(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, Any]:
     card = card_of(seat) if seat else {}
     if seat is None or card.get("context") is None:
         return {}
     if request["event"] == "subagent":
         return {"context": card["brief"]}
     if request["event"] == "begin":
-        return _begin(seat, card, request["source"])
+        return _begin(seat, card, request)
     return {"context": news(seat["folder"], card) or card["statusLine"], "title": card["title"], **_for_scripts(card)}
 
 
@@ -33,14 +29,34 @@ def _for_scripts(card: dict[str, Any]) -> dict[str, Any]:
     return {"statusLine": card["statusLine"]}
 
 
-def _begin(seat: dict[str, Any], card: dict[str, Any], source: str) -> dict[str, Any]:
-    """A conversation that goes on has its history; one that was compacted has lost what it was told."""
-    if source in ("compact", "fork"):
+def _begin(seat: dict[str, Any], card: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
+    """A conversation that goes on has its history; one that was compacted, or killed, has lost some of it."""
+    if request["source"] == "compact" or not _was_heard(seat["folder"], card, request.get("transcript")):
         forget(seat["folder"])
     if card["state"]["cancel_asked"]:
         _withdraw_cancel(seat)
     text = news(seat["folder"], card)
     return {"context": text} if text else {}
+
+
+def _was_heard(folder: str, card: dict[str, Any], transcript: str | None) -> bool:
+    """Is what the agent was told in the history that its conversation goes on with?
+
+    A host that is killed loses what it did not write down yet. Without a transcript there is no reason for doubt.
+    """
+    if not transcript:
+        return True
+    try:
+        with open(transcript, "rb") as file:
+            history = file.read()
+    except OSError:
+        return False
+    call = (_shown(folder) or "").partition("\n")[2]
+    if call and f'"tool_use_id":"{call}"'.encode() in history:
+        return True
+    context, task = str(card["context"]), card["state"]["task_id"]
+    step = context.find(" (", context.find("**Progress:**"))
+    return jsonlite.dumps(context[context.rfind(task, 0, step) : step])[1:-1].encode() in history
 
 
 def _withdraw_cancel(seat: dict[str, Any]) -> None:
@@ -60,7 +76,7 @@ def mark_of(card: dict[str, Any]) -> str:
 
 def news(folder: str, card: dict[str, Any]) -> str | None:
     """The whole context text if the agent has not been told yet; nothing if it has."""
-    if _shown(folder) == mark_of(card):
+    if (_shown(folder) or "").partition("\n")[0] == mark_of(card):
         return None
     remember(folder, mark_of(card))
     return str(card["context"])
@@ -74,12 +90,22 @@ def _shown(folder: str) -> str | None:
         return None
 
 
-def remember(folder: str, mark: str) -> None:
-    """Note what the agent was told. If that fails it is told twice."""
+def remember(folder: str, mark: str, call: str = "") -> None:
+    """Note what the agent was told, and as the result of which call. If that fails it is told twice."""
+    _write_shown(folder, f"{mark}\n{call}" if call else mark)
+
+
+def copy_shown(parent: str, child: str) -> None:
+    """A conversation that has another's history knows what that one was told."""
+    if told := _shown(parent):
+        _write_shown(child, told)
+
+
+def _write_shown(folder: str, text: str) -> None:
     try:
         handle = os.open(os.path.join(folder, SHOWN), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         with open(handle, "w", encoding="utf-8") as file:
-            file.write(mark)
+            file.write(text)
     except OSError:
         return
 
@@ -89,22 +115,3 @@ def forget(folder: str) -> None:
         os.unlink(os.path.join(folder, SHOWN))
     except OSError:
         return
-
-
-def _follow_parent(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any] | None:
-    """A forked conversation goes on at its parent's place, in a session of its own."""
-    from handrail.engine.session import fork_session
-
-    places = Places(env)
-    wanted = request["parents"]
-    folder = os.path.dirname(links.path(places, agent, request["conversation"]))
-    for name in sorted(os.listdir(folder)) if wanted and os.path.isdir(folder) else []:
-        parent = links.read(os.path.join(folder, name))
-        card = card_of(parent) if parent else {}
-        if parent and card.get("context") and card["state"]["task_id"] in wanted:
-            link = links.path(places, agent, request["conversation"])
-            session = f"{agent}-{request['conversation']}"
-            child = places.session(parent["project"], session)
-            fork_session(parent, {"folder": child, "project": parent["project"], "session": session, "link": link})
-            return links.read(link)
-    return None

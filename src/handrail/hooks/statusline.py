@@ -18,5 +18,7 @@ def status_line(agent: str, body: str, env: Mapping[str, str]) -> str:
         conversation = str(jsonlite.loads(body)["session_id"])
         seat = links.read(links.path(Places(env), agent, conversation))
         return str(card_of(seat).get("statusLine") or "") if seat else ""
+    except links.Unsettled:
+        return ""
     except Exception as error:  # noqa: BLE001 - shown where people look, instead of a traceback nobody sees
         return f"handrail: {type(error).__name__}"

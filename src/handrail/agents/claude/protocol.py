@@ -18,7 +18,11 @@ MAX_CONTEXT = 9_900
 
 def request(data: dict[str, Any]) -> dict[str, Any] | None:
     """The host's message in our words; nothing for an event that means nothing to us."""
-    base = {"conversation": data["session_id"], "cwd": data.get("cwd") or "."}
+    base = {
+        "conversation": data["session_id"],
+        "cwd": data.get("cwd") or ".",
+        "transcript": data.get("transcript_path"),
+    }
     event = data["hook_event_name"]
     if event == "PreToolUse":
         tool = str(data["tool_name"])
@@ -43,8 +47,7 @@ def request(data: dict[str, Any]) -> dict[str, Any] | None:
             return None
         return {**base, "event": "command", "name": name, "arguments": str(data.get("command_args", ""))}
     if event == "SessionStart":
-        source = data.get("source")
-        return {**base, "event": "begin", "source": source, "parents": _parents(data) if source == "fork" else []}
+        return {**base, "event": "begin", "source": data.get("source")}
     if event == "SubagentStart":
         return {**base, "event": "subagent"}
     if event == "Stop":
@@ -55,12 +58,6 @@ def request(data: dict[str, Any]) -> dict[str, Any] | None:
 def _command(word: str) -> str:
     """`workflow` of `/workflow` and of `/handrail:workflow`."""
     return word[1:].rsplit(":", 1)[-1] if word.startswith("/") else ""
-
-
-def _parents(data: dict[str, Any]) -> list[str]:
-    from handrail.agents.claude.transcript import task_ids
-
-    return task_ids(data.get("transcript_path"))
 
 
 def _hands_off(data: dict[str, Any]) -> bool:
@@ -99,7 +96,8 @@ def _before_tool(data: dict[str, Any], asked: dict[str, Any], answer: dict[str, 
     if not answer["allow"]:
         said |= {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
     elif asked["event"] == "step":
-        own = {"session_id": data["session_id"], "agent_id": data.get("agent_id") or ""}
+        who = {"session_id": data["session_id"], "agent_id": data.get("agent_id") or ""}
+        own = {**who, "call_id": data.get("tool_use_id") or ""}
         said |= {"permissionDecision": "allow", "updatedInput": {**(data.get("tool_input") or {}), **own}}
     else:
         return None

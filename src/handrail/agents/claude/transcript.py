@@ -1,4 +1,4 @@
-"""What Claude Code's transcript of a conversation tells a hook: a cancel that waits, an interrupt, a parent.
+"""What Claude Code's transcript of a conversation tells a hook: a cancel that waits, an interrupt.
 
 Reads the end of the file only, line by line, and believes nothing that is not whole. Standard library only.
 """
@@ -71,13 +71,3 @@ def _text(entry: dict[str, Any]) -> str:
         return content
     blocks = content if isinstance(content, list) else []
     return "".join(str(b.get("text", "")) for b in blocks if isinstance(b, dict) and b.get("type") == "text")
-
-
-def task_ids(path: str | None) -> list[str]:
-    """Every task id that our own texts left in a transcript, newest first: how a fork finds its parent."""
-    found: list[str] = []
-    for entry in reversed(tail(path)):
-        for word in jsonlite.dumps(entry).replace("\\n", " ").replace("**", " ").replace('"', " ").split():
-            if word.startswith("wf-") and word.count("-") == 2 and word not in found:
-                found.append(word)
-    return found

@@ -1,0 +1,1 @@
+"""Driven mode: a flow that Handrail runs itself."""

@@ -1,0 +1,144 @@
+"""What expressions do with values: as text, as numbers, compared, joined. Pure; strict where JavaScript guesses."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+class Unresolved(Exception):
+    """An expression has no value here. `code` is stable; the message says which part and why."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def as_text(value: Any) -> str:
+    """A value inside a text: lists with commas, objects as JSON, null as `null`."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    if isinstance(value, list):
+        return ",".join("" if item is None else as_text(item) for item in value)
+    if isinstance(value, Mapping):
+        import json
+
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def is_true(value: Any) -> bool:
+    if isinstance(value, float) and math.isnan(value):
+        return False
+    return not (value is None or value is False or value == "" or (_is_number(value) and value == 0))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def number(value: Any) -> float:
+    """A value as a number, by the rules of the second seed, but a text that is none is refused."""
+    if value is None or value == "":
+        return 0
+    if isinstance(value, bool | int | float):
+        return int(value) if isinstance(value, bool) else value
+    if isinstance(value, str):
+        try:
+            found = float(value.strip() or "0")
+        except ValueError:
+            raise Unresolved("not-a-number", f"`{value[:40]}` is not a number") from None
+        return int(found) if found.is_integer() else found
+    raise Unresolved("not-a-number", f"{as_text(value)[:40]} is not a number")
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equal in type and value, all the way down: 3 is not "3", false is not 0; 3 and 3.0 are the same number."""
+    if _is_number(left) and _is_number(right):
+        return bool(left == right)
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, list):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict):
+        return left.keys() == right.keys() and all(same(value, right[name]) for name, value in left.items())
+    return bool(left == right)
+
+
+def _less(left: Any, right: Any) -> bool:
+    if isinstance(left, str) and isinstance(right, str):
+        return left < right
+    return number(left) < number(right)
+
+
+def _contains(whole: Any, part: Any) -> bool:
+    if isinstance(whole, str):
+        return as_text(part) in whole
+    if isinstance(whole, Mapping):
+        return part in whole
+    if isinstance(whole, list):
+        return any(same(item, part) for item in whole)
+    raise Unresolved("contains-needs-list", f"nothing can be contained in {as_text(whole)}")
+
+
+def _matches(text: Any, pattern: Any) -> bool:
+    try:
+        return re.search(as_text(pattern), as_text(text)[:100_000]) is not None
+    except re.error as error:
+        raise Unresolved("bad-pattern", f"`{as_text(pattern)}` is not a pattern: {error}") from error
+
+
+def _divide(numbers: list[float]) -> float:
+    if numbers[1] == 0:
+        raise Unresolved("not-a-number", "division by zero")
+    return whole(numbers[0] / numbers[1])
+
+
+def whole(value: float) -> float:
+    return int(value) if float(value).is_integer() else value
+
+
+def _modulo(numbers: list[float]) -> float:
+    if numbers[1] == 0:
+        raise Unresolved("not-a-number", "division by zero")
+    return numbers[0] % numbers[1]
+
+
+JOIN: dict[str, Callable[[list[Any]], Any]] = {
+    "list": lambda values: values,
+    "concat": lambda values: "".join(as_text(value) for value in values if value is not None),
+    "add": lambda values: whole(sum(map(number, values))),
+    "sub": lambda values: whole(number(values[0]) - number(values[1])),
+    "mul": lambda values: whole(math.prod(map(number, values))),
+    "div": lambda values: _divide([number(value) for value in values]),
+    "mod": lambda values: _modulo([number(value) for value in values]),
+    "length": lambda values: _length(values[0]),
+}
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, str | list | Mapping):
+        return len(value)
+    raise Unresolved("not-a-list", f"{as_text(value)} has no length")
+
+
+TESTS: dict[str, Callable[[Any, Any], bool]] = {
+    "equals": same,
+    "differs": lambda left, right: not same(left, right),
+    "less": _less,
+    "greater": lambda left, right: _less(right, left),
+    "atMost": lambda left, right: not _less(right, left),
+    "atLeast": lambda left, right: not _less(left, right),
+    "contains": _contains,
+    "in": lambda part, whole_: _contains(whole_, part),
+    "matches": _matches,
+}
