@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import gate, growth, loading, moves
+from bench import gate, growth, hooks, host, injected, loading, moves, session
 from bench.measure import BenchError, talk
 from bench.page import page, setting, table
 from bench.place import CACHE, ROOT
@@ -15,14 +15,17 @@ from bench.rows import Part
 from bench.seedloader import Missing, Seed, find_seed
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-NAMES = ["gate", "loading", "moves", "growth"]
-WITH_SEED = {"loading", "moves"}
+NAMES = ["gate", "hooks", "session", "injected", "loading", "moves", "growth"]
+WITH_SEED, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
 
 
-def measure(names: list[str], seed: Seed | Missing) -> list[Part]:
+def measure(names: list[str], seed: Seed | Missing, claude: Missing | None) -> list[Part]:
     CACHE.mkdir(parents=True, exist_ok=True)
     parts: dict[str, Callable[[Path], Part]] = {
         "gate": gate.measure,
+        "hooks": hooks.measure,
+        "session": lambda folder: session.measure(folder, claude),
+        "injected": lambda folder: injected.measure(folder, seed, claude),
         "loading": lambda folder: loading.measure(folder, seed),
         "moves": lambda folder: moves.measure(folder, seed),
         "growth": growth.measure,
@@ -42,8 +45,9 @@ def main() -> int:
     seed = find_seed() if WITH_SEED.intersection(names) else Missing("not asked for")
     if isinstance(seed, Missing) and WITH_SEED.intersection(names):
         talk(f"the comparison with the first seed is skipped: {seed.why}")
+    claude = host.find_claude() if WITH_CLAUDE.intersection(names) else None
     try:
-        parts = measure(names, seed)
+        parts = measure(names, seed, claude)
     except BenchError as error:
         talk(f"error: {error}")
         return 2

@@ -23,15 +23,15 @@ _WORDS = (
 )
 
 
-def write_workflow(folder: Path, number: int) -> None:
-    """A workflow of six phases, each with a gate and some 400 characters of instructions."""
+def write_workflow(folder: Path, number: int, phases: tuple[str, ...] = PHASES, chars: int = BODY_CHARS) -> None:
+    """A workflow of some phases, each with a gate and so many characters of instructions."""
     folder.mkdir(parents=True)
-    files = [f"{place}-{phase}.md" for place, phase in enumerate(PHASES, 1)]
+    files = [f"{place}-{phase}.md" for place, phase in enumerate(phases, 1)]
     head = f"name: Workflow {number}\ncommandName: {folder.name}\ninitialMessage: Begin with {{firstPhaseName}}.\n"
     listed = "".join(f"  - {file}\n" for file in files)
     (folder / "workflow.yaml").write_text(f"{head}loopable: true\nphases:\n{listed}", encoding="utf-8")
-    body = (_WORDS * 3)[:BODY_CHARS].strip()
-    for file, phase in zip(files, PHASES, strict=True):
+    body = (_WORDS * (1 + chars // len(_WORDS)))[:chars].strip()
+    for file, phase in zip(files, phases, strict=True):
         front = f'id: {phase}\nname: {phase.title()}\nemoji: "🔧"\ntools:\n  blacklist:\n    - {DENIED}\n    - write\n'
         (folder / file).write_text(f"---\n{front}---\n{body}\n", encoding="utf-8")
 

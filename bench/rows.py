@@ -75,6 +75,11 @@ def slower(what: str, against: str, mine: Sample, other: Sample, bound: Bound | 
     return Row(what, against, mine.median / other.median, mine.best / other.best, bound)
 
 
+def rarely(what: str, against: str, mine: Sample, other: Sample) -> Row:
+    """How many times as long `mine` takes where one of twenty takes longer, on both sides."""
+    return Row(what, against, mine.p95 / other.p95)
+
+
 def faster(what: str, against: str, mine: Sample, other: Sample, bound: Bound | None = None) -> Row:
     """How many times as fast `mine` is."""
     return Row(what, against, other.median / mine.median, other.best / mine.best, bound)

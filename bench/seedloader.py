@@ -23,10 +23,10 @@ class Missing(NamedTuple):
 
 
 class Seed(NamedTuple):
-    """The seed's loader, ready to run."""
+    """The seed's code, ready to run: `folder` has its bundles."""
 
     node: str
-    bundle: str
+    folder: str
     version: str
 
     def load(self, project: Path) -> dict[str, Any]:
@@ -38,12 +38,18 @@ class Seed(NamedTuple):
         found: dict[str, Any] = self._run(project, KEY, TASK)["context"]
         return found
 
+    def session(self, project: Path, prompts: list[dict[str, Any]]) -> dict[str, int]:
+        """How many characters it puts before the model, by kind; see `bench/seed/session.mjs`."""
+        return self._node("session.mjs", project, KEY, TASK, json.dumps(prompts))
+
     def _run(self, project: Path, *more: str) -> dict[str, Any]:
-        agent_dir = project / "no-agent-dir"
-        argv = [self.node, self.bundle, str(agent_dir), str(project), "0", *more]
+        return self._node("seed.mjs", project, "0", *more)
+
+    def _node(self, bundle: str, project: Path, *more: str) -> dict[str, Any]:
+        argv = [self.node, str(Path(self.folder) / bundle), str(project / "no-agent-dir"), str(project), *more]
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise BenchError(f"the seed's loader failed: {done.stderr.strip()[-400:]}")
+            raise BenchError(f"the seed failed: {done.stderr.strip()[-400:]}")
         answer: dict[str, Any] = json.loads(done.stdout)
         return answer
 
@@ -59,4 +65,4 @@ def find_seed() -> Seed | Missing:
     if done.returncode != 0 or not os.path.isfile(bundle):
         return Missing("its package could not be fetched; see above")
     version = subprocess.run([node, "--version"], stdout=subprocess.PIPE, text=True, check=True)
-    return Seed(node, bundle, version.stdout.strip())
+    return Seed(node, os.path.dirname(bundle), version.stdout.strip())

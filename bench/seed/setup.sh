@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the seed's published package into CACHE_DIR and bundles entry.mjs with it.
-# Prints the path of the bundle; does nothing else when the bundle is up to date.
+# Installs the seed's published package into CACHE_DIR and bundles entry.mjs and session.mjs with it.
+# Prints the path of the first bundle, the second is next to it; does nothing else when they are up to date.
 set -eu
 
 SEED=@harms-haus/pi-workflows@1.0.0
@@ -25,7 +25,7 @@ cd "$1"
 cache=$(pwd)
 bundle=$cache/seed.mjs
 
-stamp=$(cat "$here/setup.sh" "$here/entry.mjs" | cksum)
+stamp=$(cat "$here/setup.sh" "$here"/*.mjs | cksum)
 if [ -f "$bundle" ] && [ "$(cat stamp 2>/dev/null)" = "$stamp" ]; then
     echo "$bundle"
     exit 0
@@ -44,11 +44,18 @@ rm "$tarball"
 
 # `yaml` in its ES module build: the same code as its CommonJS one, an eighth faster once bundled.
 modules=$cache/node_modules
-NODE_PATH=$modules node_modules/.bin/esbuild "$here/entry.mjs" \
-    --bundle --platform=node --format=esm --target=node20 --log-level=warning \
-    --alias:"$HOST"="$modules/$HOST/dist/utils/frontmatter.js" \
-    --alias:yaml="$modules/yaml/browser/index.js" \
-    --outfile="$bundle" >&2 || fail "esbuild failed"
+bundled() {
+    NODE_PATH=$modules node_modules/.bin/esbuild "$here/$1" \
+        --bundle --platform=node --format=esm --target=node20 --log-level=warning \
+        --alias:"$HOST"="$modules/$HOST/dist/utils/frontmatter.js" \
+        --alias:yaml="$modules/yaml/browser/index.js" \
+        --alias:@earendil-works/pi-ai="$here/host.mjs" \
+        --alias:@earendil-works/pi-tui="$here/host.mjs" \
+        --alias:typebox="$here/host.mjs" \
+        --outfile="$2" >&2 || fail "esbuild failed"
+}
+bundled entry.mjs "$bundle"
+bundled session.mjs "$cache/session.mjs"
 
 echo "$stamp" >stamp
 echo "$bundle"

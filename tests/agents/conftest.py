@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from agents.claude import PROGRAMS, Claude
-from agents.model import Model
+sys.path.insert(0, str(Path(__file__).parent))
+
+from claude import PROGRAMS, Claude
+from model import Model
 
 
 @pytest.fixture

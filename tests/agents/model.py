@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from agents.waiting import until
+from waiting import until
 
 
 class Turn(NamedTuple):
@@ -33,7 +33,7 @@ class Model:
         self.scripts = {"main": deque(main), "sub": deque(sub)}
         self.requests: list[dict[str, Any]] = []
         self.lock = threading.Lock()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("BoundHandler", (Handler,), {"model": self}))
         self.server.daemon_threads = True
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -93,67 +93,64 @@ def _texts(value: Any) -> Iterator[str]:
 
 def tool_results(request: dict[str, Any]) -> list[str]:
     """The texts of every tool result in a request, oldest first."""
-    found = []
-    for message in request["messages"]:
-        for block in message["content"] if isinstance(message["content"], list) else []:
-            if block.get("type") == "tool_result":
-                found.append("\n".join(_texts(block.get("content", ""))))
-    return found
+    lists = [message["content"] for message in request["messages"] if isinstance(message["content"], list)]
+    blocks = [block for blocks in lists for block in blocks if block.get("type") == "tool_result"]
+    return ["\n".join(_texts(block.get("content", ""))) for block in blocks]
 
 
-def _handler(model: Model) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+class Handler(BaseHTTPRequestHandler):
+    """Answers the program's requests with the turns of the script."""
 
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
-            """Quiet."""
+    model: Model
+    protocol_version = "HTTP/1.1"
 
-        def reply(self, value: Any, status: int = 200) -> None:
-            data = json.dumps(value).encode()
-            self.send_response(status)
-            self.send_header("content-type", "application/json")
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(data)
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
+        """Quiet."""
 
-        def do_HEAD(self) -> None:
-            self.reply({})
+    def reply(self, value: Any, status: int = 200) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
 
-        def do_GET(self) -> None:
-            self.reply({"data": [], "has_more": False, "first_id": None, "last_id": None})
+    def do_HEAD(self) -> None:
+        self.reply({})
 
-        def do_POST(self) -> None:
-            raw = self.rfile.read(int(self.headers.get("content-length") or 0))
-            path = self.path.split("?")[0]
-            if path.endswith("/count_tokens"):
-                return self.reply({"input_tokens": len(raw) // 4})
-            if path != "/v1/messages":
-                return self.reply(_error("not_found_error"), 404)
-            body = json.loads(raw)
-            turn = model.next_turn(body, bool(self.headers.get("x-claude-code-agent-id")))
-            if turn.status != 200:
-                return self.reply(_error("invalid_request_error"), turn.status)
-            if not body.get("stream"):
-                return self.reply(_message(body, turn))
-            return self.stream(body, turn)
+    def do_GET(self) -> None:
+        self.reply({"data": [], "has_more": False, "first_id": None, "last_id": None})
 
-        def stream(self, body: dict[str, Any], turn: Turn) -> None:
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.send_header("connection", "close")
-            self.end_headers()
-            try:
-                for event in _events(_message(body, turn), turn):
-                    self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
-                    self.wfile.flush()
-                    if turn.slow and event["type"] == "content_block_delta":
-                        time.sleep(turn.slow)
-            except (BrokenPipeError, ConnectionResetError):
-                pass
-            self.close_connection = True
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        path = self.path.split("?")[0]
+        if path.endswith("/count_tokens"):
+            return self.reply({"input_tokens": len(raw) // 4})
+        if path != "/v1/messages":
+            return self.reply(_error("not_found_error"), 404)
+        body = json.loads(raw)
+        turn = self.model.next_turn(body, bool(self.headers.get("x-claude-code-agent-id")))
+        if turn.status != 200:
+            return self.reply(_error("invalid_request_error"), turn.status)
+        if not body.get("stream"):
+            return self.reply(_message(body, turn))
+        return self.stream(body, turn)
 
-    return Handler
+    def stream(self, body: dict[str, Any], turn: Turn) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        try:
+            for event in _events(_message(body, turn), turn):
+                self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+                self.wfile.flush()
+                if turn.slow and event["type"] == "content_block_delta":
+                    time.sleep(turn.slow)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        self.close_connection = True
 
 
 def _error(kind: str) -> dict[str, Any]:

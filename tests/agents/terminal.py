@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Callable
 from types import TracebackType
 
-from agents.claude import Claude
-from agents.waiting import until
+from claude import Claude
+from waiting import until
 
 SIZE = ("160", "45")
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from support import Project
-
 from handrail.rulebook import RULES
+from support import Project
 
 
 def test_list_names_source_and_file_of_everything(project: Project) -> None:

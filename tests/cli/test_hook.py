@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support import Project
 
 import handrail
+from support import Project
 
 HOOK = str(Path(handrail.__file__).parent / "hook.py")
 

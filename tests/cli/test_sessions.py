@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 
 import pytest
+
 from support import Project
 
 

@@ -14,8 +14,8 @@ import pytest
 from conformance import corpus
 from handrail.diagnostics import Diagnostic
 from handrail.driven.expressions import Expressions
-from handrail.sourcefile import Source
 from handrail.operations import Unresolved
+from handrail.sourcefile import Source
 from handrail.values import ABSENT, Scope
 from handrail.yamltree import parse
 
