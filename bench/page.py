@@ -21,10 +21,11 @@ REPEAT = """\
     .venv/bin/python -m bench gate        # one part, nothing is written: {parts}
     .venv/bin/python -m bench --no-bounds # only measure
 
-It takes two to three minutes. The comparison with the first seed's own loader needs node 20 or later and npm; its
-published package is fetched once into `.cache/bench` (see `bench/seed`). Without them those rows say that they were
-skipped, and why. A busy machine widens the spread, not so much the ratios; where the two columns differ much, run it
-again when it is quiet.
+It takes about five minutes. The comparison with the first seed's own code needs node 20 or later and npm; its published
+package is fetched once into `.cache/bench` (see `bench/seed`). Sessions run the real Claude Code in the version that
+the tests pin, fetched once into `.cache/agents` (see `scripts/agents`); they need no key and no network. Without these
+programs those rows say that they were skipped, and why. A busy machine widens the spread, not so much the ratios; where
+the two columns differ much, run it again when it is quiet.
 """
 
 

@@ -320,7 +320,8 @@ def _moved_meanwhile(known: State, found: State) -> Decision | None:
     """Results of checks are good for the stop they were run at and for no other."""
     if (known.at, known.steps, known.plan, known.task_id) == (found.at, found.steps, found.plan, found.task_id):
         return None
-    return Decision((), Refusal("moved-meanwhile", "The session moved while the exit checks ran."))
+    withdrawn = (machine.CancelWithdrawn(found.at),) if found.cancel_asked else ()
+    return Decision(withdrawn, Refusal("moved-meanwhile", "The session moved while the exit checks ran."))
 
 
 def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -> str:

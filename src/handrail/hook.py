@@ -63,7 +63,7 @@ def _linked(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict
         if seat is None and request.get("source") == "fork":
             from handrail.hooks.forks import expect
 
-            expect(agent, request, env)
+            return expect(agent, request, env)
         return seat
     except links.Unsettled:
         from handrail.hooks.forks import settle

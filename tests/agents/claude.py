@@ -10,7 +10,7 @@ import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from model import Model
+from agents.model import Model
 
 STEP = "mcp__plugin_handrail_handrail__workflow_step"
 PROGRAMS = Path(__file__).parent.parent.parent / ".cache" / "agents" / "node_modules" / ".bin"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from claude import PROGRAMS, Claude
-from model import Model
+from agents.claude import PROGRAMS, Claude
+from agents.model import Model
 
 
 @pytest.fixture

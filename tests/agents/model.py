@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
-from waiting import until
+from agents.waiting import until
 
 
 class Turn(NamedTuple):

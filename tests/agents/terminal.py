@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Callable
 from types import TracebackType
 
-from claude import Claude
-from waiting import until
+from agents.claude import Claude
+from agents.waiting import until
 
 SIZE = ("160", "45")
 
@@ -25,6 +25,7 @@ class Terminal:
         self.tmux("new-session", "-d", *place, "env", "TERM=xterm-256color", *program)
 
     def __enter__(self) -> Terminal:
+        self.wait("manual mode on")
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:

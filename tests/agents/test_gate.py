@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from claude import FREE, Claude, Phase, new_id
-from model import Model, Turn, tool_results
-from turns import bash, call, deeds, notes, step, write
+from agents.claude import FREE, Claude, Phase, new_id
+from agents.model import Model, Turn, tool_results
+from agents.turns import bash, call, deeds, notes, step, write
 
 ALL = ["Edit", "Write", "Bash", "mcp__notes__add"]
 LISTS = {

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from claude import FREE, Claude, Phase, mark, new_id
-from model import Model, Turn, tool_results
-from turns import step, write
+from agents.claude import FREE, Claude, Phase, mark, new_id
+from agents.model import Model, Turn, tool_results
+from agents.turns import step, write
 from handrail.guided.prompts import VARIABLES
 
 PLACEHOLDERS = {name: f"{{{name}}}" for name in VARIABLES if name != "phaseInstructions"}

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from claude import STEP, Claude
-from model import Turn
+from agents.claude import STEP, Claude
+from agents.model import Turn
 
 NOTES = Path(__file__).parent / "notes_server.py"
 

@@ -5,6 +5,7 @@ A rule never raises and never stops at the first problem. What is broken is left
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from handrail.diagnostics import Diagnostic
@@ -31,9 +32,14 @@ def misspelt(template: str) -> list[tuple[str, str]]:
         return []
     wrong: list[tuple[str, str]] = []
     for name, _ in placeholders(template):
-        if name not in VARIABLES and len(name) > 3 and (found := nearest(name, VARIABLES)):
-            wrong.append((name, f"did you mean `{{{found[0]}}}`?"))
+        if name not in VARIABLES and len(name) > 3 and (meant := _meant(name)):
+            wrong.append((name, f"did you mean `{{{meant}}}`?"))
     return wrong
+
+
+@functools.lru_cache(maxsize=1024)
+def _meant(name: str) -> str | None:
+    return next(iter(nearest(name, VARIABLES)), None)
 
 
 def resolve(candidates: Mapping[str, Iterable[WorkflowSpec]]) -> tuple[dict[str, WorkflowSpec], list[Diagnostic]]:

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def expect(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> None:
-    """Note a fork, if there is a workflow that it could be in the middle of."""
+def expect(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any] | None:
+    """Note a fork, if there is a workflow that it could be in the middle of; its session, if that is clear."""
     link = links.path(Places(env), agent, request["conversation"])
-    if not os.path.lexists(link) and next(_active(os.path.dirname(link)), None):
-        links.write_unsettled(link)
+    if not next(_active(os.path.dirname(link)), None):
+        return None
+    links.write_unsettled(link)
+    return settle(agent, request, env)
 
 
 def settle(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any] | None:

@@ -1,0 +1,116 @@
+"""The hooks as Claude Code runs them: the installed stubs, a new shell for every event, against starting Python."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench.measure import BenchError, Job, interleave, spawn
+from bench.place import KEY, TASK, environment, write_catalog
+from bench.rows import Bound, Part, Row, rarely, slower
+from handrail.hooks.tools import PROGRESS
+
+ROUNDS = 151
+BOUND = Bound(2.0)
+PYTHON = "`python -I -c pass`"
+ACTIVE, IDLE = "11111111-2222-4333-8444-555555555555", "11111111-2222-4333-8444-666666666666"
+TRANSCRIPT_ENTRIES = 500
+ABOUT = f"""\
+What `handrail install claude` puts into Claude Code, run as that runs it: `/bin/sh -c` with the command of its
+`hooks.json`, the event as JSON on standard input, a workflow that was begun with `/workflow` in the conversation. In
+there are two shells, `timeout` and Python, each of which is measured with the rest. {ROUNDS} processes of each; p50 is
+compared with the p50 of Python, p95 with its p95. *No workflow* means that none is active in the conversation. At each
+stop the agent made progress, so that a record is written and it is sent on; the transcript is a long one."""
+
+
+class _Host:
+    """A home with Handrail installed, a project, and one conversation with an active workflow."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.project = folder / "project"
+        write_catalog(self.project, 1)
+        home = folder / "home"
+        self.plugin = home / ".claude" / "skills" / "handrail"
+        self.links = home / ".local" / "state" / "handrail" / "hosts" / "claude"
+        self.env = {k: v for k, v in environment(home).items() if k != "HANDRAIL_HOME"}
+        argv = [sys.executable, "-I", "-m", "handrail", "install", "claude"]
+        subprocess.run(argv, cwd=self.project, env=self.env, stdout=subprocess.DEVNULL, check=True)
+        self.hooks = json.loads((self.plugin / "hooks" / "hooks.json").read_text(encoding="utf-8"))["hooks"]
+        self.transcript = folder / "transcript.jsonl"
+        said = {"role": "user", "content": [{"type": "tool_result", "content": "ok " * 200}]}
+        line = json.dumps({"type": "user", "isSidechain": False, "message": said}) + "\n"
+        self.transcript.write_text(line * TRANSCRIPT_ENTRIES, encoding="utf-8")
+        name = {"command_name": "handrail:workflow", "command_args": f"{KEY} {TASK}"}
+        _Hook(self, "start", "UserPromptExpansion", ACTIVE, name).expect("additionalContext")
+        link = json.loads((self.links / ACTIVE).read_text(encoding="utf-8"))
+        self.progress = Path(link["folder"]) / PROGRESS
+
+    def command(self, event: str) -> str:
+        """The command of the first hook of this event, as the host fills it in."""
+        return str(self.hooks[event][0]["hooks"][0]["command"]).replace("${CLAUDE_PLUGIN_ROOT}", str(self.plugin))
+
+
+class _Hook:
+    """One event put to the installed stub, in a shell of its own."""
+
+    def __init__(self, host: _Host, name: str, event: str, conversation: str, more: dict[str, Any]) -> None:
+        self.question, self.answer = str(host.folder / f"{name}.request"), str(host.folder / f"{name}.answer")
+        self.argv = ["/bin/sh", "-c", host.command(event)]
+        self.env = {**host.env, "CLAUDE_CODE_SESSION_ID": conversation, "CLAUDE_PLUGIN_ROOT": str(host.plugin)}
+        base = {"session_id": conversation, "transcript_path": str(host.transcript), "cwd": str(host.project)}
+        message = {**base, "permission_mode": "default", "hook_event_name": event, **more}
+        Path(self.question).write_text(json.dumps(message), encoding="utf-8")
+
+    def __call__(self) -> float:
+        return spawn(self.argv, self.env, self.question, self.answer)
+
+    def expect(self, word: str) -> None:
+        """What is timed has to be the right answer. No word: silence."""
+        self()
+        answer = Path(self.answer).read_text(encoding="utf-8")
+        if word not in answer or (answer and not word):
+            raise BenchError(f"the hook answered {answer!r}, expected {word or 'nothing'}")
+
+
+def measure(folder: Path) -> Part:
+    host = _Host(folder / "hooks")
+    bash = {"tool_name": "Bash", "tool_input": {"command": "true", "description": "nothing"}}
+    edit = {"tool_name": "Edit", "tool_input": {"file_path": "a", "old_string": "b", "new_string": "c"}}
+    gate, prompt = "PreToolUse", "UserPromptSubmit"
+    hooks = {
+        "tool call, no workflow": (_Hook(host, "none", gate, IDLE, bash), ""),
+        "tool call, allowed": (_Hook(host, "allowed", gate, ACTIVE, bash), ""),
+        "tool call, denied": (_Hook(host, "denied", gate, ACTIVE, edit), '"deny"'),
+        "stop, sent on": (_Hook(host, "stop", "Stop", ACTIVE, {"stop_hook_active": False}), "additionalContext"),
+        "prompt": (_Hook(host, "prompt", prompt, ACTIVE, {"prompt": "go on"}), "additionalContext"),
+        "prompt, no workflow": (_Hook(host, "quiet", prompt, IDLE, {"prompt": "go on"}), ""),
+    }
+    jobs: dict[str, Job] = {"python": lambda: spawn([sys.executable, "-I", "-c", "pass"], host.env)}
+    for name, (hook, word) in hooks.items():
+        host.progress.touch()
+        hook.expect(word)
+        jobs[name] = _with_progress(hook, host.progress) if name.startswith("stop") else hook
+    times = interleave("hooks", jobs, ROUNDS)
+    bounds = {"tool call, allowed": BOUND}
+    rows: list[Row] = []
+    for name in hooks:
+        rows.append(slower(f"{name}, p50", PYTHON, times[name], times["python"], bounds.get(name)))
+        rows.append(rarely(f"{name}, p95", PYTHON, times[name], times["python"]))
+    for hook, word in hooks.values():
+        host.progress.touch()
+        hook.expect(word)
+    return Part("The hooks in Claude Code, as processes", ABOUT, rows)
+
+
+def _with_progress(hook: _Hook, progress: Path) -> Job:
+    """The agent did something before it stops."""
+
+    def job() -> float:
+        progress.touch()
+        return hook()
+
+    return job

@@ -1,0 +1,102 @@
+"""A whole session of the real Claude Code with a scripted model, with Handrail and without."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from bench import host
+from bench.measure import BenchError, Job, Sample, interleave, spawn, timed
+from bench.place import KEY, TASK, environment, write_workflow
+from bench.rows import Part, Row, skipped, slower
+from bench.seedloader import Missing
+
+ROUNDS, CALLS, STARTS = 5, 50, 20
+PYTHON = "`python -I -c pass`"
+WITHOUT = "the same without Handrail"
+WHOLE = f"a session of {CALLS} tool calls"
+EACH, ONCE = "time added, each tool call", "time added, once a session"
+ABOUT = f"""\
+The real Claude Code without a terminal, a scripted model on loopback that answers at once, and {CALLS} turns with one
+`Bash` call of `true` each; with Handrail a workflow of one phase is begun before and led to its end after. {ROUNDS}
+sessions of each, in turn, and as many without a tool call. *Once a session* is what those differ by (the server of
+`workflow_step`, the start, one move, the end), *each tool call* is what the long ones differ by beyond that, divided by
+{CALLS}. A model that takes seconds for a turn hides most of it."""
+
+
+class _Side(NamedTuple):
+    """Claude Code in a home of its own, what is typed there and how the model ends."""
+
+    claude: host.Claude
+    prompt: str
+    end: tuple[host.Turn, ...]
+
+    def run(self, calls: int) -> float:
+        model = self.claude.model
+        model.requests.clear()
+        model.script(*[host.BASH] * calls, *self.end)
+        seconds = timed(self._finish)
+        results = host.tool_results(model.received()[-1])
+        led = len(self.end) == 1 or results[-1].startswith("✓ Finished")
+        if results.count(host.RAN) != calls or not led:
+            raise BenchError(f"{results.count(host.RAN)} of {calls} calls ran; the last result was {results[-1:]}")
+        return seconds
+
+    def _finish(self) -> None:
+        said = host.answer(self.claude, self.prompt)
+        if said != host.DONE.text:
+            raise BenchError(f"the session ended with {said!r}")
+
+
+def measure(folder: Path, missing: Missing | None) -> Part:
+    title = "A whole session in Claude Code"
+    if missing:
+        rows = [skipped(WHOLE, WITHOUT, None, missing.why)]
+        return Part(title, ABOUT, [*rows, *[skipped(what, PYTHON, None, missing.why) for what in (EACH, ONCE)]])
+    model = host.Model([])
+    try:
+        return Part(title, ABOUT, _rows(folder / "session", model))
+    finally:
+        model.close()
+
+
+def _rows(folder: Path, model: host.Model) -> list[Row]:
+    ours = _Side(host.Claude(folder / "with", model), f"/workflow {KEY} {TASK}", (host.NEXT, host.DONE))
+    bare = _Side(host.Claude(folder / "bare", model), TASK, (host.DONE,))
+    for side in (ours, bare):
+        write_workflow(side.claude.project / ".pi" / "workflows" / KEY, 0, ("build",))
+    ours.claude.handrail("install", "claude")
+    starts: list[float] = []
+
+    def start() -> float:
+        argv, env = [sys.executable, "-I", "-c", "pass"], environment(folder)
+        starts.extend(spawn(argv, env) for _ in range(STARTS))
+        return 0.0
+
+    jobs: dict[str, Job] = {
+        "with": lambda: ours.run(CALLS),
+        "bare": lambda: bare.run(CALLS),
+        "with, no calls": lambda: ours.run(0),
+        "bare, no calls": lambda: bare.run(0),
+        "python": start,
+    }
+    ours.run(0)
+    bare.run(0)
+    times = interleave("sessions", jobs, ROUNDS)
+    times["python"] = Sample(tuple(starts))
+    medians = {name: sample.median for name, sample in times.items()}
+    minima = {name: sample.best for name, sample in times.items()}
+    added = [
+        Row(what, PYTHON, rule(medians) / medians["python"], rule(minima) / minima["python"])
+        for what, rule in {EACH: _each, ONCE: _once}.items()
+    ]
+    return [slower(WHOLE, WITHOUT, times["with"], times["bare"]), *added]
+
+
+def _once(seconds: dict[str, float]) -> float:
+    return seconds["with, no calls"] - seconds["bare, no calls"]
+
+
+def _each(seconds: dict[str, float]) -> float:
+    return (seconds["with"] - seconds["bare"] - _once(seconds)) / CALLS
