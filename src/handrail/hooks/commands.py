@@ -9,7 +9,7 @@ from handrail.app import App, View
 from handrail.engine import links
 from handrail.errors import HandrailError, RefusedError, StateError
 from handrail.guided import prompts
-from handrail.hooks.context import mark_of, remember
+from handrail.hooks.context import mark_of, pause, remember
 from handrail.project import find_root
 
 
@@ -71,6 +71,7 @@ def _opening(app: App, view: View, host: tuple[str, str]) -> str:
     session = app.session(f"{host[0]}-{host[1]}")
     card = session.card()
     remember(session.folder, mark_of(card))
+    pause(session.folder, False)
     return f"{view.message}\n\n{card['context']}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from handrail import jsonlite
-from handrail.hooks.tools import card_of
+from handrail.hooks.tools import PAUSED, card_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,20 @@ def answer(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, An
         return {"context": card["brief"]}
     if request["event"] == "begin":
         return _begin(seat, card, request)
+    pause(seat["folder"], bool(request.get("paused")))
     return {"context": news(seat["folder"], card) or card["statusLine"], "title": card["title"], **_for_scripts(card)}
+
+
+def pause(folder: str, paused: bool) -> None:
+    """A person's interrupt is final until they speak; what else wakes the agent does not set it going again."""
+    path = os.path.join(folder, PAUSED)
+    try:
+        if paused:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        else:
+            os.unlink(path)
+    except OSError:
+        return
 
 
 def _for_scripts(card: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from handrail.engine import card as cards
-from handrail.hooks.tools import PROGRESS
+from handrail.hooks.tools import PAUSED, PROGRESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def stop(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, Any]
     farewell = session.card().get("farewell")
     if farewell and session.do(Tell()).decision.events:
         return {**nothing, "farewell": farewell}
-    if request.get("hands_off"):
+    if request.get("hands_off") or os.path.exists(os.path.join(seat["folder"], PAUSED)):
         return nothing
     progress = request.get("progress", os.path.exists(os.path.join(seat["folder"], PROGRESS)))
     outcome = session.do(AgentStopped(bool(request.get("aborted")), bool(progress)))

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 PROGRESS = "progress"
+PAUSED = "paused"
 
 
 def card_of(seat: dict[str, Any]) -> dict[str, Any]:

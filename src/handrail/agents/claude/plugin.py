@@ -12,7 +12,7 @@ NAME = "handrail"
 HOST_SECONDS = 20
 FAILED = (
     "Handrail's gate failed, so this tool stays blocked while the workflow is active. "
-    "A person can free this session with: handrail cancel --yes"
+    "A person can free this session with: handrail cancel --yes --session claude-SESSION"
 )
 
 
@@ -83,13 +83,18 @@ fi
 
 
 def gate_stub(stubs: Stubs) -> str:
-    """Before every tool call: silent without a workflow, closed when our own answer fails."""
+    """Before every tool call: silent without a workflow, closed when our own answer fails or is not an answer."""
     said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": FAILED}
-    deny = json.dumps({"hookSpecificOutput": said})
+    before, after = (shlex.quote(part) for part in json.dumps({"hookSpecificOutput": said}).split("SESSION"))
     return (
         "# Handrail's gate for Claude Code. No link for this conversation: no workflow, nothing to say.\n"
         f'{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
-        f"{_call(stubs)} || printf '%s\\n' {shlex.quote(deny)}\n"
+        f"said=$({_call(stubs)}) || said=\n"
+        "case $said in\n"
+        "    '{}') ;;\n"
+        """    '{"hookSpecificOutput":{"hookEventName":"PreToolUse",'*'}}') printf '%s\\n' "$said" ;;\n"""
+        f"""    *) printf '%s%s%s\\n' {before} "$CLAUDE_CODE_SESSION_ID" {after} ;;\n"""
+        "esac\n"
     )
 
 

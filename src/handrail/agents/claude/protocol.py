@@ -40,7 +40,8 @@ def request(data: dict[str, Any]) -> dict[str, Any] | None:
         }
     if event == "UserPromptSubmit":
         text = str(data.get("prompt", ""))
-        return {**base, "event": "prompt", "text": text, "is_command": _command(text.split(" ", 1)[0]) == "workflow"}
+        is_command = _command(text.split(" ", 1)[0]) == "workflow"
+        return {**base, "event": "prompt", "text": text, "is_command": is_command, "paused": _paused(text, data)}
     if event == "UserPromptExpansion":
         name = _command("/" + str(data.get("command_name", "")))
         if name not in COMMANDS:
@@ -61,13 +62,21 @@ def _command(word: str) -> str:
 
 
 def _hands_off(data: dict[str, Any]) -> bool:
-    """Work goes on in the background, a typed cancel waits for its turn, or the person interrupted."""
+    """Work goes on in the background, or a typed cancel waits for its turn."""
     if data.get("background_tasks"):
         return True
     from handrail.agents.claude import transcript
 
-    entries = transcript.tail(data.get("transcript_path"))
-    return transcript.has_queued_cancel(entries) or transcript.was_interrupted(entries)
+    return transcript.has_queued_cancel(transcript.tail(data.get("transcript_path")))
+
+
+def _paused(text: str, data: dict[str, Any]) -> bool:
+    """Is this not the person's word but a background task's, and did the person interrupt before it came?"""
+    if not text.startswith("<task-notification>"):
+        return False
+    from handrail.agents.claude import transcript
+
+    return transcript.was_interrupted(transcript.tail(data.get("transcript_path")))
 
 
 def reply(data: dict[str, Any], asked: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] | None:
@@ -91,7 +100,8 @@ def reply(data: dict[str, Any], asked: dict[str, Any], answer: dict[str, Any]) -
     return out or None
 
 
-def _before_tool(data: dict[str, Any], asked: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] | None:
+def _before_tool(data: dict[str, Any], asked: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    """Also says that there is nothing to say: where no answer comes, something has failed."""
     said: dict[str, Any] = {"hookEventName": "PreToolUse"}
     if not answer["allow"]:
         said |= {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
@@ -100,7 +110,7 @@ def _before_tool(data: dict[str, Any], asked: dict[str, Any], answer: dict[str, 
         own = {**who, "call_id": data.get("tool_use_id") or ""}
         said |= {"permissionDecision": "allow", "updatedInput": {**(data.get("tool_input") or {}), **own}}
     else:
-        return None
+        return {}
     return {"hookSpecificOutput": said}
 
 

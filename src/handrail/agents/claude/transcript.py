@@ -60,7 +60,7 @@ def was_interrupted(entries: list[dict[str, Any]]) -> bool:
         text = _text(entry)
         if text.startswith("[Request interrupted by user"):
             return True
-        if text and not text.startswith("<"):
+        if text and (not text.startswith("<") or text.startswith("<command-")):
             return False
     return False
 
