@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol
 
 
@@ -18,6 +19,58 @@ class Finding(NamedTuple):
 
     held: bool | None
     detail: str
+
+
+class NodeError(Exception):
+    """A node could not do its work. `transient` failures may be tried again."""
+
+    def __init__(self, code: str, message: str, *, transient: bool = True) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.transient = transient
+
+
+class Work(NamedTuple):
+    """One node to be run: where, which, with what. `own_checks`: the step says nothing, so the node checks itself."""
+
+    path: str
+    node: str
+    params: dict[str, Any]
+    prompt: str | None
+    own_checks: bool
+    timeout: float | None
+
+
+class NodeContext(NamedTuple):
+    """Where a node works."""
+
+    project: str
+    env: Mapping[str, str]
+
+
+class NodeKind(Protocol):
+    """A module under `nodes/`. `RERUN`: may it be run again after it was cut off? `safe`, `ask` or `never`."""
+
+    RERUN: str
+
+    async def run(self, work: Work, context: NodeContext) -> Any: ...
+
+
+class Durable(Protocol):
+    """All that the interpreter of flows knows of durability. Another engine implements these seven and no more."""
+
+    def note(self, event: Any) -> None: ...
+
+    async def node(self, work: Work, retry: Any) -> Any: ...
+
+    async def fact(self, path: str, kind: str, subject: str) -> Any: ...
+
+    async def look(self, kind: str, subject: str) -> Any: ...
+
+    async def together(self, works: list[Any]) -> list[Any]: ...
+
+    def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]: ...
 
 
 class Stubs(NamedTuple):

@@ -104,10 +104,11 @@ def read(path: str, offset: int = 0, number: int = 0) -> Scan:
     return Scan(data, number, path)
 
 
-def append(path: str, end: int, record: dict[str, Any]) -> int:
+def append(path: str, end: int, record: dict[str, Any], *, durable: bool = True) -> int:
     """Write a record at `end`, to the disk, and say where it ends. Nothing is kept of a write that failed.
 
-    The caller holds the session's lock and knows that everything before `end` is whole.
+    The caller holds the lock and knows that everything before `end` is whole. Without `durable` the record is safe
+    from a crash of ours but not from the machine's; the next durable one carries it along.
     """
     line = encode(record)
     created = end == 0 and not os.path.exists(path)
@@ -119,7 +120,7 @@ def append(path: str, end: int, record: dict[str, Any]) -> int:
         if os.fstat(handle).st_size > end:
             _keep_torn(path, handle, end)
         try:
-            _write(handle, line, end)
+            _write(handle, line, end, durable)
             if created:
                 sync_folder(os.path.dirname(path))
         except OSError:
@@ -133,11 +134,12 @@ def append(path: str, end: int, record: dict[str, Any]) -> int:
     return end + len(line)
 
 
-def _write(handle: int, line: bytes, end: int) -> None:
+def _write(handle: int, line: bytes, end: int, durable: bool) -> None:
     done = 0
     while done < len(line):
         done += os.pwrite(handle, line[done:], end + done)
-    os.fsync(handle)
+    if durable:
+        os.fsync(handle)
 
 
 def _undo(handle: int, end: int) -> None:

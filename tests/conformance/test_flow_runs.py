@@ -1,0 +1,136 @@
+"""Whole runs of flows on the embedded engine: statuses in order of appearance, values, how the run ended."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conformance import corpus
+from conformance.test_flow_specs import KNOWN
+from handrail.contracts import NodeContext, NodeError, NodeKind, Work
+from handrail.driven import machine
+from handrail.driven.interpret import Ended, FlowFailed, Interpreter
+from handrail.driven.load import load_flow
+from handrail.driven.plan import FlowPlan
+from handrail.engine import journal
+from handrail.engine.run import Run
+from handrail.sourcefile import Source
+
+DONE_LATER = "the step stays running in the seed; ours is failed (A-5)"
+
+
+class TestNode:
+    """The nodes that the cases are written for."""
+
+    __test__ = False
+    RERUN = "safe"
+
+    async def run(self, work: Work, context: NodeContext) -> Any:
+        assert context.project
+        params = work.params
+        match work.node:
+            case "noop":
+                return {}
+            case "scalar":
+                return params["value"]
+            case "fail":
+                raise NodeError("failed", params["message"])
+            case "touch":
+                Path(params["path"]).write_text(params.get("text", ""))
+                return {"path": params["path"]}
+            case "selfcheck":
+                if work.own_checks and not os.path.exists(params["path"]):
+                    raise NodeError("failed", f"{params['path']} is missing")
+                return params
+            case "file-check":
+                return {"exists": os.path.exists(params["path"])}
+            case "read-file":
+                return {"text": Path(params["path"]).read_text().strip()}
+            case _:
+                return params
+
+
+NODES: dict[str, NodeKind] = dict.fromkeys(
+    ("noop", "echo", "scalar", "fail", "need", "touch", "selfcheck", "file-check", "read-file"), TestNode()
+)
+
+
+def cases() -> list[Any]:
+    file = corpus.folder() / "driven" / "runs.json"
+    data = json.loads(file.read_text("utf-8")) if file.exists() else {"cases": []}
+    return [pytest.param(case, data["childFlows"], id=case["id"]) for case in data["cases"]]
+
+
+def plan(spec: Any, name: str) -> FlowPlan:
+    found, problems = load_flow(Source(f"{name}.json", json.dumps(spec)), name, KNOWN)
+    assert found is not None, problems
+    return found
+
+
+def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[Run, Ended | FlowFailed]:
+    text = json.dumps({"spec": case["spec"], "params": case["params"]}).replace("@TMP@", str(folder / "tmp"))
+    given = json.loads(text)
+    flows = {name: plan(spec, name) for name, spec in children.items()}
+    run = Run(str(folder / "run"), NODES, NodeContext(str(folder), {}), lambda: 0.0)
+    interpreter = Interpreter(run, plan(given["spec"], "flow"), flows.get, {})
+    with run.held():
+        try:
+            return run, asyncio.run(interpreter.run(given["params"], {}))
+        except FlowFailed as error:
+            return run, error
+
+
+def trace(run: Run) -> list[str]:
+    """`PHASE=status` and `PHASE:STEP=status` of the flow itself, in order."""
+    told: list[str] = []
+    for record in journal.read(run.journal).records:
+        for data in record["events"]:
+            event = machine.event_from_json(data)
+            path = getattr(event, "path", "").split("/")
+            match event:
+                case machine.PhaseStarted() | machine.PhaseDone() | machine.PhaseSkipped() if len(path) == 1:
+                    status = {"PhaseStarted": "running", "PhaseDone": "done"}.get(type(event).__name__, "skipped")
+                    told.append(f"{path[0]}={status}")
+                case machine.StepStarted() | machine.StepDone() | machine.StepSkipped() if len(path) == 2:
+                    status = {"StepStarted": "running", "StepDone": "done"}.get(type(event).__name__, "skipped")
+                    told.append(f"{path[0]}:{path[1]}={status}")
+                case _:
+                    pass
+    return told
+
+
+@pytest.mark.parametrize(("case", "children"), cases())
+def test_a_flow_runs_as_in_the_seed(case: corpus.Case, children: dict[str, Any], tmp_path: Path) -> None:
+    run, ended = drive(case, children, tmp_path)
+    expect = case["expect"]
+    assert trace(run) == expect["trace"]
+    failed = "errorGist" in expect
+    assert isinstance(ended, FlowFailed) is failed
+    if isinstance(ended, Ended):
+        assert (ended.stopped_by is not None) is expect["terminated"]
+        assert ended.outcome == expect["outcome"]
+        assert expect["reason"] == (f"Stopped by {ended.stopped_by}" if ended.stopped_by else None)
+    else:
+        assert ended.path.split("/")[:2] == expect["currentStep"].split(":")
+    assert run.state.summary == expect["summary"]
+    for phase in expect["phases"]:
+        for step in phase["steps"]:
+            compare(run.state.steps.get(f"{phase['id']}/{step['id']}"), step, tmp_path)
+
+
+def compare(found: machine.StepState | None, step: dict[str, Any], folder: Path) -> None:
+    if step["status"] == "pending":
+        assert found is None
+        return
+    assert found is not None
+    assert found.status == ("failed" if step["status"] == "running" else step["status"]), DONE_LATER
+    wanted = json.loads(json.dumps(step).replace("@TMP@", str(folder / "tmp")))
+    if "outputs" in wanted and wanted["status"] == "done":
+        assert found.value == wanted["outputs"]
+    elif "value" in wanted:
+        assert found.value == wanted["value"]
