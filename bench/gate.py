@@ -27,15 +27,19 @@ without `site` as the measure, and the command that people type."""
 
 
 class _Call:
-    """One tool call put to the hook, in a process of its own."""
+    """One tool call put to the hook, in a process of its own. `stale` is a card to put in place before."""
 
     def __init__(self, folder: Path, name: str, session: Session, tool: str) -> None:
+        self.card = Path(session.folder) / cards.CARD
+        self.stale: bytes | None = None
         self.env = environment(folder / "home")
         self.question, self.answer = str(folder / f"{name}.request"), str(folder / f"{name}.answer")
         request = {"event": "tool", "project": session.project, "session": session.id, "tool": tool}
         Path(self.question).write_text(jsonlite.dumps(request), encoding="utf-8")
 
     def __call__(self) -> float:
+        if self.stale is not None:  # the hook lays down a fresh one
+            self.card.write_bytes(self.stale)
         argv = [sys.executable, "-I", "-S", hook.__file__, "scripted"]
         return spawn(argv, self.env, self.question, self.answer)
 
@@ -88,20 +92,14 @@ def _calls(folder: Path) -> dict[str, _Call]:
         "allowed": (active, "read", True, "listed"),
         "denied": (active, DENIED, False, "blacklist"),
         "none": (absent, DENIED, True, "no-workflow"),
-        "stale": (_stale(started(folder / "stale", home)), "read", True, "listed"),
+        "stale": (started(folder / "stale", home), "read", True, "listed"),
         "long": (started(folder / LONG, home), "read", True, "listed"),
     }
     calls: dict[str, _Call] = {}
     for name, (session, tool, allow, rule) in expected.items():
         calls[name] = _Call(folder, name, session, tool)
+        if name == "stale":
+            calls[name].stale = calls[name].card.read_bytes()
+            session.do(Loop())
         calls[name].expect(allow, rule)
     return calls
-
-
-def _stale(session: Session) -> Session:
-    """As after a crash between the record and the card."""
-    card = Path(session.folder) / cards.CARD
-    before = card.read_bytes()
-    session.do(Loop())
-    card.write_bytes(before)
-    return session

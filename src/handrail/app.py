@@ -19,12 +19,13 @@ from handrail.contracts import CheckContext, Stubs
 from handrail.diagnostics import Diagnostic
 from handrail.engine import links
 from handrail.engine.installer import Installer
-from handrail.engine.session import Outcome, Session, Snapshot, sessions_in
+from handrail.engine.session import Outcome, Session, Snapshot, exclusive, sessions_in
 from handrail.errors import NotFound, RefusedError, StateError
 from handrail.guided import machine, prompts
 from handrail.guided.gate import undecided, verdict
 from handrail.guided.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
 from handrail.guided.plan import Check, Plan
+from handrail.guided.spec import WorkflowSpec
 from handrail.project import Places, file_name, workflow_roots
 from handrail.settings import Settings, read_settings
 from handrail.suggest import nearest
@@ -41,6 +42,7 @@ class View(NamedTuple):
     message: str
     refusal: Refusal | None = None
     results: tuple[Result, ...] = ()
+    notices: tuple[str, ...] = ()
 
     @property
     def status_line(self) -> str | None:
@@ -73,6 +75,7 @@ class View(NamedTuple):
             "summaries": [{"phase": phase, "summary": text} for phase, text in state.summaries],
             "message": self.message,
             "refused": self.refusal.code if self.refusal else None,
+            "cancelPending": state.cancel_asked,
         }
         if self.results:
             data["checks"] = [result._asdict() for result in self.results]
@@ -136,7 +139,7 @@ class App:
         project = self.project if for_project else None
         recipe = registry.recipe(agent, self.places.home, self.env.get("CLAUDE_CONFIG_DIR"), project, stubs)
         scope = file_name(project) if project else "user"
-        return Installer(recipe, os.path.join(self.places.state, "installed", f"{agent}@{scope}.json"))
+        return Installer(recipe, os.path.join(self.places.state, "installed", f"{agent}@{scope}.json"), project)
 
     def marketplace(self, folder: str) -> list[str]:
         """Write a plugin and a marketplace for machines on which `handrail` is a command."""
@@ -171,7 +174,7 @@ class App:
         return views
 
     def _view(self, session: Session, known: Snapshot) -> View:
-        plan = session.plan(known.state.plan)
+        plan = session.pinned(known.state)
         message = prompts.status(plan, known.state, in_words(known.state.started)) if plan else ""
         return View(session.id, plan, known.state, message)
 
@@ -187,13 +190,19 @@ class App:
                 hint = f"did you mean `{close[0]}`?" if close else "`handrail sessions` lists them"
                 raise NotFound(f"there is no session `{id_}` in this project", hint)
             return session
-        active = self.active()
-        if len(active) == 1:
-            return self.session(active[0].session)
-        if not active:
+        return self._chosen(self._open())
+
+    def _open(self) -> list[View]:
+        """Sessions that are active, or of which nobody can say: those count as active."""
+        return [view for view in self.views() if view.state.is_active or view.refusal]
+
+    def _chosen(self, views: list[View]) -> Session:
+        if len(views) == 1:
+            return self.session(views[0].session)
+        if not views:
             raise NotFound("no workflow is active in this project", "start one: `handrail start NAME TASK`")
-        names = ", ".join(f"`{view.session}` ({view.status_line})" for view in active)
-        raise RefusedError(f"{len(active)} sessions are active: {names}", "name one with `--session ID`")
+        names = ", ".join(f"`{view.session}` ({view.status_line or 'cannot be read'})" for view in views)
+        raise RefusedError(f"{len(views)} sessions are active: {names}", "name one with `--session ID`")
 
     def start(
         self, name: str, task: str, id_: str | None, *, replace: bool, host: tuple[str, str] | None = None
@@ -203,19 +212,36 @@ class App:
         if not spec.is_visible:
             message = f"`{spec.key}` only runs inside other workflows"
             raise RefusedError(message, "`handrail list` shows what can be started")
-        active = self.active() if id_ is None else []
-        session = self.choose(None) if active else self.session(id_ or f"s-{self.token()}")
         plan = self.catalog.plan(spec)
+        with exclusive(self.places.sessions(self.project)):
+            return self._start(spec, plan, task, id_, replace=replace, host=host)
+
+    def _start(
+        self, spec: WorkflowSpec, plan: Plan, task: str, id_: str | None, *, replace: bool, host: tuple[str, str] | None
+    ) -> View:
+        session = self.choose(None) if id_ is None and self._open() else self.session(id_ or f"s-{self.token()}")
+        if not replace and session.exists and session.read().state.is_active:
+            raise self._busy(session)
         now = self.clock()
         session.describe(links.path(self.places, *host) if host else session.link())
         digest = session.pin(plan)
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
         outcome = session.do(Start(digest, task, task_id, now, replace, self.settings.idle_stops))
         if outcome.decision.refusal:
-            view = View(session.id, outcome.plan, outcome.before, "")
-            message = f"session `{session.id}` is busy: {view.status_line}"
-            raise RefusedError(message, "finish it, `handrail cancel` it, or start with `--replace`")
-        return View(session.id, plan, outcome.after, prompts.initial_message(plan, outcome.after))
+            raise self._busy(session)
+        message = prompts.initial_message(plan, outcome.after)
+        return View(session.id, plan, outcome.after, message, notices=self._notices(spec))
+
+    def _busy(self, session: Session) -> RefusedError:
+        view = self._view(session, session.read())
+        message = f"session `{session.id}` is busy: {view.status_line}"
+        return RefusedError(message, "finish it, `handrail cancel` it, or start with `--replace`")
+
+    def _notices(self, spec: WorkflowSpec) -> tuple[str, ...]:
+        """What a person has to know who started this: nearer definitions of the same key are broken."""
+        source = self.catalog.source_of(spec)
+        broken = self.catalog.passed_over(spec)
+        return tuple(f"`{found.file}` has errors; using `{spec.key}` from {source} instead" for found in broken)
 
     def status(self, id_: str | None) -> View:
         session = self.choose(id_)
@@ -225,7 +251,7 @@ class App:
         """Leave the current phase, if its exit checks hold. They run here, now, outside the session's lock."""
         session = self.choose(id_)
         known = session.read().state
-        plan = session.plan(known.plan)
+        plan = session.pinned(known)
         results = await self._check(plan.stops[known.at].checks, shown) if plan and known.is_active else ()
         outcome = session.do(Next(summary, results), lambda state: _moved_meanwhile(known, state))
         return self._answer(session, outcome, results)
@@ -243,8 +269,7 @@ class App:
         if confirmed and id_ is not None and self._free_orphan(id_):
             message = f"The files of session `{id_}` are missing; the conversation is free."
             return View(id_, None, State("cancelled"), message)
-        session = self._unreadable() if confirmed and id_ is None else None
-        session = session or self.choose(id_)
+        session = self.choose(id_)
         try:
             view = self._answer(session, session.do(Cancel(confirmed, reason)))
             if confirmed and view.refusal is None:
@@ -257,16 +282,11 @@ class App:
             message = f"The session could not be read ({error.message}); it was put aside as `{aside}` and is free."
             return View(session.id, None, State("cancelled"), message)
 
-    def _unreadable(self) -> Session | None:
-        """The only session that is not done, if it cannot be read: a person has to be able to free it."""
-        open_ = [view for view in self.views() if view.state.is_active or view.refusal]
-        return self.session(open_[0].session) if len(open_) == 1 and open_[0].refusal else None
-
     def _free_orphan(self, id_: str) -> bool:
         """Take away the link of a host's conversation whose session is gone."""
         agent, _, conversation = id_.partition("-")
         link = links.path(self.places, agent, conversation)
-        if self.session(id_).exists or not os.path.lexists(link):
+        if agent not in registry.INSTALLS or self.session(id_).exists or not os.path.lexists(link):
             return False
         links.remove(link)
         return True
@@ -289,13 +309,13 @@ class App:
 
     def gate(self, tool: str, id_: str | None, aliases: tuple[str, ...] = ()) -> dict[str, Any]:
         """The verdict about one tool call. Closed when it cannot be decided, open when nothing is active."""
+        if id_ is None and not self._open():
+            return verdict(None, tool, aliases)
+        session = self.session(id_) if id_ is not None else self._chosen(self._open())
         try:
-            if id_ is None and not self.active():
-                return verdict(None, tool, aliases)
-            session = self.session(id_) if id_ is not None else self.choose(None)
             return verdict(session.card().get("gate"), tool, aliases)
         except StateError as error:
-            return undecided(tool, error.message, aliases)
+            return undecided(tool, error.message, session.id, aliases)
 
     def context(self, id_: str | None) -> str:
         session = self.choose(id_)
@@ -321,7 +341,9 @@ def _moved_meanwhile(known: State, found: State) -> Decision | None:
     if (known.at, known.steps, known.plan, known.task_id) == (found.at, found.steps, found.plan, found.task_id):
         return None
     withdrawn = (machine.CancelWithdrawn(found.at),) if found.cancel_asked else ()
-    return Decision(withdrawn, Refusal("moved-meanwhile", "The session moved while the exit checks ran."))
+    return Decision(
+        withdrawn, Refusal("moved-meanwhile", "The session moved meanwhile. Look at its status, then decide again.")
+    )
 
 
 def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -> str:

@@ -112,8 +112,9 @@ def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
     problems: list[Diagnostic] = []
     given: list[Found] = []
     for path in paths:
-        root, folders = _given(path, {entry.root for entry in others.found}, problems)
-        given.extend(_read_folders("given", root, folders, None, problems))
+        roots = sorted({entry.root for entry in others.found}, key=len, reverse=True)
+        for root, folders in _given(path, roots, problems).items():
+            given.extend(_read_folders("given", root, folders, None, problems))
     files = {entry.file for entry in given}
     found = [*given, *[entry for entry in others.found if entry.file not in files]]
     local = list(problems)
@@ -122,20 +123,25 @@ def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
     return catalog._replace(problems=tuple(mine))
 
 
-def _given(path: str, roots: Iterable[str], problems: list[Diagnostic]) -> tuple[str, list[str]]:
-    """(root, workflow folders) that a path on the command line means; inside a known root, that one."""
+def _given(path: str, roots: list[str], problems: list[Diagnostic]) -> dict[str, list[str]]:
+    """Root → workflow folders that a path on the command line means; each under the root that is known for it."""
     folder = path if os.path.isdir(path) else os.path.dirname(path)
-    known = next((root for root in roots if folder.startswith(root + os.sep)), None)
     if os.path.lexists(os.path.join(folder, WORKFLOW_FILE)):
-        return known or os.path.dirname(folder), [folder]
+        return {_root_of(folder, roots) or os.path.dirname(folder): [folder]}
     if folder == path:
-        folders = list(workflow_folders(path, problems))
-        if not folders and not problems:
+        found: dict[str, list[str]] = {}
+        for below in workflow_folders(path, problems):
+            found.setdefault(_root_of(below, roots) or path, []).append(below)
+        if not found and not problems:
             hint = f"a workflow is a folder with a `{WORKFLOW_FILE}`"
             raise UsageError(f"there is no workflow in `{path}`", hint)
-        return known or path, folders
+        return found
     hint = "name a workflow folder, its `workflow.yaml`, or a folder of workflows"
     raise UsageError(f"`{path}` is not part of a workflow: there is no `{WORKFLOW_FILE}` beside it", hint)
+
+
+def _root_of(folder: str, roots: list[str]) -> str | None:
+    return next((root for root in roots if folder.startswith(root + os.sep)), None)
 
 
 def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:

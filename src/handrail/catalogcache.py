@@ -17,7 +17,8 @@ from handrail import __version__, fields, sourcefile, yamltree
 from handrail.guided import load as loading
 from handrail.guided import prompts, rules, spec
 from handrail.guided.load import Loaded
-from handrail.guided.spec import CheckSpec, Entry, LaterEntries, PhaseSpec, Reference, WorkflowSpec
+from handrail.guided.plan import Check
+from handrail.guided.spec import Entry, LaterEntries, PhaseSpec, Reference, WorkflowSpec
 from handrail.sourcefile import Stamp
 
 FRESH_NS = 1_000_000_000
@@ -148,6 +149,6 @@ def _phase(row: list[Any]) -> PhaseSpec:
         None if deny is None else tuple(deny),
         None if allow is None else tuple(allow),
         tuple(profiles),
-        tuple([CheckSpec(*check) for check in checks]),
+        tuple([Check(*check) for check in checks]),
         file,
     )

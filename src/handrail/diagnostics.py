@@ -51,6 +51,11 @@ def has_errors(found: Iterable[Diagnostic]) -> bool:
     return any(d.severity == "error" for d in found)
 
 
+def plain_lines(text: str) -> str:
+    """The same for a text of several lines."""
+    return "\n".join(map(plain, text.split("\n")))
+
+
 def plain(text: str) -> str:
     """Text from a file made safe for a terminal: whatever steers a terminal, or cannot be seen, becomes visible."""
     if text.isascii() and text.isprintable():

@@ -44,13 +44,6 @@ class RefusedError(HandrailError):
     code = "refused"
 
 
-class CheckFailed(HandrailError):
-    """A phase was not left because one of its exit checks does not hold."""
-
-    code = "check-failed"
-    exit_code = 5
-
-
 class DefinitionError(HandrailError):
     """The definition that was asked for has errors."""
 

@@ -101,7 +101,8 @@ def refuse(agent: str, request: dict[str, Any], env: Mapping[str, str], error: E
     linked = "session" in request or os.path.lexists(links.path(Places(env), agent, request["conversation"]))
     if not linked:
         return verdict(None, str(request.get("tool")))
-    return undecided(str(request.get("tool")), why, request.get("aliases") or ())
+    session = str(request.get("session") or f"{agent}-{request.get('conversation')}")
+    return undecided(str(request.get("tool")), why, session, request.get("aliases") or ())
 
 
 def main(argv: list[str], env: Mapping[str, str]) -> int:

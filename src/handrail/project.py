@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 
+from handrail.errors import UsageError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,8 +38,10 @@ class Places:
     def __init__(self, env: Mapping[str, str]) -> None:
         self.home = env.get("HOME") or os.path.expanduser("~")
         own = env.get("HANDRAIL_HOME")
+        for name, value in (("HOME", self.home), ("HANDRAIL_HOME", own)):
+            if value and not os.path.isabs(value):
+                raise UsageError(f"`{name}` has to be an absolute path, found `{value}`", f"set {name} to a full path")
         if own:
-            own = os.path.abspath(own)
             self.config, self.state, self.cache = (os.path.join(own, n) for n in ("config", "state", "cache"))
         else:
             self.config = self._xdg(env, "XDG_CONFIG_HOME", ".config")
@@ -57,6 +61,11 @@ class Places:
 
     def sessions(self, project: str) -> str:
         return os.path.join(self.state, "sessions", file_name(os.path.realpath(project)))
+
+
+def session_id(agent: str, conversation: str) -> str:
+    """The session of a host's conversation."""
+    return f"{agent}-{conversation}"
 
 
 def file_name(text: str) -> str:
@@ -83,6 +92,17 @@ def workflow_roots(project: str, places: Places) -> list[tuple[str, str]]:
         ("user", os.path.join(places.config, "workflows")),
         ("user", os.path.join(places.pi_agent, "workflows")),
         ("builtin", os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "workflows")),
+    ]
+
+
+def flow_roots(project: str, places: Places) -> list[tuple[str, str]]:
+    """(source, folder) of every place flows are read from, the first winning."""
+    return [
+        ("project", os.path.join(project, ".handrail", "flows")),
+        ("project", os.path.join(project, ".agentweaver", ".flows")),
+        ("user", os.path.join(places.config, "flows")),
+        ("user", os.path.join(places.home, ".agentweaver", ".flows")),
+        ("builtin", os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "flows")),
     ]
 
 

@@ -5,12 +5,35 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from handrail.contracts import CheckKind, Recipe, Stubs
+from handrail.contracts import CheckKind, NodeKind, Recipe, Stubs
+from handrail.driven.reading import Known
+from handrail.driven.spec import NodeInfo
 
 CHECKS: dict[str, str] = {"file": "handrail.checks.file", "run": "handrail.checks.run"}
 AGENTS: dict[str, str] = {"claude": "handrail.agents.claude", "scripted": "handrail.agents.scripted"}
 INSTALLS: dict[str, str] = {"claude": "handrail.agents.claude.install"}
 ALIASES: dict[str, str] = {"claude": "handrail.agents.claude.tools"}
+
+
+NODES: dict[str, tuple[str, NodeInfo]] = {
+    "command": ("handrail.nodes.command", NodeInfo(required=("argv",))),
+    "file-check": ("handrail.nodes.files", NodeInfo(required=("path",))),
+    "flow-run": ("", NodeInfo(required=("fileName",), nested="fileName")),
+    "read-file": ("handrail.nodes.files", NodeInfo(required=("path",))),
+    "set": ("handrail.nodes.set_value", NodeInfo()),
+    "wait": ("handrail.nodes.wait", NodeInfo(required=("seconds",))),
+    "write-file": ("handrail.nodes.files", NodeInfo(required=("path", "text"))),
+}
+
+
+def known() -> Known:
+    """What flows may use."""
+    return Known({name: info for name, (_, info) in NODES.items()}, frozenset(), frozenset(), frozenset())
+
+
+def nodes() -> dict[str, NodeKind]:
+    """Every node that is a module; running a flow inside a flow is the interpreter's own."""
+    return {name: cast("NodeKind", import_module(module)) for name, (module, _) in NODES.items() if module}
 
 
 def aliases(agent: str, tool: str) -> tuple[str, ...]:

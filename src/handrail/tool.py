@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -48,6 +49,10 @@ TOOL: dict[str, Any] = {
 Say = Callable[[dict[str, Any]], None]
 
 
+class _NoMethod(Exception):
+    """The host asks for something that this server does not offer."""
+
+
 class Server:
     """One connection to one host."""
 
@@ -55,7 +60,7 @@ class Server:
         self.agent = agent
         self.env = env
         self.say = say
-        self.running: dict[Any, asyncio.Task[None]] = {}
+        self.running: dict[str, asyncio.Task[None]] = {}
 
     def take(self, line: str) -> None:
         """One message of the host. A request is answered when it is done; others may come meanwhile."""
@@ -69,16 +74,16 @@ class Server:
                 if isinstance(message, dict) and "method" not in message
                 else self.fail(None, -32600, "not a request")
             )
-        params = message.get("params") if isinstance(message.get("params"), dict) else {}
+        params = message["params"] if isinstance(message.get("params"), dict) else {}
         if "id" not in message:
-            if message["method"] == "notifications/cancelled":
-                task = self.running.get((params or {}).get("requestId"))
-                if task is not None:
-                    task.cancel()
+            task = self.running.get(json.dumps(params.get("requestId")))
+            if message["method"] == "notifications/cancelled" and task is not None:
+                task.cancel()
             return None
-        task = asyncio.get_running_loop().create_task(self.answer(message["id"], message["method"], params or {}))
-        self.running[message["id"]] = task
-        task.add_done_callback(lambda _: self.running.pop(message["id"], None))
+        key = json.dumps(message["id"])
+        task = asyncio.get_running_loop().create_task(self.answer(message["id"], message["method"], params))
+        self.running[key] = task
+        task.add_done_callback(lambda _: self.running.pop(key, None))
         return None
 
     def fail(self, id_: Any, code: int, message: str) -> None:
@@ -87,8 +92,8 @@ class Server:
     async def answer(self, id_: Any, method: str, params: dict[str, Any]) -> None:
         try:
             result = await self.result(method, params)
-        except LookupError as error:
-            return self.fail(id_, -32601, f"no method {error.args[0]}")
+        except _NoMethod as error:
+            return self.fail(id_, -32601, f"no method {error}")
         except Exception as error:  # noqa: BLE001 - the edge of this surface: the host gets an answer in any case
             return self.fail(id_, -32603, f"{type(error).__name__}: {error}")
         return self.say({"jsonrpc": "2.0", "id": id_, "result": result})
@@ -107,7 +112,7 @@ class Server:
             case "tools/call":
                 return await self.call(params)
             case _:
-                raise LookupError(method)
+                raise _NoMethod(method)
 
     async def call(self, params: dict[str, Any]) -> dict[str, Any]:
         arguments = params.get("arguments") or {}
@@ -161,20 +166,29 @@ def _text(text: str, *, failed: bool = False) -> dict[str, Any]:
 
 async def serve(agent: str, env: Mapping[str, str]) -> None:
     """Answer until the host closes the connection."""
-    reader = asyncio.StreamReader(limit=MAX_LINE)
     loop = asyncio.get_running_loop()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    lines: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def read() -> None:
+        """In a thread of its own: whatever stdin is, it can be read, and nothing waits for it at the end."""
+        while line := sys.stdin.buffer.readline(MAX_LINE):
+            loop.call_soon_threadsafe(lines.put_nowait, line)
+        loop.call_soon_threadsafe(lines.put_nowait, b"")
+
+    threading.Thread(target=read, daemon=True).start()
 
     def say(message: dict[str, Any]) -> None:
         sys.stdout.write(json.dumps(message, ensure_ascii=False) + "\n")
         sys.stdout.flush()
 
     server = Server(agent, env, say)
-    while line := await reader.readline():
+    while line := await lines.get():
         if text := line.decode("utf-8", "replace").strip():
             server.take(text)
-    for task in list(server.running.values()):
+    waiting = list(server.running.values())
+    for task in waiting:
         task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
 
 
 def main(agent: str) -> int:

@@ -105,6 +105,15 @@ class Claude:
             [HANDRAIL, *argv], cwd=self.project, env=self.env, capture_output=True, text=True, timeout=60, check=check
         )
 
+    def begin(self, conversation: str, words: str) -> None:
+        """What the installed hook does when a person types `/workflow WORDS`, without the program."""
+        event = self.home / ".claude" / "skills" / "handrail" / "bin" / "event"
+        typed = {"hook_event_name": "UserPromptExpansion", "command_name": "handrail:workflow", "command_args": words}
+        body = json.dumps({**typed, "session_id": conversation, "cwd": str(self.project)})
+        env = {**self.env, "CLAUDE_CODE_SESSION_ID": conversation}
+        subprocess.run(["/bin/sh", event], input=body, env=env, text=True, capture_output=True, timeout=60, check=True)
+        assert self.link(conversation).exists()
+
     def status(self, conversation: str) -> dict[str, Any]:
         said = self.handrail("status", "--session", f"claude-{conversation}", "--json")
         view = json.loads(said.stdout)

@@ -79,6 +79,16 @@ def test_the_gate_holds_in_a_subagent(claude: Claude, model: Model, mode: tuple[
     assert not any(deed.is_done for deed in attempts.values())
 
 
+def test_the_gate_holds_in_a_subagent_in_the_background(claude: Claude, model: Model) -> None:
+    guarded(claude, "blacklist: [write]")
+    model.script(call("Agent", **{**AGENT, "run_in_background": True}), Turn("I wait."), step("next"), step("next"))
+    model.script_subagents(write(claude), Turn("I could not."))
+    claude.run("/workflow w tea", *OPEN)
+    assert denied(claude, model, subagent=True) == ["Write"]
+    assert not (claude.project / "written.txt").exists()
+    assert "W is not done yet" not in model.last_texts(), "nobody is sent on while the subagent works"
+
+
 def test_a_subagent_is_told_the_phase_and_runs_what_it_allows(claude: Claude, model: Model) -> None:
     guarded(claude, "blacklist: [write]")
     model.script(call("Agent", **AGENT))

@@ -40,6 +40,13 @@ def test_an_early_stop_is_sent_on_to_the_end(claude: Claude, model: Model) -> No
     assert len(set(said)) == 3, "no reminder is the same as another"
 
 
+@pytest.mark.xfail(reason="the machine forgets its reminders when a phase comes again", strict=True)
+def test_no_reminder_is_said_twice_when_a_phase_comes_again(claude: Claude, model: Model) -> None:
+    model.script(Turn("a stop"), step("loop"), Turn("a stop"), step("next"), step("next"), Turn("Done."))
+    claude.run("/workflow w tea", *FREE)
+    assert len(set(reminders(model))) == len(reminders(model)) == 2
+
+
 def test_an_agent_that_gets_somewhere_is_sent_on_without_end(claude: Claude, model: Model) -> None:
     turns = [turn for n in range(12) for turn in (bash(f"echo {n}"), Turn(f"stop {n}"))]
     model.script(*turns, step("next"), step("next"), Turn("Done."))
@@ -79,10 +86,11 @@ def test_an_agent_that_was_let_go_is_held_again_when_the_person_speaks(claude: C
 
 def test_an_agent_whose_model_fails_is_let_go(claude: Claude, model: Model) -> None:
     conversation = new_id()
-    model.script(step("next"), Turn(status=400), Turn("never said"))
+    model.script(step("next"), *[Turn(status=400)] * 20)
     ran = claude.run("/workflow w tea", *FREE, "--session-id", conversation)
-    assert len(model.received()) == 2
-    assert "never said" not in str(ran.events)
+    assert ran.result == "API Error: 400 scripted"
+    assert reminders(model) == []
+    assert ran.hooks("Stop") == []
     assert claude.at(conversation) == "build"
     model.script(step("next"), Turn("Done."))
     assert claude.run("go on", *FREE, "--resume", conversation).result == "Done."

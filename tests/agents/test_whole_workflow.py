@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from agents.claude import FREE, Claude, Phase, mark, new_id
-from agents.model import Model, Turn, tool_results
+from agents.model import Model, Turn, texts, tool_results
 from agents.turns import step, write
 from handrail.guided.prompts import VARIABLES
 
@@ -66,6 +68,21 @@ def test_each_phase_is_told_once_over_stops_and_later_prompts(claude: Claude, mo
     assert [sign for sign in PLACEHOLDERS.values() if sign in said] == []
 
 
+@pytest.mark.parametrize("sign", ["x", "ü", "🫖"])
+def test_instructions_that_the_host_would_hide_are_cut_and_can_be_had_whole(
+    claude: Claude, model: Model, sign: str
+) -> None:
+    """Claude Code puts a longer text into a file and shows the model its name."""
+    claude.workflow("w", Phase("long", text=sign * 12_000 + "END"))
+    model.script(step("status"), step("next"), Turn("Done."))
+    claude.run("/workflow w tea")
+    first = texts(model.received()[0])
+    assert "persisted-output" not in first
+    assert first.count(sign) > 4_000
+    assert 'call workflow_step with action "status" for the whole text' in first
+    assert sign * 12_000 + "END" in tool_results(model.received()[-1])[0]
+
+
 def test_the_person_is_told_once_that_it_is_done(claude: Claude, model: Model) -> None:
     claude.workflow("w", Phase("only"), head="completionMessage: FINISHED {description}\n")
     conversation = new_id()
@@ -73,13 +90,12 @@ def test_the_person_is_told_once_that_it_is_done(claude: Claude, model: Model) -
     first = claude.run("/workflow w tea", "--session-id", conversation)
     model.script(Turn("Yes?"))
     later = claude.run("hello", "--resume", conversation)
-    told = [e for e in first.hooks("Stop") if "FINISHED tea" in str(e.get("output"))]
+    told = [e for e in first.events if e.get("subtype") == "informational" and "FINISHED tea" in str(e)]
     assert len(told) == 1
-    assert later.result == "Yes?"
-    assert later.hooks("Stop") == [] or "FINISHED" not in str(later.hooks("Stop"))
+    assert (later.result, later.hooks("Stop")[-1]["stdout"]) == ("Yes?", "")
 
 
-def test_without_a_workflow_the_model_gets_nothing_from_us(claude: Claude, bare: Claude, model: Model) -> None:
+def test_without_a_workflow_the_model_gets_nothing_from_us(claude: Claude, model: Model) -> None:
     model.script(write(claude, "a"), Turn("Done."))
     claude.run("write a", *FREE)
     said = model.last_texts()

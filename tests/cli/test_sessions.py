@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import stat
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
+from handrail.engine.journal import encode
 from support import Project
 
 
@@ -108,23 +112,24 @@ def test_a_loop_that_is_not_allowed_is_refused(project: Project) -> None:
 
 def test_cancel_asks_and_the_very_next_cancel_confirms(release: Project) -> None:
     release.json("start", "release", "x", "--session", "S")
-    assert release.json("cancel", "--session", "S")["status"] == "active"
+    asked = release.json("cancel", "--session", "S", code=4)
+    assert (asked["status"], asked["cancelPending"]) == ("active", True)
     assert release.json("cancel", "--session", "S")["status"] == "cancelled"
 
 
 def test_a_move_between_two_cancels_withdraws_the_first(release: Project) -> None:
     release.json("start", "release", "x", "--session", "S")
-    release.json("cancel", "--session", "S")
+    release.json("cancel", "--session", "S", code=4)
     release.json("next", "--session", "S")
-    assert release.json("cancel", "--session", "S")["status"] == "active"
+    assert release.json("cancel", "--session", "S", code=4)["status"] == "active"
 
 
 def test_a_refused_move_between_two_cancels_withdraws_the_first(project: Project) -> None:
     project.workflow("strict", ["a"], "loopable: false\n")
     project.json("start", "strict", "x", "--session", "S")
-    project.json("cancel", "--session", "S")
+    project.json("cancel", "--session", "S", code=4)
     project.json("loop", "--session", "S", code=1)
-    assert project.json("cancel", "--session", "S")["status"] == "active"
+    assert project.json("cancel", "--session", "S", code=4)["status"] == "active"
 
 
 def test_cancel_with_yes_cancels_at_once(release: Project) -> None:
@@ -225,3 +230,64 @@ def test_an_error_with_json_is_one_object(release: Project) -> None:
     said = release.run("status", "--json")
     assert said.code == 1
     assert said.data["error"]["code"] == "not-found"
+
+
+def test_a_session_id_is_never_a_path(release: Project) -> None:
+    """What frees a conversation whose session is gone takes away our own link and nothing else."""
+    victim = release.write("../victim/file", "precious")
+    said = release.run("cancel", "--yes", "--session", f"{victim.parent}-file")
+    assert said.code == 1
+    assert victim.read_text() == "precious"
+
+
+def test_a_session_that_cannot_be_read_counts_as_active(release: Project) -> None:
+    release.json("start", "release", "x")
+    next((release.home / "state").rglob("plan-*")).write_text("{}")
+    (next((release.home / "state").rglob("card"))).unlink()
+    assert release.json("gate", "edit")["rule"] == "undecided"
+    assert release.run("start", "release", "another").code == 1
+    assert release.json("cancel", "--yes")["status"] == "cancelled"
+
+
+def test_an_emptied_journal_is_a_loss_and_not_a_fresh_start(release: Project) -> None:
+    release.json("start", "release", "x", "--session", "S")
+    next((release.home / "state").rglob("journal")).write_bytes(b"")
+    verdict = release.json("gate", "edit", "--session", "S")
+    assert verdict["rule"] == "undecided"
+    assert "handrail cancel --yes --session S" in verdict["reason"]
+
+
+def test_a_record_that_points_past_the_plan_is_refused(release: Project) -> None:
+    release.json("start", "release", "x", "--session", "S")
+    journal = next((release.home / "state").rglob("journal"))
+    events = [{"type": "Moved", "origin": 0, "to": 99, "phase": "Plan", "summary": ""}]
+    journal.write_bytes(journal.read_bytes() + encode({"n": 1, "t": 1.0, "events": events}))
+    said = release.run("status", "--session", "S")
+    assert said.code == 1
+    assert "stands at phase 99" in said.err
+    assert release.json("cancel", "--yes", "--session", "S")["status"] == "cancelled"
+
+
+def test_control_characters_of_a_definition_do_not_reach_the_terminal(project: Project) -> None:
+    project.workflow("evil", ["a"], 'completionMessage: "\\e]0;owned\\a {workflowName}"\n')
+    project.json("start", "evil", "x\x1b[31mred")
+    for command in ("status", "sessions", "next"):
+        said = project.run(command)
+        assert "\x1b" not in said.out + said.err
+
+
+def test_two_starts_at_once_make_one_session(release: Project) -> None:
+    argv = [str(Path(sys.executable).parent / "handrail"), "start", "release", "x"]
+    started = [subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
+    codes = sorted(process.wait(timeout=60) for process in started)
+    assert codes == [0, 1, 1, 1]
+    assert len(release.json("sessions")["sessions"]) == 1
+
+
+def test_a_relative_home_is_refused_so_that_nothing_lands_in_the_workspace(
+    release: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_HOME", "here")
+    said = release.run("list")
+    assert said.code == 2
+    assert "absolute path" in said.err

@@ -59,5 +59,5 @@ def judge(case: corpus.Case) -> dict[str, Any]:
     plan = compile_plan(specs, path[0][0]) if path[0][0] in specs else None
     at = None if plan is None else locate(plan, path)
     if plan is None or at is None:
-        return undecided(tool, "the position is unknown")
+        return undecided(tool, "the position is unknown", "S")
     return verdict(prompts.gate(plan, State("active", at)), tool)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -65,6 +68,8 @@ def test_any_value_is_written_on_one_line_that_everybody_reads_alike(value: Any)
 @pytest.fixture(params=[True, False], ids=["with the accelerator", "without it"])
 def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsonlite, "ACCELERATED", request.param)
+    if not request.param:
+        monkeypatch.setattr(jsonlite, "_scan", None)
 
 
 @pytest.mark.usefixtures("either_way")
@@ -91,3 +96,15 @@ def test_numbers_that_json_does_not_have_are_refused(value: float) -> None:
 def test_nesting_without_end_is_refused(opening: str) -> None:
     with pytest.raises(ValueError, match="nested too deeply"):
         jsonlite.loads(opening * 200_000)
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"a":', '"\\x"', "[1,", "nul"])
+def test_a_text_that_is_no_json_is_refused_where_json_was_never_imported(text: str) -> None:
+    """The accelerator raises the error class of `json`, and hooks do not import that."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); from handrail import jsonlite\n"
+        "try: jsonlite.loads(sys.argv[2])\nexcept ValueError: print('refused', 'json' in sys.modules)"
+    )
+    source = str(Path(jsonlite.__file__).parent.parent)
+    argv = [sys.executable, "-I", "-S", "-c", code, source, text]
+    assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout.startswith("refused")

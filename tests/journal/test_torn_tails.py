@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from handrail.engine.journal import encode
+from handrail.engine.journal import JournalDamaged, encode
 from journal.stories import Story, go_on
 
 NEXT = encode({"n": 8, "t": 1.5, "events": [{"type": "Looped", "origin": 1, "to": 0}]})
@@ -22,11 +22,19 @@ def test_the_story_has_one_record_a_command(story: Story) -> None:
     assert all(line.endswith(b"\n") for line in story.lines)
 
 
-@pytest.mark.parametrize("with_card", [False, True], ids=["card lost", "card ahead of the journal"])
+def test_a_journal_that_is_shorter_than_its_card_says_has_lost_something(story: Story) -> None:
+    """A card is written after the journal is on the disk, so no crash leaves it ahead."""
+    for size in range(len(story.data)):
+        session = story.lay(story.data[:size], story.cards[-1])
+        with pytest.raises(JournalDamaged, match="has lost its end"):
+            session.read()
+
+
+@pytest.mark.parametrize("with_card", [False, True], ids=["card lost", "card of the last whole record"])
 def test_a_journal_cut_at_any_byte_has_every_whole_record_and_goes_on(story: Story, with_card: bool) -> None:
     for size in range(len(story.data) + 1):
-        session = story.lay(story.data[:size], story.cards[-1] if with_card else None)
         whole = story.whole_records(size)
+        session = story.lay(story.data[:size], story.cards[whole] if with_card and whole else None)
         assert session.read()[:2] == (story.states[whole], whole), size
         after = go_on(session)
         assert story.journal().startswith(story.data[: story.boundary(whole)]), size

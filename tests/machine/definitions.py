@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from handrail.guided.compile import compile_plan
-from handrail.guided.plan import Plan
-from handrail.guided.spec import CheckSpec, PhaseSpec, Reference, WorkflowSpec
+from handrail.guided.plan import Check, Plan
+from handrail.guided.spec import PhaseSpec, Reference, WorkflowSpec
 
 Entry = PhaseSpec | Reference
 
 
 def phase(id_: str, checks: int = 0) -> PhaseSpec:
     """A phase that `checks` files have to prove before it is left."""
-    proofs = tuple(CheckSpec("file", {"path": f"{id_}-{n}"}, f"{id_}-{n}") for n in range(checks))
+    proofs = tuple(Check("file", {"path": f"{id_}-{n}"}, f"{id_}-{n}") for n in range(checks))
     return PhaseSpec(id_, id_.title(), "•", f"Do {id_} for {{task}}.", None, None, (), proofs, f"{id_}.md")
 
 

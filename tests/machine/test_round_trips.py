@@ -29,8 +29,7 @@ from handrail.guided.machine import (
     state_from_json,
     state_to_json,
 )
-from handrail.guided.plan import Plan, from_json, to_json
-from handrail.guided.spec import CheckSpec
+from handrail.guided.plan import Check, Plan, from_json, to_json
 from machine.definitions import phase, plan, run, workflow
 from machine.exploration import results
 
@@ -109,7 +108,7 @@ def test_what_is_no_state_is_refused_with_a_value_error(data: dict[str, Any]) ->
 
 def rich_plan() -> Plan:
     gated = phase("gated")._replace(deny=("bash", "edit"), profiles=("fast",), instructions=ODD_TEXT)
-    shut = phase("shut")._replace(allow=(), exit=(CheckSpec("run", {"argv": ["a", "b"], "timeout": 0.5}, "a b"),))
+    shut = phase("shut")._replace(allow=(), exit=(Check("run", {"argv": ["a", "b"], "timeout": 0.5}, "a b"),))
     inner = workflow("inner", gated, shut, loopable=False)
     top = workflow("top", phase("first", 2), run("inner"))._replace(texts={"roleInstruction": "r"})
     return plan(top, inner)

@@ -38,19 +38,19 @@ def command_for_scope(function: F) -> F:
 
 
 def _with_app(function: Callable[..., Any]) -> Any:
-    def wrapped(as_json: bool, quiet: bool, project: str | None = None, **rest: Any) -> Any:
+    def wrapped(as_json: bool, quiet: bool, verbose: bool, project: str | None = None, **rest: Any) -> Any:
+        del verbose  # read from the command line itself, where a bug is reported
         context = click.get_current_context()
         shared = context.find_root().params
         app = make_app(project or shared.get("project"))
-        shell = Shell(
-            os.getcwd(), as_json=as_json, quiet=quiet or bool(shared.get("quiet")), verbose=bool(shared.get("verbose"))
-        )
+        shell = Shell(os.getcwd(), as_json=as_json, quiet=quiet or bool(shared.get("quiet")))
         return function(app=app, shell=shell, **rest)
 
     taking: Any = functools.wraps(function)(wrapped)
     for option in (
         click.option("-q", "--quiet", is_flag=True, help="Print only what was asked for."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        click.option("-v", "--verbose", is_flag=True, hidden=True),
     ):
         taking = option(taking)
     return taking

@@ -44,13 +44,17 @@ def list_(app: App, shell: Shell) -> None:
         pad = " " * (width - len(spec.command if spec.is_visible else spec.key))
         count = len(catalog.plan(spec).stops)
         note = "" if spec.is_visible else ", only inside others"
-        shell.say(f"{name}{pad}  {plain(spec.name)} ({count} phases, {catalog.source_of(spec)}{note})")
+        shell.say(f"{name}{pad}  {plain(spec.name)} ({_count(count)}, {catalog.source_of(spec)}{note})")
     for hidden, winner in catalog.shadowed():
         where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
         shell.say(click.style(f"shadowed: {where} by {by}", dim=True))
     if problems:
         shell.talk(f"{len(problems)} problems; `handrail validate` shows them")
     return None
+
+
+def _count(phases: int) -> str:
+    return "1 phase" if phases == 1 else f"{phases} phases"
 
 
 def _listed(app: App, shell: Shell, spec: WorkflowSpec) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import platform
 import sys
@@ -127,7 +128,15 @@ def main(argv: list[str]) -> int:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        what = f"`{error.filename}`: {error.strerror}" if error.filename else str(error)
+        print_error(HandrailError(f"the system refused: {what}"), as_json=as_json)
+        return 1
     except Exception as error:  # noqa: BLE001 - the outermost edge: a bug becomes a report, not a traceback
+        if as_json:
+            click.echo(
+                json.dumps({"error": {"code": "bug", "message": f"{type(error).__name__}: {error}", "hint": None}})
+            )
         return _report(error, argv)
     return 0
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from handrail.diagnostics import Diagnostic, as_github, as_text, in_order, summary
+from handrail.diagnostics import Diagnostic, as_github, as_text, in_order, plain_lines, summary
 from handrail.errors import HandrailError
 from handrail.project import shown_path
 
@@ -18,25 +18,24 @@ from handrail.project import shown_path
 class Shell:
     """One invocation: where to print and how."""
 
-    def __init__(self, cwd: str, *, as_json: bool, quiet: bool, verbose: bool) -> None:
+    def __init__(self, cwd: str, *, as_json: bool, quiet: bool) -> None:
         self.cwd = cwd
         self.as_json = as_json
         self.quiet = quiet
-        self.verbose = verbose
 
     def data(self, value: dict[str, Any]) -> None:
         """The one object of `--json`."""
         click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
 
     def say(self, text: str = "") -> None:
-        """A line for people; not with `--json`."""
-        if not self.as_json and not self.quiet:
+        """What was asked for, for people; not with `--json`."""
+        if not self.as_json:
             click.echo(text)
 
     def talk(self, text: str) -> None:
         """Progress and asides, never mixed with data."""
         if not self.quiet:
-            click.echo(text, err=True)
+            click.echo(plain_lines(text), err=True)
 
     def shown(self, found: Iterable[Diagnostic]) -> list[Diagnostic]:
         """The problems with files called as a person standing here would call them."""
@@ -62,18 +61,23 @@ def _coloured(problem: Diagnostic) -> str:
 
 def print_error(error: HandrailError, *, as_json: bool) -> None:
     """An error for people, and with `--json` the one object for programs."""
-    message, hint = (_shorter(text) if text else None for text in (error.message, error.hint))
+    message, hint = (plain_lines(_shorter(text)) if text else None for text in (error.message, error.hint))
+    colour = wants_colour(os.environ)
     if as_json:
         body = {"code": error.code, "message": message, "hint": hint}
         click.echo(json.dumps({"error": body}, ensure_ascii=False))
-    click.echo(f"{click.style('error', fg='red', bold=True)}: {message}", err=True)
+    click.echo(f"{click.style('error', fg='red', bold=True)}: {message}", err=True, color=colour)
     if hint:
-        click.echo(f"{click.style('hint', bold=True)}: {hint}", err=True)
+        click.echo(f"{click.style('hint', bold=True)}: {hint}", err=True, color=colour)
 
 
 def _shorter(text: str) -> str:
     """Paths below the working folder as a person standing here would type them."""
-    return text.replace(os.getcwd().rstrip("/") + "/", "")
+    try:
+        here = os.getcwd()
+    except OSError:
+        return text
+    return text.replace(here + "/", "") if here != "/" else text
 
 
 def wants_colour(env: dict[str, str] | os._Environ[str]) -> bool | None:

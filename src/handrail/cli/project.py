@@ -24,6 +24,8 @@ def init(app: App, shell: Shell) -> None:
         raise RefusedError("`.handrail` is a link to another place", "remove the link, then run `handrail init` again")
     for source, name in sorted(_files(template, ""), key=lambda item: item[1]):
         path = os.path.join(own, name)
+        if not os.path.realpath(path).startswith(own + os.sep):
+            raise RefusedError(f"`{path}` leads out of the project", "remove the link, then run `handrail init` again")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         try:
             with open(path, "x", encoding="utf-8") as file:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import sys
+from collections.abc import Coroutine
 from typing import Any
 
 import click
@@ -12,9 +14,9 @@ import click
 from handrail.app import App, View
 from handrail.cli.common import command, complete_workflow, session_option
 from handrail.cli.output import Shell
+from handrail.diagnostics import plain, plain_lines
 from handrail.errors import UsageError
 from handrail.guided.plan import Check
-from handrail.project import shown_path
 from handrail.registry import AGENTS, aliases
 from handrail.suggest import did_you_mean
 
@@ -25,8 +27,11 @@ def answer(shell: Shell, view: View) -> None:
         shell.data(view.to_json())
     else:
         if view.status_line:
-            shell.say(click.style(view.status_line, bold=True))
-        shell.say(view.message)
+            shell.say(click.style(plain(view.status_line), bold=True))
+        if not shell.quiet or not view.status_line or view.refusal:
+            shell.say(plain_lines(view.message))
+    for notice in view.notices:
+        shell.talk(f"warning: {notice}")
     if view.refusal:
         raise SystemExit(5 if view.refusal.code == "check-failed" else 1)
 
@@ -48,10 +53,6 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
         raise UsageError("the task is blank", f"say what is to be done: `handrail start {workflow} TASK`")
     if session is not None and not session.strip():
         raise UsageError("the session id is blank")
-    spec = app.catalog.find(workflow)
-    for broken in app.catalog.passed_over(spec):
-        where = shown_path(broken.file, shell.cwd)
-        shell.talk(f"warning: `{where}` has errors; using the one from {app.catalog.source_of(spec)} instead")
     answer(shell, app.start(workflow, words, session, replace=replace))
 
 
@@ -73,7 +74,17 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     def shown(check: Check) -> None:
         shell.talk(f"checking: {check.name}")
 
-    answer(shell, asyncio.run(app.next(session, summary.strip(), shown)))
+    answer(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))))
+
+
+async def _ended_by_sigterm(work: Coroutine[Any, Any, View]) -> View:
+    """Being ended ends what we started, too."""
+    task = asyncio.ensure_future(work)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
 
 
 @click.command()
@@ -96,7 +107,10 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
         if not yes:
             shell.talk("kept")
             raise SystemExit(1)
-    answer(shell, app.cancel(session, confirmed=yes))
+    view = app.cancel(session, confirmed=yes)
+    answer(shell, view)
+    if view.state.cancel_asked:
+        raise SystemExit(4)
 
 
 @click.command()
@@ -153,6 +167,6 @@ def sessions(app: App, shell: Shell, active: bool) -> None:
 
 
 def _row(view: View) -> str:
-    where: Any = view.status_line or (view.plan.name if view.plan else view.message)
+    where = view.status_line or (view.plan.name if view.plan else view.message)
     task = view.state.task.splitlines()[0] if view.state.task else ""
-    return f"{view.session:<12} {view.state.status:<10} {where}  {task}"
+    return plain(f"{view.session:<12} {view.state.status:<10} {where}  {task if len(task) <= 60 else task[:59] + '…'}")

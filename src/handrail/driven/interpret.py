@@ -68,12 +68,18 @@ class Interpreter:
             if stopped is not None:
                 self.durable.note(machine.PhaseSkipped(self.at(phase), "the flow stopped before"))
             else:
-                stopped = await self.phase(phase)
+                stopped = await self._phase(phase)
         by, outcome = stopped or (None, "success")
         return Ended(by, outcome, self.steps)
 
     def at(self, phase: Phase, step: Step | None = None) -> str:
         return f"{self.base}{phase.id}" if step is None else f"{self.base}{phase.id}/{step.id}"
+
+    async def _phase(self, phase: Phase) -> tuple[str, str] | None:
+        try:
+            return await self.phase(phase)
+        except (Unresolved, NodeError) as error:
+            raise FlowFailed(self.at(phase), error.code, error.message) from error
 
     async def phase(self, phase: Phase) -> tuple[str, str] | None:
         """(who stopped the flow, outcome), or nothing when it goes on."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from typing import Any, NamedTuple
 
 from handrail.contracts import Recipe
@@ -31,9 +32,11 @@ class Change(NamedTuple):
 class Installer:
     """One installation of one agent, known by its record."""
 
-    def __init__(self, recipe: Recipe, record: str) -> None:
+    def __init__(self, recipe: Recipe, record: str, project: str | None) -> None:
         self.recipe = recipe
         self.record = record
+        self.project = project
+        self.next: dict[str, Any] = {}
 
     def known(self) -> dict[str, Any]:
         try:
@@ -53,8 +56,9 @@ class Installer:
             owned = self.recipe.owned(texts)
         except (NotJson, ValueError) as error:
             raise HandrailError(f"settings cannot be changed: {error}", "mend the file; nothing was touched") from error
-        self._refuse_foreign(owned, known)
         wanted = {**owned, **after}
+        self._refuse_links(wanted)
+        self._refuse_foreign(owned, known)
         gone = [path for path in known.get("owned", []) if path not in wanted and os.path.lexists(path)]
         changes = [_change(path, text) for path, text in wanted.items() if _read(path) != text]
         self.next = {
@@ -89,6 +93,15 @@ class Installer:
         except ValueError:
             return now
         return None if before is None and left.strip() in ("{}", "") else left
+
+    def _refuse_links(self, wanted: dict[str, str]) -> None:
+        """A repository may not lead us out of itself: no file of a project's installation is written elsewhere."""
+        if self.project is None:
+            return
+        for path in wanted:
+            if not os.path.realpath(path).startswith(self.project.rstrip("/") + "/"):
+                message = f"`{path}` is a link that leads out of the project"
+                raise HandrailError(message, "remove the link, then install again; nothing was touched")
 
     def _refuse_foreign(self, owned: dict[str, str], known: dict[str, Any]) -> None:
         mine = set(known.get("owned", []))
@@ -145,8 +158,8 @@ def _write(path: str, text: str) -> None:
     """Replace a file, through a link if it is one, and keep its mode."""
     real = os.path.realpath(path)
     mode = os.stat(real).st_mode & 0o777 if os.path.exists(real) else 0o644
-    new = f"{real}.handrail-new"
-    with open(new, "w", encoding="utf-8", newline="") as file:
+    handle, new = tempfile.mkstemp(prefix=".handrail-", dir=os.path.dirname(real))
+    with open(handle, "w", encoding="utf-8", newline="") as file:
         file.write(text)
     os.chmod(new, mode)
     os.replace(new, real)

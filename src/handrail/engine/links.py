@@ -27,7 +27,7 @@ class Unsettled(ValueError):
 def path(places: Places, agent: str, conversation: str) -> str:
     from handrail.project import file_name
 
-    return os.path.join(places.state, "hosts", agent, file_name(conversation))
+    return os.path.join(places.state, "hosts", file_name(agent), file_name(conversation))
 
 
 def read(link: str) -> dict[str, Any] | None:

@@ -41,17 +41,21 @@ async def run(
         start_new_session=True,
     )
     kept = bytearray()
-    work = asyncio.gather(_feed(process, stdin), _collect(process, kept), process.wait())
+    output = asyncio.ensure_future(_collect(process, kept))
+    feeding = asyncio.ensure_future(_feed(process, stdin))
     timed_out = False
     try:
-        await asyncio.wait_for(asyncio.shield(work), timeout)
-    except (TimeoutError, asyncio.CancelledError) as error:
-        timed_out = isinstance(error, TimeoutError)
+        async with asyncio.timeout(timeout):
+            await process.wait()
+        with contextlib.suppress(TimeoutError):  # a child in the background may hold the output open for ever
+            await asyncio.wait_for(asyncio.shield(output), GRACE)
+    except TimeoutError:
+        timed_out = True
+    finally:
         await _end_group(process)
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
-        if not timed_out:
-            raise
+        for task in (output, feeding):
+            task.cancel()
+        await asyncio.gather(output, feeding, return_exceptions=True)
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
     return Ended(code, kept.decode("utf-8", "replace"), timed_out, time.monotonic() - begin)
 
@@ -98,11 +102,14 @@ async def _collect(process: asyncio.subprocess.Process, kept: bytearray) -> None
 
 async def _end_group(process: asyncio.subprocess.Process) -> None:
     """SIGTERM, and a little later SIGKILL, to the program and everything it started in its group."""
+    if process.returncode is not None:
+        return _signal_group(process.pid, signal.SIGTERM)
     _signal_group(process.pid, signal.SIGTERM)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), GRACE)
     _signal_group(process.pid, signal.SIGKILL)
     await process.wait()
+    return None
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:

@@ -135,7 +135,7 @@ class Run:
             async with asyncio.timeout(work.timeout):
                 value = await kind.run(work, self.context)
         except TimeoutError as error:
-            raise NodeError("timeout", f"not done after {work.timeout:g} seconds") from error
+            raise NodeError("timeout", f"not done after {work.timeout or 0:g} seconds") from error
         except OSError as error:
             raise NodeError("failed", str(error)) from error
         return jsonlite.loads(jsonlite.dumps(value))
@@ -147,7 +147,9 @@ class Run:
         return self.facts[key]
 
     async def look(self, kind: str, subject: str) -> Any:
-        path = os.path.join(self.context.project, subject)
+        path = os.path.realpath(os.path.join(self.context.project, subject))
+        if kind != "exists" and not path.startswith(self.context.project.rstrip("/") + "/"):
+            raise NodeError("path-escape", f"`{subject}` leads out of the project", transient=False)
         if kind == "exists":
             return os.path.exists(path)
         if kind == "file":
@@ -162,8 +164,11 @@ class Run:
 
     async def together(self, works: list[Any]) -> list[Any]:
         """All at once; the first failure ends the others."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(work) for work in works]
+        try:
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(work) for work in works]
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from several
         return [task.result() for task in tasks]
 
     @contextlib.asynccontextmanager
@@ -172,7 +177,7 @@ class Run:
             async with asyncio.timeout(seconds):
                 yield
         except TimeoutError as error:
-            raise NodeError("timeout", f"`{path}` was not done after {seconds:g} seconds") from error
+            raise NodeError("timeout", f"`{path}` was not done after {seconds or 0:g} seconds") from error
 
 
 def _key(event: Event) -> tuple[str, ...]:

@@ -69,6 +69,7 @@ class Session:
         """The present state, without a lock. A record that is just being written is not there yet."""
         card = cards.read(self.folder)
         if card is not None:
+            self._refuse_loss(card)
             with contextlib.suppress(ValueError, KeyError, TypeError, StateError):
                 return self._from_card(card)
         scan = journal.read(self.journal)
@@ -77,6 +78,13 @@ class Session:
         except (ValueError, KeyError, TypeError) as error:
             message = f"the journal `{self.journal}` has a record that this version cannot read: {error}"
             raise StateError(message, "use the version that wrote it, or `handrail cancel --yes`") from error
+
+    def _refuse_loss(self, card: dict[str, Any]) -> None:
+        """A card is written after the journal: one that has read further than the journal goes shows a loss."""
+        size = cards.journal_size(self.folder)
+        if isinstance(card.get("end"), int) and card["end"] > (size or 0):
+            message = f"the journal `{self.journal}` has lost its end: {size or 0} of {card['end']} bytes are there"
+            raise journal.JournalDamaged(message, f"`handrail cancel --yes --session {self.id}` frees the session")
 
     def _from_card(self, card: dict[str, Any]) -> Snapshot:
         """Go on from the card, if the record it ends with is the one that the journal has there."""
@@ -102,6 +110,13 @@ class Session:
         except (OSError, ValueError) as error:
             message = f"the pinned plan `{path}` cannot be read: {error}"
             raise StateError(message, "`handrail cancel --yes` frees the session") from error
+
+    def pinned(self, state: State) -> Plan | None:
+        """The plan that a state is about; the state has to fit it."""
+        plan = self.plan(state.plan)
+        if plan is not None and not 0 <= state.at < len(plan.stops):
+            raise StateError(f"session `{self.id}` stands at phase {state.at}, its plan has {len(plan.stops)}")
+        return plan
 
     def link(self) -> str | None:
         """The file by which a host's conversation finds this session, if one does."""
@@ -158,7 +173,7 @@ class Session:
         """Decide a command and record what it makes true. `guard` may refuse it for the state it finds."""
         with self.locked():
             known = self.read()
-            plan = self.plan(known.state.plan)
+            plan = self.pinned(known.state)
             decision = guard(known.state) if guard else None
             if decision is None:
                 decision = machine.decide(plan, known.state, command)
@@ -189,7 +204,7 @@ class Session:
         if fresh is not None:
             return fresh
         known = self.read()
-        plan = self.plan(known.state.plan)
+        plan = self.pinned(known.state)
         if plan is None:
             return {}
         self._lay_card(plan, known)
@@ -200,8 +215,11 @@ class Session:
 
     def put_aside(self) -> str:
         """Take a session that cannot be read out of the way; nothing of it is deleted."""
+        place = os.path.join(os.path.dirname(os.path.dirname(self.folder)), "..", "aside")
+        place = os.path.normpath(place)
+        make_private(place)
         number = 1
-        while os.path.exists(aside := f"{self.folder}.damaged-{number}"):
+        while os.path.exists(aside := os.path.join(place, f"{os.path.basename(self.folder)}.{number}")):
             number += 1
         if link := self.link():
             links.remove(link)
@@ -244,9 +262,21 @@ def sessions_in(folder: str, clock: Callable[[], float]) -> list[Session]:
     for name in names:
         path = os.path.join(folder, name)
         about = _about(path)
-        if about and ".damaged-" not in name:
+        if about:
             found.append(Session(path, about["project"], about["session"], clock))
     return found
+
+
+@contextlib.contextmanager
+def exclusive(folder: str) -> Iterator[None]:
+    """One process at a time does what it does here; for looking at all sessions and starting one."""
+    make_private(folder)
+    handle = os.open(os.path.join(folder, ".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _about(folder: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from handrail.errors import DefinitionError
-from handrail.guided.plan import Check, Level, Plan, Stop
+from handrail.guided.plan import Level, Plan, Stop
 from handrail.guided.prompts import DONE, START
 from handrail.guided.spec import PhaseSpec, Reference, WorkflowSpec
 
@@ -82,5 +82,5 @@ def _stop(phase: PhaseSpec, levels: tuple[Level, ...], first: int, loopable: boo
         phase.deny,
         phase.allow,
         phase.profiles,
-        tuple(Check(check.kind, check.params, check.name) for check in phase.exit),
+        phase.exit,
     )

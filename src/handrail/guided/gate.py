@@ -43,12 +43,12 @@ def _deny(gate: dict[str, Any], tool: str, rule: str) -> dict[str, Any]:
     return {"allow": False, "reason": reason, "tool": tool, "rule": rule}
 
 
-def undecided(tool: str, why: str, aliases: Iterable[str] = ()) -> dict[str, Any]:
+def undecided(tool: str, why: str, session: str, aliases: Iterable[str] = ()) -> dict[str, Any]:
     """The answer when a workflow is active and the gate cannot be read: closed, with a way out."""
     if STEP_TOOL in {tool, *aliases}:
         return _allow(tool, "workflow-step")
     reason = (
         f"Handrail cannot decide about `{tool}`: {why}. It stays blocked while the workflow is active. "
-        "A person can free this session with `handrail cancel --yes`."
+        f"A person can free this session in a terminal: `handrail cancel --yes --session {session}`."
     )
     return {"allow": False, "reason": reason, "tool": tool, "rule": "undecided"}

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 from handrail.diagnostics import Diagnostic, has_errors
 from handrail.fields import Reader, Shape, found, quoted
 from handrail.guided import rules
+from handrail.guided.plan import Check
 from handrail.guided.spec import (
     EXIT,
     PHASE,
     TEXTS,
     TOOLS,
     WORKFLOW,
-    CheckSpec,
     PhaseSpec,
     Reference,
     WorkflowSpec,
@@ -268,12 +268,12 @@ def _tools(job: _Load, reader: Reader) -> tuple[tuple[str, ...] | None, tuple[st
     return deny, allow
 
 
-def _exit(job: _Load, reader: Reader) -> tuple[CheckSpec, ...]:
+def _exit(job: _Load, reader: Reader) -> tuple[Check, ...]:
     node = reader.child("exit", "write `- run: COMMAND` or `- file: PATH` below `exit:`")
     if node is None:
         return ()
     items: list[Node] = [node] if node.kind == "mapping" else node.value
-    checks: list[CheckSpec] = []
+    checks: list[Check] = []
     for item in items:
         if item.kind != "mapping":
             hint = "write `- run: COMMAND` or `- file: PATH`"
@@ -285,7 +285,7 @@ def _exit(job: _Load, reader: Reader) -> tuple[CheckSpec, ...]:
     return tuple(checks)
 
 
-def _check(reader: Reader) -> CheckSpec | None:
+def _check(reader: Reader) -> Check | None:
     kinds = [kind for kind in ("run", "file") if kind in reader.node.value]
     if len(kinds) != 1:
         message = "an exit check needs `run` or `file`" if not kinds else "`run` and `file` are two checks"
@@ -303,7 +303,7 @@ def _check(reader: Reader) -> CheckSpec | None:
     if params is None:
         return None
     shown = params.get("path") or params.get("line") or " ".join(params.get("argv", ()))
-    return CheckSpec(kinds[0], params, reader.text("name") or shown)
+    return Check(kinds[0], params, reader.text("name") or shown)
 
 
 def _run_params(reader: Reader) -> dict[str, Any] | None:

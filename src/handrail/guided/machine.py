@@ -211,7 +211,13 @@ def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
         ended = state.status in ("done", "cancelled") and not state.told
         return Decision((Told(state.status),)) if ended else Decision()
     if not state.is_active or plan is None:
-        return Decision((), Refusal("not-active", "No workflow is active in this session."))
+        return Decision(
+            (),
+            Refusal(
+                "not-active",
+                "No workflow is active in this session. Start one: /workflow NAME TASK, or `handrail start NAME TASK`.",
+            ),
+        )
     return _decide_active(plan, state, command)
 
 

@@ -199,6 +199,9 @@ def _profiles(plan: Plan, stop: Stop) -> list[str]:
 
 def reminder(plan: Plan, state: State) -> str:
     """What an agent is told that stops before the workflow is done; never twice the same in one phase."""
+    if state.reminders > 1 and "notDoneReminder" not in plan.texts:
+        name = plan.stops[state.at].name
+        return f'Still in {name} (reminder {state.reminders}). Go on, or call {STEP_TOOL} with action "next".'
     said = render(text(plan, "notDoneReminder"), variables(plan, state))
     return said if state.reminders < 2 else f"{said}\n\n(Reminder {state.reminders} in this phase.)"
 
@@ -320,7 +323,3 @@ def cancel_asked(state: State) -> str:
 
 def cancelled(plan: Plan, state: State) -> str:
     return farewell(plan, state) or ""
-
-
-def let_go(reason: str) -> str:
-    return f"Handrail lets the agent stop: {reason}. The workflow stays active."

@@ -6,16 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from handrail.fields import Field, json_schema, shape
+from handrail.guided.plan import Check
 
 COMMAND_NAME = "A-Za-z0-9_-"
-
-
-class CheckSpec(NamedTuple):
-    """Something Handrail verifies itself before a phase is left."""
-
-    kind: str
-    params: dict[str, Any]
-    name: str
 
 
 class PhaseSpec(NamedTuple):
@@ -28,7 +21,7 @@ class PhaseSpec(NamedTuple):
     deny: tuple[str, ...] | None
     allow: tuple[str, ...] | None
     profiles: tuple[str, ...]
-    exit: tuple[CheckSpec, ...]
+    exit: tuple[Check, ...]
     file: str
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from handrail.app import App, View
 from handrail.engine import links
-from handrail.errors import HandrailError, RefusedError, StateError
+from handrail.errors import HandrailError, StateError
 from handrail.guided import prompts
 from handrail.hooks.context import mark_of, pause, remember
-from handrail.project import find_root
+from handrail.project import find_root, session_id
 
 
 def answer(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
@@ -43,32 +43,54 @@ def _cancel(app: App, host: tuple[str, str]) -> str:
 
 
 def _start(app: App, host: tuple[str, str], arguments: str) -> dict[str, Any]:
-    words = arguments.strip()
-    replace = words.startswith("--replace ")
-    name, _, task = words.removeprefix("--replace ").strip().partition(" ")
+    name, task, replace = _parsed(arguments)
     if not name:
         return {"stop": _listing(app)}
     spec = app.catalog.find(name)
-    if not task.strip():
+    if not task:
         return {"stop": f"Say what is to be done: /workflow {name} TASK"}
+    if (ask := _make_room(app, host, replace=replace)) is not None:
+        return {"stop": f"{ask}\nTo give it up and begin this one, type:\n/workflow --replace {spec.command} {task}"}
     try:
-        view = app.start(name, task.strip(), f"{host[0]}-{host[1]}", replace=replace, host=host)
+        view = app.start(name, task, session_id(*host), replace=replace, host=host)
     except StateError:
-        if not app.session(f"{host[0]}-{host[1]}").exists:
+        if not app.session(session_id(*host)).exists:
             links.remove(links.path(app.places, *host))
         raise
-    except RefusedError:
-        if (busy := links.read(links.path(app.places, *host))) is None:
-            raise
-        now = App(busy["project"], app.env).status(busy["session"])
-        ask = f"{now.status_line} is active for: {now.state.task}\nTo give it up and begin this one, type:"
-        return {"stop": f"{ask}\n/workflow --replace {spec.command} {task.strip()}"}
-    return {"context": _opening(app, view, host)}
+    return {"context": _opening(app, view, host), "notice": "\n".join(view.notices)}
+
+
+def _make_room(app: App, host: tuple[str, str], *, replace: bool) -> str | None:
+    """What is active in the conversation, if it is in the way; one of another project is given up when asked to."""
+    try:
+        seat = links.read(links.path(app.places, *host))
+    except links.Unsettled:
+        return None
+    if seat is None:
+        return None
+    other = App(seat["project"], app.env)
+    now = other.status(seat["session"])
+    if not now.state.is_active:
+        return None
+    if not replace:
+        return f"{now.status_line} is active for: {now.state.task}"
+    if other.project != app.project:
+        other.cancel(seat["session"], confirmed=True, reason="replaced by another workflow")
+    return None
+
+
+def _parsed(arguments: str) -> tuple[str, str, bool]:
+    """(name, task, replace): the first word and the rest, which may span lines."""
+    words = arguments.split(None, 1)
+    if words[:1] == ["--replace"]:
+        name, task, _ = _parsed(words[1] if len(words) > 1 else "")
+        return name, task, True
+    return (words[0] if words else ""), (words[1].strip() if len(words) > 1 else ""), False
 
 
 def _opening(app: App, view: View, host: tuple[str, str]) -> str:
     """The first message and the context, and a note that the agent has been told."""
-    session = app.session(f"{host[0]}-{host[1]}")
+    session = app.session(session_id(*host))
     card = session.card()
     remember(session.folder, mark_of(card))
     pause(session.folder, False)
@@ -82,11 +104,10 @@ def _listing(app: App) -> str:
 
 def title(request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
     """The title that the conversation gets when a start is typed; nothing if it will not start."""
-    words = request["text"].partition(" ")[2].strip()
-    name, _, task = words.removeprefix("--replace ").strip().partition(" ")
+    name, task, _ = _parsed(" ".join(request["text"].split(None, 1)[1:]))
     app = App(find_root(request["cwd"]), env)
     try:
         spec = app.catalog.find(name)
     except HandrailError:
         return {}
-    return {"title": prompts.session_title(app.catalog.plan(spec), task.strip())} if task.strip() else {}
+    return {"title": prompts.session_title(app.catalog.plan(spec), task)} if task else {}

@@ -17,7 +17,8 @@ def status_line(agent: str, body: str, env: Mapping[str, str]) -> str:
     try:
         conversation = str(jsonlite.loads(body)["session_id"])
         seat = links.read(links.path(Places(env), agent, conversation))
-        return str(card_of(seat).get("statusLine") or "") if seat else ""
+        line = str(card_of(seat).get("statusLine") or "") if seat else ""
+        return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
     except links.Unsettled:
         return ""
     except Exception as error:  # noqa: BLE001 - shown where people look, instead of a traceback nobody sees

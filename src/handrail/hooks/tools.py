@@ -20,7 +20,7 @@ def card_of(seat: dict[str, Any]) -> dict[str, Any]:
     card = cards.read_fresh(seat["folder"])
     if card is not None:
         return card
-    if cards.journal_size(seat["folder"]) is None:
+    if cards.journal_size(seat["folder"]) is None and cards.read(seat["folder"]) is None:
         if "link" in seat:
             raise ValueError("the files of its session are missing")
         return {}

@@ -53,7 +53,7 @@ class Recipe:
         text = self._add_status_line(text)
         if self.project is None:
             return text
-        for event, entries in plugin.hooks(os.path.join(self.folder, "bin")).items():
+        for event, entries in plugin.hooks(shlex.quote(os.path.join(self.folder, "bin"))).items():
             for entry in reversed(entries):
                 text = jsonedit.add_item(text, ("hooks", event), entry)
         return jsonedit.add_item(text, ("enabledMcpjsonServers",), plugin.NAME)

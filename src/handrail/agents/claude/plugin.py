@@ -21,7 +21,7 @@ def files(stubs: Stubs) -> dict[str, str]:
     return {
         ".claude-plugin/plugin.json": _json(manifest(stubs.version)),
         ".mcp.json": _json({"mcpServers": mcp_servers(stubs)}),
-        "hooks/hooks.json": _json({"description": "Handrail", "hooks": hooks("${CLAUDE_PLUGIN_ROOT}/bin")}),
+        "hooks/hooks.json": _json({"description": "Handrail", "hooks": hooks('"${CLAUDE_PLUGIN_ROOT}"/bin')}),
         "bin/gate": gate_stub(stubs),
         "bin/event": event_stub(stubs),
         **skills(),
@@ -52,9 +52,8 @@ def mcp_servers(stubs: Stubs) -> dict[str, Any]:
 
 
 def hooks(stubs: str) -> dict[str, Any]:
-    """Every event that means something to us. Only the gate may block when it fails."""
-    gate = f'[ ! -r "{stubs}/gate" ] || /bin/sh "{stubs}/gate"'
-    event = f'[ ! -r "{stubs}/event" ] || /bin/sh "{stubs}/event"'
+    """Every event that means something to us. Only the gate may block when it fails. `stubs` is quoted for sh."""
+    gate, event = (f"[ ! -r {stubs}/{name} ] || /bin/sh {stubs}/{name}" for name in ("gate", "event"))
     closed = {"type": "command", "command": gate, "timeout": HOST_SECONDS, "onFailure": "block"}
     plain = {"type": "command", "command": event, "timeout": HOST_SECONDS}
     step = {"type": "command", "command": event + " step", "timeout": HOST_SECONDS}
@@ -99,11 +98,16 @@ def gate_stub(stubs: Stubs) -> str:
 
 
 def event_stub(stubs: Stubs) -> str:
-    """All other events. With the word `active` it runs only while a workflow is active."""
+    """All other events. With the word `active` it runs only while a workflow is active.
+
+    Where Handrail is installed for the user and in another way too, the user's installation answers, once.
+    """
     return (
         "# Handrail's other hooks for Claude Code.\n"
+        f'user="${{CLAUDE_CONFIG_DIR:-$HOME/.claude}}/skills/{NAME}/bin/event"\n'
+        '[ ! -r "$user" ] || [ "$0" -ef "$user" ] || exit 0\n'
         f'{_STATE}[ "${{1-}}" != active ] || [ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
-        f"{_call(stubs)}\n"
+        f"{_call(stubs)} || exit 0\n"
     )
 
 

@@ -19,7 +19,7 @@ MAX_CONTEXT = 9_900
 def request(data: dict[str, Any]) -> dict[str, Any] | None:
     """The host's message in our words; nothing for an event that means nothing to us."""
     base = {
-        "conversation": data["session_id"],
+        "conversation": str(data["session_id"]),
         "cwd": data.get("cwd") or ".",
         "transcript": data.get("transcript_path"),
     }
@@ -40,7 +40,7 @@ def request(data: dict[str, Any]) -> dict[str, Any] | None:
         }
     if event == "UserPromptSubmit":
         text = str(data.get("prompt", ""))
-        is_command = _command(text.split(" ", 1)[0]) == "workflow"
+        is_command = _command(text.split(None, 1)[0] if text.strip() else "") == "workflow"
         return {**base, "event": "prompt", "text": text, "is_command": is_command, "paused": _paused(text, data)}
     if event == "UserPromptExpansion":
         name = _command("/" + str(data.get("command_name", "")))
@@ -115,8 +115,12 @@ def _before_tool(data: dict[str, Any], asked: dict[str, Any], answer: dict[str, 
 
 
 def fitting(text: str) -> str:
-    """Text that the host passes on whole: it replaces a longer one by the name of a file."""
-    if len(text) <= MAX_CONTEXT:
+    """Text that the host passes on whole: it replaces a longer one by the name of a file.
+
+    The host counts as JavaScript does, in units of UTF-16: most emoji are two.
+    """
+    units = text.encode("utf-16-le", "surrogatepass")
+    if len(units) <= 2 * MAX_CONTEXT:
         return text
     note = '\n\n[cut to fit; call workflow_step with action "status" for the whole text]'
-    return text[: MAX_CONTEXT - len(note)] + note
+    return units[: 2 * (MAX_CONTEXT - len(note))].decode("utf-16-le", "ignore") + note

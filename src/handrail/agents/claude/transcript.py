@@ -66,7 +66,8 @@ def was_interrupted(entries: list[dict[str, Any]]) -> bool:
 
 
 def _text(entry: dict[str, Any]) -> str:
-    content = (entry.get("message") or {}).get("content")
+    message = entry.get("message")
+    content = message.get("content") if isinstance(message, dict) else message
     if isinstance(content, str):
         return content
     blocks = content if isinstance(content, list) else []

@@ -1,0 +1,14 @@
+"""`set`: its value is its params."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.contracts import NodeContext, Work
+
+RERUN = "safe"
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    del context
+    return work.params
