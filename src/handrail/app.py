@@ -17,16 +17,18 @@ from handrail.catalog import Catalog, read_catalog, read_given
 from handrail.catalogcache import CatalogCache
 from handrail.contracts import CheckContext, Stubs
 from handrail.diagnostics import Diagnostic
+from handrail.drive import Runs
 from handrail.engine import links
 from handrail.engine.installer import Installer
 from handrail.engine.session import Outcome, Session, Snapshot, exclusive, sessions_in
 from handrail.errors import NotFound, RefusedError, StateError
+from handrail.flowcatalog import FlowCatalog, read_flows
 from handrail.guided import machine, prompts
 from handrail.guided.gate import undecided, verdict
 from handrail.guided.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
 from handrail.guided.plan import Check, Plan
 from handrail.guided.spec import WorkflowSpec
-from handrail.project import Places, file_name, workflow_roots
+from handrail.project import Places, file_name, flow_roots, workflow_roots
 from handrail.settings import Settings, read_settings
 from handrail.suggest import nearest
 
@@ -117,6 +119,14 @@ class App:
         return catalog
 
     @cached_property
+    def flows(self) -> FlowCatalog:
+        return read_flows(flow_roots(self.project, self.places), registry.known())
+
+    @cached_property
+    def runs(self) -> Runs:
+        return Runs(self.project, self.places, self.env, self.clock)
+
+    @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:
         return read_settings(self.project, self.places)
 
@@ -126,7 +136,7 @@ class App:
 
     @property
     def problems(self) -> list[Diagnostic]:
-        return [*self.catalog.problems, *self._settings[1]]
+        return [*self.catalog.problems, *self.flows.problems, *self._settings[1]]
 
     def installer(self, agent: str, *, for_project: bool) -> Installer:
         """What puts our stubs into an agent, for the user or for this project only."""

@@ -54,7 +54,8 @@ def test_a_cleared_conversation_is_free_and_the_old_one_waits(claude: Claude, mo
 
 
 def test_a_compacted_conversation_is_told_its_phase_again(claude: Claude, model: Model) -> None:
-    with Terminal(claude, *FREE) as terminal:
+    conversation = new_id()
+    with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
         begin(terminal, model)
         model.script(Turn("A summary of it all."), Turn("And more of it."))
         terminal.say("/compact")
@@ -62,8 +63,11 @@ def test_a_compacted_conversation_is_told_its_phase_again(claude: Claude, model:
         model.script(write(claude), Turn("I may not."), Turn("Really not."))
         terminal.say("write it")
         terminal.wait("Really not.")
+        terminal.until(lambda _: model.last_texts().count(BUILD) == 1, "the phase's instructions")
+        assert DENIED in tool_results(model.received()[-1])[-1]
+    model.script(write(claude), Turn("I may not."), Turn("Really not."))
+    claude.run("write it", *FREE, "--resume", conversation)
     assert model.last_texts().count(BUILD) == 1
-    assert DENIED in tool_results(model.received()[-1])[-1]
     assert not (claude.project / "written.txt").exists()
 
 

@@ -100,7 +100,9 @@ def test_schemas_name_every_key(project: Project) -> None:
 
 def test_init_makes_a_project_that_validates_and_overwrites_nothing(project: Project) -> None:
     created = project.json("init")["created"]
-    assert ".handrail/workflows/hello/workflow.yaml" in created
+    assert {".handrail/workflows/hello/workflow.yaml", ".handrail/flows/hello.yaml"} <= set(created)
+    assert project.json("list")["flows"][0]["id"] == "hello"
+    assert project.json("run", "hello")["status"] == "completed"
     assert project.json("validate") == {"ok": True, "problems": []}
     project.write(".handrail/settings.yaml", "idleStops: 7\n")
     assert project.json("init")["created"] == []

@@ -11,8 +11,10 @@ from handrail.cli.common import command, complete_key
 from handrail.cli.output import Shell
 from handrail.cli.trees import mermaid, tree
 from handrail.diagnostics import Diagnostic, has_errors, plain
+from handrail.driven.spec import FLOW
 from handrail.errors import NotFound, UsageError
 from handrail.fields import json_schema
+from handrail.flowcatalog import FoundFlow
 from handrail.guided.plan import to_json
 from handrail.guided.prompts import VARIABLES
 from handrail.guided.spec import PHASE, WORKFLOW, WorkflowSpec
@@ -20,7 +22,7 @@ from handrail.project import shown_path
 from handrail.rulebook import RULES
 from handrail.suggest import did_you_mean
 
-SHAPES = {"workflow": WORKFLOW, "phase": PHASE}
+SHAPES = {"workflow": WORKFLOW, "phase": PHASE, "flow": FLOW}
 
 
 @click.command(name="list")
@@ -37,7 +39,8 @@ def list_(app: App, shell: Shell) -> None:
             for found, winner in catalog.shadowed()
         ]
         found = [problem.to_json() for problem in problems]
-        return shell.data({"workflows": rows, "flows": [], "shadowed": shadowed, "problems": found})
+        flows = [_listed_flow(shell, flow) for flow in app.flows.flows.values()]
+        return shell.data({"workflows": rows, "flows": flows, "shadowed": shadowed, "problems": found})
     width = max([len(spec.command or spec.key) for spec in specs], default=0)
     for spec in specs:
         name = spec.command if spec.is_visible else click.style(plain(spec.key), dim=True)
@@ -45,12 +48,27 @@ def list_(app: App, shell: Shell) -> None:
         count = len(catalog.plan(spec).stops)
         note = "" if spec.is_visible else ", only inside others"
         shell.say(f"{name}{pad}  {plain(spec.name)} ({_count(count)}, {catalog.source_of(spec)}{note})")
+    for flow in app.flows.flows.values():
+        if flow.plan is not None:
+            about = plain(flow.plan.description) or _count(len(flow.plan.phases))
+            shell.say(f"{plain(flow.id)}  flow: {about} ({flow.source})")
     for hidden, winner in catalog.shadowed():
         where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
         shell.say(click.style(f"shadowed: {where} by {by}", dim=True))
     if problems:
         shell.talk(f"{len(problems)} problems; `handrail validate` shows them")
     return None
+
+
+def _listed_flow(shell: Shell, flow: FoundFlow) -> dict[str, object]:
+    plan = flow.plan
+    return {
+        "id": flow.id,
+        "description": plan.description if plan else "",
+        "source": flow.source,
+        "file": shown_path(flow.file, shell.cwd),
+        "visible": plan.visible if plan else False,
+    }
 
 
 def _count(phases: int) -> str:
@@ -82,11 +100,15 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str) -> None
     if shell.as_json:
         shell.data({"ok": not has_errors(found), "problems": [problem.to_json() for problem in found]})
     else:
-        _print(
-            shell, found, style, "no problems" if paths else f"no problems in {len(app.catalog.workflows)} workflows"
-        )
+        _print(shell, found, style, "no problems" if paths else _fine(app))
     if has_errors(found):
         raise SystemExit(2)
+
+
+def _fine(app: App) -> str:
+    flows = len(app.flows.flows)
+    more = f" and {flows} flows" if flows else ""
+    return f"no problems in {len(app.catalog.workflows)} workflows{more}"
 
 
 def _print(shell: Shell, found: list[Diagnostic], style: str, fine: str) -> None:

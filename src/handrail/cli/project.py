@@ -16,7 +16,7 @@ from handrail.errors import RefusedError
 @click.command()
 @command
 def init(app: App, shell: Shell) -> None:
-    """Make a small working project here: one workflow and the settings. Overwrites nothing."""
+    """Make a small working project here: a workflow, a flow, settings. Overwrites nothing."""
     created: list[str] = []
     template = resources.files("handrail") / "builtin" / "init"
     own = os.path.join(app.project, ".handrail")
@@ -37,7 +37,7 @@ def init(app: App, shell: Shell) -> None:
         shell.say(f"created: {os.path.join('.handrail', name)}")
     if shell.as_json:
         return shell.data({"created": created})
-    shell.say("next: `handrail show hello`, then `handrail start hello say hello`")
+    shell.say("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run hello`")
     return None
 
 

@@ -52,10 +52,13 @@ class Used(NamedTuple):
 class Expressions:
     """Reads the expressions of one file. `rounds` are the repeat variables that `${name}` stands for here."""
 
-    def __init__(self, source: Source, report: Callable[[Diagnostic], None], rounds: dict[str, int]) -> None:
+    def __init__(
+        self, source: Source, report: Callable[[Diagnostic], None], rounds: dict[str, int], *, bound: bool = False
+    ) -> None:
         self.source = source
         self.report = report
         self.rounds = rounds
+        self.bound = bound
         self.used: list[Used] = []
 
     def problem(self, node: Node, code: str, message: str, hint: str | None = None) -> None:
@@ -67,8 +70,11 @@ class Expressions:
             text = text.replace("${" + name + "}", str(value))
         return text
 
-    def ref(self, path: str, node: Node) -> Ref:
+    def ref(self, path: str, node: Node) -> Expression:
+        """A reference; where expressions are `bound` to their round, the round's number itself."""
         ref = Ref(self.fill(path))
+        if self.bound and len(ref.parts) == 2 and ref.parts[0] == "repeat" and ref.parts[1] in self.rounds:
+            return Const(self.rounds[ref.parts[1]])
         self.used.append(Used(ref, place_of(node)))
         return ref
 

@@ -81,7 +81,7 @@ class Unfold:
                 here += (self.has_item(over, rounds, number - bounds[0]),)
             self.entries(phases, inner, here)
             if until is not None:
-                expressions = self.job.expressions(inner)
+                expressions = self.job.expressions(inner, bound=True)
                 stops += (expressions.condition(until),)
                 self.job.slots.append(Slot(len(self.job.phases), None, False, tuple(expressions.used)))
 

@@ -50,5 +50,5 @@ class Reading:
     def problem(self, node: Node, code: str, message: str, hint: str | None = None) -> None:
         self.report(self.source.problem(code, place_of(node), message, hint))
 
-    def expressions(self, rounds: dict[str, int]) -> Expressions:
-        return Expressions(self.source, self.report, rounds)
+    def expressions(self, rounds: dict[str, int], *, bound: bool = False) -> Expressions:
+        return Expressions(self.source, self.report, rounds, bound=bound)

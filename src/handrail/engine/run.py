@@ -30,12 +30,18 @@ class Run:
     """One execution of a flow, on disk. `nodes` are the kinds of work it knows."""
 
     def __init__(
-        self, folder: str, nodes: Mapping[str, NodeKind], context: NodeContext, clock: Callable[[], float]
+        self,
+        folder: str,
+        nodes: Mapping[str, NodeKind],
+        context: NodeContext,
+        clock: Callable[[], float],
+        observer: Callable[[Event], None] | None = None,
     ) -> None:
         self.folder = folder
         self.nodes = nodes
         self.context = context
         self.clock = clock
+        self.observer = observer
         self.journal = os.path.join(folder, JOURNAL)
         self.state = RunState({}, {})
         self.finished: dict[tuple[str, str], Any] = {}
@@ -97,6 +103,8 @@ class Run:
         self.end = journal.append(self.journal, self.end, record, durable=durable)
         self.number += 1
         self._take(event)
+        if self.observer is not None:
+            self.observer(event)
 
     def note(self, event: Event) -> None:
         """Something to be seen; said once, also over several lives of the run."""
