@@ -27,7 +27,8 @@ def test_a_flow_runs_to_its_end_and_says_what_it_made(project: Project) -> None:
     flow(
         project,
         "demo",
-        "constants: {word: hi}\nphases:\n- id: a\n  steps:\n  - id: x\n    node: set\n    params: {n: 2, t: '${flow.word} ${params.who}'}\n"
+        "constants: {word: hi}\nphases:\n- id: a\n  steps:\n  - id: x\n    node: set\n"
+        "    params: {n: 2, t: '${flow.word} ${params.who}'}\n"
         "  - id: y\n    node: set\n    params: {m: {add: ['${steps.a.x.outputs.n}', 1]}}\n",
     )
     data = project.json("run", "demo", "--param", "who=Ada")
@@ -59,7 +60,8 @@ def test_a_flow_that_stops_itself_with_outcome_stopped_is_no_success(project: Pr
     flow(
         project,
         "demo",
-        "phases:\n- id: a\n  steps:\n  - id: x\n    node: set\n    params: {done: true}\n    stopFlowIf: '${steps.a.x.outputs.done}'\n"
+        "phases:\n- id: a\n  steps:\n  - id: x\n    node: set\n    params: {done: true}\n"
+        "    stopFlowIf: '${steps.a.x.outputs.done}'\n"
         "    stopFlowOutcome: stopped\n- id: b\n  steps:\n  - id: y\n    node: set\n",
     )
     data = project.json("run", "demo", code=1)
@@ -71,7 +73,8 @@ def test_a_repeat_ends_when_its_condition_holds(project: Project) -> None:
     flow(
         project,
         "demo",
-        f"phases:\n- repeat: {{var: i, max: 5, until: {{equals: ['${{repeat.i}}', 3]}}}}\n  phases:\n  - id: 'round${{i}}'\n    steps:\n"
+        f"phases:\n- repeat: {{var: i, max: 5, until: {{equals: ['${{repeat.i}}', 3]}}}}\n"
+        f"  phases:\n  - id: 'round${{i}}'\n    steps:\n"
         f"    - id: x\n      node: command\n      params: {{argv: [{LOG.format('${i}')}]}}\n",
     )
     data = project.json("run", "demo")
@@ -87,7 +90,8 @@ def test_parallel_steps_all_run_and_a_failure_is_told(project: Project) -> None:
     flow(
         project,
         "bad",
-        f"phases:\n- id: a\n  parallel: true\n  steps:\n{steps}  - id: f\n    node: command\n    params: {{argv: ['false']}}\n",
+        f"phases:\n- id: a\n  parallel: true\n  steps:\n{steps}  - id: f\n    node: command\n"
+        f"    params: {{argv: ['false']}}\n",
     )
     assert project.json("run", "bad", code=1)["status"] == "failed"
 
@@ -117,7 +121,8 @@ def test_nested_flows_take_declared_parameters(project: Project) -> None:
     flow(
         project,
         "child",
-        "params: {who: {required: true}}\nphases:\n- id: c\n  steps:\n  - id: x\n    node: set\n    params: {got: '${params.who}'}\n",
+        "params: {who: {required: true}}\nphases:\n- id: c\n  steps:\n  - id: x\n    node: set\n"
+        "    params: {got: '${params.who}'}\n",
     )
     flow(
         project,
@@ -140,7 +145,10 @@ def test_nested_flows_take_declared_parameters(project: Project) -> None:
 
 
 def test_a_run_keeps_the_flow_it_began_with(project: Project) -> None:
-    one = "phases:\n- id: a\n  steps:\n  - id: x\n    node: set\n    params: {v: 1}\n  - id: y\n    node: command\n    params: {argv: [test, -f, ready]}\n"
+    one = (
+        "phases:\n- id: a\n  steps:\n  - id: x\n    node: set\n    params: {v: 1}\n"
+        "  - id: y\n    node: command\n    params: {argv: [test, -f, ready]}\n"
+    )
     flow(project, "demo", one)
     failed = project.json("run", "demo", code=1)
     flow(project, "demo", one.replace("v: 1", "v: 2").replace("id: x", "id: other"))
@@ -154,7 +162,8 @@ def test_two_processes_do_not_drive_one_run(project: Project) -> None:
     flow(
         project,
         "demo",
-        "phases:\n- id: a\n  steps:\n  - id: x\n    node: command\n    params: {argv: [/bin/sh, -c, 'touch begun; sleep 30']}\n",
+        "phases:\n- id: a\n  steps:\n  - id: x\n    node: command\n"
+        "    params: {argv: [/bin/sh, -c, 'touch begun; sleep 30']}\n",
     )
     handrail = str(Path(sys.executable).parent / "handrail")
     first = subprocess.Popen([handrail, "run", "demo", "--quiet"], stdout=subprocess.DEVNULL, start_new_session=True)
@@ -193,8 +202,10 @@ def test_a_run_killed_after_any_record_ends_the_same_and_repeats_nothing(project
         "demo",
         f"phases:\n- id: a\n  when: {{not: {{exists: nothing}}}}\n  steps:\n  - id: w\n    {write % 'a.txt'}"
         "  - id: sub\n    node: flow-run\n    params: {fileName: child}\n"
-        f"- id: b\n  parallel: 2\n  steps:\n  - id: p\n    {write % 'p.txt'}  - id: q\n    node: set\n    params: {{n: 1}}\n"
-        "- id: c\n  when: '${steps.b.q.outputs.n}'\n  steps:\n  - id: r\n    node: read-file\n    params: {path: a.txt}\n",
+        f"- id: b\n  parallel: 2\n  steps:\n  - id: p\n    {write % 'p.txt'}  - id: q\n"
+        f"    node: set\n    params: {{n: 1}}\n"
+        "- id: c\n  when: '${steps.b.q.outputs.n}'\n  steps:\n  - id: r\n    node: read-file\n"
+        "    params: {path: a.txt}\n",
     )
     whole = project.json("run", "demo")
     records = len(project.json("log", whole["run"])["events"])
