@@ -24,7 +24,7 @@ def test_the_status_line_and_the_title_follow_the_workflow(claude: Claude, model
         terminal.say("/workflow release the login page")
         terminal.wait("Release > • Plan [1/3]")
         terminal.until(lambda _: "Workflow: the login page" in terminal.title, "the title of the window")
-        assert "── Workflow: the login page ─" in terminal.screen
+        terminal.wait("── Workflow: the login page ─")
         model.script(step("next"), Turn("Second stop."))
         terminal.say("go on")
         terminal.wait("Release > Review [2/3] > • Analyse [1/2]")

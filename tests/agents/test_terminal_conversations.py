@@ -41,7 +41,7 @@ def test_a_cleared_conversation_is_free_and_the_old_one_waits(claude: Claude, mo
         terminal.say("write it")
         terminal.wait("It is written.")
         assert (claude.project / "free.txt").exists()
-        assert "W > " not in terminal.screen
+        terminal.wait("W > ", gone=True)
         assert claude.at(old) == "build"
         terminal.say(f"/resume {old}")
         terminal.wait("W > • Build [2/3]")

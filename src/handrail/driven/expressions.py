@@ -6,7 +6,7 @@ stands for itself, `${params.x}` for a reference, text around it makes a templat
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from handrail.diagnostics import Diagnostic
@@ -42,6 +42,13 @@ VALUE_FORMS = (
 CONDITION_FORMS = ("ref", "not", "all", "any", "equals", "exists", "const", "defined", *PAIRS[1:])
 
 
+class Kinds(NamedTuple):
+    """The artifacts that there are."""
+
+    single: frozenset[str]
+    lists: frozenset[str]
+
+
 class Used(NamedTuple):
     """A reference and where it stands."""
 
@@ -53,11 +60,18 @@ class Expressions:
     """Reads the expressions of one file. `rounds` are the repeat variables that `${name}` stands for here."""
 
     def __init__(
-        self, source: Source, report: Callable[[Diagnostic], None], rounds: dict[str, int], *, bound: bool = False
+        self,
+        source: Source,
+        report: Callable[[Diagnostic], None],
+        rounds: dict[str, int],
+        kinds: Kinds,
+        *,
+        bound: bool = False,
     ) -> None:
         self.source = source
         self.report = report
         self.rounds = rounds
+        self.kinds = kinds
         self.bound = bound
         self.used: list[Used] = []
 
@@ -70,12 +84,29 @@ class Expressions:
             text = text.replace("${" + name + "}", str(value))
         return text
 
-    def ref(self, path: str, node: Node) -> Expression:
+    def unknown_form(self, node: Node, code: str, what: str, forms: tuple[str, ...], more: str) -> None:
+        """A mapping that is of no known form: told at its first key."""
+        name = next(iter(node.value), None)
+        known = f"{more}; known forms: {', '.join(forms)}"
+        if name is None:
+            self.problem(node, code, f"an empty mapping is no {what}", known)
+            return
+        place = (*node.keys[name], len(name))
+        self.report(self.source.problem(code, place, f"`{name}` is no form of a {what}", did_you_mean(name, forms) or known))
+
+    def beside(self, node: Node, *meant: str) -> None:
+        """Keys beside the one that decides the form mean nothing."""
+        for name, place in node.keys.items():
+            if name not in meant:
+                message, hint = f"`{name}` means nothing beside `{meant[0]}`", "remove it"
+                self.report(self.source.problem("unknown-key", (*place, len(name)), message, hint, "warning"))
+
+    def ref(self, path: str, node: Node, place: Place | None = None) -> Expression:
         """A reference; where expressions are `bound` to their round, the round's number itself."""
         ref = Ref(self.fill(path))
         if self.bound and len(ref.parts) == 2 and ref.parts[0] == "repeat" and ref.parts[1] in self.rounds:
             return Const(self.rounds[ref.parts[1]])
-        self.used.append(Used(ref, place_of(node)))
+        self.used.append(Used(ref, place or place_of(node)))
         return ref
 
     def value(self, node: Node) -> Expression:
@@ -88,10 +119,10 @@ class Expressions:
             return Const(node.value)
         form = next((name for name in VALUE_FORMS if name in node.value), None)
         if form is None:
-            name = next(iter(node.value), "")
-            hint = did_you_mean(name, VALUE_FORMS) or "known forms: " + ", ".join(VALUE_FORMS)
-            self.problem(node, "value-form", "a value has to be of a known form", hint)
+            more = "write a mapping as `const: {...}`, or as `object: {...}` if it holds references"
+            self.unknown_form(node, "value-form", "value", VALUE_FORMS, more)
             return Const(None)
+        self.beside(node, form, *(("vars",) if form == "template" else ()))
         return self._form(form, node, node.value[form])
 
     def _form(self, form: str, node: Node, inner: Node) -> Expression:
@@ -121,6 +152,7 @@ class Expressions:
         text = self.fill(node.value)
         if "${" not in text:
             return Const(text)
+        places = self.places(node)
         pieces: list[Expression] = []
         rest = text
         while rest:
@@ -131,10 +163,30 @@ class Expressions:
                 break
             path, end, rest = after.partition("}")
             if not end:
-                self.problem(node, "placeholder-open", "`${` is not closed", "close it with `}`")
+                place = next(places, place_of(node))
+                self.report(self.source.problem("placeholder-open", place, "`${` is not closed", "close it with `}`"))
                 return Const(text)
-            pieces.append(self.ref(path.strip(), node))
+            pieces.append(self.ref(path.strip(), node, next(places, None)))
         return pieces[0] if len(pieces) == 1 else Items("concat", tuple(pieces))
+
+    def places(self, node: Node) -> Iterator[Place]:
+        """Where each reference of a text stands in the file, as long as they can be found there as they are."""
+        text, at = node.value, 0
+        start = self.source.starts[node.line - 1] + node.column - 1
+        while (at := text.find("${", at)) >= 0:
+            end = text.find("}", at)
+            if text[at + 2 : end] in self.rounds:
+                at = end
+                continue
+            while end >= 0 and text[text.rfind("${", at, end) + 2 : end] in self.rounds:
+                end = text.find("}", end + 1)
+            mark = text[at:] if end < 0 else text[at : end + 1]
+            there = self.source.text.find(mark, start, start + 2 * len(text) + 100)
+            if there < 0:
+                return
+            line, column = self.source.place(there)
+            yield line, column, 2 if end < 0 else len(mark)
+            start, at = there + len(mark), at + len(mark)
 
     def _ref(self, node: Node) -> Expression:
         if node.kind != "text":
@@ -144,10 +196,12 @@ class Expressions:
 
     def _several(self, form: str, node: Node, count: int, *, exact: bool = False) -> list[Expression]:
         if node.kind != "list":
-            self.problem(node, "wrong-type", f"`{form}` has to be a list, found {found(node)}")
+            self.problem(node, "wrong-type", f"`{form}` has to be a list, found {found(node)}", f"write `{form}: [A, B]`")
             return []
         if len(node.value) < count or (exact and len(node.value) != count):
-            self.problem(node, "wrong-count", f"`{form}` takes {count} values, found {len(node.value)}")
+            wanted = count if exact else f"at least {count}"
+            message = f"`{form}` takes {wanted} values, found {len(node.value)}"
+            self.problem(node, "wrong-count", message, f"write `{form}: [A, B]`")
             return []
         return [self.value(item) for item in node.value]
 
@@ -155,15 +209,22 @@ class Expressions:
         members = node.value if node.kind == "mapping" else {}
         kind, key = members.get("kind"), members.get("taskKey")
         if kind is None or kind.kind != "text" or key is None:
-            self.problem(node, "artifact-form", f"`{form}` needs `kind` and `taskKey`")
+            place = kind if kind is not None and kind.kind != "text" else node
+            hint = f"write `{form}: {{kind: NAME, taskKey: VALUE}}`"
+            self.problem(place, "artifact-form", f"`{form}` needs `kind`, a name, and `taskKey`", hint)
             return Const(None)
+        kinds = self.kinds.lists if form == "artifactList" else self.kinds.single
+        if kind.value not in kinds:
+            hint = did_you_mean(kind.value, kinds) or ("known: " + ", ".join(sorted(kinds)[:8]) if kinds else "write a path")
+            self.problem(kind, "artifact-kind", f"there is no artifact kind `{kind.value}`", hint)
         iteration = members.get("iteration")
         turn = self.value(iteration) if iteration is not None else None
         return Artifact(kind.value, self.value(key), turn, form == "artifactList")
 
     def _template(self, node: Node, inner: Node) -> Expression:
         if inner.kind != "text":
-            self.problem(inner, "wrong-type", f"`template` has to be text, found {found(inner)}")
+            message = f"`template` has to be text, found {found(inner)}"
+            self.problem(inner, "wrong-type", message, "write text with `{name}` in it, and `vars` beside it")
             return Const(None)
         names, values = self._members(node.value.get("vars"), "vars")
         return Template(self.fill(inner.value), names, values)
@@ -175,14 +236,16 @@ class Expressions:
         if node is None:
             return (), ()
         if node.kind != "mapping":
-            self.problem(node, "wrong-type", f"`{what}` has to be a mapping, found {found(node)}")
+            message = f"`{what}` has to be a mapping, found {found(node)}"
+            self.problem(node, "wrong-type", message, f"write `{what}: {{NAME: VALUE}}`")
             return (), ()
         return tuple(node.value), tuple(self.value(child) for child in node.value.values())
 
     def _append_prompt(self, node: Node) -> Expression:
         members = node.value if node.kind == "mapping" else {}
         if "suffix" not in members:
-            self.problem(node, "append-prompt", "`appendPrompt` needs `suffix`")
+            hint = "write `appendPrompt: {base: TEXT, suffix: TEXT}`; `base` may be left out"
+            self.problem(node, "append-prompt", "`appendPrompt` needs `suffix`", hint)
             return Const(None)
         base = members.get("base")
         return AppendPrompt(self.value(base) if base is not None else None, self.value(members["suffix"]))
@@ -195,10 +258,14 @@ class Expressions:
             return Truth(self.plain(node))
         form = next((name for name in CONDITION_FORMS if name in node.value), None) if node.kind == "mapping" else None
         if form is None:
-            name = next(iter(node.value), "") if node.kind == "mapping" else ""
-            hint = did_you_mean(name, CONDITION_FORMS) or "known forms: " + ", ".join(CONDITION_FORMS)
-            self.problem(node, "condition-form", "a condition has to be of a known form", hint)
+            more = "write `ref: params.x` or `equals: [A, B]`"
+            if node.kind == "mapping":
+                self.unknown_form(node, "condition-form", "condition", CONDITION_FORMS, more)
+            else:
+                message = f"a condition has to be true, false, `${{...}}` or a mapping, found {found(node)}"
+                self.problem(node, "condition-form", message, more)
             return Const(False)
+        self.beside(node, form)
         return self._condition(form, node.value[form])
 
     def _condition(self, form: str, inner: Node) -> Expression:
@@ -211,7 +278,8 @@ class Expressions:
                 return Not(self.condition(inner))
             case "all" | "any":
                 if inner.kind != "list":
-                    self.problem(inner, "wrong-type", f"`{form}` has to be a list, found {found(inner)}")
+                    message = f"`{form}` has to be a list, found {found(inner)}"
+                    self.problem(inner, "wrong-type", message, f"write `{form}: [CONDITION, CONDITION]`")
                     return Const(False)
                 return Every(tuple(self.condition(item) for item in inner.value), form == "all")
             case "exists":

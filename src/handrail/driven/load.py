@@ -5,20 +5,19 @@ Reads the text it is given and no files. A plan comes out only when nothing in t
 
 from __future__ import annotations
 
-from typing import Any
-
 from handrail.diagnostics import Diagnostic, has_errors
 from handrail.driven.expressions import place_of, plain_value
 from handrail.driven.plan import FlowPlan, Param, Phase
-from handrail.driven.reading import Known, Reading, Slot
+from handrail.driven.reading import MAX_VALUES, Known, Reading, Slot
 from handrail.driven.rules import check
-from handrail.driven.spec import BLOCK, FLOW, PHASE, REPEAT
-from handrail.driven.steps import Steps
-from handrail.fields import Reader, found
+from handrail.driven.spec import BLOCK, FLOW, PARAM, PHASE, REPEAT
+from handrail.driven.steps import Steps, between, seconds
+from handrail.fields import Reader, found, quoted
 from handrail.sourcefile import Source
 from handrail.values import Const, Expression, Items, Not, Test
 from handrail.yamltree import Node, parse
 
+MAX_PARALLEL = 64
 MAX_ROUNDS = 1_000
 MAX_PHASES = 10_000
 
@@ -28,22 +27,33 @@ class Unfold:
 
     def __init__(self, job: Reading) -> None:
         self.job = job
+        self.outermost: Node | None = None
 
     def entries(self, node: Node, rounds: dict[str, int], guards: tuple[Expression, ...]) -> None:
         """Phases and repeats of a list, in order."""
         for item in node.value:
+            if self.job.is_cut_short:
+                return
             if item.kind != "mapping":
-                self.job.problem(item, "wrong-type", f"a phase has to be a mapping, found {found(item)}")
+                hint = "write `id:` and `steps:`, or `repeat:` and `phases:`"
+                self.job.problem(item, "wrong-type", f"a phase has to be a mapping, found {found(item)}", hint)
             elif "repeat" in item.value:
                 self.repeat(item, rounds, guards)
             elif len(self.job.phases) >= MAX_PHASES:
-                self.job.problem(item, "flow-too-large", f"the flow unfolds to more than {MAX_PHASES} phases")
-                return
+                self.too_large(item, f"{MAX_PHASES} phases")
+            elif not self.job.spend(item):
+                self.too_large(item, f"{MAX_VALUES} values")
             else:
                 self.phase(item, rounds, guards)
 
+    def too_large(self, item: Node, most: str) -> None:
+        """Told where the outermost repeat says how often."""
+        self.job.is_too_large = True
+        hint = "go through fewer rounds, or repeat less in each"
+        self.job.problem(self.outermost or item, "flow-too-large", f"the flow unfolds to more than {most}", hint)
+
     def phase(self, node: Node, rounds: dict[str, int], guards: tuple[Expression, ...]) -> None:
-        reader = Reader(self.job.source, node, PHASE, self.job.report)
+        reader = self.job.reader(node, PHASE)
         expressions = self.job.expressions(rounds)
         id_ = expressions.fill(reader.text("id") or "")
         when = reader.child("when")
@@ -53,53 +63,84 @@ class Unfold:
         steps = reader.child("steps")
         limit = _parallel(reader)
         read = Steps(self.job, number, rounds).read(steps) if steps is not None else ()
-        phase = Phase(id_, rounds, guards, condition, read, limit, _seconds(reader))
+        phase = Phase(id_, rounds, guards, condition, read, limit, seconds(reader))
         self.job.phases.append(phase)
         self.job.places.append(node)
 
     def repeat(self, node: Node, rounds: dict[str, int], guards: tuple[Expression, ...]) -> None:
-        block = Reader(self.job.source, node, BLOCK, self.job.report)
+        block = self.job.reader(node, BLOCK)
         how, phases = block.child("repeat"), block.child("phases")
         if how is None or phases is None:
             return
-        reader = Reader(self.job.source, how, REPEAT, self.job.report)
-        name = reader.text("var")
-        if name is None or not name.strip():
-            if "var" in how.value or "over" not in how.value:
-                self.job.problem(how.value.get("var", how), "repeat-var", "`var` has to name the round's number")
-                return
-            name = "index"
-        bounds = self.bounds(reader, how)
-        if bounds is None:
-            return
-        until, over = how.value.get("until"), how.value.get("over")
+        reader = self.job.reader(how, REPEAT)
+        name, bounds = self.variable(reader), self.bounds(reader)
+        until, over = reader.child("until"), reader.child("over")
+        if name is None or bounds is None:
+            self.job.is_partial = True
+        first, last = bounds or (1, 1)
+        is_outermost = self.outermost is None
+        if is_outermost:
+            self.outermost = how.value.get("to", how.value.get("max", how))
+        length = None if over is None else self.length(over, rounds)
         stops: tuple[Expression, ...] = ()
-        for number in range(bounds[0], bounds[1] + 1):
-            inner = {**rounds, name: number, f"{name}_minus_one": number - 1}
-            here = guards + tuple(Not(stop) for stop in stops)
-            if over is not None:
-                here += (self.has_item(over, rounds, number - bounds[0]),)
+        for number in range(first, last + 1):
+            if not self.job.spend(how):
+                self.too_large(how, f"{MAX_VALUES} values")
+            if self.job.is_cut_short:
+                break
+            inner = {**rounds, name: number, f"{name}_minus_one": number - 1} if name is not None else rounds
+            here = guards + stops
+            if length is not None:
+                here += (Test("less", Const(number - first), length),)
             self.entries(phases, inner, here)
             if until is not None:
                 expressions = self.job.expressions(inner, bound=True)
-                stops += (expressions.condition(until),)
+                stops += (Not(expressions.condition(until)),)
                 self.job.slots.append(Slot(len(self.job.phases), None, False, tuple(expressions.used)))
+        if is_outermost:
+            self.outermost = None
 
-    def has_item(self, over: Node, rounds: dict[str, int], place: int) -> Expression:
-        length = Items("length", (self.job.expressions(rounds).value(over),))
-        return Test("less", Const(place), length)
+    def length(self, over: Node, rounds: dict[str, int]) -> Expression:
+        expressions = self.job.expressions(rounds)
+        items = expressions.value(over)
+        self.job.slots.append(Slot(len(self.job.phases), None, False, tuple(expressions.used)))
+        return Items("length", (items,))
 
-    def bounds(self, reader: Reader, node: Node) -> tuple[int, int] | None:
-        first, last, most = reader.integer("from"), reader.integer("to"), reader.integer("max")
-        first = 1 if first is None else first
-        if last is None and most is not None:
-            last = first + most - 1
-        if last is None:
-            if "to" not in node.value and "max" not in node.value:
-                self.job.problem(node, "repeat-bounds", "a repeat needs `to`, or `max` with `until` or `over`")
+    def variable(self, reader: Reader) -> str | None:
+        """What the round's number is called; a repeat over a list may leave it out."""
+        given: Node | None = reader.node.value.get("var")
+        if given is None and "over" in reader.node.value:
+            return "index"
+        name = reader.text("var")
+        if given is None or (name is not None and not name.strip()):
+            hint = "write `var: round`; `${round}` then stands for the number of the round"
+            place = reader.node if given is None else given
+            reader.on(place, "repeat-var", "a repeat needs `var`, a name for the number of the round", hint)
             return None
-        if last < first or last - first >= MAX_ROUNDS:
-            self.job.problem(node, "repeat-bounds", f"rounds from {first} to {last} cannot be gone through")
+        return name
+
+    def bounds(self, reader: Reader) -> tuple[int, int] | None:
+        members = reader.node.value
+        first, last, most = reader.integer("from"), reader.integer("to"), reader.integer("max")
+        if first is None:
+            if "from" in members:
+                return None
+            first = 1
+        if "to" not in members and "max" not in members:
+            hint = "write `to: 3`, or `max: 3` beside `until` or `over`"
+            reader.on(reader.node, "repeat-bounds", "a repeat needs `to` or `max`, so that it ends", hint)
+            return None
+        name, given = ("to", last) if "to" in members else ("max", most)
+        if given is None:
+            return None
+        last = given if name == "to" else first + given - 1
+        if last < first:
+            least = f"{first} or more, as `from` is" if name == "to" and "from" in members else "1 or more"
+            reader.on(members[name], "repeat-bounds", f"`{name}` has to be {least}, found {quoted(members[name])}")
+            return None
+        if last - first >= MAX_ROUNDS:
+            message = f"a repeat may have {MAX_ROUNDS} rounds, found more"
+            reader.on(members[name], "repeat-bounds", message, f"lower `{name}`; leave the repeat early with `until`")
             return None
         return first, last
 
@@ -110,25 +151,18 @@ def _parallel(reader: Reader) -> int:
     if node is None or node.value is False:
         return 1
     if node.value is True:
-        return 64
-    if not 1 <= node.value <= 64:
-        reader.on(node, "bad-value", f"`parallel` has to be between 1 and 64, found {node.value}")
-        return 1
-    return int(node.value)
-
-
-def _seconds(reader: Reader) -> float | None:
-    node = reader.child("timeout")
-    if node is None:
-        return None
-    if not 0 < node.value <= 604_800:
-        reader.on(node, "bad-value", f"`timeout` has to be a positive number of seconds, found {found(node)}")
-        return None
-    return float(node.value)
+        return MAX_PARALLEL
+    return int(between(reader, "parallel", 1, MAX_PARALLEL) or 1)
 
 
 def load_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, list[Diagnostic]]:
     """The plan of a flow file, or nothing and the reasons."""
+    plan, job = read_flow(source, id_, known)
+    return plan, job.problems
+
+
+def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, Reading]:
+    """The same, with all that was learned on the way."""
     tree, troubles = parse(source.text)
     job = Reading(source, known)
     for t in troubles:
@@ -137,17 +171,20 @@ def load_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
         if not troubles:
             what = "nothing" if tree is None else found(tree)
             place = (1, 1, 1) if tree is None else place_of(tree)
-            job.report(source.problem("not-mapping", place, f"a flow has to be a mapping, found {what}"))
-        return None, job.problems
+            message = f"a flow has to be a mapping, found {what}"
+            job.report(source.problem("not-mapping", place, message, "begin with keys: `description: ...`, `phases: ...`"))
+        return None, job
     plan = _flow(job, Reader(source, tree, FLOW, job.report), id_)
-    job.problems.extend(problem for problem in check(job) if problem not in job.problems)
-    return (None if has_errors(job.problems) else plan), job.problems
+    if not job.is_partial and not job.is_cut_short:
+        for problem in check(job):
+            job.report(problem)
+    return (None if has_errors(job.found) else plan), job
 
 
 def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
     kind, version = reader.child("kind"), reader.integer("version")
     if kind is not None and not kind.value.strip():
-        reader.on(kind, "blank-text", "`kind` is blank", "name the family this flow belongs to")
+        reader.on(kind, "blank-text", "`kind` is blank", "name the family this flow belongs to, or leave it out")
     if version is not None and version < 1:
         reader.on(reader.node.value["version"], "bad-value", f"`version` has to be 1 or more, found {version}")
     visibility, constants, phases = reader.child("catalogVisibility"), reader.child("constants"), reader.child("phases")
@@ -163,9 +200,9 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
         plain_value(constants) if constants is not None else {},
         _params(reader),
         tuple(job.phases),
-        _seconds(reader),
+        seconds(reader),
         reader.flag("overrides", False),
-        tuple(dict.fromkeys(job.nested)),
+        tuple(dict.fromkeys(use.name for use in job.nested)),
     )
 
 
@@ -176,7 +213,11 @@ def _params(reader: Reader) -> tuple[Param, ...] | None:
         return None
     params = []
     for name, child in node.value.items():
-        told: dict[str, Any] = plain_value(child) if child.kind == "mapping" else {"default": plain_value(child)}
-        required = bool(told.get("required", child.kind == "null"))
-        params.append(Param(name, required, told.get("default"), str(told.get("about", ""))))
+        if child.kind != "mapping":
+            params.append(Param(name, child.kind == "null", plain_value(child), ""))
+            continue
+        told = Reader(reader.source, child, PARAM, reader.report)
+        default = child.value.get("default")
+        value = plain_value(default) if default is not None else None
+        params.append(Param(name, told.flag("required", False), value, told.text("about") or ""))
     return tuple(params)

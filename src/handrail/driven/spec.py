@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from handrail.fields import Field, shape
+from handrail.yamltree import Kind
 
 ROUTING_GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop", "local-fix-loop")
 OUTCOMES = ("success", "stopped")
+ANYTHING: tuple[Kind, ...] = ("text", "integer", "number", "boolean", "null", "list", "mapping")
 _VALUES = {"type": "object", "additionalProperties": True}
 _CONDITION = {"type": ["object", "boolean", "string"]}
 
@@ -29,6 +31,14 @@ FLOW = shape(
     Field("phases", ("list",), "phases and repeats, in order", required=True, schema={"type": "array"}),
     Field("timeout", ("integer", "number"), "seconds that a whole run may take"),
     Field("overrides", ("boolean",), "may take the place of another source's flow of the same id", default=False),
+)
+
+PARAM = shape(
+    "param",
+    "A parameter that a flow takes; `NAME: value` for short.",
+    Field("required", ("boolean",), "nothing runs without it", default=False),
+    Field("default", ANYTHING, "its value where none is given", schema={}),
+    Field("about", ("text",), "what people are told it is for"),
 )
 
 PHASE = shape(
@@ -101,6 +111,7 @@ EXPECT_KINDS = {
     "step-output": ("value",),
 }
 AFTER_KINDS = {"set-summary-from-file": ("path",)}
+OPTIONAL = {"step-output": ("equals",)}
 
 
 class NodeInfo(NamedTuple):

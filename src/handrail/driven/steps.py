@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-from handrail.driven.expressions import Expressions
+from handrail.driven.expressions import Expressions, place_of
 from handrail.driven.plan import After, Expectation, Prompt, Retry, Step
-from handrail.driven.reading import Reading, Slot
-from handrail.driven.spec import AFTER_KINDS, EXPECT_KINDS, PROMPT, RETRY, STEP, NodeInfo
-from handrail.fields import Reader, found
+from handrail.driven.reading import Nested, Reading, Slot
+from handrail.driven.spec import AFTER_KINDS, EXPECT_KINDS, OPTIONAL, PROMPT, RETRY, STEP, NodeInfo
+from handrail.fields import Reader, found, quoted
 from handrail.suggest import did_you_mean
-from handrail.values import Artifact, Const, Expression
+from handrail.values import Const, Expression
 from handrail.yamltree import Node
+
+MAX_SECONDS = 604_800
 
 
 class Steps:
@@ -25,16 +26,23 @@ class Steps:
 
     def read(self, node: Node) -> tuple[Step, ...]:
         steps: list[Step] = []
+        lines: dict[str, int] = {}
         for item in node.value:
             if item.kind != "mapping":
-                self.flow.problem(item, "wrong-type", f"a step has to be a mapping, found {found(item)}")
+                message = f"a step has to be a mapping, found {found(item)}"
+                self.flow.problem(item, "wrong-type", message, "write `id:` and `node:`")
                 continue
-            steps.append(self.step(Reader(self.flow.source, item, STEP, self.flow.report), len(steps)))
-        ids = [step.id for step in steps]
-        for place, id_ in enumerate(ids):
-            if id_ and ids.index(id_) != place:
-                self.flow.problem(node.value[place], "step-id-twice", f"step id `{id_}` is used twice in this phase")
+            step = self.step(self.flow.reader(item, STEP), len(steps))
+            if step.id:
+                self.once(step.id, item.value["id"], lines)
+            steps.append(step)
         return tuple(steps)
+
+    def once(self, id_: str, node: Node, lines: dict[str, int]) -> None:
+        if id_ in lines:
+            hint = f"the first one is on line {lines[id_]}; give each step its own id"
+            self.flow.problem(node, "step-id-twice", f"step id `{id_}` is used twice in this phase", hint)
+        lines.setdefault(id_, node.line)
 
     def step(self, reader: Reader, number: int) -> Step:
         before, after = self.flow.expressions(self.rounds), self.flow.expressions(self.rounds)
@@ -54,7 +62,7 @@ class Steps:
             self.after(reader, after),
             group.value if group is not None else None,
             self.retry(reader),
-            self.timeout(reader),
+            seconds(reader),
         )
         self.route(reader, info, step)
         self.remember(number, before, after)
@@ -67,7 +75,7 @@ class Steps:
     def node(self, reader: Reader, name: str) -> NodeInfo:
         known = self.flow.known.nodes
         if name and name not in known:
-            hint = did_you_mean(name, known) or "`handrail nodes` lists them"
+            hint = did_you_mean(name, known) or "known nodes: " + ", ".join(known)
             reader.on(reader.node.value["node"], "node-unknown", f"there is no node `{name}`", hint)
         return known.get(name, NodeInfo("optional"))
 
@@ -77,37 +85,35 @@ class Steps:
         params = {name: expressions.value(child) for name, child in members.items()}
         for name in info.required:
             if name not in params:
-                place = reader.node if node is None else node
-                reader.on(place, "param-missing", f"the node needs the param `{name}`", f"add `{name}:` to `params`")
-        for name, expression in params.items():
-            self.artifacts(members[name], expression)
+                place, kind = reader.node.value["node"], reader.node.value["node"].value
+                reader.on(place, "param-missing", f"`{kind}` needs the param `{name}`", f"add `{name}:` to `params`")
         nested = params.get(info.nested) if info.nested else None
-        if isinstance(nested, Const) and isinstance(nested.value, str):
-            self.flow.nested.append(nested.value)
+        if info.nested and isinstance(nested, Const) and isinstance(nested.value, str):
+            name = members[info.nested]
+            place = name.value["const"] if name.kind == "mapping" and "const" in name.value else name
+            self.flow.nested[Nested(nested.value, place_of(place))] = None
         return params
-
-    def artifacts(self, node: Node, expression: Expression) -> None:
-        for found_ in _walk(expression):
-            if isinstance(found_, Artifact):
-                kinds = self.flow.known.artifact_lists if found_.is_list else self.flow.known.artifact_kinds
-                if found_.kind not in kinds:
-                    hint = did_you_mean(found_.kind, kinds)
-                    self.flow.problem(node, "artifact-kind", f"there is no artifact kind `{found_.kind}`", hint)
 
     def prompt(self, reader: Reader, expressions: Expressions, info: NodeInfo) -> Prompt | None:
         node = reader.child("prompt")
         if node is None:
             if info.prompt == "required":
-                reader.on(reader.node, "prompt-required", "the node needs a prompt", "add `prompt:`")
+                place = reader.node.value["node"]
+                reader.on(place, "prompt-required", f"`{place.value}` needs a prompt", "add `prompt:`")
             return None
         if info.prompt == "forbidden":
-            reader.on(node, "prompt-forbidden", "the node takes no prompt", "remove `prompt`")
-        prompt = Reader(self.flow.source, node, PROMPT, self.flow.report)
+            kind, hint = reader.node.value["node"].value, "remove `prompt`; give the node what it needs in `params`"
+            reader.on(node, "prompt-forbidden", f"`{kind}` takes no prompt", hint)
+            return None
+        prompt = self.flow.reader(node, PROMPT)
         template, inline, form = prompt.text("templateRef"), prompt.text("inlineTemplate"), prompt.child("format")
         if template is None and inline is None:
-            prompt.on(node, "prompt-template", "a prompt needs `templateRef` or `inlineTemplate`")
+            if not {"templateRef", "inlineTemplate"} & node.value.keys():
+                hint = "write the prompt itself as `inlineTemplate: ...`"
+                prompt.on(node, "prompt-template", "a prompt needs `templateRef` or `inlineTemplate`", hint)
         elif inline is None and template not in self.flow.known.prompts:
-            hint = did_you_mean(template or "", self.flow.known.prompts)
+            near = did_you_mean(template or "", self.flow.known.prompts)
+            hint = near or "correct the name, or write the prompt itself as `inlineTemplate: ...`"
             prompt.on(node.value["templateRef"], "prompt-unknown", f"there is no prompt `{template}`", hint)
         variables, extra = prompt.child("vars"), prompt.child("extraPrompt")
         members: dict[str, Node] = variables.value if variables is not None else {}
@@ -122,22 +128,27 @@ class Steps:
 
     def route(self, reader: Reader, info: NodeInfo, step: Step) -> None:
         group = reader.node.value.get("routingGroup")
-        if group is not None and not info.routed:
-            reader.on(group, "routing-group", f"`{step.node}` is not routed", "remove `routingGroup`")
+        if group is not None and not info.routed and step.node in self.flow.known.nodes:
+            message = f"`{step.node}` is not given to an agent, so it has no routing group"
+            reader.on(group, "routing-group", message, "remove `routingGroup`")
         if info.routed and group is None and "executor" not in step.params:
-            reader.on(reader.node, "route-missing", "the node needs `routingGroup` or a param `executor`")
+            message, hint = f"`{step.node}` needs `routingGroup` or a param `executor`", "add `routingGroup:`"
+            reader.on(reader.node.value["node"], "route-missing", message, hint)
 
     def expectations(self, reader: Reader, expressions: Expressions) -> tuple[Expectation, ...] | None:
         node = reader.child("expect")
         if node is None:
             return None
-        found_ = self.listed(node, EXPECT_KINDS, "expectation")
+        found_ = self.listed(node, EXPECT_KINDS, "expectation", ("kind", "when", "message"))
         return tuple(self.expectation(item, kind, expressions) for item, kind in found_)
 
     def expectation(self, item: Node, kind: str, expressions: Expressions) -> Expectation:
         members: dict[str, Node] = item.value
         message, when = members.get("message"), members.get("when")
         told = expressions.fill(message.value) if message is not None and message.kind == "text" else ""
+        if message is not None and message.kind != "text":
+            wrong = f"`message` has to be text, found {found(message)}"
+            self.flow.problem(message, "wrong-type", wrong, "write what people are told when it does not hold")
         names = [name for name in members if name not in ("kind", "message", "when")]
         params = {name: expressions.value(members[name]) for name in names}
         return Expectation(kind, expressions.condition(when) if when is not None else None, params, told, item.line)
@@ -145,51 +156,69 @@ class Steps:
     def after(self, reader: Reader, expressions: Expressions) -> tuple[After, ...]:
         node = reader.child("after")
         actions = []
-        for item, kind in self.listed(node, AFTER_KINDS, "action") if node is not None else ():
+        for item, kind in self.listed(node, AFTER_KINDS, "action", ("kind", "when")) if node is not None else ():
             when = item.value.get("when")
             params = {n: expressions.value(c) for n, c in item.value.items() if n not in ("kind", "when")}
             actions.append(After(kind, expressions.condition(when) if when is not None else None, params))
         return tuple(actions)
 
-    def listed(self, node: Node, kinds: Mapping[str, tuple[str, ...]], what: str) -> Iterator[tuple[Node, str]]:
+    def listed(
+        self, node: Node, kinds: Mapping[str, tuple[str, ...]], what: str, common: tuple[str, ...]
+    ) -> Iterator[tuple[Node, str]]:
         """The items of a list that are mappings of a known kind with all that it needs."""
+        known = "known: " + ", ".join(kinds)
         for item in node.value:
             kind = item.value.get("kind") if item.kind == "mapping" else None
-            name: Any = kind.value if kind is not None else None
-            if name not in kinds:
-                hint = did_you_mean(str(name), kinds) or "known: " + ", ".join(kinds)
-                self.flow.problem(kind or item, f"{what}-unknown", f"there is no {what} `{name}`", hint)
-                continue
-            missing = [need for need in kinds[name] if need not in item.value]
-            if missing:
-                self.flow.problem(item, "missing-key", f"`{name}` needs `{missing[0]}`")
-                continue
-            yield item, name
+            if kind is None:
+                has = "needs `kind`" if item.kind == "mapping" else f"has to be a mapping, found {found(item)}"
+                code = "missing-key" if item.kind == "mapping" else "wrong-type"
+                self.flow.problem(item, code, f"an {what} {has}", known)
+            elif kind.kind != "text" or kind.value not in kinds:
+                shown = quoted(kind) if kind.kind == "text" else found(kind)
+                hint = did_you_mean(kind.value, kinds) if kind.kind == "text" else None
+                self.flow.problem(kind, f"{what}-unknown", f"there is no {what} {shown}", hint or known)
+            elif missing := [need for need in kinds[kind.value] if need not in item.value]:
+                hint = f"add `{missing[0]}:` beside `kind`"
+                self.flow.problem(kind, "missing-key", f"`{kind.value}` needs `{missing[0]}`", hint)
+            else:
+                self.unknown_keys(item, (*common, *kinds[kind.value], *OPTIONAL.get(kind.value, ())))
+                yield item, kind.value
+
+    def unknown_keys(self, item: Node, known: tuple[str, ...]) -> None:
+        for name, place in item.keys.items():
+            if name not in known:
+                hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
+                message = f"unknown key `{name}`"
+                self.flow.report(self.flow.source.problem("unknown-key", (*place, len(name)), message, hint, "warning"))
 
     def retry(self, reader: Reader) -> Retry:
         node = reader.child("retry")
         if node is None:
             return Retry()
-        retry = Reader(self.flow.source, node, RETRY, self.flow.report)
-        attempts, wait, factor = retry.integer("attempts"), retry.child("wait"), retry.child("factor")
-        if attempts is not None and not 1 <= attempts <= 100:
-            retry.on(node.value["attempts"], "bad-value", f"`attempts` has to be between 1 and 100, found {attempts}")
-        return Retry(attempts or 1, float(wait.value) if wait else 1.0, float(factor.value) if factor else 2.0)
-
-    def timeout(self, reader: Reader) -> float | None:
-        node = reader.child("timeout")
-        if node is None:
-            return None
-        if not 0 < node.value <= 604_800:
-            reader.on(node, "bad-value", f"`timeout` has to be a positive number of seconds, found {found(node)}")
-        return float(node.value)
+        retry = self.flow.reader(node, RETRY)
+        attempts = between(retry, "attempts", 1, 100)
+        wait, factor = between(retry, "wait", 0, 86_400), between(retry, "factor", 0, 100)
+        return Retry(int(attempts or 1), 1.0 if wait is None else wait, 2.0 if factor is None else factor)
 
 
-def _walk(expression: Any) -> Iterator[Any]:
-    """An expression and everything inside it."""
-    waiting = [expression]
-    while waiting:
-        item = waiting.pop()
-        yield item
-        if isinstance(item, tuple):
-            waiting.extend(part for part in item if isinstance(part, tuple))
+def between(reader: Reader, name: str, least: int, most: int) -> float | None:
+    """A number within its limits; nothing where it is not given or not within them."""
+    node = reader.child(name)
+    if node is None:
+        return None
+    if not least <= node.value <= most:
+        reader.on(node, "bad-value", f"`{name}` has to be between {least} and {most}, found {quoted(node)}")
+        return None
+    return float(node.value)
+
+
+def seconds(reader: Reader) -> float | None:
+    """The `timeout` of a step, a phase or a flow."""
+    node = reader.child("timeout")
+    if node is None:
+        return None
+    if not 0 < node.value <= MAX_SECONDS:
+        message = f"`timeout` has to be a number of seconds, more than 0, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"write a number up to {MAX_SECONDS}, a week")
+        return None
+    return float(node.value)
