@@ -222,6 +222,45 @@ def more_values_than_a_file_may_hold(project: Path) -> None:
     _ship(project, HEAD + "phases:\n" + "  - plan.md\n" * MAX_NODES)
 
 
+def _flow(project: Path, text: str) -> None:
+    folder = project / ".handrail/flows"
+    folder.mkdir(parents=True)
+    (folder / "ship.yaml").write_text(text, encoding="utf-8")
+
+
+def _rounds(text: str) -> str:
+    """A thousand rounds of a phase with this text."""
+    step = f"{{id: x, node: set, params: {{text: '{text}'}}}}"
+    return f"phases:\n  - repeat: {{var: i, to: 1000}}\n    phases: [{{id: 'p${{i}}', steps: [{step}]}}]\n"
+
+
+@builds("err/flow-too-large-text")
+def a_long_text_in_a_thousand_rounds(project: Path) -> None:
+    _flow(project, _rounds("x" * 900_000 + "${i}"))
+
+
+@builds("err/flow-too-large-references")
+def very_many_references_in_a_thousand_rounds(project: Path) -> None:
+    _flow(project, _rounds("${params.a}" * 20_000))
+
+
+@builds("err/yaml-too-deep-flow")
+def conditions_in_conditions(project: Path) -> None:
+    _flow(project, f"phases: [{{id: a, when: {'{not: ' * 5_000}true{'}' * 5_000}, steps: []}}]\n")
+
+
+@builds("err/yaml-too-many-flow")
+def a_bomb_of_aliases_in_a_flow(project: Path) -> None:
+    levels = "".join(f"{'bcdefghi'[n]}: &{'bcdefghi'[n]} [{', '.join(['*' + 'abcdefgh'[n]] * 9)}]\n" for n in range(8))
+    _flow(project, "a: &a [x, x]\n" + levels + "phases: []\n")
+
+
+@builds("err/folder-link-flow")
+def a_folder_of_flows_behind_a_link(project: Path) -> None:
+    _flow(project, "phases: []\n")
+    (project / ".handrail/flows/linked").symlink_to("..")
+
+
 @builds("hostile/long")
 def endless_lines_names_and_paths(project: Path) -> None:
     far = " " * 50_000

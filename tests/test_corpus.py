@@ -87,10 +87,14 @@ def test_a_healthy_project_has_no_problems(case: str, project: Project) -> None:
     build(case, project.folder)
     said = project.run("validate")
     assert (said.code, said.err) == (0, "")
-    assert re.fullmatch(r"no problems in \d+ workflows\n", said.out)
+    assert re.fullmatch(r"no problems in \d+ workflows( and \d+ flows)?\n", said.out)
     written = {file.parent.name for file in project.folder.rglob("workflow.yaml")}
     usable = {row["key"] for row in project.json("list")["workflows"] if row["source"] == "project"}
     assert usable == written
+    roots = (project.folder / ".handrail/flows", project.folder / ".agentweaver/.flows")
+    files = {str(file.relative_to(project.folder)) for root in roots for file in root.rglob("*.*ml")}
+    files |= {str(file.relative_to(project.folder)) for file in roots[1].rglob("review.json")}
+    assert {row["file"] for row in project.json("list")["flows"]} == files
 
 
 def test_a_workflow_may_use_those_of_the_user(project: Project) -> None:

@@ -383,7 +383,7 @@ def time_limit() -> tuple[str, ...]:
     """A command prefix that ends what takes longer than ten seconds, as this machine has it."""
     for name in ("timeout", "gtimeout"):
         if path := shutil.which(name):
-            return (path, "10")
+            return (path, "-k", "1", "10")
     perl = shutil.which("perl")
     return (perl, "-e", "alarm shift; exec @ARGV", "10") if perl else ()
 

@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from handrail.diagnostics import Diagnostic, in_order
-from handrail.driven.load import load_flow
+from handrail.driven.load import read_flow
 from handrail.driven.plan import FlowPlan
-from handrail.driven.reading import Known
+from handrail.driven.reading import Known, Nested, Suggestions
 from handrail.errors import DefinitionError, NotFound
-from handrail.sourcefile import Root, Unopened, decode
-from handrail.suggest import did_you_mean, nearest
+from handrail.sourcefile import Root, Source, Unopened, decode
+from handrail.suggest import nearest
 
 ENDINGS = (".json", ".yaml", ".yml")
 MAX_FLOWS = 5_000
+MAX_FOLDERS = 20_000
 
 
 class FoundFlow(NamedTuple):
@@ -26,6 +27,7 @@ class FoundFlow(NamedTuple):
     file: str
     plan: FlowPlan | None
     text: str
+    nested: tuple[Nested, ...] = ()
 
 
 class FlowCatalog(NamedTuple):
@@ -39,7 +41,7 @@ class FlowCatalog(NamedTuple):
         """The flow of an id, or the only one whose file has this name."""
         if name in self.flows:
             return self.flows[name]
-        same = [flow for flow in self.flows.values() if os.path.basename(flow.file) == name or _base(flow) == name]
+        same = [flow for flow in self.flows.values() if name in _names(flow)]
         return same[0] if len(same) == 1 else None
 
     def find(self, name: str) -> FoundFlow:
@@ -53,8 +55,10 @@ class FlowCatalog(NamedTuple):
         raise NotFound(f"there is no flow `{name}`", hint)
 
 
-def _base(flow: FoundFlow) -> str:
-    return os.path.splitext(os.path.basename(flow.file))[0]
+def _names(flow: FoundFlow) -> tuple[str, str, str]:
+    """What a flow may be called: its id, or its file."""
+    base = os.path.basename(flow.file)
+    return flow.id, base, os.path.splitext(base)[0]
 
 
 def read_flows(roots: Iterable[tuple[str, str]], known: Known) -> FlowCatalog:
@@ -65,24 +69,27 @@ def read_flows(roots: Iterable[tuple[str, str]], known: Known) -> FlowCatalog:
     for flow in found:
         if flow.plan is None:
             continue
-        other = usable.setdefault(flow.id, flow)
-        if other is not flow and other.plan is not None and not other.plan.overrides:
-            message = f"flow `{flow.id}` is also in `{flow.file}`"
-            hint = "rename one of them, or say `overrides: true` here"
-            problems.append(Diagnostic("flow-id-twice", "error", other.file, 1, 1, message, hint))
+        first = usable.setdefault(flow.id, flow)
+        if first is not flow and first.plan is not None and not first.plan.overrides:
+            message = f"there are two flows `{flow.id}`; the other is {_other(first, flow)}"
+            hint = "rename one of them, or say `overrides: true` here; until then, only this one is used"
+            problems.append(Diagnostic("flow-id-twice", "error", first.file, 1, 1, message, hint))
     catalog = FlowCatalog(usable, tuple(found), ())
-    broken = dict(_broken(catalog))
-    problems.extend(broken.values())
+    broken = _broken(catalog, problems)
     left = {id_: flow for id_, flow in usable.items() if id_ not in broken}
     return FlowCatalog(left, tuple(found), tuple(in_order(problems)))
 
 
+def _other(first: FoundFlow, flow: FoundFlow) -> str:
+    """How another file is called: relative to what both have in common, where they are in one place."""
+    if first.source != flow.source:
+        return f"`{os.path.basename(flow.file)}` ({flow.source})"
+    return f"`{os.path.relpath(flow.file, os.path.commonpath([first.file, flow.file]))}`"
+
+
 def _read_root(source: str, path: str, known: Known, problems: list[Diagnostic]) -> Iterator[FoundFlow]:
     root = Root(path)
-    for number, file in enumerate(_files(path)):
-        if number >= MAX_FLOWS:
-            problems.append(Diagnostic("too-many-folders", "error", path, 1, 1, f"more than {MAX_FLOWS} flows"))
-            return
+    for file in _files(path, problems):
         name = os.path.relpath(file, path)
         opened = root.open(path, name)
         if isinstance(opened, Unopened):
@@ -91,58 +98,151 @@ def _read_root(source: str, path: str, known: Known, problems: list[Diagnostic])
         text, wrong = decode(file, opened.data)
         problems.extend(wrong)
         id_ = os.path.splitext(name)[0]
-        plan, found = (None, []) if wrong else load_flow(text, id_, known)
-        problems.extend(found)
-        yield FoundFlow(source, id_, file, plan, text.text)
+        if wrong:
+            yield FoundFlow(source, id_, file, None, "")
+            continue
+        plan, job = read_flow(text, id_, known)
+        problems.extend(job.found)
+        yield FoundFlow(source, id_, file, plan, text.text, tuple(job.nested))
 
 
-def _files(path: str) -> list[str]:
+def _files(path: str, problems: list[Diagnostic]) -> list[str]:
+    """Every flow file below a folder, in order of path."""
     found: list[str] = []
-    for folder, below, names in os.walk(path, followlinks=False):
-        below.sort()
-        found.extend(os.path.join(folder, name) for name in sorted(names) if name.endswith(ENDINGS))
-        if len(found) > MAX_FLOWS:
+    waiting = [path] if os.path.isdir(path) else []
+    for seen in range(MAX_FOLDERS + 1):
+        if not waiting:
+            return sorted(found)
+        if seen == MAX_FOLDERS or len(found) > MAX_FLOWS:
             break
-    return found
+        waiting.extend(_look(waiting.pop(), found, problems))
+    message = f"there are more than {MAX_FLOWS} flows or {MAX_FOLDERS} folders here; the rest is not looked at"
+    problems.append(Diagnostic("too-many-folders", "error", path, 1, 1, message, "keep only flows here"))
+    return sorted(found)[:MAX_FLOWS]
 
 
-def _broken(catalog: FlowCatalog) -> Iterator[tuple[str, Diagnostic]]:
-    """Flows that run one that is not there, or that run themselves by way of others."""
-    runs: dict[str, list[str]] = {}
-    for flow in catalog.flows.values():
-        names = flow.plan.nested if flow.plan is not None else ()
-        runs[flow.id] = []
-        for name in names:
-            target = catalog.named(name)
+def _look(folder: str, found: list[str], problems: list[Diagnostic]) -> list[str]:
+    """The folders inside a folder; its flow files go to `found`."""
+    below: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(entry.path)
+                elif entry.is_symlink() and os.path.isdir(entry.path):
+                    message = f"`{entry.name}` is a link to a folder and is not followed"
+                    hint = "copy or move the folder here"
+                    problems.append(Diagnostic("folder-link", "warning", entry.path, 1, 1, message, hint))
+                elif entry.name.endswith(ENDINGS):
+                    found.append(entry.path)
+    except OSError as error:
+        message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
+        hint = "give yourself permission to list it, or move it elsewhere"
+        problems.append(Diagnostic("folder-unreadable", "error", folder, 1, 1, message, hint))
+    return below
+
+
+def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
+    """Flows that cannot be used: they run one that is not there or broken, or themselves by way of others."""
+    broken: set[str] = set()
+    suggestions = Suggestions()
+    runs: dict[str, dict[str, Nested]] = {id_: {} for id_ in catalog.flows}
+    called: dict[str, list[FoundFlow]] = {}
+    for flow in catalog.found:
+        for name in dict.fromkeys(_names(flow)):
+            called.setdefault(name, []).append(flow)
+    for flow in catalog.found:
+        is_used = catalog.flows.get(flow.id) is flow
+        for use in flow.nested:
+            meant = called.get(use.name, [])
+            usable = [other for other in meant if catalog.flows.get(other.id) is other]
+            target = catalog.flows.get(use.name) or (usable[0] if len(usable) == 1 else None)
             if target is None:
-                hint = did_you_mean(name, catalog.flows)
-                yield flow.id, _at_name(flow, name, "flow-missing", f"there is no flow `{name}`", hint)
-            else:
-                runs[flow.id].append(target.id)
-    for id_ in runs:
-        if (circle := _circle(runs, id_)) is not None:
+                near = None if meant else suggestions.near(use.name, catalog.flows)
+                problems.append(_missing(flow, use, [other.id for other in usable], bool(meant), near))
+                broken.update([flow.id] if is_used else [])
+            elif is_used:
+                runs[flow.id].setdefault(target.id, use)
+    endless = _endless(runs)
+    for id_ in endless:
+        circle = _circle(runs, id_)
+        if circle is not None:
             message = f"flows run each other in a circle: {' → '.join(circle)}"
-            yield id_, Diagnostic("flow-cycle", "error", catalog.flows[id_].file, 1, 1, message, "take one of them out")
+            hint = "take one of the references out; none of these flows can be used"
+            problems.append(_at(catalog.flows[id_], runs[id_][circle[1]], "flow-cycle", message, hint))
+            broken.add(id_)
+    _spread(catalog, runs, broken, problems)
+    return broken
 
 
-def _at_name(flow: FoundFlow, name: str, code: str, message: str, hint: str | None) -> Diagnostic:
-    lines = flow.text.split("\n")
-    for number, line in enumerate(lines, 1):
-        if name in line:
-            return Diagnostic(code, "error", flow.file, number, line.index(name) + 1, message, hint, line, len(name))
-    return Diagnostic(code, "error", flow.file, 1, 1, message, hint)
+def _missing(flow: FoundFlow, use: Nested, usable: list[str], is_found: bool, near: str | None) -> Diagnostic:
+    if usable:
+        message, hint = f"`{use.name}` names several flows", f"write one of {', '.join(usable[:8])}"
+    elif is_found:
+        message = f"flow `{use.name}` has errors itself, so `{flow.id}` cannot be used"
+        hint = f"mend `{use.name}` first"
+    else:
+        message = f"there is no flow `{use.name}`" if use.name.strip() else "the name of the flow is blank"
+        hint = near or "write the path of its file below the flows, without its ending"
+    return _at(flow, use, "flow-missing", message, hint)
 
 
-def _circle(runs: Mapping[str, list[str]], start: str) -> list[str] | None:
-    """The way from a flow back to itself."""
-    waiting: list[list[str]] = [[start]]
-    seen: set[str] = set()
-    while waiting:
-        path = waiting.pop()
-        for target in runs.get(path[-1], ()):
-            if target == start:
-                return [*path, start]
-            if target not in seen:
-                seen.add(target)
-                waiting.append([*path, target])
+def _endless(runs: Mapping[str, Mapping[str, Nested]]) -> list[str]:
+    """Flows that are part of a circle or lead into one: what is left when all that ends is taken away."""
+    users: dict[str, list[str]] = {}
+    for id_, targets in runs.items():
+        for target in targets:
+            users.setdefault(target, []).append(id_)
+    open_ = {id_: len(targets) for id_, targets in runs.items()}
+    ends = [id_ for id_, count in open_.items() if not count]
+    while ends:
+        for user in users.get(ends.pop(), ()):
+            open_[user] -= 1
+            if not open_[user]:
+                ends.append(user)
+    return [id_ for id_, count in open_.items() if count]
+
+
+def _circle(runs: Mapping[str, Mapping[str, Nested]], start: str) -> list[str] | None:
+    """The shortest way from a flow back to itself."""
+    came: dict[str, str] = {}
+    row = [start]
+    while row:
+        following: list[str] = []
+        for id_ in row:
+            for target in runs[id_]:
+                if target not in came:
+                    came[target] = id_
+                    following.append(target)
+        if start in came:
+            way = [start, came[start]]
+            while way[-1] != start:
+                way.append(came[way[-1]])
+            return way[::-1]
+        row = following
     return None
+
+
+def _spread(
+    catalog: FlowCatalog, runs: Mapping[str, Mapping[str, Nested]], broken: set[str], problems: list[Diagnostic]
+) -> None:
+    """Who runs a broken flow is broken too."""
+    users: dict[str, list[str]] = {}
+    for id_, targets in runs.items():
+        for target in targets:
+            users.setdefault(target, []).append(id_)
+    waiting = sorted(broken)
+    while waiting:
+        target = waiting.pop()
+        for user in users.get(target, ()):
+            if user not in broken:
+                message = f"flow `{target}` has errors itself, so `{user}` cannot be used"
+                problems.append(
+                    _at(catalog.flows[user], runs[user][target], "flow-missing", message, f"mend `{target}` first")
+                )
+                broken.add(user)
+                waiting.append(user)
+
+
+def _at(flow: FoundFlow, use: Nested, code: str, message: str, hint: str) -> Diagnostic:
+    return Source(flow.file, flow.text).problem(code, use.place, message, hint)

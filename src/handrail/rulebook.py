@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from handrail.diagnostics import Severity
+from handrail.flowrules import FLOW_ROWS
 
 
 class Rule(NamedTuple):
@@ -235,9 +236,9 @@ RULES = _rules(
     (
         "too-many-folders",
         "error",
-        "There are more folders below the workflows than are searched.",
+        "There are more folders below the workflows, or more flows, than are searched.",
         "workflows/ is a link farm or holds a whole checkout",
-        "Keep only workflows there.",
+        "Keep only definitions there.",
     ),
     (
         "tools-both",
@@ -309,4 +310,5 @@ RULES = _rules(
         "a: &a [x, x]\nb: &b [*a, *a]   # and so on",
         "Remove the aliases.",
     ),
+    *FLOW_ROWS,
 )

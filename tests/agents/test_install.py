@@ -70,7 +70,6 @@ def test_what_was_there_before_comes_back_byte_for_byte(bare: Claude, scope: str
     assert tree(bare) == before
 
 
-@pytest.mark.xfail(reason="the installer leaves the empty folders that it made for its record", strict=True)
 @pytest.mark.parametrize("scope", SCOPES)
 def test_no_folder_of_ours_is_left(bare: Claude, scope: str) -> None:
     bare.handrail("install", "claude", scope)

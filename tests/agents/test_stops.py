@@ -40,7 +40,6 @@ def test_an_early_stop_is_sent_on_to_the_end(claude: Claude, model: Model) -> No
     assert len(set(said)) == 3, "no reminder is the same as another"
 
 
-@pytest.mark.xfail(reason="the machine forgets its reminders when a phase comes again", strict=True)
 def test_no_reminder_is_said_twice_when_a_phase_comes_again(claude: Claude, model: Model) -> None:
     model.script(Turn("a stop"), step("loop"), Turn("a stop"), step("next"), step("next"), Turn("Done."))
     claude.run("/workflow w tea", *FREE)

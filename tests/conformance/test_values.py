@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from handrail.diagnostics import Diagnostic
-from handrail.driven.expressions import Expressions
+from handrail.diagnostics import Diagnostic, has_errors
+from handrail.driven.expressions import Expressions, Kinds
 from handrail.operations import Unresolved
 from handrail.sourcefile import Source
 from handrail.values import ABSENT, Scope
@@ -74,9 +74,9 @@ def resolve(written: Any, kind: str, context: dict[str, Any], folder: Path) -> A
     tree, troubles = parse(json.dumps(written))
     assert tree is not None
     assert not troubles
-    reader = Expressions(Source("case.json", ""), problems.append, {})
+    reader = Expressions(Source("case.json", ""), problems.append, {}, Kinds(frozenset(), frozenset()))
     expression = reader.condition(tree) if kind == "condition" else reader.value(tree)
-    assert not problems
+    assert not has_errors(problems)
     try:
         return expression.resolve(scope(context, folder))
     except Unresolved as error:

@@ -91,15 +91,16 @@ class Expressions:
         if name is None:
             self.problem(node, code, f"an empty mapping is no {what}", known)
             return
-        place = (*node.keys[name], len(name))
-        self.report(self.source.problem(code, place, f"`{name}` is no form of a {what}", did_you_mean(name, forms) or known))
+        message, hint = f"`{name}` is no form of a {what}", did_you_mean(name, forms) or known
+        self.report(self.source.problem(code, key_place(self.source, name, node.keys[name]), message, hint))
 
     def beside(self, node: Node, *meant: str) -> None:
-        """Keys beside the one that decides the form mean nothing."""
+        """Keys beside the one that decides the form mean nothing; `_note` is how JSON files carry comments."""
         for name, place in node.keys.items():
-            if name not in meant:
+            if name not in meant and not name.startswith("_"):
                 message, hint = f"`{name}` means nothing beside `{meant[0]}`", "remove it"
-                self.report(self.source.problem("unknown-key", (*place, len(name)), message, hint, "warning"))
+                at = key_place(self.source, name, place)
+                self.report(self.source.problem("unknown-key", at, message, hint, "warning"))
 
     def ref(self, path: str, node: Node, place: Place | None = None) -> Expression:
         """A reference; where expressions are `bound` to their round, the round's number itself."""
@@ -154,19 +155,19 @@ class Expressions:
             return Const(text)
         places = self.places(node)
         pieces: list[Expression] = []
-        rest = text
-        while rest:
-            before, mark, after = rest.partition("${")
-            if before:
-                pieces.append(Const(before))
-            if not mark:
-                break
-            path, end, rest = after.partition("}")
-            if not end:
+        at = 0
+        while (mark := text.find("${", at)) >= 0:
+            if mark > at:
+                pieces.append(Const(text[at:mark]))
+            end = text.find("}", mark)
+            if end < 0:
                 place = next(places, place_of(node))
                 self.report(self.source.problem("placeholder-open", place, "`${` is not closed", "close it with `}`"))
                 return Const(text)
-            pieces.append(self.ref(path.strip(), node, next(places, None)))
+            pieces.append(self.ref(text[mark + 2 : end].strip(), node, next(places, None)))
+            at = end + 1
+        if at < len(text):
+            pieces.append(Const(text[at:]))
         return pieces[0] if len(pieces) == 1 else Items("concat", tuple(pieces))
 
     def places(self, node: Node) -> Iterator[Place]:
@@ -196,7 +197,8 @@ class Expressions:
 
     def _several(self, form: str, node: Node, count: int, *, exact: bool = False) -> list[Expression]:
         if node.kind != "list":
-            self.problem(node, "wrong-type", f"`{form}` has to be a list, found {found(node)}", f"write `{form}: [A, B]`")
+            message = f"`{form}` has to be a list, found {found(node)}"
+            self.problem(node, "wrong-type", message, f"write `{form}: [A, B]`")
             return []
         if len(node.value) < count or (exact and len(node.value) != count):
             wanted = count if exact else f"at least {count}"
@@ -215,7 +217,8 @@ class Expressions:
             return Const(None)
         kinds = self.kinds.lists if form == "artifactList" else self.kinds.single
         if kind.value not in kinds:
-            hint = did_you_mean(kind.value, kinds) or ("known: " + ", ".join(sorted(kinds)[:8]) if kinds else "write a path")
+            known = f"known: {', '.join(sorted(kinds)[:8])}" if kinds else "there are none yet; write a path"
+            hint = did_you_mean(kind.value, kinds) or known
             self.problem(kind, "artifact-kind", f"there is no artifact kind `{kind.value}`", hint)
         iteration = members.get("iteration")
         turn = self.value(iteration) if iteration is not None else None
@@ -293,6 +296,12 @@ class Expressions:
 
 def place_of(node: Node) -> Place:
     return node.line, node.column, node.width
+
+
+def key_place(source: Source, name: str, place: tuple[int, int]) -> Place:
+    """Where a key stands; quotes belong to it."""
+    line = source.line(place[0]) or ""
+    return (*place, len(name) + 2 * (line[place[1] - 1 : place[1]] in ("'", '"')))
 
 
 def plain_value(node: Node) -> Any:

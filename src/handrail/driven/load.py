@@ -139,7 +139,7 @@ class Unfold:
             reader.on(members[name], "repeat-bounds", f"`{name}` has to be {least}, found {quoted(members[name])}")
             return None
         if last - first >= MAX_ROUNDS:
-            message = f"a repeat may have {MAX_ROUNDS} rounds, found more"
+            message = f"a repeat may have {MAX_ROUNDS} rounds, found {last - first + 1}"
             reader.on(members[name], "repeat-bounds", message, f"lower `{name}`; leave the repeat early with `until`")
             return None
         return first, last
@@ -171,8 +171,8 @@ def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
         if not troubles:
             what = "nothing" if tree is None else found(tree)
             place = (1, 1, 1) if tree is None else place_of(tree)
-            message = f"a flow has to be a mapping, found {what}"
-            job.report(source.problem("not-mapping", place, message, "begin with keys: `description: ...`, `phases: ...`"))
+            message, hint = f"a flow has to be a mapping, found {what}", "begin with keys: `phases: ...`"
+            job.report(source.problem("not-mapping", place, message, hint))
         return None, job
     plan = _flow(job, Reader(source, tree, FLOW, job.report), id_)
     if not job.is_partial and not job.is_cut_short:
@@ -186,7 +186,7 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
     if kind is not None and not kind.value.strip():
         reader.on(kind, "blank-text", "`kind` is blank", "name the family this flow belongs to, or leave it out")
     if version is not None and version < 1:
-        reader.on(reader.node.value["version"], "bad-value", f"`version` has to be 1 or more, found {version}")
+        reader.on(reader.node.value["version"], "bad-value", f"`version` has to be 1 or more, found `{version}`")
     visibility, constants, phases = reader.child("catalogVisibility"), reader.child("constants"), reader.child("phases")
     if phases is not None:
         Unfold(job).entries(phases, {}, ())

@@ -26,7 +26,7 @@ class Known(NamedTuple):
 
 MAX_VALUES = 1_000_000
 MAX_ERRORS = 10_000
-MAX_COMPARED = 200_000
+MAX_COMPARED = 100_000
 
 
 class Nested(NamedTuple):
@@ -115,4 +115,4 @@ def _weight(node: Node) -> int:
         return 1 + sum(map(_weight, node.value.values()))
     if node.kind == "list":
         return 1 + sum(map(_weight, node.value))
-    return 1 + len(node.value) // 16 if node.kind == "text" else 1
+    return 1 + len(node.value) // 16 + 4 * node.value.count("${") if node.kind == "text" else 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from handrail.diagnostics import Diagnostic
@@ -33,11 +33,11 @@ class Layout(NamedTuple):
 
 
 def check(flow: Reading) -> Iterator[Diagnostic]:
-    """Problems that show only when all phases are known and unrolled. One place has one of a kind, in all its rounds."""
+    """Problems that show only when all phases are known and unrolled; each once, however many rounds have it."""
     yield from _phase_ids(flow)
     layout = Layout(
-        {phase.id: number for number, phase in reversed(list(enumerate(flow.phases)))},
-        tuple({step.id: place for place, step in reversed(list(enumerate(phase.steps)))} for phase in flow.phases),
+        _first(phase.id for phase in flow.phases),
+        tuple(_first(step.id for step in phase.steps) for phase in flow.phases),
     )
     told: set[tuple[str, Place]] = set()
     for slot in flow.slots:
@@ -47,6 +47,14 @@ def check(flow: Reading) -> Iterator[Diagnostic]:
                 told.add((wrong.code, use.place))
                 hint = (flow.suggestions.near(wrong.name, wrong.known) if wrong.known else None) or wrong.hint
                 yield flow.source.problem(wrong.code, use.place, wrong.message, hint)
+
+
+def _first(ids: Iterable[str]) -> dict[str, int]:
+    """Where each id stands for the first time."""
+    places: dict[str, int] = {}
+    for place, id_ in enumerate(ids):
+        places.setdefault(id_, place)
+    return places
 
 
 def _phase_ids(flow: Reading) -> Iterator[Diagnostic]:
@@ -73,7 +81,8 @@ def _reference(flow: Reading, layout: Layout, slot: Slot, ref: Ref) -> Wrong | N
     parts = ref.parts
     if not parts or parts[0] not in SCOPES:
         hint = f"begin with one of {', '.join(SCOPES)}"
-        return Wrong("ref-scope", f"`{ref.path}` does not begin with a known scope", hint, (parts or [""])[0], SCOPES)
+        message = f"`{ref.path}` does not begin with a known scope" if parts else "the reference is empty"
+        return Wrong("ref-scope", message, hint, (parts or [""])[0], SCOPES)
     if parts[0] != "steps":
         return None
     if len(parts) < 4:
@@ -102,11 +111,14 @@ def _some(what: str, names: tuple[str, ...]) -> str:
 def _order(flow: Reading, slot: Slot, ref: Ref, target: tuple[int, int]) -> Wrong | None:
     """A step may look at what is finished by then: itself only afterwards, its parallel neighbours never."""
     here = (slot.phase, slot.step or 0)
-    if target == here and slot.step is not None:
+    if target == here and slot.step is None:
+        hint = "refer to steps of phases above this place only"
+        return Wrong("ref-self", f"`{ref.path}` looks at a step that has not run by then", hint)
+    if target == here:
         hint = "only `expect`, `stopFlowIf` and `after` may look at their own step"
         return None if slot.own else Wrong("ref-self", f"`{ref.path}` looks at the step itself", hint)
     beside = target[0] == here[0] and slot.phase < len(flow.phases) and flow.phases[slot.phase].parallel > 1
-    if target >= here or beside:
+    if target > here or beside:
         hint = "the steps of a parallel phase run together" if beside else "refer to steps above this place only"
         return Wrong("ref-forward", f"`{ref.path}` looks at a step that has not run by then", hint)
     return None

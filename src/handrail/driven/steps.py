@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from handrail.driven.expressions import Expressions, place_of
+from handrail.driven.expressions import Expressions, key_place, place_of
 from handrail.driven.plan import After, Expectation, Prompt, Retry, Step
 from handrail.driven.reading import Nested, Reading, Slot
 from handrail.driven.spec import AFTER_KINDS, EXPECT_KINDS, OPTIONAL, PROMPT, RETRY, STEP, NodeInfo
@@ -89,8 +89,8 @@ class Steps:
                 reader.on(place, "param-missing", f"`{kind}` needs the param `{name}`", f"add `{name}:` to `params`")
         nested = params.get(info.nested) if info.nested else None
         if info.nested and isinstance(nested, Const) and isinstance(nested.value, str):
-            name = members[info.nested]
-            place = name.value["const"] if name.kind == "mapping" and "const" in name.value else name
+            given = members[info.nested]
+            place = given.value["const"] if given.kind == "mapping" and "const" in given.value else given
             self.flow.nested[Nested(nested.value, place_of(place))] = None
         return params
 
@@ -173,10 +173,11 @@ class Steps:
                 has = "needs `kind`" if item.kind == "mapping" else f"has to be a mapping, found {found(item)}"
                 code = "missing-key" if item.kind == "mapping" else "wrong-type"
                 self.flow.problem(item, code, f"an {what} {has}", known)
-            elif kind.kind != "text" or kind.value not in kinds:
-                shown = quoted(kind) if kind.kind == "text" else found(kind)
-                hint = did_you_mean(kind.value, kinds) if kind.kind == "text" else None
-                self.flow.problem(kind, f"{what}-unknown", f"there is no {what} {shown}", hint or known)
+            elif kind.kind != "text":
+                self.flow.problem(kind, "wrong-type", f"`kind` has to be text, found {found(kind)}", known)
+            elif kind.value not in kinds:
+                hint = did_you_mean(kind.value, kinds) or known
+                self.flow.problem(kind, f"{what}-unknown", f"there is no {what} {quoted(kind)}", hint)
             elif missing := [need for need in kinds[kind.value] if need not in item.value]:
                 hint = f"add `{missing[0]}:` beside `kind`"
                 self.flow.problem(kind, "missing-key", f"`{kind.value}` needs `{missing[0]}`", hint)
@@ -188,8 +189,8 @@ class Steps:
         for name, place in item.keys.items():
             if name not in known:
                 hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
-                message = f"unknown key `{name}`"
-                self.flow.report(self.flow.source.problem("unknown-key", (*place, len(name)), message, hint, "warning"))
+                at = key_place(self.flow.source, name, place)
+                self.flow.report(self.flow.source.problem("unknown-key", at, f"unknown key `{name}`", hint, "warning"))
 
     def retry(self, reader: Reader) -> Retry:
         node = reader.child("retry")

@@ -65,7 +65,7 @@ class Installer:
             "owned": sorted(owned),
             "before": base,
             "after": after,
-            "folders": self._new_folders(wanted, known),
+            "folders": self._new_folders([*wanted, self.record], known),
         }
         return [*changes, *[Change(path, "remove", None) for path in gone]]
 
@@ -110,7 +110,7 @@ class Installer:
                 message = f"`{path}` is there already and is not Handrail's"
                 raise HandrailError(message, "move it away, then install again; nothing was touched")
 
-    def _new_folders(self, wanted: dict[str, str], known: dict[str, Any]) -> list[str]:
+    def _new_folders(self, wanted: list[str], known: dict[str, Any]) -> list[str]:
         folders = set(known.get("folders", []))
         for path in wanted:
             folder = os.path.dirname(path)
@@ -132,11 +132,10 @@ class Installer:
                 os.makedirs(os.path.dirname(change.path), exist_ok=True)
                 _write(change.path, change.text)
         if not self.next:
-            for folder in sorted(folders, reverse=True):
-                _remove_empty(folder)
             if os.path.exists(self.record):
                 os.unlink(self.record)
-                _remove_empty(os.path.dirname(self.record))
+            for folder in sorted(folders, reverse=True):
+                _remove_empty(folder)
 
 
 def _change(path: str, text: str) -> Change:

@@ -31,6 +31,7 @@ class State(NamedTuple):
     summaries: tuple[tuple[str, str], ...] = ()
     idle_limit: int = 3
     reminders: int = 0
+    sent_on: int = 0
     checked: str = ""
 
     @property
@@ -313,7 +314,7 @@ def apply(state: State, event: Event) -> State:
         case Cancelled():
             return quiet._replace(status="cancelled")
         case SentOn():
-            return state._replace(idle_stops=event.idle, reminders=state.reminders + 1)
+            return state._replace(idle_stops=event.idle, reminders=state.reminders + 1, sent_on=state.sent_on + 1)
         case LetGo():
             return state._replace(idle_stops=0)
         case Told():

@@ -198,12 +198,12 @@ def _profiles(plan: Plan, stop: Stop) -> list[str]:
 
 
 def reminder(plan: Plan, state: State) -> str:
-    """What an agent is told that stops before the workflow is done; never twice the same in one phase."""
+    """What an agent is told that stops before the workflow is done: short the second time, never twice the same."""
     if state.reminders > 1 and "notDoneReminder" not in plan.texts:
         name = plan.stops[state.at].name
-        return f'Still in {name} (reminder {state.reminders}). Go on, or call {STEP_TOOL} with action "next".'
+        return f'Still in {name} (reminder {state.sent_on}). Go on, or call {STEP_TOOL} with action "next".'
     said = render(text(plan, "notDoneReminder"), variables(plan, state))
-    return said if state.reminders < 2 else f"{said}\n\n(Reminder {state.reminders} in this phase.)"
+    return said if state.sent_on < 2 else f"{said}\n\n(Reminder {state.sent_on}.)"
 
 
 def brief(plan: Plan, state: State) -> str:
