@@ -9,7 +9,7 @@ from handrail.app import App, View
 from handrail.engine import links
 from handrail.errors import HandrailError, StateError
 from handrail.guided import prompts
-from handrail.hooks.context import mark_of, pause, remember
+from handrail.hooks.context import begin_turn, mark_of, remember
 from handrail.project import find_root, session_id
 
 
@@ -93,7 +93,7 @@ def _opening(app: App, view: View, host: tuple[str, str]) -> str:
     session = app.session(session_id(*host))
     card = session.card()
     remember(session.folder, mark_of(card))
-    pause(session.folder, False)
+    begin_turn(session.folder, {})
     return f"{view.message}\n\n{card['context']}"
 
 

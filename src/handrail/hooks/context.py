@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from handrail import jsonlite
-from handrail.hooks.tools import PAUSED, card_of
+from handrail.hooks.tools import PAUSED, TURN, card_of, set_mark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ def answer(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, An
         return {"context": card["brief"]}
     if request["event"] == "begin":
         return _begin(seat, card, request)
-    pause(seat["folder"], bool(request.get("paused")))
+    begin_turn(seat["folder"], request)
     return {"context": news(seat["folder"], card) or card["statusLine"], "title": card["title"], **_for_scripts(card)}
 
 
-def pause(folder: str, paused: bool) -> None:
-    """A person's interrupt is final until they speak; what else wakes the agent does not set it going again."""
-    path = os.path.join(folder, PAUSED)
-    try:
-        if paused:
-            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        else:
-            os.unlink(path)
-    except OSError:
-        return
+def begin_turn(folder: str, request: dict[str, Any]) -> None:
+    """A person's interrupt is final until they speak; what else wakes the agent does not set it going again.
+
+    A turn that began and never came to a stop was interrupted. The host's own record of it may come late.
+    """
+    if request.get("by_person", True):
+        set_mark(folder, PAUSED, False)
+    elif request.get("interrupted") or os.path.exists(os.path.join(folder, TURN)):
+        set_mark(folder, PAUSED, True)
+    set_mark(folder, TURN, True)
 
 
 def _for_scripts(card: dict[str, Any]) -> dict[str, Any]:
@@ -46,6 +46,7 @@ def _begin(seat: dict[str, Any], card: dict[str, Any], request: dict[str, Any]) 
     """A conversation that goes on has its history; one that was compacted, or killed, has lost some of it."""
     if request["source"] == "compact" or not _was_heard(seat["folder"], card, request.get("transcript")):
         forget(seat["folder"])
+    set_mark(seat["folder"], TURN, False)
     if card["state"]["cancel_asked"]:
         _withdraw_cancel(seat)
     text = news(seat["folder"], card)

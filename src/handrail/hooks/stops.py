@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from handrail.engine import card as cards
-from handrail.hooks.tools import PAUSED, PROGRESS
+from handrail.hooks.tools import PAUSED, PROGRESS, TURN, set_mark
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 
 def stop(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, Any]:
     """`sendOn` is what to tell the agent, `letGo` and `farewell` what to tell the person."""
+    answer = _stop(seat, request)
+    if seat is not None and answer["sendOn"] is None:
+        set_mark(seat["folder"], TURN, False)
+    return answer
+
+
+def _stop(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, Any]:
     nothing: dict[str, Any] = {"sendOn": None, "letGo": None, "farewell": None}
     if seat is None or cards.journal_size(seat["folder"]) is None:
         return nothing
@@ -32,16 +39,9 @@ def stop(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, Any]
     outcome = session.do(AgentStopped(bool(request.get("aborted")), bool(progress)))
     for event in outcome.decision.events:
         if isinstance(event, SentOn):
-            _forget_progress(seat["folder"])
+            set_mark(seat["folder"], PROGRESS, False)
             return {**nothing, "sendOn": session.card().get("reminder")}
         if isinstance(event, LetGo):
             way_on = "The workflow stays active: say how to go on, or /cancel-workflow."
             return {**nothing, "letGo": f"Handrail lets the agent stop: {event.reason}. {way_on}"}
     return nothing
-
-
-def _forget_progress(folder: str) -> None:
-    try:
-        os.unlink(os.path.join(folder, PROGRESS))
-    except OSError:
-        return

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 PROGRESS = "progress"
+TURN = "turn"
 PAUSED = "paused"
 
 
@@ -49,11 +50,19 @@ def tool(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, Any]
 
 
 def mark_progress(folder: str) -> None:
-    """Remember that the agent did something since it was last sent on. Failing to is no reason to deny."""
-    path = os.path.join(folder, PROGRESS)
+    """Remember that the agent did something since it was last sent on."""
+    if not os.path.exists(os.path.join(folder, PROGRESS)):
+        set_mark(folder, PROGRESS, True)
+
+
+def set_mark(folder: str, name: str, there: bool) -> None:
+    """A small file that is there or not. Failing to set it is no reason to fail."""
+    path = os.path.join(folder, name)
     try:
-        if not os.path.exists(path):
+        if there:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        else:
+            os.unlink(path)
     except OSError:
         return
 

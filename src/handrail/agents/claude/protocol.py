@@ -41,7 +41,7 @@ def request(data: dict[str, Any]) -> dict[str, Any] | None:
     if event == "UserPromptSubmit":
         text = str(data.get("prompt", ""))
         is_command = _command(text.split(None, 1)[0] if text.strip() else "") == "workflow"
-        return {**base, "event": "prompt", "text": text, "is_command": is_command, "paused": _paused(text, data)}
+        return {**base, "event": "prompt", "text": text, "is_command": is_command, **_speaker(text, data)}
     if event == "UserPromptExpansion":
         name = _command("/" + str(data.get("command_name", "")))
         if name not in COMMANDS:
@@ -70,13 +70,13 @@ def _hands_off(data: dict[str, Any]) -> bool:
     return transcript.has_queued_cancel(transcript.tail(data.get("transcript_path")))
 
 
-def _paused(text: str, data: dict[str, Any]) -> bool:
-    """Is this not the person's word but a background task's, and did the person interrupt before it came?"""
+def _speaker(text: str, data: dict[str, Any]) -> dict[str, bool]:
+    """Is this the person's word or a background task's; and did the person interrupt before it came?"""
     if not text.startswith("<task-notification>"):
-        return False
+        return {"by_person": True, "interrupted": False}
     from handrail.agents.claude import transcript
 
-    return transcript.was_interrupted(transcript.tail(data.get("transcript_path")))
+    return {"by_person": False, "interrupted": transcript.was_interrupted(transcript.tail(data.get("transcript_path")))}
 
 
 def reply(data: dict[str, Any], asked: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any] | None:

@@ -1,0 +1,90 @@
+"""The hook of Claude Code by its messages alone: what it answers without the program around it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import handrail
+from support import Project
+
+HOOK = str(Path(handrail.__file__).parent / "hook.py")
+TASK_DONE = "<task-notification>the build is over</task-notification>"
+
+
+@pytest.fixture
+def conversation(project: Project) -> Project:
+    project.workflow("w", ["look", "build"])
+    project.phase("w", "look", "tools:\n  blacklist: [edit]\n")
+    begun = tell(project, "UserPromptExpansion", command_name="handrail:workflow", command_args="w make\ntea")
+    assert "Do look." in begun["hookSpecificOutput"]["additionalContext"]
+    return project
+
+
+def tell(project: Project, event: str, **more: Any) -> dict[str, Any]:
+    body = json.dumps({"session_id": "C", "cwd": str(project.folder), "hook_event_name": event, **more})
+    argv = [sys.executable, "-I", "-S", HOOK, "claude"]
+    ended = subprocess.run(argv, input=body, capture_output=True, text=True, timeout=60, check=True)
+    said = json.loads(ended.stdout or "{}")
+    assert isinstance(said, dict)
+    return said
+
+
+def sent_on(project: Project) -> bool:
+    return "additionalContext" in tell(project, "Stop").get("hookSpecificOutput", {})
+
+
+def test_the_task_may_span_lines(conversation: Project) -> None:
+    assert conversation.json("status", "--session", "claude-C")["task"] == "make\ntea"
+
+
+def test_a_stop_is_sent_on(conversation: Project) -> None:
+    assert sent_on(conversation)
+
+
+def test_a_task_that_ends_after_an_interrupt_does_not_set_the_agent_going(conversation: Project) -> None:
+    tell(conversation, "UserPromptSubmit", prompt="go on")
+    tell(conversation, "UserPromptSubmit", prompt=TASK_DONE)  # the turn before never came to a stop
+    assert not sent_on(conversation)
+    tell(conversation, "UserPromptSubmit", prompt=TASK_DONE)
+    assert not sent_on(conversation)
+    tell(conversation, "UserPromptSubmit", prompt="now go on")
+    assert sent_on(conversation)
+
+
+def test_a_task_that_ends_after_a_stop_keeps_the_agent_going(conversation: Project) -> None:
+    assert not sent_on_with_tasks(conversation)
+    tell(conversation, "UserPromptSubmit", prompt=TASK_DONE)
+    assert sent_on(conversation)
+
+
+def sent_on_with_tasks(project: Project) -> bool:
+    return "hookSpecificOutput" in tell(project, "Stop", background_tasks=[{"id": "b"}])
+
+
+def test_a_prompt_adds_only_where_the_workflow_stands(conversation: Project) -> None:
+    said = tell(conversation, "UserPromptSubmit", prompt="hello")["hookSpecificOutput"]
+    assert said["additionalContext"] == "W > • Look [1/2]"
+    assert said["sessionTitle"] == "Workflow: make\ntea"
+
+
+def test_a_second_workflow_in_the_conversation_has_to_be_asked_for(conversation: Project) -> None:
+    other = conversation.folder.parent / "other"
+    (other / ".handrail" / "workflows").mkdir(parents=True)
+    start = {"command_name": "workflow", "cwd": str(other)}
+    refused = tell(conversation, "UserPromptExpansion", command_args="bug-fix x", **start)
+    assert "/workflow --replace bug-fix x" in refused["reason"]
+    tell(conversation, "UserPromptExpansion", command_args="--replace bug-fix x", **start)
+    assert conversation.json("status", "--session", "claude-C")["status"] == "cancelled"
+
+
+def test_a_request_that_makes_no_sense_blocks_nothing_but_a_tool(conversation: Project) -> None:
+    assert tell(conversation, "UserPromptSubmit", prompt=TASK_DONE, transcript_path="/nonexistent") != {}
+    assert tell(conversation, "NoSuchEvent") == {}
+    denied = tell(conversation, "PreToolUse", tool_name="Edit", tool_input={})["hookSpecificOutput"]
+    assert denied["permissionDecision"] == "deny"
