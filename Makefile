@@ -23,7 +23,8 @@ test: env ## all tests that need no agent
 
 test-agents: env ## the real agents, offline, against scripted models (needs npm and tmux)
 	@./scripts/agents
-	@$(BIN)/python -m pytest tests/agents
+	@$(BIN)/python -m pytest tests/agents || { echo "again, alone, what failed beside the others:"; \
+		$(BIN)/python -m pytest tests/agents --last-failed; }
 
 check: env ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

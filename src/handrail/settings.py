@@ -15,6 +15,7 @@ from handrail.sourcefile import Root, Unopened, decode
 from handrail.yamltree import parse
 
 FILE = "settings.yaml"
+MAX_IDLE_STOPS = 7  # hosts themselves give up after eight
 SETTINGS = shape(
     "settings.yaml",
     "How Handrail behaves in this project, or for this user.",
@@ -63,9 +64,10 @@ def _take(reader: Reader, settings: Settings) -> Settings:
     stops = reader.integer("idleStops")
     if stops is None:
         return settings
-    if not 0 <= stops <= 100:
+    if not 0 <= stops <= MAX_IDLE_STOPS:
         node = reader.node.value["idleStops"]
         about = reader.shape.by_name["idleStops"].about
-        reader.on(node, "bad-value", f"`idleStops` has to be between 0 and 100, found {quoted(node)}", f"write {about}")
+        message = f"`idleStops` has to be between 0 and {MAX_IDLE_STOPS}, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"write {about}")
         return settings
     return settings._replace(idle_stops=stops)
