@@ -92,7 +92,10 @@ def _listed(app: App, shell: Shell, spec: WorkflowSpec) -> dict[str, object]:
 @click.option("--format", "style", type=click.Choice(["text", "github"]), default="text", help="How to print problems.")
 @command
 def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str) -> None:
-    """Check all definitions, or those at PATHS: files, workflow folders, or folders of workflows."""
+    """Check all definitions, or only those at PATHS.
+
+    A path is a workflow folder, a file in one, or a folder of workflows.
+    """
     for path in paths:
         if not os.path.exists(path):
             raise UsageError(f"`{path}` does not exist")
