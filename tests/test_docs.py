@@ -32,6 +32,24 @@ def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
 
+def test_the_definitions_in_the_readme_have_no_problems(tmp_path: Path) -> None:
+    workflow, phase, flow = re.findall(
+        r"```(?:yaml|markdown)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
+    )
+    folder = tmp_path / ".handrail" / "workflows" / "ship"
+    folder.mkdir(parents=True)
+    (tmp_path / ".handrail" / "flows").mkdir()
+    (folder / "workflow.yaml").write_text(workflow, encoding="utf-8")
+    (folder / "build.md").write_text(phase, encoding="utf-8")
+    (folder / "plan.md").write_text(phase.replace("id: build", "id: plan"), encoding="utf-8")
+    (tmp_path / ".handrail" / "flows" / "release.yaml").write_text(flow, encoding="utf-8")
+    env = {"HOME": str(tmp_path), "HANDRAIL_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    argv = [sys.executable, "-m", "handrail", "validate"]
+    ended = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.stdout.startswith("no problems"), ended.stdout
+    assert ended.stdout.endswith("and 1 flow\n")
+
+
 def commands(page: Path) -> list[tuple[str, str]]:
     """(command, what it prints) of every console block."""
     found: list[tuple[str, str]] = []

@@ -110,7 +110,7 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str) -> None
 
 def _fine(app: App) -> str:
     flows = len(app.flows.flows)
-    more = f" and {flows} flows" if flows else ""
+    more = f" and {flows} flow{'' if flows == 1 else 's'}" if flows else ""
     return f"no problems in {len(app.catalog.workflows)} workflows{more}"
 
 

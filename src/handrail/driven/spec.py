@@ -57,7 +57,11 @@ REPEAT = shape(
     Field("var", ("text",), "the name of the round's number: `${NAME}`, `repeat.NAME`"),
     Field("from", ("integer",), "number of the first round", default=1),
     Field("to", ("integer",), "number of the last round"),
-    Field("over", ("mapping", "list", "text"), "a round for each item of this list, as `repeat.item`"),
+    Field(
+        "over",
+        ("mapping", "list", "text"),
+        "a round for each item of this list; `repeat.index` counts them, or what `var` names",
+    ),
     Field("until", ("mapping", "text"), "no further round once this holds", schema=_CONDITION),
     Field("max", ("integer",), "the most rounds that `until` and `over` may take"),
 )
