@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from handrail.cli.main import SECTIONS, handrail
+from handrail.driven.spec import SHAPES as FLOW_SHAPES
 from handrail.errors import EXIT_CODES
 from handrail.fields import Shape
 from handrail.guided.prompts import VARIABLES
@@ -45,11 +46,17 @@ def files() -> str:
     return "# Files\n\n" + "\n".join(_shape(shape) for shape in shapes)
 
 
+def flows() -> str:
+    return "# Flow files\n\n" + "\n".join(_shape(shape) for shape in FLOW_SHAPES)
+
+
 def _shape(shape: Shape) -> str:
     rows = []
     for field in shape.fields:
         note = "required" if field.required else f"default `{field.default}`" if field.default is not None else ""
-        rows.append(f"| `{field.name}` | {' or '.join(field.kinds)} | {field.about} | {note} |")
+        choices = f"one of {', '.join(f'`{choice}`' for choice in field.choices)}" if field.choices else ""
+        notes = "; ".join(filter(None, (choices, note)))
+        rows.append(f"| `{field.name}` | {' or '.join(field.kinds)} | {field.about} | {notes} |")
     table = "\n".join(rows)
     return f"## {shape.title}\n\n{shape.about}\n\n| key | type | meaning | |\n|---|---|---|---|\n{table}\n"
 
@@ -70,6 +77,7 @@ PAGES = {
     "commands.md": commands,
     "exit-codes.md": exit_codes,
     "files.md": files,
+    "flows.md": flows,
     "placeholders.md": placeholders,
 }
 

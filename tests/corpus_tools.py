@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handrail.catalog import MAX_FOLDERS, MAX_NESTING
+from handrail.driven.spec import MAX_DEPTH as MAX_DEPTH_OF_FLOWS
 from handrail.rulebook import RULES
 from handrail.sourcefile import MAX_BYTES
 from handrail.yamltree import MAX_DEPTH, MAX_NODES
@@ -222,10 +223,10 @@ def more_values_than_a_file_may_hold(project: Path) -> None:
     _ship(project, HEAD + "phases:\n" + "  - plan.md\n" * MAX_NODES)
 
 
-def _flow(project: Path, text: str) -> None:
+def _flow(project: Path, text: str, name: str = "ship") -> None:
     folder = project / ".handrail/flows"
-    folder.mkdir(parents=True)
-    (folder / "ship.yaml").write_text(text, encoding="utf-8")
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
 def _rounds(text: str) -> str:
@@ -242,6 +243,14 @@ def a_long_text_in_a_thousand_rounds(project: Path) -> None:
 @builds("err/flow-too-large-references")
 def very_many_references_in_a_thousand_rounds(project: Path) -> None:
     _flow(project, _rounds("${params.a}" * 20_000))
+
+
+@builds("err/flow-depth")
+def a_chain_of_flows_one_level_too_deep(project: Path) -> None:
+    for level in range(MAX_DEPTH_OF_FLOWS + 2):
+        step = f"{{id: x, node: flow-run, params: {{fileName: f{level + 1}}}}}" if level <= MAX_DEPTH_OF_FLOWS else ""
+        _flow(project, f"phases: [{{id: a, steps: [{step}]}}]\n", f"f{level}")
+    _flow(project, "phases: [{id: a, steps: [{id: x, node: flow-run, params: {fileName: f0}}]}]\n", "user")
 
 
 @builds("err/yaml-too-deep-flow")

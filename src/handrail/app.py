@@ -17,7 +17,7 @@ from handrail.catalog import Catalog, read_catalog, read_given
 from handrail.catalogcache import CatalogCache
 from handrail.contracts import CheckContext, Stubs
 from handrail.diagnostics import Diagnostic
-from handrail.drive import Runs
+from handrail.drive.runs import Runs
 from handrail.engine import links
 from handrail.engine.installer import Installer
 from handrail.engine.session import Outcome, Session, Snapshot, exclusive, sessions_in

@@ -7,9 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from handrail.diagnostics import Diagnostic, in_order
+from handrail.driven.expressions import Place
 from handrail.driven.load import read_flow
 from handrail.driven.plan import FlowPlan
 from handrail.driven.reading import Known, Nested, Suggestions
+from handrail.driven.spec import MAX_DEPTH
 from handrail.errors import DefinitionError, NotFound
 from handrail.sourcefile import Root, Source, Unopened, decode
 from handrail.suggest import nearest
@@ -143,7 +145,7 @@ def _look(folder: str, found: list[str], problems: list[Diagnostic]) -> list[str
 
 
 def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
-    """Flows that cannot be used: they run one that is not there or broken, or themselves by way of others."""
+    """Flows that cannot be used: they run one that is not there, broken or wrongly called, or run too deep."""
     broken: set[str] = set()
     suggestions = Suggestions()
     runs: dict[str, dict[str, Nested]] = {id_: {} for id_ in catalog.flows}
@@ -152,30 +154,65 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
         for name in dict.fromkeys(_names(flow)):
             called.setdefault(name, []).append(flow)
     for flow in catalog.found:
-        is_used = catalog.flows.get(flow.id) is flow
+        is_used, source = catalog.flows.get(flow.id) is flow, Source(flow.file, flow.text)
         for use in flow.nested:
             meant = called.get(use.name, [])
             usable = [other for other in meant if catalog.flows.get(other.id) is other]
             target = catalog.flows.get(use.name) or (usable[0] if len(usable) == 1 else None)
             if target is None:
                 near = None if meant else suggestions.near(use.name, catalog.flows)
-                problems.append(_missing(flow, use, [other.id for other in usable], bool(meant), near))
+                code, message, hint = _missing(flow, use, [other.id for other in usable], bool(meant), near)
+                problems.append(source.problem(code, use.place, message, hint))
                 broken.update([flow.id] if is_used else [])
-            elif is_used:
+                continue
+            if is_used:
                 runs[flow.id].setdefault(target.id, use)
-    endless = _endless(runs)
+            for code, place, message, hint in _given(use, target, suggestions):
+                problems.append(source.problem(code, place, message, hint))
+                broken.update([flow.id] if is_used else [])
+    for id_, target_id, code, message, hint in _chains(runs):
+        problems.append(_at(catalog.flows[id_], runs[id_][target_id], code, message, hint))
+        broken.add(id_)
+    _spread(catalog, runs, broken, problems)
+    return broken
+
+
+def _given(use: Nested, target: FoundFlow, suggestions: Suggestions) -> Iterator[tuple[str, Place, str, str]]:
+    """What is wrong with what a step gives the flow that it runs: (code, place, message, hint)."""
+    params = target.plan.params if target.plan is not None else None
+    if params is None:
+        return
+    names = [param.name for param in params]
+    for name, place in use.given:
+        if name not in names:
+            hint = f"its params: {', '.join(names[:8])}" if names else "it takes none; remove it"
+            message = f"flow `{target.id}` has no param `{name}`"
+            hint = suggestions.near(name, names) or hint
+            yield "param-unknown", place, message, hint
+    given = {name for name, _ in use.given}
+    for param in params:
+        if param.required and param.name not in given:
+            message = f"flow `{target.id}` needs the param `{param.name}`"
+            yield "param-missing", use.place, message, f"add `{param.name}:` to `params`"
+
+
+def _chains(runs: Mapping[str, Mapping[str, Nested]]) -> Iterator[tuple[str, str, str, str, str]]:
+    """(flow, the one it runs, code, message, hint) where flows run each other in a circle, or too deep."""
+    levels, endless = _levels(runs)
     for id_ in endless:
         circle = _circle(runs, id_)
         if circle is not None:
             message = f"flows run each other in a circle: {' → '.join(circle)}"
             hint = "take one of the references out; none of these flows can be used"
-            problems.append(_at(catalog.flows[id_], runs[id_][circle[1]], "flow-cycle", message, hint))
-            broken.add(id_)
-    _spread(catalog, runs, broken, problems)
-    return broken
+            yield id_, circle[1], "flow-cycle", message, hint
+    for id_, level in levels.items():
+        if level == MAX_DEPTH + 1:
+            target = next(target for target in runs[id_] if levels[target] == MAX_DEPTH)
+            message = f"flows run flows more than {MAX_DEPTH} levels deep from here"
+            yield id_, target, "flow-depth", message, "let one flow run several others, one after the other"
 
 
-def _missing(flow: FoundFlow, use: Nested, usable: list[str], is_found: bool, near: str | None) -> Diagnostic:
+def _missing(flow: FoundFlow, use: Nested, usable: list[str], is_found: bool, near: str | None) -> tuple[str, str, str]:
     if usable:
         message, hint = f"`{use.name}` names several flows", f"write one of {', '.join(usable[:8])}"
     elif is_found:
@@ -184,23 +221,28 @@ def _missing(flow: FoundFlow, use: Nested, usable: list[str], is_found: bool, ne
     else:
         message = f"there is no flow `{use.name}`" if use.name.strip() else "the name of the flow is blank"
         hint = near or "write the path of its file below the flows, without its ending"
-    return _at(flow, use, "flow-missing", message, hint)
+    return "flow-missing", message, hint
 
 
-def _endless(runs: Mapping[str, Mapping[str, Nested]]) -> list[str]:
-    """Flows that are part of a circle or lead into one: what is left when all that ends is taken away."""
+def _levels(runs: Mapping[str, Mapping[str, Nested]]) -> tuple[dict[str, int], list[str]]:
+    """How many levels of flows lie below each one, and those that are part of a circle or lead into one: what is left
+    when all that ends is taken away."""
     users: dict[str, list[str]] = {}
     for id_, targets in runs.items():
         for target in targets:
             users.setdefault(target, []).append(id_)
     open_ = {id_: len(targets) for id_, targets in runs.items()}
     ends = [id_ for id_, count in open_.items() if not count]
+    levels = dict.fromkeys(runs, 0)
     while ends:
-        for user in users.get(ends.pop(), ()):
+        below = ends.pop()
+        for user in users.get(below, ()):
+            levels[user] = max(levels[user], levels[below] + 1)
             open_[user] -= 1
             if not open_[user]:
                 ends.append(user)
-    return [id_ for id_, count in open_.items() if count]
+    endless = [id_ for id_, count in open_.items() if count]
+    return {id_: level for id_, level in levels.items() if not open_[id_]}, endless
 
 
 def _circle(runs: Mapping[str, Mapping[str, Nested]], start: str) -> list[str] | None:

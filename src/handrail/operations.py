@@ -122,6 +122,7 @@ JOIN: dict[str, Callable[[list[Any]], Any]] = {
     "div": lambda values: _divide([number(value) for value in values]),
     "mod": lambda values: _modulo([number(value) for value in values]),
     "length": lambda values: _length(values[0]),
+    "at": lambda values: _at(*values),
 }
 
 
@@ -129,6 +130,19 @@ def _length(value: Any) -> int:
     if isinstance(value, str | list | Mapping):
         return len(value)
     raise Unresolved("not-a-list", f"{as_text(value)} has no length")
+
+
+def _at(whole: Any, place: Any) -> Any:
+    """The item of a list, or the member of an object; nothing where the list ends before, or there is nothing."""
+    if isinstance(whole, list) and str(place).isdecimal():
+        return whole[int(place)] if len(str(place)) < 10 and int(place) < len(whole) else None
+    if isinstance(whole, Mapping) and isinstance(place, str) and place in whole:
+        return whole[place]
+    if whole is None:
+        return None
+    if isinstance(place, str):
+        raise Unresolved("ref-unresolvable", f"there is no `{place}` in {as_text(whole)[:40]}")
+    raise Unresolved("not-a-list", f"{as_text(whole)[:40]} is no list")
 
 
 TESTS: dict[str, Callable[[Any, Any], bool]] = {

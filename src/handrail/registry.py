@@ -5,22 +5,31 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from handrail.contracts import CheckKind, NodeKind, Recipe, Stubs
+from handrail.contracts import CheckKind, Executor, NodeKind, Recipe, Stubs
 from handrail.driven.reading import Known
 from handrail.driven.spec import NodeInfo
+from handrail.schemas import artifact_table, schema_ids
 
 CHECKS: dict[str, str] = {"file": "handrail.checks.file", "run": "handrail.checks.run"}
 AGENTS: dict[str, str] = {"claude": "handrail.agents.claude", "scripted": "handrail.agents.scripted"}
+EXECUTORS: dict[str, str] = {"scripted": "handrail.agents.scripted.executor"}
 INSTALLS: dict[str, str] = {"claude": "handrail.agents.claude.install"}
 ALIASES: dict[str, str] = {"claude": "handrail.agents.claude.tools"}
 
 
 NODES: dict[str, tuple[str, NodeInfo]] = {
+    "codex-prompt": ("handrail.nodes.prompt", NodeInfo("required")),
     "command": ("handrail.nodes.command", NodeInfo(required=("argv",))),
     "file-check": ("handrail.nodes.files", NodeInfo(required=("path",))),
     "flow-run": ("", NodeInfo(required=("fileName",), nested="fileName")),
+    "llm-prompt": (
+        "handrail.nodes.prompt",
+        NodeInfo("required", routed=True, makes=("requiredArtifacts",)),
+    ),
+    "opencode-prompt": ("handrail.nodes.prompt", NodeInfo("required")),
     "read-file": ("handrail.nodes.files", NodeInfo(required=("path",))),
     "set": ("handrail.nodes.set_value", NodeInfo()),
+    "user-input": ("handrail.nodes.user_input", NodeInfo(required=("formId", "title", "fields"))),
     "wait": ("handrail.nodes.wait", NodeInfo(required=("seconds",))),
     "write-file": ("handrail.nodes.files", NodeInfo(required=("path", "text"))),
 }
@@ -28,12 +37,19 @@ NODES: dict[str, tuple[str, NodeInfo]] = {
 
 def known() -> Known:
     """What flows may use."""
-    return Known({name: info for name, (_, info) in NODES.items()}, frozenset(), frozenset(), frozenset())
+    table = artifact_table()
+    infos = {name: info for name, (_, info) in NODES.items()}
+    return Known(infos, frozenset(), frozenset(table.kinds), frozenset(table.lists), schema_ids())
 
 
 def nodes() -> dict[str, NodeKind]:
     """Every node that is a module; running a flow inside a flow is the interpreter's own."""
     return {name: cast("NodeKind", import_module(module)) for name, (module, _) in NODES.items() if module}
+
+
+def executor(agent: str) -> Executor:
+    """An agent that steps can be given to. `KeyError` when there is none of this name."""
+    return cast("Executor", import_module(EXECUTORS[agent]))
 
 
 def aliases(agent: str, tool: str) -> tuple[str, ...]:

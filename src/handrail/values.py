@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
-from handrail.operations import JOIN, TESTS, Unresolved, as_text, is_true, number
+from handrail.artifacts import Wanted, name_text, whole_iteration
+from handrail.operations import JOIN, TESTS, Unresolved, as_text, is_true
 from handrail.templates import render
 
 SCOPES = ("params", "flow", "context", "repeat", "steps")
@@ -19,8 +20,8 @@ class Scope(NamedTuple):
 
     values: Mapping[str, Any]
     exists: Callable[[str], bool]
-    artifact: Callable[[str, str, float | None], str]
-    artifact_list: Callable[[str, str], list[str]]
+    artifact: Callable[[Wanted], str]
+    artifact_list: Callable[[Wanted], list[str]]
 
 
 class Expression(Protocol):
@@ -147,24 +148,29 @@ class AppendPrompt(NamedTuple):
 
 
 class Artifact(NamedTuple):
-    """The path of an artifact of a kind; without an iteration, the newest one's."""
+    """The path of an artifact: of a kind of the second seed, or one of our own by its name.
 
-    kind: str
+    `key` is the key of its task or its scope. Without an iteration, the newest one is meant.
+    """
+
     key: Expression
-    iteration: Expression | None
+    kind: str | None = None
+    name: Expression | None = None
+    extension: str = "md"
+    iteration: Expression | None = None
     is_list: bool = False
 
     def references(self) -> Iterator[Ref]:
-        yield from self.key.references()
-        if self.iteration is not None:
-            yield from self.iteration.references()
+        for part in (self.key, self.name, self.iteration):
+            if part is not None:
+                yield from part.references()
 
     def resolve(self, scope: Scope) -> Any:
-        key = as_text(self.key.resolve(scope))
-        if self.is_list:
-            return scope.artifact_list(self.kind, key)
-        iteration = None if self.iteration is None else number(self.iteration.resolve(scope))
-        return scope.artifact(self.kind, key, iteration)
+        key = name_text(self.key.resolve(scope), "key" if self.kind else "scope")
+        name = None if self.name is None else name_text(self.name.resolve(scope), "name")
+        iteration = None if self.iteration is None else whole_iteration(self.iteration.resolve(scope))
+        wanted = Wanted(key, self.kind, name, self.extension, iteration)
+        return scope.artifact_list(wanted) if self.is_list else scope.artifact(wanted)
 
 
 class Default(NamedTuple):

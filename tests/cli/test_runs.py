@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -136,11 +135,16 @@ def test_nested_flows_take_declared_parameters(project: Project) -> None:
     assert any(
         e["type"] == "NodeFinished" and e["path"] == "a/sub/c/x" and e["value"] == {"got": "Ada"} for e in events
     )
+    assert inner["value"]["executionState"]["phases"][0]["steps"][0]["value"] == {"got": "Ada"}
     flow(
         project,
         "wrong",
         "phases:\n- id: a\n  steps:\n  - id: sub\n    node: flow-run\n    params: {fileName: child, whom: Ada}\n",
     )
+    codes = {problem["code"] for problem in project.json("validate", code=2)["problems"]}
+    assert {"param-unknown", "param-missing"} <= codes
+    late = "params: {fileName: {template: 'chi{x}', vars: {x: ld}}, whom: Ada}"
+    flow(project, "wrong", f"phases:\n- id: a\n  steps:\n  - id: sub\n    node: flow-run\n    {late}\n")
     assert "no value for `who`" in project.json("run", "wrong", code=1)["error"]
 
 
@@ -177,59 +181,3 @@ def test_two_processes_do_not_drive_one_run(project: Project) -> None:
     finally:
         os.killpg(first.pid, signal.SIGKILL)
         first.wait()
-
-
-CHILD = """
-import asyncio, json, os, signal, sys
-from handrail.app import App
-app = App(sys.argv[1], os.environ)
-limit, seen = int(sys.argv[3]), 0
-def count(event):
-    global seen
-    seen += 1
-    if seen == limit:
-        os.kill(os.getpid(), signal.SIGKILL)
-view = asyncio.run(app.runs.drive(sys.argv[2], count))
-print(seen, view.state.status)
-"""
-
-
-def test_a_run_killed_after_any_record_ends_the_same_and_repeats_nothing(project: Project) -> None:
-    write = "node: write-file\n    params: {path: '%s', text: hello}\n"
-    flow(project, "child", f"phases:\n- id: c\n  steps:\n  - id: w\n    {write % 'child.txt'}")
-    flow(
-        project,
-        "demo",
-        f"phases:\n- id: a\n  when: {{not: {{exists: nothing}}}}\n  steps:\n  - id: w\n    {write % 'a.txt'}"
-        "  - id: sub\n    node: flow-run\n    params: {fileName: child}\n"
-        f"- id: b\n  parallel: 2\n  steps:\n  - id: p\n    {write % 'p.txt'}  - id: q\n"
-        f"    node: set\n    params: {{n: 1}}\n"
-        "- id: c\n  when: '${steps.b.q.outputs.n}'\n  steps:\n  - id: r\n    node: read-file\n"
-        "    params: {path: a.txt}\n",
-    )
-    whole = project.json("run", "demo")
-    records = len(project.json("log", whole["run"])["events"])
-    wanted = [(p["id"], p["status"], [(s["id"], s["status"], s["value"]) for s in p["steps"]]) for p in whole["phases"]]
-    for kill_at in range(1, records):
-        id_ = project.json("run", "demo")["run"]
-        folder = next((project.home / "state" / "runs").rglob(id_))
-        (folder / "journal").unlink()
-        argv = [sys.executable, "-c", CHILD, str(project.folder), id_]
-        killed = subprocess.run([*argv, str(kill_at)], capture_output=True, text=True, check=False)
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
-        before = finished(project, id_)
-        ended = subprocess.run([*argv, "0"], capture_output=True, text=True, check=True)
-        assert ended.stdout.split()[1] == "completed"
-        after = finished(project, id_)
-        assert after[: len(before)] == before
-        assert len(after) == len(set(after)) == 5
-        view = next(run for run in project.json("runs")["runs"] if run["run"] == id_)
-        found = [
-            (p["id"], p["status"], [(s["id"], s["status"], s["value"]) for s in p["steps"]]) for p in view["phases"]
-        ]
-        assert found == wanted
-
-
-def finished(project: Project, id_: str) -> list[str]:
-    events = project.json("log", id_)["events"]
-    return [json.dumps(event["path"]) for event in events if event["type"] == "NodeFinished"]

@@ -14,11 +14,12 @@ from conformance import corpus
 from conformance.test_flow_specs import KNOWN
 from handrail.contracts import NodeContext, NodeError, NodeKind, Work
 from handrail.driven import machine
-from handrail.driven.interpret import Ended, FlowFailed, Interpreter
+from handrail.driven.account import Ended
+from handrail.driven.interpret import FlowFailed, Interpreter
 from handrail.driven.load import load_flow
 from handrail.driven.plan import FlowPlan
 from handrail.engine import journal
-from handrail.engine.run import Run
+from handrail.engine.run import Outside, Run
 from handrail.sourcefile import Source
 
 DONE_LATER = "the step stays running in the seed; ours is failed (A-5)"
@@ -76,7 +77,8 @@ def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[Ru
     text = json.dumps({"spec": case["spec"], "params": case["params"]}).replace("@TMP@", str(folder / "tmp"))
     given = json.loads(text)
     flows = {name: plan(spec, name) for name, spec in children.items()}
-    run = Run(str(folder / "run"), NODES, NodeContext(str(folder), {}), lambda: 0.0)
+    run = Run(str(folder / "run" / "1"), NODES, NodeContext(str(folder), {}), Outside(lambda: 0.0))
+    (folder / "run" / "1").mkdir(parents=True)
     interpreter = Interpreter(run, plan(given["spec"], "flow"), flows.get, {})
     with run.held():
         try:

@@ -12,6 +12,7 @@ from handrail.driven.load import load_flow
 from handrail.driven.plan import FlowPlan
 from handrail.driven.reading import Known
 from handrail.driven.spec import NodeInfo
+from handrail.schemas import artifact_table, schema_ids
 from handrail.sourcefile import Source
 
 NODES = {
@@ -26,9 +27,10 @@ NODES = {
     "file-check": NodeInfo(required=("path",)),
     "read-file": NodeInfo(required=("path",)),
     "flow-run": NodeInfo(required=("fileName",), nested="fileName"),
-    "llm-prompt": NodeInfo("required", ("labelText",), routed=True),
+    "llm-prompt": NodeInfo("required", ("labelText",), routed=True, must_route=True),
 }
-KNOWN = Known(NODES, frozenset({"plan"}), frozenset({"plan-file"}), frozenset())
+TABLE = artifact_table()
+KNOWN = Known(NODES, frozenset({"plan"}), frozenset(TABLE.kinds), frozenset(TABLE.lists), schema_ids())
 FLOWS = {"plan.json"}
 
 GISTS = {
@@ -49,7 +51,7 @@ GISTS = {
     "template-ref-unknown": {"prompt-unknown"},
     "routing-group-not-allowed": {"routing-group"},
     "routing-group-unknown": {"bad-value"},
-    "llm-needs-route": {"route-missing"},
+    "llm-needs-route": {"param-missing"},
     "value-form-unknown": {"value-form"},
     "condition-form-unknown": {"condition-form"},
     "artifact-kind-unknown": {"artifact-kind"},

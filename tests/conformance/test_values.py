@@ -1,7 +1,4 @@
-"""Value and condition expressions of flows, as the second seed resolves them; the differences stand below.
-
-Artifact paths are the second seed's own files and come with the artifact store.
-"""
+"""Value and condition expressions of flows, as the second seed resolves them; the differences stand below."""
 
 from __future__ import annotations
 
@@ -14,10 +11,14 @@ import pytest
 from conformance import corpus
 from handrail.diagnostics import Diagnostic, has_errors
 from handrail.driven.expressions import Expressions, Kinds
+from handrail.engine.shelf import files_in
 from handrail.operations import Unresolved
+from handrail.schemas import artifact_table
 from handrail.sourcefile import Source
 from handrail.values import ABSENT, Scope
 from handrail.yamltree import parse
+
+TABLE = artifact_table()
 
 OURS: dict[str, tuple[Any, str]] = {
     "val-018": ("Ada", "empty parts of a path are ignored, as in the seed: harmless"),
@@ -37,8 +38,7 @@ OURS: dict[str, tuple[Any, str]] = {
 def cases(suite: str) -> list[Any]:
     file = corpus.folder() / "driven" / f"{suite}.json"
     data = json.loads(file.read_text("utf-8")) if file.exists() else {"cases": []}
-    chosen = [case for case in data["cases"] if "artifact" not in json.dumps(case)]
-    return [pytest.param(case, data["context"], id=case["id"]) for case in chosen]
+    return [pytest.param(case, data["context"], id=case["id"]) for case in data["cases"]]
 
 
 def scope(context: dict[str, Any], folder: Path) -> Scope:
@@ -57,15 +57,12 @@ def scope(context: dict[str, Any], folder: Path) -> Scope:
         "context": data.get("contextScope", {}),
         "steps": steps,
     }
-    return Scope(values, lambda path: Path(path).exists(), _no_artifact, _no_list)
-
-
-def _no_artifact(kind: str, key: str, iteration: float | None) -> str:
-    raise AssertionError((kind, key, iteration))
-
-
-def _no_list(kind: str, key: str) -> list[str]:
-    raise AssertionError((kind, key))
+    return Scope(
+        values,
+        lambda path: Path(path).exists(),
+        lambda wanted: TABLE.path(wanted, str(folder), files_in),
+        lambda wanted: TABLE.paths(wanted, str(folder), files_in),
+    )
 
 
 def resolve(written: Any, kind: str, context: dict[str, Any], folder: Path) -> Any:
@@ -74,9 +71,11 @@ def resolve(written: Any, kind: str, context: dict[str, Any], folder: Path) -> A
     tree, troubles = parse(json.dumps(written))
     assert tree is not None
     assert not troubles
-    reader = Expressions(Source("case.json", ""), problems.append, {}, Kinds(frozenset(), frozenset()))
+    kinds = Kinds(frozenset(TABLE.kinds), frozenset(TABLE.lists))
+    reader = Expressions(Source("case.json", ""), problems.append, {}, kinds)
     expression = reader.condition(tree) if kind == "condition" else reader.value(tree)
-    assert not has_errors(problems)
+    if has_errors(problems):
+        return {"error": problems[0].code}
     try:
         return expression.resolve(scope(context, folder))
     except Unresolved as error:
@@ -86,7 +85,7 @@ def resolve(written: Any, kind: str, context: dict[str, Any], folder: Path) -> A
 @pytest.mark.parametrize(("case", "context"), cases("values"))
 def test_a_value_resolves_as_in_the_seed(case: corpus.Case, context: dict[str, Any], tmp_path: Path) -> None:
     found = resolve(case["value"], "value", context, tmp_path)
-    check(case, found)
+    check(json.loads(json.dumps(case).replace("@CWD@", str(tmp_path))), found)
 
 
 @pytest.mark.parametrize(("case", "context"), cases("conditions"))

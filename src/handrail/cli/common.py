@@ -75,6 +75,17 @@ def complete_key(context: click.Context, _param: click.Parameter, begin: str) ->
     return [CompletionItem(s.key, help=s.name) for s in specs if s.key.startswith(begin)]
 
 
+def complete_flow(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = _app_for_completion(context)
+    flows = app.flows.flows.values() if app else []
+    return [CompletionItem(f.id, help=f.plan.description if f.plan else "") for f in flows if f.id.startswith(begin)]
+
+
+def complete_run(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    app = _app_for_completion(context)
+    return [CompletionItem(id_) for id_ in app.runs.ids() if id_.startswith(begin)] if app else []
+
+
 def complete_session(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
     app = _app_for_completion(context)
     views = app.views() if app else []

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 
 import click
+from click.shell_completion import CompletionItem
 
 from handrail.app import App
-from handrail.cli.common import command, complete_key
+from handrail.cli.common import command, complete_flow, complete_key
+from handrail.cli.flowtrees import flow_mermaid, flow_tree
 from handrail.cli.output import Shell
 from handrail.cli.trees import mermaid, tree
 from handrail.diagnostics import Diagnostic, has_errors, plain
+from handrail.driven.outline import outline
+from handrail.driven.plan import FlowPlan
 from handrail.driven.spec import FLOW
 from handrail.errors import NotFound, UsageError
 from handrail.fields import json_schema
@@ -22,6 +26,7 @@ from handrail.project import shown_path
 from handrail.rulebook import RULES
 from handrail.suggest import did_you_mean
 
+FLOW_MARK = "flow:"
 SHAPES = {"workflow": WORKFLOW, "phase": PHASE, "flow": FLOW}
 
 
@@ -121,17 +126,58 @@ def _print(shell: Shell, found: list[Diagnostic], style: str, fine: str) -> None
         shell.say(fine)
 
 
+def complete_name(context: click.Context, param: click.Parameter, begin: str) -> list[CompletionItem]:
+    return [*complete_key(context, param, begin), *complete_flow(context, param, begin)]
+
+
 @click.command()
-@click.argument("name", shell_complete=complete_key)
+@click.argument("name", shell_complete=complete_name)
 @click.option("--mermaid", "as_mermaid", is_flag=True, help="Print a Mermaid diagram.")
 @command
 def show(app: App, shell: Shell, name: str, as_mermaid: bool) -> None:
-    """Show what a workflow unfolds to."""
-    plan = app.catalog.plan(app.catalog.find(name))
+    """Show what a workflow or a flow unfolds to.
+
+    Where both have the name, `flow:NAME` is the flow.
+    """
+    bare = name.removeprefix(FLOW_MARK)
+    flow = app.flows.named(bare)
+    if bare != name or (flow is not None and not _is_workflow(app, name)):
+        return _show_flow(app, shell, app.flows.find(bare), as_mermaid=as_mermaid)
+    plan = app.catalog.plan(_workflow(app, name))
+    if flow is not None:
+        shell.talk(f"there is a flow `{name}` too: `handrail show {FLOW_MARK}{name}`")
     if shell.as_json:
-        shell.data(to_json(plan))
-    else:
-        click.echo(mermaid(plan) if as_mermaid else tree(plan))
+        return shell.data(to_json(plan))
+    return click.echo(mermaid(plan) if as_mermaid else tree(plan))
+
+
+def _is_workflow(app: App, name: str) -> bool:
+    """Is there a workflow of this name, be it a broken one?"""
+    commands = [spec.command for spec in app.catalog.visible()]
+    return name in commands or any(found.key == name for found in app.catalog.found)
+
+
+def _workflow(app: App, name: str) -> WorkflowSpec:
+    try:
+        return app.catalog.find(name)
+    except NotFound:
+        if any(found.id == name for found in app.flows.found):
+            app.flows.find(name)
+        names = {spec.command for spec in app.catalog.visible()} | app.catalog.workflows.keys() | app.flows.flows.keys()
+        hint = did_you_mean(name, sorted(names)) or "`handrail list` shows what there is"
+        raise NotFound(f"there is no workflow and no flow `{name}`", hint) from None
+
+
+def _show_flow(app: App, shell: Shell, flow: FoundFlow, *, as_mermaid: bool) -> None:
+    def find(name: str) -> FlowPlan | None:
+        found = app.flows.named(name)
+        return None if found is None else found.plan
+
+    assert flow.plan is not None
+    plan = flow.plan._replace(file=shown_path(flow.file, shell.cwd))
+    if shell.as_json:
+        return shell.data(outline(plan, find))
+    return click.echo(flow_mermaid(plan) if as_mermaid else flow_tree(plan, find))
 
 
 @click.command()

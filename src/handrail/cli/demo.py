@@ -15,7 +15,8 @@ from typing import Any
 import click
 
 from handrail.app import App
-from handrail.engine.process import lines, run
+from handrail.engine.process import Task, run
+from handrail.engine.program import Program
 from handrail.errors import HandrailError
 
 TASK = "titles with stray spaces make ugly slugs; collapse them"
@@ -56,8 +57,9 @@ async def _walk(folder: str, pause: float) -> bool:
     view = app.start("ship", TASK, "demo", replace=False)
     stage.phase(view.status_line)
     argv = [sys.executable, "-m", "handrail.agents.scripted", os.path.join(folder, "script.yaml"), project, "demo"]
-    async for line in lines(argv, project, env, LIMIT):
-        stage.show(json.loads(line))
+    async with asyncio.timeout(LIMIT), Program(Task(argv, project, env, LIMIT)) as program:
+        async for line in program.lines():
+            stage.show(json.loads(line))
     final = app.status("demo")
     stage.close(len(final.plan.stops) if final.plan else 0, final.state.steps)
     return final.state.status == "done"

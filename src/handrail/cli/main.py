@@ -13,7 +13,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from handrail import __version__
-from handrail.cli import agents, definitions, demo, project, runs, sessions
+from handrail.cli import agents, definitions, demo, project, runlists, runs, sessions
 from handrail.cli.output import print_error, wants_colour
 from handrail.engine.session import make_private
 from handrail.errors import HandrailError, UsageError
@@ -38,7 +38,17 @@ SECTIONS: dict[str, list[click.Command]] = {
         sessions.reload,
         sessions.sessions,
     ],
-    "Runs": [runs.run, runs.resume, runs.runs, runs.log],
+    "Runs": [
+        runs.run,
+        runlists.runs,
+        runlists.log,
+        runlists.artifacts,
+        runs.resume,
+        runs.continue_,
+        runs.restart,
+        runs.stop,
+        runs.answer,
+    ],
     "Agents": [agents.install, agents.uninstall, agents.marketplace],
     "For agents and scripts": [sessions.gate, sessions.context, agents.hook, agents.mcp],
 }

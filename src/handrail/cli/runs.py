@@ -1,115 +1,165 @@
-"""Commands of runs: a flow that Handrail drives itself."""
+"""Commands that drive runs: start one, go on with one, begin one anew, answer one, stop one."""
 
 from __future__ import annotations
 
 import asyncio
-import json
+import os
+import sys
 from typing import Any
 
 import click
 
+from handrail import formspec
 from handrail.app import App
-from handrail.cli.common import command
+from handrail.cli.answers import read_answers, wrong_answers
+from handrail.cli.common import command, complete_flow, complete_run
+from handrail.cli.driving import Driving, drive, tell
+from handrail.cli.forms import ask, can_ask, print_form
 from handrail.cli.output import Shell
-from handrail.diagnostics import plain
-from handrail.drive import RunView
-from handrail.driven import machine
-from handrail.errors import UsageError
+from handrail.cli.params import given_params
+from handrail.cli.preview import print_preview, rows_to_json
+from handrail.drive.about import Request
+from handrail.drive.restart import restart as make_attempt
+from handrail.engine.process import detach
+from handrail.errors import RefusedError
+from handrail.flowcatalog import FoundFlow
+from handrail.forms import Form, WrongAnswers, accept
 
-_SAYS = {
-    "PhaseStarted": "▸",
-    "PhaseSkipped": "·",
-    "StepSkipped": "  ·",
-    "StepDone": "  ✓",
-    "StepFailed": "  ✗",
-}
-
-
-def _params(given: tuple[str, ...]) -> dict[str, Any]:
-    """`NAME=VALUE`; a value that is JSON is taken as such, anything else as text."""
-    params: dict[str, Any] = {}
-    for item in given:
-        name, mark, value = item.partition("=")
-        if not mark or not name:
-            raise UsageError(f"`{item}` is not `NAME=VALUE`")
-        try:
-            params[name] = json.loads(value)
-        except ValueError:
-            params[name] = value
-    return params
-
-
-def _observer(shell: Shell, events: bool) -> Any:
-    def show(event: machine.Event) -> None:
-        if events:
-            return click.echo(json.dumps(machine.event_to_json(event), ensure_ascii=False))
-        sign = _SAYS.get(type(event).__name__)
-        if sign:
-            shell.talk(f"{sign} {getattr(event, 'path', '')} {getattr(event, 'message', '')}".rstrip())
-        return None
-
-    return show
-
-
-def _drive(app: App, shell: Shell, id_: str, events: bool) -> None:
-    view = asyncio.run(app.runs.drive(id_, _observer(shell, events)))
-    if shell.as_json:
-        shell.data(view.to_json())
-    elif not events:
-        shell.say(_line(view))
-    if view.state.status != "completed":
-        raise SystemExit(3 if (view.state.reason or "").startswith("timeout") else 1)
-
-
-def _line(view: RunView) -> str:
-    more = view.state.error or view.state.reason or view.state.summary or ""
-    return plain(f"{view.id}  {view.plan.id}  {view.state.status}  {more}").rstrip()
+events_option = click.option("--events", is_flag=True, help="Print every event as one JSON object a line.")
+answers_option = click.option("--answers", metavar="FILE", help="Answers to the forms it asks (JSON or YAML).")
+run_argument = click.argument("run_id", metavar="RUN", shell_complete=complete_run)
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_flow)
+@click.argument("task", nargs=-1)
 @click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow.")
-@click.option("--events", is_flag=True, help="Print every event as one JSON object a line.")
+@click.option("--params", "file", metavar="FILE", help="Parameters from a file (JSON or YAML).")
+@answers_option
+@click.option("--agent", help="The agent that every prompt is given to.")
+@click.option("--model", help="The model that the agent is told to use.")
+@click.option("--scope", default="", help="Where its artifacts belong; else the branch that is checked out.")
+@click.option("--from", "start", metavar="PHASE", help="Leave out the phases before this one.")
+@click.option("--until", metavar="PHASE", help="End after this phase.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen, and do nothing.")
+@click.option("--detach", "is_detached", is_flag=True, help="Run in the background.")
+@events_option
 @command
-def run(app: App, shell: Shell, name: str, given: tuple[str, ...], events: bool) -> None:
+def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
     """Run a flow to its end."""
     flow = app.flows.find(name)
-    id_ = app.runs.begin(app.flows, flow, _params(given), f"r-{app.token()}")
+    request = Request(
+        given_params(options["given"], options["file"]),
+        " ".join(task),
+        *(options[key] for key in ("scope", "agent", "model", "start", "until")),
+    )
+    if options["dry_run"]:
+        return _preview(app, shell, flow, request)
+    id_ = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
     shell.talk(f"run {id_}")
-    _drive(app, shell, id_, events)
+    if options["is_detached"]:
+        return _detach(app, shell, id_, options["answers"])
+    return drive(app, shell, id_, "run", Driving(options["events"], options["answers"]))
 
 
-@click.command()
-@click.argument("run_id", metavar="RUN")
-@click.option("--events", is_flag=True, help="Print every event as one JSON object a line.")
-@command
-def resume(app: App, shell: Shell, run_id: str, events: bool) -> None:
-    """Go on with a run that was cut off or failed. What is finished is not done again."""
-    _drive(app, shell, run_id, events)
-
-
-@click.command()
-@command
-def runs(app: App, shell: Shell) -> None:
-    """List the runs of this project."""
-    views = [app.runs.view(id_) for id_ in app.runs.ids()]
+def _preview(app: App, shell: Shell, flow: FoundFlow, request: Request) -> None:
+    rows = app.runs.preview(app.flows, flow, request)
     if shell.as_json:
-        return shell.data({"runs": [view.to_json() for view in views]})
-    for view in views:
-        shell.say(_line(view))
-    if not views:
-        shell.say("no runs in this project; begin one: `handrail run NAME`")
-    return None
+        return shell.data({"name": flow.id, "dryRun": True, "rows": rows_to_json(rows)})
+    return print_preview(shell, rows)
+
+
+def _detach(app: App, shell: Shell, id_: str, answers: str | None) -> None:
+    """Another process goes on with it; what it says is kept beside the run."""
+    argv = [sys.executable, "-m", "handrail", "--project", app.project, "resume", id_]
+    argv += ["--answers", os.path.abspath(answers)] if answers else []
+    log = os.path.join(app.runs.attempt(id_), "driver.log")
+    pid = detach(argv, app.env, log)
+    shell.talk(f"process {pid} drives it; `handrail log {id_} --follow` watches, `handrail stop {id_}` ends it")
+    tell(shell, app.runs.view(id_))
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN")
+@run_argument
+@answers_option
+@events_option
 @command
-def log(app: App, shell: Shell, run_id: str) -> None:
-    """Show everything that happened in a run."""
-    records = app.runs.records(run_id)
-    if shell.as_json:
-        return shell.data({"events": [{"time": t, **machine.event_to_json(event)} for t, event in records]})
-    for _, event in records:
-        shell.say(plain(json.dumps(machine.event_to_json(event), ensure_ascii=False)))
-    return None
+def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: bool) -> None:
+    """Go on with a run that was cut off, failed or waits. What is finished is not done again."""
+    drive(app, shell, run_id, "resume", Driving(events, answers))
+
+
+@click.command("continue")
+@run_argument
+@answers_option
+@events_option
+@command
+def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: bool) -> None:
+    """Go once more through a run that ended, as its flow says it may."""
+    drive(app, shell, run_id, "continue", Driving(events, answers))
+
+
+@click.command()
+@run_argument
+@click.option("--from", "start", metavar="PHASE", help="Keep what the phases before this one made.")
+@answers_option
+@events_option
+@command
+def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str | None, events: bool) -> None:
+    """Begin a run anew with its definitions as they are now; what it made before is put aside, not lost."""
+    made = asyncio.run(make_attempt(app.runs, app.flows, run_id, start))
+    for change in made.changes:
+        shell.talk(f"since then: {change}")
+    if made.kept:
+        shell.talk(f"kept: {', '.join(made.kept)}")
+    for path in made.put_aside:
+        shell.talk(f"put aside: {path}")
+    drive(app, shell, run_id, "restart", Driving(events, answers))
+
+
+@click.command()
+@run_argument
+@command
+def stop(app: App, shell: Shell, run_id: str) -> None:
+    """End a run and everything it started. It can be resumed."""
+    tell(shell, asyncio.run(app.runs.stop(run_id)))
+
+
+@click.command()
+@run_argument
+@click.option("--file", "file", metavar="FILE", help="The answers (JSON or YAML); `-` reads the standard input.")
+@click.option("--step", metavar="PATH", help="The step that is meant, where several wait.")
+@click.option("--show", is_flag=True, help="Only show what is asked.")
+@events_option
+@command
+def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
+    """Answer the form that a run waits for, and go on with the run."""
+    path, question = _question(app, run_id, options["step"])
+    form, file = formspec.from_json(question), options["file"]
+    if options["show"] or (file is None and not can_ask()):
+        if shell.as_json:
+            shell.data({"run": run_id, "path": path, "form": question})
+        print_form(shell, form)
+        raise SystemExit(0 if options["show"] else 4)
+    values = ask(form) if file is None else _from_file(file, form, path)
+    if asyncio.run(app.runs.answer(run_id, path, values)):
+        return drive(app, shell, run_id, "resume", Driving(options["events"]))
+    return tell(shell, app.runs.view(run_id), events=options["events"])
+
+
+def _question(app: App, run_id: str, step: str | None) -> tuple[str, dict[str, Any]]:
+    questions = app.runs.view(run_id).state.questions
+    if step is None and len(questions) > 1:
+        raise RefusedError(f"run `{run_id}` waits for several answers: {', '.join(questions)}", "say which: `--step`")
+    path = step or next(iter(questions), None)
+    if path is None or path not in questions:
+        raise RefusedError(f"run `{run_id}` waits for no answer", f"`handrail log {run_id}` shows where it stands")
+    return path, questions[path].question
+
+
+def _from_file(file: str, form: Form, path: str) -> dict[str, Any]:
+    answers = read_answers(file)
+    try:
+        return accept(form, answers.for_form(form, path) or {})
+    except WrongAnswers as error:
+        raise wrong_answers(answers, form, path, error.problems) from error

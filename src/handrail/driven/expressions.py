@@ -1,16 +1,22 @@
 """Located nodes → expressions, with every problem at its place. Pure.
 
 Two ways to write a value: the second seed's forms (`{"const": 1}`, `{"ref": "params.x"}`), and plain ones: a scalar
-stands for itself, `${params.x}` for a reference, text around it makes a template, a list is a list.
+stands for itself, `${params.x}` for a reference, text around it makes a template, a list is a list, and a mapping of
+several keys that are no form is an object.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import reduce
 from typing import Any, NamedTuple
 
+from handrail.artifacts import name_text, safe_extension, whole_iteration
 from handrail.diagnostics import Diagnostic
+from handrail.driven.forms import ARITHMETIC, CONDITION_FORMS, VALUE_FORMS, form_of
 from handrail.fields import found
+from handrail.operations import Unresolved
 from handrail.sourcefile import Source
 from handrail.suggest import did_you_mean
 from handrail.values import (
@@ -33,31 +39,40 @@ from handrail.values import (
 from handrail.yamltree import Node, as_text
 
 Place = tuple[int, int, int]
-PAIRS = ("equals", "differs", "less", "greater", "atMost", "atLeast", "contains", "in", "matches")
-ARITHMETIC = {"add": None, "mul": None, "concat": None, "list": None, "sub": 2, "div": 2, "mod": 2}
-VALUE_FORMS = (
-    "const", "ref", "artifact", "artifactList", "template", "appendPrompt", "add", "concat", "list",
-    "default", "object", "sub", "mul", "div", "mod", "length",
-)  # fmt: skip
-CONDITION_FORMS = ("ref", "not", "all", "any", "equals", "exists", "const", "defined", *PAIRS[1:])
+SEED_ARTIFACT = ("kind", "taskKey", "iteration")
+OUR_ARTIFACT = ("name", "extension", "scope", "iteration")
+EXTENSION_HINT = "write `md` or `json`, without a dot"
+ITERATION_HINT = "write 1, 2, 3, …, or leave `iteration` out for the newest"
+NAME_HINT = "use letters, digits, `-`, `_` and `.`"
 
 
 class Kinds(NamedTuple):
-    """The artifacts that there are."""
+    """The artifacts that there are, and what a name that none of them has was probably meant to be."""
 
     single: frozenset[str]
     lists: frozenset[str]
+    near: Callable[[str, frozenset[str]], str | None] = did_you_mean
 
 
 class Used(NamedTuple):
-    """A reference and where it stands."""
+    """A reference and where it stands. Inside `default`, `defined`, `all` and `any` it may come to nothing."""
 
     ref: Ref
     place: Place
+    is_shielded: bool = False
+
+
+class Templated(NamedTuple):
+    """A template as it is rendered, where it stands, and its `vars`."""
+
+    text: str
+    node: Node
+    vars: Node | None
 
 
 class Expressions:
-    """Reads the expressions of one file. `rounds` are the repeat variables that `${name}` stands for here."""
+    """Reads the expressions of one file. `rounds` are the repeat variables that `${name}` stands for here; `bound`,
+    what `repeat.NAME` is replaced by where an expression is looked at in another round."""
 
     def __init__(
         self,
@@ -66,14 +81,16 @@ class Expressions:
         rounds: dict[str, int],
         kinds: Kinds,
         *,
-        bound: bool = False,
+        bound: Mapping[str, Expression] | None = None,
     ) -> None:
         self.source = source
         self.report = report
         self.rounds = rounds
         self.kinds = kinds
-        self.bound = bound
+        self.bound = bound or {}
         self.used: list[Used] = []
+        self.templates: list[Templated] = []
+        self._shields = 0
 
     def problem(self, node: Node, code: str, message: str, hint: str | None = None) -> None:
         self.report(self.source.problem(code, place_of(node), message, hint))
@@ -103,12 +120,21 @@ class Expressions:
                 self.report(self.source.problem("unknown-key", at, message, hint, "warning"))
 
     def ref(self, path: str, node: Node, place: Place | None = None) -> Expression:
-        """A reference; where expressions are `bound` to their round, the round's number itself."""
+        """A reference; where expressions are `bound` to their round, what that round has for it."""
         ref = Ref(self.fill(path))
-        if self.bound and len(ref.parts) == 2 and ref.parts[0] == "repeat" and ref.parts[1] in self.rounds:
-            return Const(self.rounds[ref.parts[1]])
-        self.used.append(Used(ref, place or place_of(node)))
+        parts = ref.parts
+        if parts[:1] == ["repeat"] and len(parts) > 1 and parts[1] in self.bound:
+            return reduce(lambda whole, member: Items("at", (whole, Const(member))), parts[2:], self.bound[parts[1]])
+        self.used.append(Used(ref, place or place_of(node), self._shields > 0))
         return ref
+
+    @contextmanager
+    def _shielded(self) -> Iterator[None]:
+        self._shields += 1
+        try:
+            yield
+        finally:
+            self._shields -= 1
 
     def value(self, node: Node) -> Expression:
         """The expression of a value; where it cannot be read the problem is reported and nothing stands for it."""
@@ -118,7 +144,9 @@ class Expressions:
             return Items("list", tuple(self.value(item) for item in node.value))
         if node.kind != "mapping":
             return Const(node.value)
-        form = next((name for name in VALUE_FORMS if name in node.value), None)
+        form = form_of(node.value)
+        if form is None and len(node.value) > 1:
+            return self._object(node)
         if form is None:
             more = "write a mapping as `const: {...}`, or as `object: {...}` if it holds references"
             self.unknown_form(node, "value-form", "value", VALUE_FORMS, more)
@@ -139,7 +167,8 @@ class Expressions:
             case "appendPrompt":
                 return self._append_prompt(inner)
             case "default":
-                return Default(tuple(self._several(form, inner, 2)) or (Const(None),))
+                with self._shielded():
+                    return Default(tuple(self._several(form, inner, 2)) or (Const(None),))
             case "object":
                 return self._object(inner)
             case "length":
@@ -209,20 +238,61 @@ class Expressions:
 
     def _artifact(self, form: str, node: Node) -> Expression:
         members = node.value if node.kind == "mapping" else {}
+        is_ours = form == "artifact" and not {"kind", "taskKey"} & members.keys()
+        self._known_members(form, node, OUR_ARTIFACT if is_ours else SEED_ARTIFACT)
+        found = self._named(members) if is_ours and "name" in members else self._of_kind(form, node, members)
+        if found is None or "iteration" not in members:
+            return found or Const(None)
+        iteration = self.value(members["iteration"])
+        self._verify(members["iteration"], iteration, whole_iteration, ITERATION_HINT)
+        return found._replace(iteration=iteration)
+
+    def _of_kind(self, form: str, node: Node, members: dict[str, Node]) -> Artifact | None:
+        """An artifact of the second seed, or a list of them."""
         kind, key = members.get("kind"), members.get("taskKey")
         if kind is None or kind.kind != "text" or key is None:
             place = kind if kind is not None and kind.kind != "text" else node
-            hint = f"write `{form}: {{kind: NAME, taskKey: VALUE}}`"
+            ours = "" if form == "artifactList" else ", or one of your own as `artifact: {name: VALUE}`"
+            hint = f"write `{form}: {{kind: NAME, taskKey: VALUE}}`{ours}"
             self.problem(place, "artifact-form", f"`{form}` needs `kind`, a name, and `taskKey`", hint)
-            return Const(None)
+            return None
         kinds = self.kinds.lists if form == "artifactList" else self.kinds.single
         if kind.value not in kinds:
-            known = f"known: {', '.join(sorted(kinds)[:8])}" if kinds else "there are none yet; write a path"
-            hint = did_you_mean(kind.value, kinds) or known
+            known = f"known: {', '.join(sorted(kinds)[:8])}" + (", …" if len(kinds) > 8 else "")
+            whole = kind.value + ("-artifacts" if form == "artifactList" else "-file")
+            near = f"did you mean `{whole}`?" if whole in kinds else self.kinds.near(kind.value, kinds)
+            hint = near or (known if kinds else "there are none; write a path")
             self.problem(kind, "artifact-kind", f"there is no artifact kind `{kind.value}`", hint)
-        iteration = members.get("iteration")
-        turn = self.value(iteration) if iteration is not None else None
-        return Artifact(kind.value, self.value(key), turn, form == "artifactList")
+        return Artifact(self._part(key, "key"), kind=kind.value, is_list=form == "artifactList")
+
+    def _named(self, members: dict[str, Node]) -> Artifact:
+        """An artifact of our own, in the scope of the run unless another one is given."""
+        scope, extension = members.get("scope"), members.get("extension")
+        key = self._part(scope, "scope") if scope is not None else self.ref("context.scope", members["name"])
+        if extension is not None:
+            self._verify(extension, Const(plain_value(extension)), safe_extension, EXTENSION_HINT)
+        ending = text_of(extension) if extension is not None else "md"
+        return Artifact(key, name=self._part(members["name"], "name"), extension=ending)
+
+    def _part(self, node: Node, what: str) -> Expression:
+        expression = self.value(node)
+        self._verify(node, expression, lambda value: name_text(value, what), NAME_HINT)
+        return expression
+
+    def _verify(self, node: Node, expression: Expression, check: Callable[[Any], object], hint: str) -> None:
+        """A value that is known by now is checked by now; one that could not be read has its problem already."""
+        if isinstance(expression, Const) and not (expression.value is None and node.kind == "mapping"):
+            try:
+                check(expression.value)
+            except Unresolved as error:
+                self.problem(node, error.code, error.message, hint)
+
+    def _known_members(self, form: str, node: Node, known: tuple[str, ...]) -> None:
+        for name, place in node.keys.items() if node.kind == "mapping" else ():
+            if name not in known and not name.startswith("_"):
+                message, hint = f"`{name}` means nothing in `{form}`", f"known: {', '.join(known)}"
+                at = key_place(self.source, name, place)
+                self.report(self.source.problem("unknown-key", at, message, hint, "warning"))
 
     def _template(self, node: Node, inner: Node) -> Expression:
         if inner.kind != "text":
@@ -230,7 +300,9 @@ class Expressions:
             self.problem(inner, "wrong-type", message, "write text with `{name}` in it, and `vars` beside it")
             return Const(None)
         names, values = self._members(node.value.get("vars"), "vars")
-        return Template(self.fill(inner.value), names, values)
+        text = self.fill(inner.value)
+        self.templates.append(Templated(text, inner, node.value.get("vars")))
+        return Template(text, names, values)
 
     def _object(self, node: Node) -> Expression:
         return Object(*self._members(node, "object"))
@@ -284,11 +356,13 @@ class Expressions:
                     message = f"`{form}` has to be a list, found {found(inner)}"
                     self.problem(inner, "wrong-type", message, f"write `{form}: [CONDITION, CONDITION]`")
                     return Const(False)
-                return Every(tuple(self.condition(item) for item in inner.value), form == "all")
+                with self._shielded():
+                    return Every(tuple(self.condition(item) for item in inner.value), form == "all")
             case "exists":
                 return Exists(self.value(inner))
             case "defined":
-                return Defined(self.value(inner))
+                with self._shielded():
+                    return Defined(self.value(inner))
             case _:
                 sides = self._several(form, inner, 2, exact=True)
                 return Test(form, sides[0], sides[1]) if sides else Const(False)

@@ -1,23 +1,30 @@
 """Runs a flow's plan. Knows no clock, no files, no processes: everything goes through `Durable`.
 
-Read it top to bottom: a flow is its phases, a phase its steps, a step is `when` → params → prompt → node →
-expect → after → `stopFlowIf`. What was finished before a crash is answered by `Durable` and not done again.
+Read it top to bottom: a flow is its phases, a phase its steps, a step is `when` → params → prompt → node → expect →
+after → publish → `stopFlowIf`. What was finished before a crash is answered by `Durable` and not done again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+import itertools
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, NoReturn
 
-from handrail.contracts import Durable, NodeError, Work
+from handrail.contracts import Done, Durable, Made, NodeError, Work
 from handrail.driven import machine
+from handrail.driven.account import Ended, envelope, pending, result, skipped, texts, with_defaults
 from handrail.driven.plan import After, Expectation, FlowPlan, Phase, Prompt, Step
+from handrail.driven.resolve import Resolver
+from handrail.driven.spec import MAX_DEPTH
 from handrail.operations import Unresolved, as_text, is_true, same
 from handrail.templates import render
-from handrail.values import ABSENT, Expression, Scope
+from handrail.values import Expression
 
 FlowFinder = Callable[[str], FlowPlan | None]
+Stop = tuple[str, str] | None
 
 
 class FlowFailed(Exception):
@@ -30,119 +37,165 @@ class FlowFailed(Exception):
         self.message = message
 
 
-class Ended(NamedTuple):
-    """How a flow ended, and what its steps made."""
-
-    stopped_by: str | None
-    outcome: str
-    steps: dict[str, dict[str, dict[str, Any]]]
-
-
-class _NeedsFact(Exception):
-    """A decision needs to know something about the world first."""
-
-    def __init__(self, kind: str, subject: str) -> None:
-        super().__init__(kind, subject)
-        self.kind = kind
-        self.subject = subject
-
-
 class Interpreter:
     """One flow being run; a nested flow has an interpreter of its own below this one's path."""
 
-    def __init__(self, durable: Durable, plan: FlowPlan, find: FlowFinder, prompts: Mapping[str, str]) -> None:
+    def __init__(
+        self, durable: Durable, plan: FlowPlan, find: FlowFinder, prompts: Mapping[str, str], depth: int = 0
+    ) -> None:
         self.durable = durable
         self.plan = plan
         self.find = find
         self.prompts = prompts
+        self.depth = depth
         self.base = ""
-        self.params: dict[str, Any] = {}
         self.context: dict[str, Any] = {}
-        self.steps: dict[str, dict[str, dict[str, Any]]] = {}
+        self.values = Resolver(durable, plan)
+        self.used: dict[str, list[str]] = {}
 
-    async def run(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> Ended:
-        self.params, self.context, self.base = params, context, base
-        stopped: tuple[str, str] | None = None
-        for phase in self.plan.phases:
-            self.steps[phase.id] = {step.id: _pending() for step in phase.steps}
-            if stopped is not None:
-                self.durable.note(machine.PhaseSkipped(self.at(phase), "the flow stopped before"))
-            else:
-                stopped = await self._phase(phase)
+    async def run(
+        self, params: dict[str, Any], context: dict[str, Any], base: str = "", until: str | None = None
+    ) -> Ended:
+        self.base, self.context, self.values.params = base, context, params
+        self.values.context = {**context, "env": _allowed(context, self.plan)}
+        self.values.steps = {phase.id: {step.id: pending() for step in phase.steps} for phase in self.plan.phases}
+        stopped: Stop = None
+        async with self.durable.limit(base.rstrip("/"), self.plan.timeout):
+            for group in self._groups():
+                if stopped is None:
+                    stopped = await self._group(group)
+                else:
+                    for phase in group:
+                        self.durable.note(machine.PhaseSkipped(self.at(phase), "the flow stopped before"))
+                if until is not None and stopped is None and any(phase.id == until for phase in group):
+                    return Ended(None, "success", self.values.steps, group[-1] is not self.plan.phases[-1])
         by, outcome = stopped or (None, "success")
-        return Ended(by, outcome, self.steps)
+        return Ended(by, outcome, self.values.steps)
 
     def at(self, phase: Phase, step: Step | None = None) -> str:
-        return f"{self.base}{phase.id}" if step is None else f"{self.base}{phase.id}/{step.id}"
+        path = self.base + machine.segment(phase.id)
+        return path if step is None else f"{path}/{machine.segment(step.id)}"
 
-    async def _phase(self, phase: Phase) -> tuple[str, str] | None:
+    def _groups(self) -> Iterator[list[Phase]]:
+        """Phases that run at once belong together; every other phase is a group of its own."""
+        keyed = [(phase.lane.group if phase.lane else -1 - n, phase) for n, phase in enumerate(self.plan.phases)]
+        for _, members in itertools.groupby(keyed, key=lambda pair: pair[0]):
+            yield [phase for _, phase in members]
+
+    async def _group(self, group: list[Phase]) -> Stop:
+        lane = group[0].lane
+        if lane is None:
+            return await self._phase(group[0])
+        lanes: dict[int, list[Phase]] = {}
+        for phase in group:
+            if phase.lane is not None:
+                lanes.setdefault(phase.lane.number, []).append(phase)
+        how = self.plan.groups[lane.group]
+        works = [partial(self._lane, phases) for phases in lanes.values()]
+        return _first(await self.durable.together(works, how.limit, how.on_failure))
+
+    async def _lane(self, phases: list[Phase]) -> Stop:
+        stopped: Stop = None
+        for phase in phases:
+            if stopped is None:
+                stopped = await self._phase(phase)
+            else:
+                self.durable.note(machine.PhaseSkipped(self.at(phase), "the flow stopped before"))
+        return stopped
+
+    async def _phase(self, phase: Phase) -> Stop:
         try:
             return await self.phase(phase)
         except (Unresolved, NodeError) as error:
             raise FlowFailed(self.at(phase), error.code, error.message) from error
 
-    async def phase(self, phase: Phase) -> tuple[str, str] | None:
+    async def phase(self, phase: Phase) -> Stop:
         """(who stopped the flow, outcome), or nothing when it goes on."""
         path = self.at(phase)
-        for condition in (*phase.guards, *([phase.when] if phase.when is not None else [])):
-            if not is_true(await self.resolve(condition, phase, f"{path}?")):
-                for step in phase.steps:
-                    self.steps[phase.id][step.id] = {**_pending(), "status": "skipped"}
-                    self.durable.note(machine.StepSkipped(self.at(phase, step)))
-                self.durable.note(machine.PhaseSkipped(path, "its condition does not hold"))
-                return None
+        known = self.durable.done(path)
+        if known is None and not await self._takes_place(phase, path):
+            for step in phase.steps:
+                self.durable.note(machine.StepSkipped(self.at(phase, step)))
+            self.durable.note(machine.PhaseSkipped(path, "its condition does not hold"))
+            known = Done("skipped")
+        if known is not None and known.status == "skipped":
+            self.values.steps[phase.id] = {step.id: skipped() for step in phase.steps}
+            return None
         self.durable.note(machine.PhaseStarted(path))
         async with self.durable.limit(path, phase.timeout):
-            stopped = await self._steps(phase)
+            stopped = await self._steps(phase, is_done=known is not None)
         self.durable.note(machine.PhaseDone(path))
         return stopped
 
-    async def _steps(self, phase: Phase) -> tuple[str, str] | None:
-        if phase.parallel > 1:
-            room = asyncio.Semaphore(phase.parallel)
+    async def _takes_place(self, phase: Phase, path: str) -> bool:
+        for guard in phase.guards:
+            if not is_true(await self.values.resolve_guard(guard, phase, path)):
+                return False
+        return phase.when is None or is_true(await self.values.resolve(phase.when, phase, path, "when"))
 
-            async def one(step: Step) -> tuple[str, str] | None:
-                async with room:
-                    return await self.step(phase, step)
-
-            found = await self.durable.together([one(step) for step in phase.steps])
-            return next((stop for stop in found if stop is not None), None)
+    async def _steps(self, phase: Phase, *, is_done: bool) -> Stop:
+        if phase.parallel.limit > 1 or phase.parallel.on_failure == "finish":
+            works: list[Callable[[], Awaitable[Any]]] = [partial(self.step, phase, step) for step in phase.steps]
+            return _first(await self.durable.together(works, phase.parallel.limit, phase.parallel.on_failure))
         for step in phase.steps:
+            if is_done and self.durable.done(self.at(phase, step)) is None:
+                continue  # the flow was stopped before this one
             if stopped := await self.step(phase, step):
                 return stopped
         return None
 
-    async def step(self, phase: Phase, step: Step) -> tuple[str, str] | None:
+    async def step(self, phase: Phase, step: Step) -> Stop:
         path = self.at(phase, step)
-        self.durable.note(machine.StepStarted(path))
+        known = self.durable.done(path)
+        if known is None:
+            self.durable.note(machine.StepStarted(path))
         try:
-            if step.when is not None and not is_true(await self.resolve(step.when, phase, f"{path}?")):
-                self.steps[phase.id][step.id] = {**_pending(), "status": "skipped"}
-                self.durable.note(machine.StepSkipped(path))
-                return None
-            value = await self.node(phase, step, path)
-            self.steps[phase.id][step.id] = _result(value)
-            await self.check(phase, step, path)
-            for action in step.after:
-                await self.afterwards(phase, action, path)
-            stop = step.stop_if is not None and is_true(await self.resolve(step.stop_if, phase, f"{path}!"))
-        except Unresolved as error:
+            return await self._recalled(phase, step, known) if known else await self._work(phase, step, path)
+        except (Unresolved, NodeError) as error:
             self.fail(path, error.code, error.message)
-        except NodeError as error:
-            self.fail(path, error.code, error.message)
+        except asyncio.CancelledError:
+            self.durable.note(machine.StepFailed(path, "cancelled", "it was cut off"))
+            raise
+
+    async def _recalled(self, phase: Phase, step: Step, known: Done) -> Stop:
+        """A step that is behind us. One that ran a flow asks that flow again, all of which is behind us too."""
+        if known.status == "skipped":
+            self.values.steps[phase.id][step.id] = skipped()
+            return None
+        value = known.value if known.has_value else await self.node(phase, step, self.at(phase, step))
+        self.values.steps[phase.id][step.id] = result(value)
+        return (f"{phase.id}:{step.id}", step.stop_outcome) if known.stop else None
+
+    async def _work(self, phase: Phase, step: Step, path: str) -> Stop:
+        resolve = self.values.resolve
+        if step.when is not None and not is_true(await resolve(step.when, phase, path, "when")):
+            self.values.steps[phase.id][step.id] = skipped()
+            self.durable.note(machine.StepSkipped(path))
+            return None
+        value = await self.node(phase, step, path)
+        self.values.steps[phase.id][step.id] = result(value)
+        await self.check(phase, step, path)
+        for number, action in enumerate(step.after):
+            await self.afterwards(phase, action, path, f"after.{number}")
+        await self.publish(phase, step, path)
+        stop = step.stop_if is not None and is_true(await resolve(step.stop_if, phase, path, "stopFlowIf"))
         self.durable.note(machine.StepDone(path, stop))
         return (f"{phase.id}:{step.id}", step.stop_outcome) if stop else None
 
-    def fail(self, path: str, code: str, message: str) -> None:
+    def fail(self, path: str, code: str, message: str) -> NoReturn:
         self.durable.note(machine.StepFailed(path, code, message))
         raise FlowFailed(path, code, message)
 
+    async def _all(self, values: Mapping[str, Expression], phase: Phase, path: str, place: str) -> dict[str, Any]:
+        return {n: await self.values.resolve(v, phase, path, f"{place}.{n}") for n, v in values.items()}
+
     async def node(self, phase: Phase, step: Step, path: str) -> Any:
-        params = {name: await self.resolve(value, phase, f"{path}.{name}") for name, value in step.params.items()}
+        params = await self._all(step.params, phase, path, "params")
         prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
+        self.used[path] = [*self.used.get(path, ()), *texts(params)]
         if step.node == "flow-run":
             return await self.nested(params, path)
-        work = Work(path, step.node, params, prompt, step.expect is None, step.timeout)
+        work = Work(path, step.node, params, prompt, step.expect is None, step.timeout, step.rerun)
         return await self.durable.node(work, step.retry)
 
     async def nested(self, params: dict[str, Any], path: str) -> Any:
@@ -150,9 +203,11 @@ class Interpreter:
         name = as_text(params.get("fileName", ""))
         child = self.find(name)
         if child is None:
-            raise NodeError("flow-missing", f"there is no flow `{name}`")
+            raise NodeError("flow-missing", f"there is no flow `{name}`", transient=False)
+        if self.depth >= MAX_DEPTH:
+            raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
         given = {key: value for key, value in params.items() if key != "fileName"}
-        inner = Interpreter(self.durable, child, self.find, self.prompts)
+        inner = Interpreter(self.durable, child, self.find, self.prompts, self.depth + 1)
         try:
             ended = await inner.run(with_defaults(child, given), self.context, f"{path}/")
         except FlowFailed as error:
@@ -160,117 +215,66 @@ class Interpreter:
         return envelope(child, ended)
 
     async def prompt(self, prompt: Prompt, phase: Phase, path: str) -> str:
-        values = [await self.resolve(value, phase, f"{path}.prompt") for value in prompt.values]
+        values = [await self.values.resolve(value, phase, path, "prompt") for value in prompt.values]
+        self.used[path] = list(texts(values))
         names = dict(zip(prompt.names, map(as_text, values), strict=True))
         body = render(prompt.inline if prompt.inline is not None else self.prompts[prompt.template or ""], names)
-        extra = as_text(await self.resolve(prompt.extra, phase, f"{path}.extra")) if prompt.extra is not None else ""
-        return "\n\n".join(part for part in (body, extra) if part)
+        extra = None if prompt.extra is None else await self.values.resolve(prompt.extra, phase, path, "extraPrompt")
+        return "\n\n".join(part for part in (body, "" if extra is None else as_text(extra)) if part)
 
     async def check(self, phase: Phase, step: Step, path: str) -> None:
         for number, expectation in enumerate(step.expect or ()):
-            place = f"{path}:{number}"
-            if expectation.when is not None and not is_true(await self.resolve(expectation.when, phase, place)):
+            place, when = f"expect.{number}", expectation.when
+            if when is not None and not is_true(await self.values.resolve(when, phase, path, place)):
                 continue
-            if not await self._holds(phase, expectation, place):
-                raise NodeError("expectation", expectation.message or f"`{expectation.kind}` does not hold")
+            wrong = await self._wrong(phase, expectation, path, place)
+            if wrong is not None:
+                told = ": ".join(part for part in (expectation.message, wrong) if part)
+                raise NodeError("expectation", told or f"`{expectation.kind}` does not hold", transient=False)
 
-    async def _holds(self, phase: Phase, expectation: Expectation, place: str) -> bool:
-        params = {n: await self.resolve(v, phase, f"{place}.{n}") for n, v in expectation.params.items()}
+    async def _wrong(self, phase: Phase, expectation: Expectation, path: str, place: str) -> str | None:
+        """What is wrong, nothing when it holds."""
+        params = await self._all(expectation.params, phase, path, place)
         if expectation.kind == "step-output":
-            return same(params["value"], params["equals"]) if "equals" in params else is_true(params["value"])
+            holds = same(params["value"], params["equals"]) if "equals" in params else is_true(params["value"])
+            return None if holds else ""
         if expectation.kind == "require-structured-artifacts":
-            raise NodeError("expectation-unknown", "structured artifacts cannot be checked yet", transient=False)
-        paths = params.get("paths") or [params["path"]]
-        return all([bool(await self.durable.look("file", as_text(item))) for item in paths])
+            for item in params["items"]:
+                subject = json.dumps([as_text(item["path"]), as_text(item["schemaId"])])
+                if problem := await self.durable.look("schema", subject):
+                    return str(problem)
+            return None
+        paths = params["paths"] if "paths" in params else params["path"]
+        for item in paths if isinstance(paths, list) else [paths]:
+            if not await self.durable.look("file", as_text(item)):
+                return f"`{as_text(item)}` is missing"
+        return None
 
-    async def afterwards(self, phase: Phase, action: After, path: str) -> None:
-        if action.when is not None and not is_true(await self.resolve(action.when, phase, f"{path}+")):
+    async def afterwards(self, phase: Phase, action: After, path: str, place: str) -> None:
+        if action.when is not None and not is_true(await self.values.resolve(action.when, phase, path, place)):
             return
-        source = as_text(await self.resolve(action.params["path"], phase, f"{path}+.path"))
+        source = as_text(await self.values.resolve(action.params["path"], phase, path, place))
         text = await self.durable.look("text", source)
         if text is None:
             raise NodeError("file-missing", f"`{source}` cannot be read")
         self.durable.note(machine.SummarySet(str(text).strip()))
 
-    async def resolve(self, expression: Expression, phase: Phase, path: str) -> Any:
-        """An expression's value. What it needs to know about the world is asked for and recorded first."""
-        facts: dict[tuple[str, str], Any] = {}
-
-        def fact(kind: str, subject: str) -> Any:
-            if (kind, subject) not in facts:
-                raise _NeedsFact(kind, subject)
-            return facts[kind, subject]
-
-        def artifact(kind: str, key: str, iteration: float | None) -> str:
-            return str(fact("artifact", f"{kind} {key} {'' if iteration is None else iteration}"))
-
-        values = {
-            "params": self.params,
-            "flow": self.plan.constants,
-            "context": self.context,
-            "repeat": phase.rounds,
-            "steps": self.steps,
-        }
-        scope = Scope(
-            values, lambda p: bool(fact("exists", p)), artifact, lambda k, key: list(fact("artifacts", f"{k} {key}"))
-        )
-        while True:
-            try:
-                return expression.resolve(scope)
-            except _NeedsFact as need:
-                found = await self.durable.fact(path, need.kind, need.subject)
-                facts[need.kind, need.subject] = found
+    async def publish(self, phase: Phase, step: Step, path: str) -> None:
+        made: list[Made] = []
+        for number, output in enumerate(step.makes):
+            found = await self.values.resolve(output.path, phase, path, f"makes.{number}")
+            for item in found if isinstance(found, list) else [found]:
+                if not isinstance(item, str):
+                    raise NodeError("artifact-path", f"{as_text(item)[:80]} is not a path", transient=False)
+                made.append(Made(item, output.name, output.schema, output.required))
+        if made:
+            await self.durable.publish(path, made, self.used.get(path, []))
 
 
-def _pending() -> dict[str, Any]:
-    return {"status": "pending", "value": ABSENT, "outputs": ABSENT}
+def _first(stops: list[Any]) -> Stop:
+    return next((stop for stop in stops if stop is not None), None)
 
 
-def _result(value: Any) -> dict[str, Any]:
-    return {"status": "done", "value": value, "outputs": value if isinstance(value, dict) else ABSENT}
-
-
-def with_defaults(plan: FlowPlan, given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters a flow gets: what was given, else what it declares. Missing or unknown ones are refused."""
-    if plan.params is None:
-        return given
-    names = {param.name for param in plan.params}
-    unknown = sorted(given.keys() - names)
-    missing = [p.name for p in plan.params if p.required and given.get(p.name) is None]
-    if unknown or missing:
-        what = f"no value for `{missing[0]}`" if missing else f"no param `{unknown[0]}`"
-        raise NodeError("params", f"flow `{plan.id}` has {what}")
-    return {p.name: given.get(p.name, p.default) for p in plan.params}
-
-
-def envelope(plan: FlowPlan, ended: Ended) -> dict[str, Any]:
-    """What a step that ran a flow has as its value: the account that flows of the second seed look into."""
-    phases = [
-        {
-            "id": phase.id,
-            "status": _phase_status(ended, phase),
-            "steps": [_account(step.id, ended.steps[phase.id][step.id]) for step in phase.steps],
-        }
-        for phase in plan.phases
-    ]
-    state = {
-        "flowKind": plan.kind,
-        "flowVersion": plan.version,
-        "terminated": ended.stopped_by is not None,
-        "terminationOutcome": ended.outcome,
-        "phases": phases,
-    }
-    return {"flowKind": plan.kind, "flowVersion": plan.version, "executionState": state}
-
-
-def _phase_status(ended: Ended, phase: Phase) -> str:
-    statuses = {step["status"] for step in ended.steps[phase.id].values()}
-    return "skipped" if statuses and statuses <= {"skipped", "pending"} else "done"
-
-
-def _account(id_: str, step: dict[str, Any]) -> dict[str, Any]:
-    told = {"id": id_, "status": step["status"]}
-    for name in ("value", "outputs"):
-        if step[name] is not ABSENT:
-            told[name] = step[name]
-    return told
+def _allowed(context: dict[str, Any], plan: FlowPlan) -> dict[str, Any]:
+    """Of the environment a flow sees what it asks for by name, and nothing else."""
+    return {name: value for name, value in context.get("env", {}).items() if name in plan.env}

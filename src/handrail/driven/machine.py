@@ -1,6 +1,7 @@
-"""What a run's journal tells: events in the past tense, and the state they add up to. Pure.
+"""What a run's journal tells: events in the past tense, and the state they add up to.
 
-`path` names a step for good: `phase/step`, inside a nested flow `phase/step/phase/step`. Never a position.
+`path` names a step for good: `phase/step`, inside a nested flow `phase/step/phase/step`. Never a position. The state
+is folded in place, so that a fact costs the same after ten steps and after ten thousand.
 """
 
 from __future__ import annotations
@@ -9,10 +10,30 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple, assert_never, get_args
 
 
+def segment(id_: str) -> str:
+    """An id as a part of a path."""
+    return id_.replace("%", "%25").replace("/", "%2F")
+
+
+def top(path: str) -> str:
+    """The phase of the outermost flow that a path belongs to."""
+    return path.partition("/")[0]
+
+
 class RunStarted(NamedTuple):
+    """`digest` is that of all definitions the run was started with, which it keeps."""
+
     flow: str
-    params: dict[str, Any]
     digest: str
+    until: str | None
+
+
+class RunResumed(NamedTuple):
+    """`mode` is resume, continue or restart; `rewound` are phases that are gone through once more."""
+
+    mode: str
+    rewound: list[str]
+    until: str | None
 
 
 class PhaseStarted(NamedTuple):
@@ -45,10 +66,13 @@ class NodeStarted(NamedTuple):
 
 
 class NodeFinished(NamedTuple):
+    """`value` is what it made; a large one lies in a file that `payload` names by its digest."""
+
     path: str
     input: str
     attempt: int
     value: Any
+    payload: str | None = None
 
 
 class NodeFailed(NamedTuple):
@@ -63,9 +87,67 @@ class FactFound(NamedTuple):
     """Something about the world that a decision was built on, so that it is built on the same again."""
 
     path: str
+    place: str
     kind: str
     subject: str
     value: Any
+
+
+class Asked(NamedTuple):
+    """A person has to say something. `input` is the digest of the question."""
+
+    path: str
+    input: str
+    question: dict[str, Any]
+
+
+class Answered(NamedTuple):
+    path: str
+    input: str
+    values: dict[str, Any]
+
+
+class ArtifactPublished(NamedTuple):
+    path: str
+    artifact: dict[str, Any]
+
+
+class SessionOpened(NamedTuple):
+    """An agent began a conversation; after a crash it can be taken up again."""
+
+    path: str
+    agent: str
+    session: str
+
+
+class AgentActed(NamedTuple):
+    """Something that an agent did: `kind` is tool, denied or retry."""
+
+    path: str
+    kind: str
+    text: str
+
+
+class UsageReported(NamedTuple):
+    """What an agent used for a piece of work: inputTokens, outputTokens, cachedTokens, usd; null is not known."""
+
+    path: str
+    usage: dict[str, Any]
+
+
+class Delayed(NamedTuple):
+    """Nothing can be done before a moment in time, such as the reset of a limit."""
+
+    path: str
+    until: float
+    reason: str
+
+
+class Noticed(NamedTuple):
+    """Something that people should know, and that changes nothing."""
+
+    path: str
+    text: str
 
 
 class StepDone(NamedTuple):
@@ -83,6 +165,13 @@ class SummarySet(NamedTuple):
     text: str
 
 
+class RunParked(NamedTuple):
+    """The run waits for a person."""
+
+    path: str
+    reason: str
+
+
 class RunEnded(NamedTuple):
     """`status` is completed, stopped, failed or cancelled; `outcome` is what the flow itself said."""
 
@@ -92,85 +181,129 @@ class RunEnded(NamedTuple):
     error: str | None
 
 
-Event = (
-    RunStarted | PhaseStarted | PhaseSkipped | PhaseDone | StepStarted | StepSkipped | NodeStarted | NodeFinished
-    | NodeFailed | FactFound | StepDone | StepFailed | SummarySet | RunEnded
+OfStep = (
+    PhaseStarted | PhaseSkipped | PhaseDone | StepStarted | StepSkipped | NodeStarted | NodeFinished | NodeFailed
+    | StepDone | StepFailed
 )  # fmt: skip
+OfRun = (
+    RunStarted | RunResumed | FactFound | Asked | Answered | ArtifactPublished | SummarySet | SessionOpened
+    | AgentActed | UsageReported | Delayed | Noticed | RunParked | RunEnded
+)  # fmt: skip
+Event = OfStep | OfRun
 EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
 class StepState(NamedTuple):
-    """Where a step stands. `value` is what its node made."""
+    """Where a step stands. `value` is what its node made; `payload` names the file where a large one lies."""
 
     status: str = "pending"
     value: Any = None
+    payload: str | None = None
     has_value: bool = False
     attempts: int = 0
     stop: bool = False
     error: str | None = None
 
 
-class RunState(NamedTuple):
+class RunState:
     """Where a run stands: every phase and step that was reached, by path."""
 
-    phases: dict[str, str]
-    steps: dict[str, StepState]
-    status: str = "running"
-    outcome: str = "success"
-    reason: str | None = None
-    error: str | None = None
-    summary: str | None = None
+    def __init__(self) -> None:
+        self.phases: dict[str, str] = {}
+        self.steps: dict[str, StepState] = {}
+        self.questions: dict[str, Asked] = {}
+        self.artifacts: list[dict[str, Any]] = []
+        self.usage: dict[str, list[dict[str, Any]]] = {}
+        self.status = "running"
+        self.outcome = "success"
+        self.reason: str | None = None
+        self.error: str | None = None
+        self.summary: str | None = None
+        self.until: str | None = None
+        self.rewinds = 0
+
+    def apply(self, event: Event) -> None:
+        """Take in a fact. Touches the one phase or step that the fact is about."""
+        match event:
+            case PhaseStarted() | PhaseDone() | PhaseSkipped():
+                self.phases[event.path] = _PHASE_STATUS[type(event).__name__]
+            case StepStarted():
+                self._step(event.path, status="running", error=None)
+            case StepSkipped():
+                self._step(event.path, status="skipped")
+            case NodeStarted():
+                self._step(event.path, attempts=event.attempt)
+            case NodeFinished():
+                made = {"value": event.value, "payload": event.payload, "has_value": True}
+                self._step(event.path, attempts=event.attempt, **made)
+            case NodeFailed():
+                self._step(event.path, error=event.message, attempts=event.attempt)
+            case StepDone():
+                self._step(event.path, status="done", stop=event.stop, error=None)
+            case StepFailed():
+                self._step(event.path, status="failed", error=event.message)
+            case _:
+                self._of_run(event)
+
+    def _of_run(self, event: OfRun) -> None:
+        match event:
+            case Asked():
+                self.questions[event.path] = event
+            case Answered():
+                self.questions.pop(event.path, None)
+            case ArtifactPublished():
+                self.artifacts.append(event.artifact)
+            case SummarySet():
+                self.summary = event.text
+            case RunStarted() | RunResumed() | RunParked() | RunEnded():
+                self._life(event)
+            case UsageReported():
+                self.usage.setdefault(event.path, []).append(event.usage)
+            case FactFound() | Noticed() | SessionOpened() | AgentActed() | Delayed():
+                pass
+            case _:
+                assert_never(event)
+
+    def _life(self, event: RunStarted | RunResumed | RunParked | RunEnded) -> None:
+        match event:
+            case RunStarted():
+                self.until = event.until
+            case RunResumed():
+                self._resume(event)
+            case RunParked():
+                self.status, self.reason, self.error = "waiting", event.reason, None
+            case RunEnded():
+                self.status, self.outcome = event.status, event.outcome
+                self.reason, self.error = event.reason, event.error
+            case _:
+                assert_never(event)
+
+    def _resume(self, event: RunResumed) -> None:
+        self.status, self.outcome, self.reason, self.error = "running", "success", None, None
+        self.until = event.until
+        self.rewinds += bool(event.rewound)
+        gone = set(event.rewound)
+        for path in [path for path in self.phases if top(path) in gone]:
+            del self.phases[path]
+        for path in [path for path in self.steps if top(path) in gone]:
+            del self.steps[path]
+        for path in [path for path in self.questions if top(path) in gone]:
+            del self.questions[path]
+
+    def _step(self, path: str, **changes: Any) -> None:
+        self.steps[path] = self.steps.get(path, _PENDING)._replace(**changes)
 
 
-def apply(state: RunState, event: Event) -> RunState:
-    """The state after a fact. Touches the one phase or step that the fact is about."""
-    match event:
-        case PhaseStarted():
-            return _phase(state, event.path, "running")
-        case PhaseSkipped():
-            return _phase(state, event.path, "skipped")
-        case PhaseDone():
-            return _phase(state, event.path, "done")
-        case StepStarted():
-            return _step(state, event.path, status="running")
-        case StepSkipped():
-            return _step(state, event.path, status="skipped")
-        case NodeStarted():
-            return _step(state, event.path, attempts=event.attempt)
-        case NodeFinished():
-            return _step(state, event.path, value=event.value, has_value=True, attempts=event.attempt)
-        case NodeFailed():
-            return _step(state, event.path, error=event.message, attempts=event.attempt)
-        case StepDone():
-            return _step(state, event.path, status="done", stop=event.stop, error=None)
-        case StepFailed():
-            return _step(state, event.path, status="failed", error=event.message)
-        case SummarySet():
-            return state._replace(summary=event.text)
-        case RunEnded():
-            return state._replace(status=event.status, outcome=event.outcome, reason=event.reason, error=event.error)
-        case RunStarted() | FactFound():
-            return state
-        case _:
-            assert_never(event)
+_PENDING = StepState()
+_PHASE_STATUS = {"PhaseStarted": "running", "PhaseDone": "done", "PhaseSkipped": "skipped"}
 
 
-def _phase(state: RunState, path: str, status: str) -> RunState:
-    state.phases[path] = status
-    return state
-
-
-def _step(state: RunState, path: str, **changes: Any) -> RunState:
-    state.steps[path] = state.steps.get(path, StepState())._replace(**changes)
-    return state
-
-
-def fold(events: Iterable[Event], state: RunState | None = None) -> RunState:
-    """The state that a journal tells. The dictionaries of a fresh state are its own."""
-    current = RunState({}, {}) if state is None else state
+def fold(events: Iterable[Event]) -> RunState:
+    """The state that a journal tells."""
+    state = RunState()
     for event in events:
-        current = apply(current, event)
-    return current
+        state.apply(event)
+    return state
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
@@ -178,9 +311,9 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def event_from_json(data: dict[str, Any]) -> Event:
-    """The event that `event_to_json` wrote; `ValueError` for anything else."""
-    fields = dict(data)
-    kind = EVENT_TYPES.get(str(fields.pop("type", "")))
+    """The event that `event_to_json` wrote, whenever it was (`t`); `ValueError` for anything else."""
+    fields = {name: value for name, value in data.items() if name not in ("type", "t")}
+    kind = EVENT_TYPES.get(str(data.get("type", "")))
     if kind is None:
         raise ValueError(f"not an event: {data.get('type')!r}")
     try:

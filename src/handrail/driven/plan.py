@@ -44,8 +44,17 @@ class Retry(NamedTuple):
     factor: float = 2.0
 
 
+class Output(NamedTuple):
+    """A file that a step promises to make. It is published when the step is done."""
+
+    path: Expression
+    name: str | None = None
+    schema: str | None = None
+    required: bool = True
+
+
 class Step(NamedTuple):
-    """One unit of work."""
+    """One unit of work. `rerun`: what the flow says about doing it again after it was cut off; else its node does."""
 
     id: str
     node: str
@@ -59,18 +68,36 @@ class Step(NamedTuple):
     routing_group: str | None
     retry: Retry
     timeout: float | None
+    rerun: str | None = None
+    makes: tuple[Output, ...] = ()
+
+
+class Together(NamedTuple):
+    """How things run at once: how many, and whether a failure ends the others (`stop`) or not (`finish`)."""
+
+    limit: int = 1
+    on_failure: str = "stop"
+
+
+class Lane(NamedTuple):
+    """Phases of one group run at once, lane beside lane; those of one lane one after the other."""
+
+    group: int
+    number: int
 
 
 class Phase(NamedTuple):
-    """Steps that belong together. `guards` decide whether its round takes place at all."""
+    """Steps that belong together. `guards` decide whether its round takes place at all; `items` are what it is over."""
 
     id: str
     rounds: dict[str, int]
     guards: tuple[Expression, ...]
     when: Expression | None
     steps: tuple[Step, ...]
-    parallel: int
+    parallel: Together
     timeout: float | None
+    items: tuple[tuple[str, Expression], ...] = ()
+    lane: Lane | None = None
 
 
 class Param(NamedTuple):
@@ -83,7 +110,7 @@ class Param(NamedTuple):
 
 
 class FlowPlan(NamedTuple):
-    """A whole flow, ready to be run."""
+    """A whole flow, ready to be run. `again`: how an ended run may be continued, `again` or `from-stop`."""
 
     id: str
     file: str
@@ -97,3 +124,6 @@ class FlowPlan(NamedTuple):
     timeout: float | None
     overrides: bool
     nested: tuple[str, ...]
+    env: tuple[str, ...] = ()
+    again: str | None = None
+    groups: tuple[Together, ...] = ()

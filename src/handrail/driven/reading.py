@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from handrail.diagnostics import Diagnostic
+from handrail.diagnostics import Diagnostic, Severity
 from handrail.driven.expressions import Expressions, Kinds, Place, Used, place_of
-from handrail.driven.plan import Phase
+from handrail.driven.placeholders import template_problems
+from handrail.driven.plan import Lane, Phase, Together
 from handrail.driven.spec import NodeInfo
 from handrail.fields import Reader, Shape
 from handrail.sourcefile import Source
 from handrail.suggest import did_you_mean
+from handrail.values import Const, Expression
 from handrail.yamltree import Node
 
 
 class Known(NamedTuple):
-    """What flows may use: nodes, prompts, artifact kinds."""
+    """What flows may use: nodes, prompts, artifact kinds, schemas. Where no schemas are named, none is checked."""
 
     nodes: Mapping[str, NodeInfo]
     prompts: frozenset[str]
     artifact_kinds: frozenset[str]
     artifact_lists: frozenset[str]
+    schemas: frozenset[str] = frozenset()
 
 
 MAX_VALUES = 1_000_000
@@ -30,10 +33,23 @@ MAX_COMPARED = 100_000
 
 
 class Nested(NamedTuple):
-    """The name of a flow that a step runs, and where it stands."""
+    """The name of a flow that a step runs, and where it stands; the params it is given, and where each stands."""
 
     name: str
     place: Place
+    given: tuple[tuple[str, Place], ...] = ()
+
+
+class Declared(NamedTuple):
+    """What a flow says about itself that its steps refer to. Where it declares no params, any may be given."""
+
+    params: tuple[str, ...] | None = None
+    constants: Mapping[str, Any] = {}
+    env: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> set[str]:
+        return {*(self.params or ()), *self.constants}
 
 
 class Suggestions:
@@ -47,12 +63,37 @@ class Suggestions:
         return did_you_mean(name, known) if self.left >= 0 else None
 
 
+class Around(NamedTuple):
+    """What a phase stands in: rounds, the guards that decide whether they take place, what they are over, a lane."""
+
+    rounds: dict[str, int]
+    guards: tuple[Expression, ...]
+    items: tuple[tuple[str, Expression], ...]
+    lane: Lane | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What there is of `repeat.NAME`."""
+        return (*self.rounds, *(name for name, _ in self.items))
+
+    @property
+    def bound(self) -> dict[str, Expression]:
+        """What `repeat.NAME` stands for, so that it means the same in every other round."""
+        return {**{name: Const(number) for name, number in self.rounds.items()}, **dict(self.items)}
+
+
+NOWHERE = Around({}, (), (), None)
+
+
 class Slot(NamedTuple):
-    """References of one place of the flow: which step it belongs to, and whether it may look at that step."""
+    """References of one place of the flow: the step it belongs to, whether it may look at that step, and whether a
+    condition above it may keep it from being looked at."""
 
     phase: int
     step: int | None
     own: bool
+    is_shielded: bool
+    around: Around
     used: tuple[Used, ...]
 
 
@@ -70,9 +111,13 @@ class Reading:
         self.phases: list[Phase] = []
         self.places: list[Node] = []
         self.slots: list[Slot] = []
+        self.groups: list[Together] = []
+        self.declared = Declared()
         self.nested: dict[Nested, None] = {}
         self.suggestions = Suggestions()
+        self._kinds: dict[tuple[str, frozenset[str]], str | None] = {}
         self._seen: set[int] = set()
+        self._templates: set[tuple[int, int]] = set()
         self._weights: dict[int, int] = {}
 
     @property
@@ -101,12 +146,31 @@ class Reading:
         self._seen.add(id(node))
         return Reader(self.source, known, shape, self.report)
 
-    def problem(self, node: Node, code: str, message: str, hint: str | None = None) -> None:
-        self.report(self.source.problem(code, place_of(node), message, hint))
+    def problem(
+        self, node: Node, code: str, message: str, hint: str | None = None, severity: Severity = "error"
+    ) -> None:
+        self.report(self.source.problem(code, place_of(node), message, hint, severity))
 
-    def expressions(self, rounds: dict[str, int], *, bound: bool = False) -> Expressions:
-        kinds = Kinds(self.known.artifact_kinds, self.known.artifact_lists)
-        return Expressions(self.source, self.report, rounds, kinds, bound=bound)
+    def _near_kind(self, name: str, kinds: frozenset[str]) -> str | None:
+        """The same answer in every round, so that a problem is told once."""
+        if (name, kinds) not in self._kinds:
+            self._kinds[name, kinds] = self.suggestions.near(name, kinds)
+        return self._kinds[name, kinds]
+
+    def expressions(self, around: Around, *, bound: bool = False) -> Expressions:
+        kinds = Kinds(self.known.artifact_kinds, self.known.artifact_lists, self._near_kind)
+        return Expressions(self.source, self.report, around.rounds, kinds, bound=around.bound if bound else None)
+
+    def keep(self, slot: Slot, expressions: Expressions) -> None:
+        """Remember the references of a place; look at its templates, in the first round only."""
+        if expressions.used:
+            self.slots.append(slot._replace(used=tuple(expressions.used)))
+        for template in expressions.templates:
+            key = id(template.node), id(template.vars)
+            if key not in self._templates:
+                self._templates.add(key)
+                for problem in template_problems(self.source, template, self.declared.names):
+                    self.report(problem)
 
 
 def _weight(node: Node) -> int:

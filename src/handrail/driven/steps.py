@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from handrail.driven.expressions import Expressions, key_place, place_of
-from handrail.driven.plan import After, Expectation, Prompt, Retry, Step
-from handrail.driven.reading import Nested, Reading, Slot
-from handrail.driven.spec import AFTER_KINDS, EXPECT_KINDS, OPTIONAL, PROMPT, RETRY, STEP, NodeInfo
+from handrail.driven.expressions import Expressions, key_place, place_of, plain_value
+from handrail.driven.files import outputs, structured
+from handrail.driven.plan import After, Expectation, Output, Prompt, Retry, Step
+from handrail.driven.prompts import read_prompt
+from handrail.driven.reading import Around, Nested, Reading, Slot
+from handrail.driven.spec import AFTER_KINDS, EXPECT_KINDS, OPTIONAL, RETRY, STEP, NodeInfo
 from handrail.fields import Reader, found, quoted
+from handrail.operations import is_true
 from handrail.suggest import did_you_mean
 from handrail.values import Const, Expression
 from handrail.yamltree import Node
@@ -17,12 +20,13 @@ MAX_SECONDS = 604_800
 
 
 class Steps:
-    """Reads the steps of one phase in one round."""
+    """Reads the steps of one phase in one round. `is_asked`: the phase has a `when` of its own."""
 
-    def __init__(self, flow: Reading, phase: int, rounds: dict[str, int]) -> None:
+    def __init__(self, flow: Reading, phase: int, around: Around, is_asked: bool) -> None:
         self.flow = flow
         self.phase = phase
-        self.rounds = rounds
+        self.around = around
+        self.is_asked = is_asked
 
     def read(self, node: Node) -> tuple[Step, ...]:
         steps: list[Step] = []
@@ -45,15 +49,16 @@ class Steps:
         lines.setdefault(id_, node.line)
 
     def step(self, reader: Reader, number: int) -> Step:
-        before, after = self.flow.expressions(self.rounds), self.flow.expressions(self.rounds)
+        first, before, after = (self.flow.expressions(self.around) for _ in range(3))
         node = reader.text("node") or ""
         info = self.node(reader, node)
-        when, stop_if = reader.child("when"), reader.child("stopFlowIf")
-        outcome, group = reader.child("stopFlowOutcome"), reader.child("routingGroup")
+        when, is_asked = asks(self.flow, reader, first, "step")
+        stop_if = reader.child("stopFlowIf")
+        outcome, group, rerun = reader.child("stopFlowOutcome"), reader.child("routingGroup"), reader.child("rerun")
         step = Step(
             before.fill(reader.text("id") or ""),
             node,
-            before.condition(when) if when is not None else None,
+            when,
             self.params(reader, before, info),
             self.prompt(reader, before, info),
             self.expectations(reader, after),
@@ -63,14 +68,16 @@ class Steps:
             group.value if group is not None else None,
             self.retry(reader),
             seconds(reader),
+            rerun.value if rerun is not None else None,
+            outputs(self.flow, reader, after),
         )
+        step = step._replace(makes=step.makes + _made_by_node(info, step))
         self.route(reader, info, step)
-        self.remember(number, before, after)
+        slot = Slot(self.phase, number, False, self.is_asked, self.around, ())
+        self.flow.keep(slot, first)
+        self.flow.keep(slot._replace(is_shielded=self.is_asked or is_asked), before)
+        self.flow.keep(slot._replace(is_shielded=self.is_asked or is_asked, own=True), after)
         return step
-
-    def remember(self, number: int, before: Expressions, after: Expressions) -> None:
-        self.flow.slots.append(Slot(self.phase, number, False, tuple(before.used)))
-        self.flow.slots.append(Slot(self.phase, number, True, tuple(after.used)))
 
     def node(self, reader: Reader, name: str) -> NodeInfo:
         known = self.flow.known.nodes
@@ -91,7 +98,9 @@ class Steps:
         if info.nested and isinstance(nested, Const) and isinstance(nested.value, str):
             given = members[info.nested]
             place = given.value["const"] if given.kind == "mapping" and "const" in given.value else given
-            self.flow.nested[Nested(nested.value, place_of(place))] = None
+            keys = node.keys.items() if node is not None else ()
+            others = tuple((n, key_place(self.flow.source, n, at)) for n, at in keys if n != info.nested)
+            self.flow.nested[Nested(nested.value, place_of(place), others)] = None
         return params
 
     def prompt(self, reader: Reader, expressions: Expressions, info: NodeInfo) -> Prompt | None:
@@ -105,35 +114,16 @@ class Steps:
             kind, hint = reader.node.value["node"].value, "remove `prompt`; give the node what it needs in `params`"
             reader.on(node, "prompt-forbidden", f"`{kind}` takes no prompt", hint)
             return None
-        prompt = self.flow.reader(node, PROMPT)
-        template, inline, form = prompt.text("templateRef"), prompt.text("inlineTemplate"), prompt.child("format")
-        if template is None and inline is None:
-            if not {"templateRef", "inlineTemplate"} & node.value.keys():
-                hint = "write the prompt itself as `inlineTemplate: ...`"
-                prompt.on(node, "prompt-template", "a prompt needs `templateRef` or `inlineTemplate`", hint)
-        elif inline is None and template not in self.flow.known.prompts:
-            near = did_you_mean(template or "", self.flow.known.prompts)
-            hint = near or "correct the name, or write the prompt itself as `inlineTemplate: ...`"
-            prompt.on(node.value["templateRef"], "prompt-unknown", f"there is no prompt `{template}`", hint)
-        variables, extra = prompt.child("vars"), prompt.child("extraPrompt")
-        members: dict[str, Node] = variables.value if variables is not None else {}
-        return Prompt(
-            template,
-            None if inline is None else expressions.fill(inline),
-            tuple(members),
-            tuple(expressions.value(child) for child in members.values()),
-            expressions.value(extra) if extra is not None else None,
-            form is not None and form.value == "plain",
-        )
+        return read_prompt(self.flow, node, expressions)
 
     def route(self, reader: Reader, info: NodeInfo, step: Step) -> None:
         group = reader.node.value.get("routingGroup")
         if group is not None and not info.routed and step.node in self.flow.known.nodes:
             message = f"`{step.node}` is not given to an agent, so it has no routing group"
             reader.on(group, "routing-group", message, "remove `routingGroup`")
-        if info.routed and group is None and "executor" not in step.params:
+        if info.must_route and group is None and "executor" not in step.params:
             message, hint = f"`{step.node}` needs `routingGroup` or a param `executor`", "add `routingGroup:`"
-            reader.on(reader.node.value["node"], "route-missing", message, hint)
+            reader.on(reader.node.value["node"], "param-missing", message, hint)
 
     def expectations(self, reader: Reader, expressions: Expressions) -> tuple[Expectation, ...] | None:
         node = reader.child("expect")
@@ -150,7 +140,9 @@ class Steps:
             wrong = f"`message` has to be text, found {found(message)}"
             self.flow.problem(message, "wrong-type", wrong, "write what people are told when it does not hold")
         names = [name for name in members if name not in ("kind", "message", "when")]
-        params = {name: expressions.value(members[name]) for name in names}
+        params = {name: expressions.value(members[name]) for name in names if name != "items"}
+        if "items" in members:
+            params["items"] = structured(self.flow, members["items"], expressions)
         return Expectation(kind, expressions.condition(when) if when is not None else None, params, told, item.line)
 
     def after(self, reader: Reader, expressions: Expressions) -> tuple[After, ...]:
@@ -202,6 +194,22 @@ class Steps:
         return Retry(int(attempts or 1), 1.0 if wait is None else wait, 2.0 if factor is None else factor)
 
 
+def asks(flow: Reading, reader: Reader, expressions: Expressions, what: str) -> tuple[Expression | None, bool]:
+    """The `when` of a phase or a step, and whether it may keep it from running: `true` does not."""
+    node = reader.child("when")
+    if node is None:
+        return None, False
+    condition = expressions.condition(node)
+    is_const = node.kind == "boolean" or (node.kind == "mapping" and next(iter(node.value), None) == "const")
+    if not is_const:
+        return condition, True
+    holds = is_true(node.value if node.kind == "boolean" else plain_value(node.value["const"]))
+    if not holds:
+        message, hint = f"`when` is always false, so the {what} never runs", "write a condition, or take the {} out"
+        flow.problem(node, "never-runs", message, hint.format(what), "warning")
+    return condition, not holds
+
+
 def between(reader: Reader, name: str, least: int, most: int) -> float | None:
     """A number within its limits; nothing where it is not given or not within them."""
     node = reader.child(name)
@@ -223,3 +231,8 @@ def seconds(reader: Reader) -> float | None:
         reader.on(node, "bad-value", message, f"write a number up to {MAX_SECONDS}, a week")
         return None
     return float(node.value)
+
+
+def _made_by_node(info: NodeInfo, step: Step) -> tuple[Output, ...]:
+    """Files that a node promises by one of its params. With expectations of its own, a step need not keep that."""
+    return tuple(Output(step.params[n], required=step.expect is None) for n in info.makes if n in step.params)

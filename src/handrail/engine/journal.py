@@ -112,26 +112,39 @@ def append(path: str, end: int, record: dict[str, Any], *, durable: bool = True)
     """
     line = encode(record)
     created = end == 0 and not os.path.exists(path)
+    handle = open_for_writing(path)
     try:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        put(handle, path, end, line, durable=durable)
+        if created:
+            sync_folder(os.path.dirname(path))
     except OSError as error:
-        raise StateError(f"the journal `{path}` cannot be written: {error.strerror}") from error
-    try:
-        if os.fstat(handle).st_size > end:
-            _keep_torn(path, handle, end)
-        try:
-            _write(handle, line, end, durable)
-            if created:
-                sync_folder(os.path.dirname(path))
-        except OSError:
-            _undo(handle, end)
-            raise
-    except OSError as error:
-        message = f"the journal `{path}` cannot be written: {error.strerror}"
-        raise StateError(message, "free some space, then run the command again; nothing was lost") from error
+        raise unwritable(path, error) from error
     finally:
         os.close(handle)
     return end + len(line)
+
+
+def open_for_writing(path: str) -> int:
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StateError(f"the journal `{path}` cannot be written: {error.strerror}") from error
+
+
+def unwritable(path: str, error: OSError) -> StateError:
+    message = f"the journal `{path}` cannot be written: {error.strerror}"
+    return StateError(message, "free some space, then run the command again; nothing was lost")
+
+
+def put(handle: int, path: str, end: int, line: bytes, *, durable: bool) -> None:
+    """Write a line at `end` of an open journal. What a crash left there is kept aside; a write that fails is undone."""
+    if os.fstat(handle).st_size > end:
+        _keep_torn(path, handle, end)
+    try:
+        _write(handle, line, end, durable)
+    except OSError:
+        _undo(handle, end)
+        raise
 
 
 def _write(handle: int, line: bytes, end: int, durable: bool) -> None:

@@ -10,11 +10,23 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 KEEP = 65_536
+MAX_LINE = 64 * 1024 * 1024
 GRACE = 2.0
+
+
+class Task(NamedTuple):
+    """A program to be run: what, where, with which environment, for how long. `hold` is a descriptor it inherits."""
+
+    argv: Sequence[str]
+    cwd: str
+    env: Mapping[str, str]
+    timeout: float
+    stdin: bytes | None = None
+    hold: int | None = None
 
 
 class Ended(NamedTuple):
@@ -30,22 +42,41 @@ async def run(
     argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float, stdin: bytes | None = None
 ) -> Ended:
     """Run a program to its end. Raises `OSError` when it cannot be started at all."""
-    begin = time.monotonic()
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        cwd=cwd,
-        env=dict(env),
-        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
+    return await perform(Task(argv, cwd, env, timeout, stdin))
+
+
+async def start(task: Task, *, errors: int = asyncio.subprocess.STDOUT) -> asyncio.subprocess.Process:
+    """Start a program in a process group of its own. Raises `OSError` when that cannot be done."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *task.argv,
+            cwd=task.cwd,
+            env=dict(task.env),
+            stdin=asyncio.subprocess.DEVNULL if task.stdin is None else asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            limit=MAX_LINE,
+            start_new_session=True,
+            pass_fds=() if task.hold is None else (task.hold,),
+        )
     )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:  # half started it could not be ended: its children would not be known
+        await _end_group(await starting)
+        raise
+
+
+async def perform(task: Task, keep: int = KEEP) -> Ended:
+    """The same for a task; so many bytes of its output are kept, the last ones."""
+    begin = time.monotonic()
+    process = await start(task)
     kept = bytearray()
-    output = asyncio.ensure_future(_collect(process, kept))
-    feeding = asyncio.ensure_future(_feed(process, stdin))
+    output = asyncio.ensure_future(_collect(process, kept, keep))
+    feeding = asyncio.ensure_future(feed(process, task.stdin))
     timed_out = False
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout(task.timeout):
             await process.wait()
         with contextlib.suppress(TimeoutError):  # a child in the background may hold the output open for ever
             await asyncio.wait_for(asyncio.shield(output), GRACE)
@@ -53,36 +84,27 @@ async def run(
         timed_out = True
     finally:
         await _end_group(process)
-        for task in (output, feeding):
-            task.cancel()
+        for reader in (output, feeding):
+            reader.cancel()
         await asyncio.gather(output, feeding, return_exceptions=True)
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
     return Ended(code, kept.decode("utf-8", "replace"), timed_out, time.monotonic() - begin)
 
 
-async def lines(argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float) -> AsyncIterator[str]:
-    """The lines a program prints, as it prints them. When the caller stops listening, the program is ended."""
-    process = await asyncio.create_subprocess_exec(
-        *argv,
-        cwd=cwd,
-        env=dict(env),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        limit=16 * KEEP,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
+def detach(argv: Sequence[str], env: Mapping[str, str], log: str) -> int:
+    """Start a program that goes on when we end; what it prints goes to a file. Says which process it is."""
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    streams = [(os.POSIX_SPAWN_DUP2, nothing, 0), (os.POSIX_SPAWN_DUP2, handle, 1), (os.POSIX_SPAWN_DUP2, handle, 2)]
     try:
-        async with asyncio.timeout(timeout):
-            async for line in process.stdout:
-                yield line.decode("utf-8", "replace").rstrip("\n")
-            await process.wait()
+        return os.posix_spawn(argv[0], list(argv), dict(env), file_actions=streams, setsid=True)
     finally:
-        if process.returncode is None:
-            await _end_group(process)
+        os.close(handle)
+        os.close(nothing)
 
 
-async def _feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
+async def feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
+    """Give a program what it reads, and no more."""
     if data is None or process.stdin is None:
         return
     try:
@@ -93,11 +115,11 @@ async def _feed(process: asyncio.subprocess.Process, data: bytes | None) -> None
         return
 
 
-async def _collect(process: asyncio.subprocess.Process, kept: bytearray) -> None:
+async def _collect(process: asyncio.subprocess.Process, kept: bytearray, keep: int) -> None:
     assert process.stdout is not None
     while piece := await process.stdout.read(KEEP):
         kept += piece
-        del kept[:-KEEP]
+        del kept[:-keep]
 
 
 async def _end_group(process: asyncio.subprocess.Process) -> None:

@@ -1,182 +1,293 @@
 """The embedded engine of flows: one folder a run, one journal, one process at a time. Implements `Durable`.
 
 A node that finished is never run again: its result is found by its path and the digest of all it was given. One
-that was under way when the process died is run again if it says that is safe, else a person is asked.
+that was under way when the process died is run again, asked about or refused, as its step or its node says.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import hashlib
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from handrail import jsonlite
-from handrail.contracts import NodeContext, NodeError, NodeKind, Work
+from handrail.contracts import AgentSaid, Done, Made, NodeContext, NodeError, NodeKind, Waiting, Work
 from handrail.driven import machine
 from handrail.driven.machine import Event, RunState
 from handrail.driven.plan import Retry
-from handrail.engine import journal
-from handrail.engine.session import make_private
-from handrail.errors import RefusedError, StateError
+from handrail.engine import journal, lease
+from handrail.engine.inbox import Inbox
+from handrail.engine.memory import Kept, Memory
+from handrail.engine.payloads import Payloads
+from handrail.engine.publish import Publisher
+from handrail.engine.recorder import Recorder
+from handrail.engine.telling import Telling
+from handrail.engine.world import World
+from handrail.errors import StateError
+from handrail.secrets import Redactor
 
 JOURNAL = "journal"
+LOOK_AGAIN = 0.2
+PATIENCE = 20
+LONGEST = 7 * 24 * 3600.0
+Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
+
+
+class Outside(NamedTuple):
+    """What an engine needs of the world: the time, who watches, who answers, where artifacts are kept."""
+
+    clock: Callable[[], float]
+    observer: Callable[[Event], None] | None = None
+    asker: Asker | None = None
+    publisher: Publisher | None = None
 
 
 class Run:
-    """One execution of a flow, on disk. `nodes` are the kinds of work it knows."""
+    """One execution of a flow, on disk. `nodes` are the kinds of work it knows.
 
-    def __init__(
-        self,
-        folder: str,
-        nodes: Mapping[str, NodeKind],
-        context: NodeContext,
-        clock: Callable[[], float],
-        observer: Callable[[Event], None] | None = None,
-    ) -> None:
+    `folder` is that of the run's current attempt; the lock lies above it and is the same for all of them.
+    """
+
+    def __init__(self, folder: str, nodes: Mapping[str, NodeKind], context: NodeContext, outside: Outside) -> None:
         self.folder = folder
         self.nodes = nodes
         self.context = context
-        self.clock = clock
-        self.observer = observer
+        self.outside = outside
         self.journal = os.path.join(folder, JOURNAL)
-        self.state = RunState({}, {})
-        self.finished: dict[tuple[str, str], Any] = {}
-        self.under_way: dict[str, str] = {}
-        self.facts: dict[tuple[str, str, str], Any] = {}
-        self.said: set[tuple[str, ...]] = set()
-        self.number = self.end = 0
+        self.memory = Memory()
+        self.payloads = Payloads(folder)
+        self.programs = lease.Programs(folder)
+        self.inbox = Inbox(folder)
+        self.world = World(context.project)
+        self.redact = Redactor(context.env)
+        self.recorder = Recorder(self.journal, outside.clock)
+
+    @property
+    def state(self) -> RunState:
+        return self.memory.state
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """This process drives the run, and no other does. The lock dies with its holder."""
-        make_private(self.folder)
-        path = os.path.join(self.folder, "lock")
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
+        """This process drives the run, and no other does."""
+        with lease.held(os.path.dirname(self.folder)):
+            self.recall()
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                holder = os.pread(handle, 32, 0).decode("ascii", "replace").strip()
-                message = f"run `{os.path.basename(self.folder)}` is driven by process {holder or 'unknown'}"
-                raise RefusedError(message, "wait for it, or `handrail stop` it") from None
-            os.ftruncate(handle, 0)
-            os.pwrite(handle, str(os.getpid()).encode(), 0)
-            self._recall()
-            yield
-        finally:
-            os.close(handle)
+                yield
+            finally:
+                self.recorder.close()
 
-    def _recall(self) -> None:
+    def recall(self) -> None:
         """Everything that the journal tells."""
+        self.memory = Memory()
         scan = journal.read(self.journal)
         try:
             for record in scan.records:
                 for data in record["events"]:
-                    self._take(machine.event_from_json(data))
+                    self.memory.take(machine.event_from_json(data))
         except (ValueError, KeyError, TypeError) as error:
             raise StateError(f"the journal `{self.journal}` cannot be read: {error}") from error
-        self.number, self.end = len(scan.records), scan.end
-
-    def _take(self, event: Event) -> None:
-        self.state = machine.apply(self.state, event)
-        match event:
-            case machine.NodeStarted():
-                self.under_way[event.path] = event.input
-            case machine.NodeFinished():
-                self.finished[event.path, event.input] = event.value
-                self.under_way.pop(event.path, None)
-            case machine.NodeFailed():
-                self.under_way.pop(event.path, None)
-            case machine.FactFound():
-                self.facts[event.path, event.kind, event.subject] = event.value
-            case machine.RunStarted() | machine.RunEnded() | machine.StepFailed() | machine.SummarySet():
-                pass
-            case _:
-                self.said.add(_key(event))
+        self.recorder.follow(len(scan.records), scan.end)
 
     def record(self, event: Event, *, durable: bool = True) -> None:
-        record = {"n": self.number, "t": self.clock(), "events": [machine.event_to_json(event)]}
-        self.end = journal.append(self.journal, self.end, record, durable=durable)
-        self.number += 1
-        self._take(event)
-        if self.observer is not None:
-            self.observer(event)
+        self.recorder.add(event, durable=durable)
+        self.memory.take(event)
+        if self.outside.observer is not None:
+            self.outside.observer(event)
 
     def note(self, event: Event) -> None:
         """Something to be seen; said once, also over several lives of the run."""
-        if isinstance(event, machine.StepFailed | machine.SummarySet) or _key(event) not in self.said:
+        if self.memory.is_news(event):
             self.record(event, durable=False)
 
+    def done(self, path: str) -> Done | None:
+        known = self.memory.done(path)
+        if known is None or not known.has_value:
+            return known
+        step = self.state.steps[path]
+        return known._replace(value=self.payloads.value(Kept(step.value, step.payload)))
+
     async def node(self, work: Work, retry: Retry) -> Any:
-        digest = _digest(work)
-        if (work.path, digest) in self.finished:
-            return self.finished[work.path, digest]
+        digest = digest_of([work.node, work.params, work.prompt])
+        if (work.path, digest) in self.memory.finished:
+            return self.payloads.value(self.memory.finished[work.path, digest])
         kind = self.nodes.get(work.node)
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
-        if self.under_way.get(work.path) == digest and kind.RERUN != "safe":
-            message = f"`{work.path}` was under way when the run was interrupted and may have done its work"
-            raise NodeError("rerun", message, transient=False)
+        rerun = work.rerun or kind.RERUN
+        if work.path in self.memory.under_way:
+            await self._outlived(work.path)
+            if not await self._again(work, rerun):
+                return self._finish(work.path, digest, {"assumedDone": True})
         wait = retry.wait
         for attempt in range(1, retry.attempts + 1):
-            self.record(machine.NodeStarted(work.path, digest, attempt), durable=kind.RERUN != "safe")
+            number = self.memory.starts.get(work.path, 0) + 1
+            self.record(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
             try:
-                value = await self._run(kind, work)
+                value = await self._patiently(kind, work)
             except NodeError as error:
-                failed = machine.NodeFailed(work.path, digest, attempt, error.code, error.message)
-                self.record(failed)
+                message = self.redact.text(error.message)
+                self.record(machine.NodeFailed(work.path, digest, number, error.code, message))
                 if attempt == retry.attempts or not error.transient:
-                    raise
+                    raise NodeError(error.code, message, transient=error.transient) from error
                 await asyncio.sleep(wait)
                 wait *= retry.factor
             else:
-                self.record(machine.NodeFinished(work.path, digest, attempt, value))
-                return value
+                return self._finish(work.path, digest, value)
         raise AssertionError("the last attempt returns or raises")
 
+    def _finish(self, path: str, digest: str, value: Any) -> Any:
+        kept = self.payloads.keep(value)
+        number = self.memory.starts.get(path, 1)
+        self.record(machine.NodeFinished(path, digest, number, kept.value, kept.payload))
+        return value if kept.payload is not None else kept.value
+
+    async def _outlived(self, path: str) -> None:
+        """Wait for a program that an earlier driver started for this step and that is still at work."""
+        told = False
+        while self.programs.is_running(path):
+            if not told:
+                who = ", ".join(map(str, self.programs.pids(path))) or "unknown"
+                text = f"the program that it started before is still at work (process {who})"
+                self.note(machine.Noticed(path, f"{text}; `handrail stop {self.context.run}` ends it"))
+                told = True
+            await asyncio.sleep(LOOK_AGAIN)
+
+    async def _again(self, work: Work, rerun: str) -> bool:
+        """May work that was cut off be done again? A person who says that it is done is believed."""
+        if rerun == "safe":
+            return True
+        message = f"`{work.path}` was under way when the run was interrupted and may have done its work"
+        if rerun == "never":
+            raise NodeError("rerun", f"{message}; it must not be done twice", transient=False)
+        options = [
+            {"value": "again", "label": "run it again"},
+            {"value": "done", "label": "it did its work: go on"},
+            {"value": "fail", "label": "neither: end the run here"},
+        ]
+        field = {"id": "rerun", "type": "single-select", "label": message, "required": True, "options": options}
+        start = self.memory.starts.get(work.path, 0)
+        form = {"formId": "rerun", "title": message, "description": f"attempt {start}", "fields": [field]}
+        answer = (await self.ask(work.path, form)).get("rerun")
+        if answer == "fail":
+            raise NodeError("rerun", f"{message}; a person ended it", transient=False)
+        return answer != "done"
+
+    async def _patiently(self, kind: NodeKind, work: Work) -> Any:
+        """Run a node. A limit that is known to reset is waited for: no failure, and no attempt of the step's own."""
+        for _ in range(PATIENCE):
+            try:
+                return await self._run(kind, work)
+            except NodeError as error:
+                left = None if error.resets_at is None else error.resets_at - self.outside.clock()
+                if left is None or error.resets_at is None or left > LONGEST:
+                    raise
+                self.record(machine.Delayed(work.path, error.resets_at, self.redact.text(error.message)))
+                await asyncio.sleep(max(left, 0.0))
+        return await self._run(kind, work)
+
     async def _run(self, kind: NodeKind, work: Work) -> Any:
+        handles: list[int] = []
+
+        def hold() -> int | None:
+            handle = self.programs.hold(work.path)
+            if handle is not None:
+                handles.append(handle)
+            return handle
+
+        async def ask(question: dict[str, Any]) -> dict[str, Any]:
+            return await self.ask(work.path, question)
+
+        def tell(said: AgentSaid) -> None:
+            for event in telling.told(work.path, said, self.redact):
+                self.record(event, durable=isinstance(event, machine.SessionOpened))
+
+        telling = Telling()
+        session = self.memory.sessions.get(work.path)
+        context = self.context._replace(key=self._key(work.path), hold=hold, ask=ask, session=session, tell=tell)
         try:
             async with asyncio.timeout(work.timeout):
-                value = await kind.run(work, self.context)
+                value = await kind.run(work, context)
         except TimeoutError as error:
             raise NodeError("timeout", f"not done after {work.timeout or 0:g} seconds") from error
         except OSError as error:
             raise NodeError("failed", str(error)) from error
-        return jsonlite.loads(jsonlite.dumps(value))
+        finally:
+            if telling.usage is not None:
+                self.record(machine.UsageReported(work.path, telling.usage), durable=False)
+            for handle in handles:
+                self.programs.release(work.path, handle)
+        return self.redact.value(jsonlite.loads(jsonlite.dumps(value)))
 
-    async def fact(self, path: str, kind: str, subject: str) -> Any:
-        key = (path, kind, subject)
-        if key not in self.facts:
-            self.record(machine.FactFound(path, kind, subject, await self.look(kind, subject)))
-        return self.facts[key]
+    def _key(self, path: str) -> str:
+        again = f"#{self.state.rewinds}" if self.state.rewinds else ""
+        return f"{self.context.run}/{path}{again}"
+
+    async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        """A person's answer, from wherever it comes. `Waiting` when there is none yet."""
+        digest = digest_of(question)
+        if (path, digest) in self.memory.answers:
+            return self.memory.answers[path, digest]
+        asked = self.state.questions.get(path)
+        if asked is None or asked.input != digest:
+            self.record(machine.Asked(path, digest, question))
+        values = self.inbox.take(path, question)
+        if values is None and self.outside.asker is not None:
+            values = await self.outside.asker(path, question)
+        if values is None:
+            raise Waiting(path, str(question.get("title") or "a question"))
+        self.record(machine.Answered(path, digest, values))
+        self.inbox.clear(path)
+        return values
+
+    async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
+        known = self.memory.facts.get(path, {})
+        key = (place, kind, subject)
+        if key not in known:
+            found = machine.FactFound(path, place, kind, subject, self.world.look(kind, subject))
+            self.record(found)
+            return found.value
+        return known[key]
 
     async def look(self, kind: str, subject: str) -> Any:
-        path = os.path.realpath(os.path.join(self.context.project, subject))
-        if kind != "exists" and not path.startswith(self.context.project.rstrip("/") + "/"):
-            raise NodeError("path-escape", f"`{subject}` leads out of the project", transient=False)
-        if kind == "exists":
-            return os.path.exists(path)
-        if kind == "file":
-            return os.path.isfile(path)
-        if kind == "text":
-            try:
-                with open(path, encoding="utf-8", errors="replace") as file:
-                    return file.read()
-            except OSError:
-                return None
-        raise NodeError("fact-unknown", f"nothing is known of `{kind}`", transient=False)
+        return self.world.look(kind, subject)
 
-    async def together(self, works: list[Any]) -> list[Any]:
-        """All at once; the first failure ends the others."""
+    async def publish(self, path: str, made: list[Made], inputs: list[str]) -> None:
+        """Put what a step made on the shelf; once, also over several lives of the run."""
+        if self.outside.publisher is None:
+            return
+        known = {artifact["path"] for artifact in self.memory.published.get(path, ())}
+        for item in made:
+            shown = self.outside.publisher.shown(item.path)
+            if shown in known:
+                continue
+            artifact = self.outside.publisher.publish(item, path, inputs)
+            if artifact is not None:
+                self.record(machine.ArtifactPublished(path, artifact))
+
+    async def together(self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
+        """All at once, so many at a time. A branch that waits for a person lets the others go on."""
+        room = asyncio.Semaphore(limit)
+
+        async def one(work: Callable[[], Awaitable[Any]]) -> Any:
+            async with room:
+                return await work()
+
+        tasks = [asyncio.ensure_future(one(work)) for work in works]
+        left = set(tasks)
         try:
-            async with asyncio.TaskGroup() as group:
-                tasks = [group.create_task(work) for work in works]
-        except BaseExceptionGroup as several:
-            raise several.exceptions[0] from several
+            while left:
+                ready, left = await asyncio.wait(left, return_when=asyncio.FIRST_EXCEPTION)
+                if on_failure == "stop" and any(_failure(task) for task in ready):
+                    break
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for failure in filter(None, map(_failure, tasks)):
+            raise failure
         return [task.result() for task in tasks]
 
     @contextlib.asynccontextmanager
@@ -185,13 +296,17 @@ class Run:
             async with asyncio.timeout(seconds):
                 yield
         except TimeoutError as error:
-            raise NodeError("timeout", f"`{path}` was not done after {seconds or 0:g} seconds") from error
+            what = f"`{path}`" if path else "the run"
+            raise NodeError("timeout", f"{what} was not done after {seconds or 0:g} seconds") from error
 
 
-def _key(event: Event) -> tuple[str, ...]:
-    return type(event).__name__, *map(str, event)
+def _failure(task: asyncio.Future[Any]) -> BaseException | None:
+    """Why a branch failed; waiting is no failure."""
+    if not task.done() or task.cancelled():
+        return None
+    error = task.exception()
+    return None if isinstance(error, Waiting) else error
 
 
-def _digest(work: Work) -> str:
-    body = jsonlite.dumps([work.node, work.params, work.prompt])
-    return hashlib.sha256(body.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def digest_of(value: Any) -> str:
+    return hashlib.sha256(jsonlite.dumps(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,6 +1,7 @@
 """`command`: runs a program in the project. Its value is how it ended; a line of JSON it printed last is `result`.
 
-`argv` is an argument list, never a shell line. Whether it may be run again after a crash is for the flow to say.
+`argv` is an argument list, never a shell line. Whether it may be run again after a crash is for the flow to say;
+`HANDRAIL_KEY` names this very piece of work, so that the program can tell by it that it was asked before.
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ import os
 from typing import Any
 
 from handrail.contracts import NodeContext, NodeError, Work
-from handrail.engine.process import run as run_program
+from handrail.engine.process import KEEP, Task, perform
+from handrail.operations import as_text
 
 RERUN = "ask"
 SECONDS = 3600.0
+MAX_OUTPUT = 16 * 1024 * 1024
 
 
 async def run(work: Work, context: NodeContext) -> Any:
@@ -24,14 +27,26 @@ async def run(work: Work, context: NodeContext) -> Any:
     if cwd != context.project and not cwd.startswith(context.project.rstrip("/") + "/"):
         raise NodeError("params", f"`cwd` leads out of the project: `{work.params['cwd']}`", transient=False)
     env = {**context.env, **{str(k): str(v) for k, v in (work.params.get("env") or {}).items()}}
-    ended = await run_program(argv, cwd, env, float(work.timeout or SECONDS))
+    env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
+    seconds = float(work.timeout or SECONDS)
+    stdin = work.params.get("stdin")
+    given = None if stdin is None else as_text(stdin).encode()
+    ended = await perform(Task(argv, cwd, env, seconds, given, context.hold()), _kept(work))
     if ended.timed_out:
-        raise NodeError("timeout", f"`{argv[0]}` was not done after {float(work.timeout or SECONDS):g} seconds")
+        raise NodeError("timeout", f"`{argv[0]}` was not done after {seconds:g} seconds")
     value = {"exitCode": ended.exit_code, "output": ended.output, "result": _last_json(ended.output)}
     if ended.exit_code != 0 and not work.params.get("mayFail"):
         last = ended.output.strip().splitlines()[-1:] or [""]
         raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}: {last[0][:200]}")
     return value
+
+
+def _kept(work: Work) -> int:
+    """How many bytes of its output are kept, the last ones."""
+    given = work.params.get("maxOutput", KEEP)
+    if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= MAX_OUTPUT:
+        raise NodeError("params", f"`maxOutput` has to be between 1 and {MAX_OUTPUT} bytes", transient=False)
+    return given
 
 
 def _last_json(output: str) -> Any:

@@ -1,8 +1,9 @@
-"""The scripted agent: plays a script against the very gate and tool that a real agent meets.
+"""Plays a script against the very gate and tool that a real agent meets.
 
-A program of its own (`python -m handrail.agents.scripted SCRIPT`): every tool call asks the hook in a new
-process, every step goes through the command line, every tool really works in the working folder. It prints
-one JSON event a line. For demonstrations and tests; it needs no model.
+A program of its own (`python -m handrail.agents.scripted SCRIPT PROJECT SESSION`): every tool call asks the hook in
+a new process, every step goes through the command line, every tool really works in the working folder. It prints
+one JSON event a line. For demonstrations and tests; it needs no model. Flows call it like any other agent; the
+script of `HANDRAIL_SCRIPT` then says what it does at which prompt.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -23,7 +25,7 @@ from handrail.yamltree import Node, parse
 
 TOOL_SECONDS = 60.0
 HOOK = os.path.join(os.path.dirname(handrail.__file__), "hook.py")
-KINDS = ("say", "tool", "step", "stop", "interrupt", "hang", "crash")
+KINDS = ("say", "tool", "step", "stop", "interrupt", "hang", "crash", "usage", "fail", "print")
 
 
 class Line(NamedTuple):
@@ -34,15 +36,30 @@ class Line(NamedTuple):
     rest: dict[str, Any]
 
 
-def read_script(path: str) -> list[Line]:
-    """A YAML list of mappings, each with one of `KINDS`."""
+def read_script(path: str, prompt: str = "") -> list[Line]:
+    """A YAML list of mappings, each with one of `KINDS`; or `prompts`, a list of `{match, play}`.
+
+    Of several the first is played whose `match` stands in the prompt; one without `match` fits any.
+    """
     with open(path, "rb") as file:
         source, problems = decode(path, file.read())
     tree, troubles = parse(source.text)
+    if tree is not None and tree.kind == "mapping" and "prompts" in tree.value:
+        tree = _fitting(tree.value["prompts"], prompt)
     if problems or troubles or tree is None or tree.kind != "list":
         wrong = problems[0].message if problems else troubles[0].message if troubles else "a list was expected"
         raise HandrailError(f"`{path}` is not a script: {wrong}")
     return [_line(path, item) for item in tree.value]
+
+
+def _fitting(choices: Node, prompt: str) -> Node | None:
+    """The lines to play for a prompt."""
+    for choice in choices.value if choices.kind == "list" else ():
+        match = choice.value.get("match") if choice.kind == "mapping" else None
+        if choice.kind == "mapping" and (match is None or str(match.value) in prompt):
+            play: Node | None = choice.value.get("play")
+            return play
+    return None
 
 
 def _line(path: str, item: Node) -> Line:
@@ -96,6 +113,14 @@ class ScriptedAgent:
                 return await self.stop(aborted=True)
             case "hang":
                 await asyncio.sleep(float(line.value))
+            case "usage":
+                self.emit("usage", **line.value)
+            case "print":
+                sys.stdout.write(f"{line.value}\n")
+            case "fail" if not ("unless" in line.rest and os.path.exists(self.inside(line.rest["unless"]))):
+                resets = time.time() + float(line.rest["resetsIn"]) if "resetsIn" in line.rest else None
+                self.emit("failed", outcome=line.value, message=line.rest.get("message", ""), resetsAt=resets)
+                return False
             case "crash":
                 os.kill(os.getpid(), signal.SIGKILL)
         return True
@@ -197,16 +222,14 @@ def _objects(output: str) -> Iterator[dict[str, Any]]:
 
 def main(argv: list[str]) -> int:
     try:
-        script, project, session = argv
-        lines = read_script(script)
+        script, project, session, *prompt = argv
     except ValueError:
-        sys.stderr.write("usage: python -m handrail.agents.scripted SCRIPT PROJECT SESSION\n")
+        sys.stderr.write("usage: python -m handrail.agents.scripted SCRIPT PROJECT SESSION [-]\n")
         return 2
+    try:
+        play = read_script(script, sys.stdin.read() if prompt == ["-"] else "")
     except (HandrailError, OSError) as error:
+        sys.stdout.write(json.dumps({"event": "error", "text": str(error)}, ensure_ascii=False) + "\n")
         sys.stderr.write(f"error: {error}\n")
         return 1
-    return asyncio.run(ScriptedAgent(os.path.realpath(project), session).play(lines))
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    return asyncio.run(ScriptedAgent(os.path.realpath(project), session).play(play))

@@ -1,0 +1,65 @@
+"""How flows call the scripted agent. The script of `HANDRAIL_SCRIPT` says what it does at which prompt."""
+
+from __future__ import annotations
+
+import os
+import sys
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+
+PROGRAM = sys.executable
+ENVIRONMENT = ("PYTHONPATH",)
+_KINDS = {"say": "text", "tool": "tool", "result": "result", "denied": "denied", "usage": "usage"}
+
+
+def launch(job: AgentJob, folder: str) -> Launch:
+    del folder
+    script = job.env.get("HANDRAIL_SCRIPT")
+    if not script:
+        message = "the scripted agent needs a script: set HANDRAIL_SCRIPT to its path"
+        raise NodeError("agent-missing", message, transient=False)
+    session = job.session or str(uuid.uuid4())
+    path = os.path.join(job.cwd, script)
+    argv = (PROGRAM, "-m", "handrail.agents.scripted", path, job.cwd, session, "-")
+    return Launch(argv, stdin=job.prompt.encode())
+
+
+class Reader:
+    """Its events are ours, but for their names."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.told: list[str] = []
+        self.failure: dict[str, Any] | None = None
+
+    def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
+        event = data.pop("event", None)
+        if event == "started":
+            yield AgentSaid("session", {"id": data["session"]})
+        elif event in ("finished", "stopped"):
+            self.ended = data.get("sendOn") is None
+        elif event == "failed":
+            self.failure = data
+        elif event in _KINDS:
+            if event == "say":
+                self.told.append(str(data.get("text", "")))
+            renamed = {"name" if name == "tool" else name: value for name, value in data.items()}
+            yield AgentSaid(_KINDS[event], renamed)
+
+    def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
+        text = "\n".join(self.told[-1:])
+        found: dict[str, Any] = {"outcome": "done", "message": None, "resetsAt": None, "text": text}
+        if self.failure is not None:
+            found |= self.failure
+        elif not self.ended:
+            told = errors.strip().splitlines()[-1:] or [f"it ended with {exit_code}"]
+            found |= {"outcome": "crash", "message": told[0]}
+        yield AgentSaid("finished", found)
+
+
+def reader(job: AgentJob, folder: str) -> AgentReader:
+    del job, folder
+    return Reader()

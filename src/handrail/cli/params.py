@@ -1,0 +1,43 @@
+"""Parameters from the command line and from a file."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from handrail.driven.expressions import plain_value
+from handrail.errors import UsageError
+from handrail.sourcefile import decode
+from handrail.yamltree import parse
+
+
+def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
+    """The parameters of a file, then those of `NAME=VALUE`. A value that is JSON is taken as such, else as text."""
+    params = _from_file(file) if file is not None else {}
+    for item in pairs:
+        name, mark, value = item.partition("=")
+        if not mark or not name:
+            raise UsageError(f"`{item}` is not `NAME=VALUE`")
+        try:
+            params[name] = json.loads(value)
+        except ValueError:
+            params[name] = value
+    return params
+
+
+def _from_file(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as opened:
+            source, problems = decode(path, opened.read())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"the parameters in `{path}` cannot be read: {error}") from error
+    if problems:
+        raise UsageError(f"{path}:{problems[0].line}:{problems[0].column}: {problems[0].message}", problems[0].hint)
+    tree, troubles = parse(source.text)
+    if troubles:
+        first = troubles[0]
+        raise UsageError(f"{path}:{first.line}:{first.column}: {first.message}", first.hint)
+    if tree is None or tree.kind != "mapping":
+        raise UsageError(f"{path}:1:1: parameters have to be a mapping of names to values", "write `NAME: VALUE` lines")
+    params: dict[str, Any] = plain_value(tree)
+    return params

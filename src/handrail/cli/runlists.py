@@ -1,0 +1,84 @@
+"""Commands that show runs: which there are, what happened in one, what it made."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import click
+
+from handrail.app import App
+from handrail.cli.common import command, complete_run
+from handrail.cli.driving import line
+from handrail.cli.output import Shell
+from handrail.diagnostics import plain
+from handrail.driven import machine
+from handrail.driven.machine import Event
+from handrail.errors import UsageError
+
+LOOK_AGAIN = 0.2
+_ENDS = ("RunEnded", "RunParked")
+
+
+@click.command()
+@command
+def runs(app: App, shell: Shell) -> None:
+    """List the runs of this project."""
+    views = [app.runs.view(id_) for id_ in app.runs.ids()]
+    if shell.as_json:
+        return shell.data({"runs": [view.to_json() for view in views]})
+    for view in views:
+        shell.say(line(view))
+    if not views:
+        shell.say("no runs in this project; begin one: `handrail run NAME`")
+    return None
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", shell_complete=complete_run)
+@click.option("--follow", is_flag=True, help="Go on until the run ends or waits.")
+@click.option("--events", is_flag=True, help="Print every event as one JSON object a line.")
+@command
+def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool) -> None:
+    """Show everything that happened in a run."""
+    if follow and shell.as_json:
+        raise UsageError("`--follow` has no end that one JSON object could have", "use `--events`")
+    records = app.runs.records(run_id)
+    if shell.as_json:
+        return shell.data({"events": [_data(t, event) for t, event in records]})
+    seen = 0
+    while True:
+        for moment, event in records[seen:]:
+            click.echo(json.dumps(_data(moment, event), ensure_ascii=False) if events else _line(moment, event))
+        seen = len(records)
+        if not follow or (records and type(records[-1][1]).__name__ in _ENDS):
+            return None
+        time.sleep(LOOK_AGAIN)
+        records = app.runs.records(run_id)
+
+
+def _data(moment: float, event: Event) -> dict[str, object]:
+    return {"time": moment, **machine.event_to_json(event)}
+
+
+def _line(moment: float, event: Event) -> str:
+    data = {name: value for name, value in event._asdict().items() if value is not None and name != "path"}
+    path = getattr(event, "path", "")
+    stamp = time.strftime("%H:%M:%S", time.localtime(moment))
+    rest = json.dumps(data, ensure_ascii=False) if data else ""
+    return plain(f"{stamp}  {type(event).__name__:<18} {path:<24} {rest[:400]}").rstrip()
+
+
+@click.command()
+@click.argument("run_id", metavar="RUN", shell_complete=complete_run)
+@command
+def artifacts(app: App, shell: Shell, run_id: str) -> None:
+    """List what a run made."""
+    made = app.runs.view(run_id).state.artifacts
+    if shell.as_json:
+        return shell.data({"run": run_id, "artifacts": made})
+    for artifact in made:
+        shell.say(plain(f"{artifact['id']}  {artifact['path']}  {artifact['sha256'][:12]}"))
+    if not made:
+        shell.say("nothing was published by this run")
+    return None

@@ -1,0 +1,300 @@
+"""The runs of one project: begin one, go on with one, answer one, stop one, say where one stands."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from handrail import registry
+from handrail.artifacts import scope_name
+from handrail.contracts import NodeContext, NodeError, Waiting
+from handrail.drive.about import About, Request, attempts, needed, read_about
+from handrail.drive.view import RunView, named, seconds_of
+from handrail.driven import machine
+from handrail.driven.account import Ended, with_defaults
+from handrail.driven.interpret import FlowFailed, Interpreter
+from handrail.driven.load import load_flow
+from handrail.driven.machine import Event
+from handrail.driven.plan import FlowPlan
+from handrail.driven.preview import Asked, Row, preview
+from handrail.engine import journal, lease
+from handrail.engine.branch import default_scope
+from handrail.engine.inbox import Inbox
+from handrail.engine.publish import Publisher
+from handrail.engine.run import Asker, Outside, Run
+from handrail.engine.world import World
+from handrail.errors import NotFound, RefusedError, StateError, UsageError
+from handrail.flowcatalog import FlowCatalog, FoundFlow
+from handrail.operations import Unresolved
+from handrail.project import Places, file_name
+from handrail.sourcefile import Source
+from handrail.suggest import did_you_mean, nearest
+
+Observer = Callable[[Event], None]
+LOOK_AGAIN = 0.1
+PATIENCE = 10.0
+
+
+class Runs:
+    """The runs of one project."""
+
+    def __init__(self, project: str, places: Places, env: Mapping[str, str], clock: Callable[[], float]) -> None:
+        self.project = project
+        self.env = env
+        self.clock = clock
+        self.folder = os.path.join(places.state, "runs", file_name(project))
+        self.shelves = os.path.join(places.state, "artifacts", file_name(project))
+
+    def ids(self) -> list[str]:
+        """Every run, the oldest first."""
+        try:
+            names = os.listdir(self.folder)
+        except OSError:
+            return []
+        found = [(paths[0], name) for name in names if (paths := attempts(os.path.join(self.folder, name)))]
+        return [name for _, name in sorted((os.stat(path).st_mtime_ns, name) for path, name in found)]
+
+    def attempt(self, id_: str) -> str:
+        """The folder of a run's current attempt."""
+        found = attempts(os.path.join(self.folder, file_name(id_)))
+        if not found:
+            close = nearest(id_, self.ids())
+            hint = f"did you mean `{close[0]}`?" if close else "`handrail runs` lists them"
+            raise NotFound(f"there is no run `{id_}` in this project", hint)
+        return found[-1]
+
+    def begin(self, catalog: FlowCatalog, flow: FoundFlow, request: Request, id_: str) -> str:
+        """Put down all that a run needs before it does anything."""
+        about = self.asked(catalog, flow, request)
+        about.write(os.path.join(self.folder, file_name(id_), "1"))
+        return id_
+
+    def asked(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> About:
+        assert flow.plan is not None
+        try:
+            params = with_defaults(flow.plan, _with_task(flow.plan, request))
+        except NodeError as error:
+            raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
+        for id_ in (request.start, request.until):
+            _refuse_unknown_phase(flow.plan, id_)
+        try:
+            scope = scope_name(request.scope) if request.scope else default_scope(self.project)
+        except Unresolved as error:
+            raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
+        request = request._replace(params=params, scope=scope)
+        return About(flow.id, request, needed(catalog, flow), self.clock())
+
+    def plans(self, about: About) -> dict[str, FlowPlan]:
+        """The flows as they were when the run began."""
+        known = registry.known()
+        plans: dict[str, FlowPlan] = {}
+        for id_, (file, text) in about.flows.items():
+            plan, _ = load_flow(Source(file, text), id_, known)
+            if plan is not None:
+                plans[id_] = plan
+        if about.flow not in plans:
+            raise StateError(f"the flow `{about.flow}` of this run cannot be read by this version")
+        return plans
+
+    def engine(
+        self, id_: str, about: About, folder: str, observer: Observer | None = None, asker: Asker | None = None
+    ) -> Run:
+        request = about.request
+        context = NodeContext(self.project, self.env, id_, "", request.scope, request.agent, request.model)
+        shelf = os.path.join(self.shelves, file_name(request.scope))
+        publisher = Publisher(self.project, request.scope, id_, shelf, self.clock)
+        return Run(folder, registry.nodes(), context, Outside(self.clock, observer, asker, publisher))
+
+    async def drive(
+        self, id_: str, mode: str = "resume", observer: Observer | None = None, asker: Asker | None = None
+    ) -> RunView:
+        """Run to the end, or go on from where the journal ends. What is finished is not done again."""
+        folder = self.attempt(id_)
+        about = read_about(folder)
+        plans = self.plans(about)
+        engine = self.engine(id_, about, folder, observer, asker)
+        with engine.held():
+            _begin_life(engine, about, plans[about.flow], mode)
+            engine.inbox.forget_stop()
+            engine.record(await _watched(engine, lambda: self.interpret(engine, about, plans)))
+        return self.view(id_)
+
+    async def interpret(self, engine: Run, about: About, plans: dict[str, FlowPlan]) -> Ended:
+        context = self._context(about, plans, engine.context.run)
+        interpreter = Interpreter(engine, plans[about.flow], lambda name: named(plans, name), {})
+        return await interpreter.run(about.request.params, context, until=engine.state.until)
+
+    def _context(self, about: About, plans: dict[str, FlowPlan], run: str) -> dict[str, Any]:
+        """What steps see as `context`. Of the environment only what a flow asks for by name."""
+        request = about.request
+        return {
+            **({"run": run} if run else {}),
+            "cwd": self.project,
+            "project": self.project,
+            "scope": request.scope,
+            "task": request.task,
+            "taskKey": request.scope,
+            "issueKey": request.scope,
+            "agent": request.agent,
+            "model": request.model,
+            "dryRun": not run,
+            "env": {name: self.env[name] for plan in plans.values() for name in plan.env if name in self.env},
+        }
+
+    def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[Row]:
+        """What a run would do. Nothing is run, nothing is written."""
+        about = self.asked(catalog, flow, request)
+        plans = self.plans(about)
+        world, wish = World(self.project), Asked(start=request.start, until=request.until)
+        exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
+        find = lambda name: named(plans, name)  # noqa: E731 - three words
+        return preview(plans[about.flow], about.request.params, self._context(about, plans, ""), exists, find, wish)
+
+    async def answer(self, id_: str, path: str, values: Mapping[str, Any]) -> bool:
+        """Hand an answer to whoever drives the run. True: nobody does, so the caller should."""
+        folder = self.attempt(id_)
+        inbox = Inbox(folder)
+        inbox.put(path, values)
+        end = time.monotonic() + PATIENCE
+        while lease.holder(os.path.dirname(folder)) is not None and time.monotonic() < end:
+            if not inbox.holds(path):
+                return False
+            await asyncio.sleep(LOOK_AGAIN)
+        return lease.holder(os.path.dirname(folder)) is None
+
+    async def stop(self, id_: str) -> RunView:
+        """End a run, and what it started. It can be resumed."""
+        folder = self.attempt(id_)
+        engine = self.engine(id_, read_about(folder), folder)
+        engine.recall()
+        if engine.state.status in ("completed", "stopped", "cancelled"):
+            raise RefusedError(f"run `{id_}` is {engine.state.status} already", f"`handrail log {id_}` shows it")
+        engine.inbox.wish_to_stop()
+        end = time.monotonic() + PATIENCE
+        while lease.holder(os.path.dirname(folder)) is not None:
+            if time.monotonic() > end:
+                raise RefusedError(f"run `{id_}` has not ended yet", "it ends when its step lets go; look again")
+            await asyncio.sleep(LOOK_AGAIN)
+        with engine.held():
+            engine.programs.end()
+            if engine.state.status != "cancelled":
+                engine.record(machine.RunEnded("cancelled", "success", "stopped by a person", None))
+            engine.inbox.forget_stop()
+        return self.view(id_)
+
+    def view(self, id_: str) -> RunView:
+        folder = self.attempt(id_)
+        about = read_about(folder)
+        plans = self.plans(about)
+        records = self.records(id_)
+        state = machine.fold(event for _, event in records)
+        if not records:
+            state.status = "running"
+        engine = self.engine(id_, about, folder)
+        driver = lease.holder(os.path.dirname(folder))
+        number = int(os.path.basename(folder))
+        seconds = seconds_of(records)
+        find = lambda name: named(plans, name)  # noqa: E731 - three words
+        return RunView(id_, plans[about.flow], find, state, seconds, engine.payloads.value, driver, number)
+
+    def records(self, id_: str, after: int = 0) -> list[tuple[float, Event]]:
+        """(time, event) of everything that happened, behind the first so many."""
+        scan = journal.read(os.path.join(self.attempt(id_), "journal"))
+        found = [(data["t"], machine.event_from_json(data)) for r in scan.records for data in r["events"]]
+        return found[after:]
+
+
+def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:
+    """The task that a person typed is the parameter `task`, where the flow takes one."""
+    if not request.task or "task" in request.params:
+        return request.params
+    if plan.params is None or any(param.name == "task" for param in plan.params):
+        return {**request.params, "task": request.task}
+    raise UsageError(f"flow `{plan.id}` takes no task", "declare `params: {task: {required: true}}` in the flow")
+
+
+def _refuse_unknown_phase(plan: FlowPlan, id_: str | None) -> None:
+    ids = [phase.id for phase in plan.phases]
+    if id_ is not None and id_ not in ids:
+        hint = did_you_mean(id_, ids) or f"its phases: {', '.join(ids[:12])}"
+        raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
+
+
+def is_partial(state: machine.RunState, plan: FlowPlan) -> bool:
+    """Was the run to end before its last phase, so that there is more to do?"""
+    return state.status == "completed" and any(machine.segment(p.id) not in state.phases for p in plan.phases)
+
+
+def _begin_life(engine: Run, about: About, plan: FlowPlan, mode: str) -> None:
+    """Say that the run begins, or goes on; refuse what is not possible now."""
+    run, state = engine.context.run, engine.state
+    if engine.memory.is_empty:
+        engine.record(machine.RunStarted(plan.id, about.digest, about.request.until), durable=False)
+        ids = [phase.id for phase in plan.phases]
+        before = ids[: ids.index(about.request.start)] if about.request.start else []
+        for phase in plan.phases[: len(before)]:
+            engine.note(machine.PhaseSkipped(machine.segment(phase.id), "the run was started behind it"))
+        return None
+    if mode == "continue":
+        return engine.record(machine.RunResumed(mode, _rewound(run, state, plan), None))
+    rest = is_partial(state, plan)
+    if state.status in ("completed", "stopped") and not rest:
+        how = f"`handrail continue {run}` goes on, " if plan.again else ""
+        raise RefusedError(f"run `{run}` is {state.status} already", f"{how}`handrail restart {run}` begins anew")
+    return engine.record(machine.RunResumed(mode, [], None if rest else state.until), durable=False)
+
+
+def _rewound(run: str, state: machine.RunState, plan: FlowPlan) -> list[str]:
+    """The phases that a run which ended goes through once more."""
+    if state.status not in ("completed", "stopped"):
+        raise RefusedError(f"run `{run}` has not ended", f"`handrail resume {run}` goes on with it")
+    if plan.again is None:
+        message = f"flow `{plan.id}` does not say that it may be continued"
+        raise RefusedError(message, f"add `continue: again` or `continue: from-stop`, or `handrail restart {run}`")
+    ids = [machine.segment(phase.id) for phase in plan.phases]
+    if plan.again == "again":
+        return ids
+    stops = [path for path, step in state.steps.items() if step.stop and path.count("/") == 1]
+    if not stops:
+        raise RefusedError(f"run `{run}` was not stopped anywhere", f"`handrail restart {run}` begins anew")
+    return ids[ids.index(machine.top(stops[-1])) :]
+
+
+async def _watched(engine: Run, interpret: Callable[[], Any]) -> Event:
+    """How the run ended, or that it waits. A person's wish to stop is noticed within a moment."""
+    while True:
+        task = asyncio.ensure_future(interpret())
+        watch = asyncio.ensure_future(_stop_when_wished(engine, task))
+        try:
+            return _ended(await task)
+        except Waiting as waiting:
+            if not any(engine.inbox.holds(path) for path in engine.state.questions):
+                return machine.RunParked(waiting.path, waiting.reason)
+        except FlowFailed as error:
+            return machine.RunEnded("failed", "success", f"{error.code} at {error.path}", error.message)
+        except (NodeError, Unresolved) as error:
+            return machine.RunEnded("failed", "success", error.code, error.message)
+        except asyncio.CancelledError:
+            if engine.inbox.is_to_stop():
+                return machine.RunEnded("cancelled", "success", "stopped by a person", None)
+            engine.record(machine.RunEnded("cancelled", "success", "interrupted", None))
+            raise
+        finally:
+            watch.cancel()
+
+
+async def _stop_when_wished(engine: Run, task: asyncio.Future[Any]) -> None:
+    while not engine.inbox.is_to_stop():
+        await asyncio.sleep(LOOK_AGAIN)
+    task.cancel()
+
+
+def _ended(ended: Ended) -> machine.RunEnded:
+    if ended.stopped_by is not None:
+        status = "completed" if ended.outcome == "success" else "stopped"
+        return machine.RunEnded(status, ended.outcome, f"Stopped by {ended.stopped_by}", None)
+    reason = "ended before its last phase, as asked" if ended.is_partial else None
+    return machine.RunEnded("completed", "success", reason, None)

@@ -1,0 +1,120 @@
+"""A run as every surface shows it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from handrail.driven import machine
+from handrail.driven.account import Ended, Results, envelope, pending, result, skipped
+from handrail.driven.machine import Event, RunState, StepState, segment
+from handrail.driven.plan import FlowPlan, Phase, Step
+from handrail.engine.memory import Kept
+from handrail.values import Const
+
+Finder = Callable[[str], FlowPlan | None]
+EXIT_CODES = {"completed": 0, "waiting": 4, "running": 1}
+
+
+class RunView(NamedTuple):
+    """A run: what it was started from, where it stands, how long its steps took."""
+
+    id: str
+    plan: FlowPlan
+    find: Finder
+    state: RunState
+    seconds: dict[str, float]
+    value: Callable[[Kept], Any]
+    driver: int | None = None
+    attempt: int = 1
+
+    @property
+    def exit_code(self) -> int:
+        if (self.state.reason or "").startswith("timeout"):
+            return 3
+        return EXIT_CODES.get(self.state.status, 1)
+
+    def to_json(self) -> dict[str, Any]:
+        state = self.state
+        return {
+            "run": self.id,
+            "name": self.plan.id,
+            "status": state.status,
+            "outcome": state.outcome if state.status in ("completed", "stopped") else None,
+            "reason": state.reason,
+            "error": state.error,
+            "summary": state.summary,
+            "attempt": self.attempt,
+            "driver": self.driver,
+            "phases": [self._phase(phase) for phase in self.plan.phases],
+            "questions": [{"path": asked.path, "form": asked.question} for asked in state.questions.values()],
+            "artifacts": state.artifacts,
+            "usage": {"inputTokens": None, "outputTokens": None, "usd": None},
+        }
+
+    def _phase(self, phase: Phase) -> dict[str, Any]:
+        rows = [self._step(phase, step) for step in phase.steps]
+        status = self.state.phases.get(segment(phase.id), "pending")
+        if any(row["status"] == "failed" for row in rows):
+            status = "failed"
+        return {"id": phase.id, "status": status, "steps": rows}
+
+    def _step(self, phase: Phase, step: Step) -> dict[str, Any]:
+        path = f"{segment(phase.id)}/{segment(step.id)}"
+        found = self.state.steps.get(path, StepState())
+        return {
+            "id": step.id,
+            "status": found.status,
+            "value": self._value(step, path),
+            "attempts": found.attempts,
+            "seconds": self.seconds.get(path),
+            "error": found.error,
+        }
+
+    def _value(self, step: Step, path: str) -> Any:
+        found = self.state.steps.get(path, StepState())
+        if found.has_value:
+            return self.value(Kept(found.value, found.payload))
+        if step.node != "flow-run" or found.status != "done":
+            return None
+        name = step.params.get("fileName")
+        child = self.find(str(name.value)) if isinstance(name, Const) else None
+        return None if child is None else envelope(child, self._ended(child, f"{path}/"))
+
+    def _ended(self, plan: FlowPlan, base: str) -> Ended:
+        """How a nested flow ended, as the journal tells it."""
+        results: Results = {}
+        stopped: tuple[str, str] | None = None
+        for phase in plan.phases:
+            results[phase.id] = {}
+            for step in phase.steps:
+                path = f"{base}{segment(phase.id)}/{segment(step.id)}"
+                found = self.state.steps.get(path, StepState())
+                status = {"done": lambda: result(self._value(step, path)), "skipped": skipped}  # noqa: B023 - used at once
+                results[phase.id][step.id] = status.get(found.status, pending)()
+                if found.stop:
+                    stopped = (f"{phase.id}:{step.id}", step.stop_outcome)
+        by, outcome = stopped or (None, "success")
+        return Ended(by, outcome, results)
+
+
+def seconds_of(records: list[tuple[float, Event]]) -> dict[str, float]:
+    """How long each step took, the last time it was begun."""
+    begun: dict[str, float] = {}
+    took: dict[str, float] = {}
+    for moment, event in records:
+        if isinstance(event, machine.StepStarted):
+            begun[event.path] = moment
+        elif isinstance(event, machine.StepDone | machine.StepFailed) and event.path in begun:
+            took[event.path] = round(max(0.0, moment - begun[event.path]), 3)
+    return took
+
+
+def named(plans: dict[str, FlowPlan], name: str) -> FlowPlan | None:
+    """The flow of an id, or the only one whose file has this name."""
+    if name in plans:
+        return plans[name]
+    base = os.path.splitext(os.path.basename(name))[0]
+    same = [plan for id_, plan in plans.items() if id_.rsplit("/", 1)[-1] == base]
+    return same[0] if len(same) == 1 else None

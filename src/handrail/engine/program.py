@@ -1,0 +1,138 @@
+"""A program that is listened to while it works, and everything it starts. When we let go, all of it is ended.
+
+What it started is found by parentage and by a mark in the environment, which children inherit even where they leave
+the process group; both are looked up before anything is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import uuid
+from collections.abc import AsyncIterator
+from types import TracebackType
+
+from handrail.engine.process import GRACE, KEEP, Task, feed, start
+
+MARK = "HANDRAIL_CALL"
+
+
+class Program:
+    """One program at work: `async with Program(task) as program: async for line in program.lines()`."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.mark = uuid.uuid4().hex
+        self.errors = ""
+        self._process: asyncio.subprocess.Process | None = None
+        self._beside: list[asyncio.Future[None]] = []
+
+    async def __aenter__(self) -> Program:
+        marked = self.task._replace(env={**self.task.env, MARK: self.mark})
+        self._process = await start(marked, errors=asyncio.subprocess.PIPE)
+        self._beside = [
+            asyncio.ensure_future(feed(self._process, self.task.stdin)),
+            asyncio.ensure_future(self._listen()),
+        ]
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await asyncio.shield(self._end())
+
+    @property
+    def exit_code(self) -> int | None:
+        return self._process.returncode if self._process is not None else None
+
+    async def lines(self) -> AsyncIterator[bytes]:
+        """What it prints, line by line, until it ends. A line that is too long is left out."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        while True:
+            try:
+                line = await self._process.stdout.readline()
+            except ValueError:  # longer than the limit
+                continue
+            if not line:
+                break
+            yield line
+        await self._process.wait()
+        with contextlib.suppress(TimeoutError):  # something in the background may hold it open for ever
+            await asyncio.wait_for(asyncio.shield(self._beside[1]), GRACE)
+
+    async def _listen(self) -> None:
+        assert self._process is not None
+        assert self._process.stderr is not None
+        kept = b""
+        while piece := await self._process.stderr.read(KEEP):
+            kept = (kept + piece)[-KEEP:]
+            self.errors = kept.decode("utf-8", "replace")
+
+    async def _end(self) -> None:
+        """SIGTERM to all of it, and a little later SIGKILL to what is left."""
+        process = self._process
+        assert process is not None
+        known = family(process.pid, self.mark) | ({process.pid} if process.returncode is None else set())
+        _signal(known, signal.SIGTERM)
+        waited = 0.0
+        while waited < GRACE and (process.returncode is None or family(process.pid, self.mark) & known):
+            await asyncio.sleep(0.02)
+            waited += 0.02
+        left = (
+            (known | family(process.pid, self.mark)) if process.returncode is None else family(process.pid, self.mark)
+        )
+        _signal(left | (known & set(_parents())), signal.SIGKILL)
+        await process.wait()
+        for task in self._beside:
+            task.cancel()
+        await asyncio.gather(*self._beside, return_exceptions=True)
+
+
+def _signal(pids: set[int], number: signal.Signals) -> None:
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, number)
+
+
+def family(pid: int, mark: str) -> set[int]:
+    """Everything that descends from a process or carries its mark, but not the process itself."""
+    parents = _parents()
+    found: set[int] = set()
+    waiting = [pid]
+    while waiting:
+        above = waiting.pop()
+        for child, parent in parents.items():
+            if parent == above and child not in found:
+                found.add(child)
+                waiting.append(child)
+    wanted = f"{MARK}={mark}".encode()
+    found.update(other for other in parents if other != os.getpid() and other not in found and _carries(other, wanted))
+    return found - {pid}
+
+
+def _parents() -> dict[int, int]:
+    """Every process that is alive, and who started it."""
+    found: dict[int, int] = {}
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return found
+    for name in names:
+        if name.isdigit():
+            with contextlib.suppress(OSError, ValueError, IndexError):
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
+                if fields[0] not in (b"Z", b"X"):
+                    found[int(name)] = int(fields[1])
+    return found
+
+
+def _carries(pid: int, wanted: bytes) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return wanted in file.read().split(b"\0")
+    except OSError:
+        return False

@@ -1,0 +1,70 @@
+"""Writes a run's events to its journal. What need not be safe at once is written together with what must be.
+
+One record may carry several events; a reader sees them in order. Notes wait for the next durable event, or for a
+moment when nothing happens; a crash loses at most notes, which are said again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from typing import Any
+
+from handrail.driven.machine import Event, event_to_json
+from handrail.engine import journal
+
+SOON = 0.05
+
+
+class Recorder:
+    """An open journal. The caller holds the run's lock."""
+
+    def __init__(self, path: str, clock: Callable[[], float]) -> None:
+        self.path = path
+        self.clock = clock
+        self.waiting: list[dict[str, Any]] = []
+        self.number = self.end = 0
+        self._handle: int | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def follow(self, number: int, end: int) -> None:
+        """Go on behind this many records, which end here."""
+        self.number, self.end = number, end
+
+    def add(self, event: Event, *, durable: bool) -> None:
+        self.waiting.append({"t": round(self.clock(), 6), **event_to_json(event)})
+        if durable:
+            self.flush(durable=True)
+        elif self._timer is None:
+            try:
+                self._timer = asyncio.get_running_loop().call_later(SOON, self.flush)
+            except RuntimeError:  # nobody waits for anything here: written at the end
+                return
+
+    def flush(self, *, durable: bool = False) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self.waiting:
+            return
+        line = journal.encode({"n": self.number, "events": self.waiting})
+        try:
+            if self._handle is None:
+                created = not os.path.exists(self.path)
+                self._handle = journal.open_for_writing(self.path)
+                if created:
+                    journal.sync_folder(os.path.dirname(self.path))
+            journal.put(self._handle, self.path, self.end, line, durable=durable)
+        except OSError as error:
+            raise journal.unwritable(self.path, error) from error
+        self.waiting = []
+        self.number, self.end = self.number + 1, self.end + len(line)
+
+    def close(self) -> None:
+        try:
+            self.flush()
+        finally:
+            if self._handle is not None:
+                os.close(self._handle)
+                self._handle = None

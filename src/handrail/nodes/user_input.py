@@ -1,0 +1,38 @@
+"""`user-input`: puts a form to a person and waits for the answer, however long it takes.
+
+Its value has the answers in `values`. With `outputFile` they are also written there, for later steps and for agents.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from handrail import forms, formspec
+from handrail.contracts import NodeContext, NodeError, Work
+from handrail.operations import Unresolved
+
+RERUN = "safe"
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    try:
+        form = formspec.form_from(work.params)
+    except Unresolved as error:
+        raise NodeError(error.code, error.message, transient=False) from error
+    values = await context.ask(formspec.to_json(form))
+    answers = {"formId": form.id, "values": forms.accept(form, values)}
+    target = work.params.get("outputFile")
+    if not target:
+        return answers
+    real = os.path.realpath(os.path.join(context.project, str(target)))
+    if not real.startswith(context.project.rstrip("/") + "/"):
+        raise NodeError("path-escape", f"`{target}` leads out of the project", transient=False)
+    os.makedirs(os.path.dirname(real), exist_ok=True)
+    text = json.dumps({"form_id": form.id, "values": answers["values"]}, ensure_ascii=False, indent=2) + "\n"
+    new = f"{real}.{os.getpid()}.new"
+    with open(new, "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(new, real)
+    return {**answers, "outputFile": str(target)}

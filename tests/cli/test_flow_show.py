@@ -1,0 +1,212 @@
+"""Stories about looking at a flow before it runs: `show`, and `run --dry-run`."""
+
+from __future__ import annotations
+
+from machine.everyflow import CHILD, EVERY
+from support import Project
+
+TREE = """\
+every (flow)
+  Everything that a flow can say
+  param go (whether to): required
+  param files: ["a.txt", "b.txt"]
+  constant word: hi
+  environment: TOKEN
+  time limit: 3600 s
+  continue: from-stop
+  1. first
+     when: ${params.go} and (not ("stop.txt" exists))
+     time limit: 60 s
+     - fetch: command
+       argv: ["git", "fetch", ${params.files}, ${context.env.TOKEN}]
+       tried up to 3 times, 2 s apart, × 2
+       time limit: 10 s
+       cut off: a person is asked
+       expects require-file: path out.md (it has to be there)
+       expects step-output: value ${steps.first.fetch.outputs.ok}, equals true, when "x" exists
+       makes out.md
+       makes plan-${flow.word}.json as plan, if there is one
+       then set-summary-from-file: path out.md
+     - ask: llm-prompt
+       when: ${steps.first.fetch.outputs.n}
+       routing group: planning
+       labelText: think
+       prompt: Do ${flow.word} for ${steps.first.fetch.value}  and ${params.go}
+       stops the flow (stopped) if: ${steps.first.ask.outputs.done}
+  at once, up to 2, and all finish though one fails:
+    2. each-1 (index = 1, file = ${params.files[0]})
+       only if: 0 < ${length of params.files}
+       - show: read-file
+         path: ${repeat.file}
+    3. each-2 (index = 2, file = ${params.files[1]})
+       only if: 1 < ${length of params.files}
+       - show: read-file
+         path: ${repeat.file}
+    4. each-3 (index = 3, file = ${params.files[2]})
+       only if: 2 < ${length of params.files}
+       - show: read-file
+         path: ${repeat.file}
+  5. r1 (i = 1)
+     steps at once, up to 2
+     - t: set
+       n: ${repeat.i + 1}
+     - u: flow-run
+       fileName: child
+       who: ${flow.word}
+       runs child:
+         1. c
+            when: ${params.who}
+            - x: set
+              got: ${params.who}
+  6. r2 (i = 2)
+     only if: not (${steps.r1.t.outputs.ok} = true)
+     steps at once, up to 2
+     - t: set
+       n: ${repeat.i + 1}
+     - u: flow-run
+       fileName: child
+       who: ${flow.word}
+       runs child:
+         1. c
+            when: ${params.who}
+            - x: set
+              got: ${params.who}
+  7. last
+     when: "out.md" exists
+     - sub: flow-run
+       fileName: child
+       who: ${steps.r1.t.value}
+       runs child:
+         1. c
+            when: ${params.who}
+            - x: set
+              got: ${params.who}
+"""
+
+DIAGRAM = """\
+flowchart TD
+  subgraph p0["a when ${params.n} #lt; 3"]
+    p0s0["x: set"]
+    p0s1[["y: runs child"]]
+    p0s0 --> p0s1
+  end
+  subgraph g0["at once, up to 2"]
+    subgraph p1["b #quot;1#quot;"]
+      p1s0["z: set"]
+    end
+    subgraph p2["c"]
+      p2s0["z: set"]
+    end
+    subgraph p3["d"]
+      p3s0["z: set"]
+    end
+  end
+  p4["e"]
+  done([done])
+  p2 --> p3
+  p0 --> g0
+  g0 --> p4
+  p4 --> done
+"""
+
+
+def flow(project: Project, name: str, text: str) -> None:
+    project.write(f".handrail/flows/{name}.yaml", text)
+
+
+def test_show_prints_every_part_of_a_flow(project: Project) -> None:
+    flow(project, "child", CHILD)
+    flow(project, "every", EVERY)
+    said = project.run("show", "every")
+    assert said.out == TREE
+    assert said.err == ""
+
+
+def test_show_gives_a_flows_plan_as_data(project: Project) -> None:
+    flow(project, "child", CHILD)
+    flow(project, "every", EVERY)
+    data = project.json("show", "every")
+    assert (data["id"], data["file"]) == ("every", ".handrail/flows/every.yaml")
+    step = data["phases"][0]["steps"][0]
+    assert step["params"] == {"argv": ["git", "fetch", "${params.files}", "${context.env.TOKEN}"]}
+    assert step["retry"] == {"attempts": 3, "wait": 2.0, "factor": 2.0}
+
+
+def test_show_draws_a_flow(project: Project) -> None:
+    step = "steps: [{id: z, node: set}]"
+    flow(project, "child", CHILD)
+    flow(
+        project,
+        "demo",
+        "phases:\n- id: a\n  when: {less: ['${params.n}', 3]}\n  steps:\n  - {id: x, node: set}\n"
+        "  - {id: y, node: flow-run, params: {fileName: child, who: me}}\n"
+        f"- parallel: 2\n  phases:\n  - {{id: 'b \"1\"', {step}}}\n"
+        f"  - {{repeat: {{over: [1], max: 1}}, phases: [{{id: c, {step}}}, {{id: d, {step}}}]}}\n"
+        "- {id: e, steps: []}\n",
+    )
+    drawn = project.run("show", "demo", "--mermaid").out
+    assert drawn.replace(" when 0 #lt; ${length of [1]}", "") == DIAGRAM
+
+
+def test_a_workflow_comes_before_a_flow_of_its_name_and_the_other_is_told(project: Project) -> None:
+    project.workflow("both", ["a"])
+    flow(project, "both", CHILD)
+    said = project.run("show", "both")
+    assert said.out == "Both (both)\n  1. • A\n"
+    assert said.err == "there is a flow `both` too: `handrail show flow:both`\n"
+    assert project.run("show", "flow:both").out.startswith("both (flow)\n")
+    assert project.run("show", "both", "--quiet").err == ""
+
+
+def test_a_name_that_nothing_has_comes_with_the_nearest_one(project: Project) -> None:
+    flow(project, "release", CHILD)
+    said = project.run("show", "relaese")
+    assert said.code == 1
+    assert said.err == (
+        "error: there is no workflow and no flow `relaese`\nhint: did you mean `release`?\n"
+    )  # fmt: skip
+    assert project.run("show", "flow:relaese").code == 1
+
+
+def test_a_broken_flow_is_said_to_be_broken(project: Project) -> None:
+    flow(project, "bad", "phases: 3\n")
+    said = project.run("show", "bad")
+    assert said.code == 2
+    assert "flow `bad` cannot be used: its file has errors" in said.err
+
+
+def test_texts_of_a_flow_cannot_steer_a_terminal(project: Project) -> None:
+    flow(project, "bad", 'description: "\\e[2J"\nphases:\n- {id: "a\\e]0;x\\a", steps: [{id: "x\\r", node: set}]}\n')
+    for argv in (["show", "bad"], ["show", "bad", "--mermaid"], ["run", "bad", "--dry-run"], ["run", "bad"]):
+        said = project.run(*argv)
+        assert said.code == 0
+        assert not set(said.out + said.err) & set("\x1b\a\r")
+
+
+def test_a_dry_run_says_what_would_happen_and_does_nothing(project: Project) -> None:
+    flow(
+        project,
+        "demo",
+        "params: {name: world}\nphases:\n- id: greet\n  steps:\n"
+        "  - {id: write, node: write-file, params: {path: HELLO.md, text: 'Hello, ${params.name}.'}}\n"
+        "- id: check\n  when: '${steps.greet.write.outputs.path}'\n  steps: [{id: look, node: set}]\n",
+    )
+    said = project.run("run", "demo", "--dry-run", "--param", "name=Ada")
+    assert said.out == (
+        "▸ greet\n"
+        "  ▸ write: write-file\n"
+        "      path: HELLO.md\n"
+        "      text: Hello, Ada.\n"
+        "? check: depends on `steps.greet.write`: ${steps.greet.write.outputs.path}\n"
+        "  ▸ look: set\n"
+    )  # fmt: skip
+    assert said.err == "this was a dry run: nothing was done\n"
+    assert not (project.folder / "HELLO.md").exists()
+    assert project.json("runs")["runs"] == []
+    rows = project.json("run", "demo", "--dry-run")["rows"]
+    assert [(row["path"], row["verdict"]) for row in rows] == [
+        ("greet", "runs"),
+        ("greet/write", "runs"),
+        ("check", "depends"),
+        ("check/look", "runs"),
+    ]

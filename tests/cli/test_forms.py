@@ -1,0 +1,353 @@
+"""Forms on a real terminal, and answers files. The terminal is a pty: typed after the question was seen, no sleeps."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import select
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.cli.answers import read_answers, wrong_answers
+from handrail.cli.forms import form_text, print_form, skeleton
+from handrail.cli.output import Shell
+from handrail.errors import UsageError
+from handrail.forms import problems
+from handrail.formspec import form_from
+
+WAIT = 60.0
+ON_SCREEN = -100
+CHILD = """
+import fcntl, json, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+import click
+from handrail.cli.forms import ask, can_ask
+from handrail.formspec import from_json
+assert can_ask()
+try:
+    print(json.dumps(ask(from_json(json.loads(sys.argv[1])))))
+except click.Abort:
+    sys.exit(130)
+"""
+
+
+class Terminal:
+    """A form that is being asked. Data goes to a pipe, unless the whole program is on the terminal."""
+
+    def __init__(self, child: subprocess.Popen[bytes], screen: int) -> None:
+        self.child = child
+        self.screen = screen
+        self.seen = ""
+        self.new = ""
+
+    def see(self, text: str) -> None:
+        """Until a text appears after all that was waited for before."""
+        while text not in self.new:
+            ready, _, _ = select.select([self.screen], [], [], WAIT)
+            data = os.read(self.screen, 4096) if ready else b""
+            assert data, f"{text!r} did not appear in:\n{self.seen}"
+            self.seen += data.decode("utf-8", "replace")
+            self.new += data.decode("utf-8", "replace")
+        self.new = self.new.split(text, 1)[1]
+
+    def type(self, line: str) -> None:
+        self.press(line + "\n")
+
+    def press(self, keys: str) -> None:
+        os.write(self.screen, keys.encode("utf-8", "surrogateescape"))
+
+    def answers(self) -> Any:
+        out, _ = self.child.communicate(timeout=WAIT)
+        assert self.child.returncode == 0, self.seen
+        return json.loads(out)
+
+
+@contextmanager
+def asked(*fields: dict[str, Any], data: int = subprocess.PIPE, **more: str) -> Iterator[Terminal]:
+    """`data` is where the program's stdout goes; `ON_SCREEN` is the terminal."""
+    form = {"formId": "f", "title": "Some questions", "fields": list(fields), **more}
+    screen, inside = pty.openpty()
+    argv = [sys.executable, "-c", CHILD, json.dumps(form)]
+    env = {**os.environ, "NO_COLOR": "1", "TERM": "dumb", "PYTHONUTF8": "1"}
+    child = subprocess.Popen(
+        argv, stdin=inside, stdout=inside if data == ON_SCREEN else data, stderr=inside, env=env, start_new_session=True
+    )
+    os.close(inside)
+    try:
+        yield Terminal(child, screen)
+    finally:
+        child.kill()
+        child.wait(WAIT)
+        if child.stdout:
+            child.stdout.close()
+        os.close(screen)
+
+
+def test_every_kind_of_field_is_asked_and_only_the_answers_are_data() -> None:
+    fields: list[dict[str, Any]] = [
+        {"id": "go", "type": "boolean", "label": "Go on?", "required": True},
+        {"id": "name", "label": "Name", "required": True, "help": "As in the passport", "placeholder": "Ada"},
+        {"id": "story", "label": "Story", "multiline": True},
+        {
+            "id": "level",
+            "label": "Level",
+            "options": [{"value": "hi", "label": "High"}, {"value": "lo", "label": "Low"}],
+        },
+        {"id": "tags", "type": "multi-select", "label": "Tags", "options": ["red", "green", "blue"]},
+    ]
+    with asked(*fields, description="Please be honest") as terminal:
+        terminal.see("Some questions\r\nPlease be honest")
+        terminal.see("Go on?\r\n[y/n]> ")
+        terminal.type("y")
+        terminal.see("Name\r\n  As in the passport\r\n  for example: Ada\r\n> ")
+        terminal.type("Grace")
+        terminal.see("Story (optional)")
+        terminal.see("> ")
+        terminal.type("once")
+        terminal.see("> ")
+        terminal.type("upon a time")
+        terminal.see("> ")
+        terminal.type("")
+        terminal.see("1) High (hi)\r\n  2) Low (lo)\r\n> ")
+        terminal.type("2")
+        terminal.see("3) blue")
+        terminal.see("> ")
+        terminal.type("1, blue")
+        assert terminal.answers() == {
+            "go": True, "name": "Grace", "story": "once\nupon a time", "level": "lo", "tags": ["red", "blue"],
+        }  # fmt: skip
+
+
+def test_what_cannot_be_taken_is_said_and_asked_again() -> None:
+    fields: list[dict[str, Any]] = [
+        {"id": "go", "type": "boolean", "label": "Go on?", "required": True},
+        {"id": "name", "label": "Name", "required": True},
+        {"id": "level", "label": "Level", "required": True, "options": ["low", "high"]},
+        {"id": "tags", "type": "multi-select", "label": "Tags", "required": True, "options": ["red", "green"]},
+    ]
+    with asked(*fields) as terminal:
+        terminal.see("[y/n]> ")
+        for line in ("", "perhaps"):
+            terminal.type(line)
+            terminal.see("type y or n\r\n[y/n]> ")
+        terminal.type("No")
+        terminal.see("Name\r\n> ")
+        terminal.type("  ")
+        terminal.see("`Name` is blank; text is needed\r\n> ")
+        terminal.type("Ada")
+        terminal.see("2) high\r\n> ")
+        terminal.type("3")
+        terminal.see("`3` is not one of the choices; type 1, 2\r\n> ")
+        terminal.type("")
+        terminal.see("`Level` is not answered; one of `low`, `high` is needed\r\n> ")
+        terminal.type("HIGH")
+        terminal.see("(several with commas)\r\n> ")
+        terminal.type("")
+        terminal.see("is empty; choose at least one")
+        terminal.see("> ")
+        terminal.type("green,red,2")
+        assert terminal.answers() == {"go": False, "name": "Ada", "level": "high", "tags": ["green", "red"]}
+
+
+def test_enter_takes_the_default_and_a_default_can_be_refused() -> None:
+    fields: list[dict[str, Any]] = [
+        {"id": "go", "type": "boolean", "default": True},
+        {"id": "name", "default": "Ada"},
+        {"id": "other", "default": "Bob"},
+        {"id": "level", "options": ["low", "high"], "default": "high"},
+        {"id": "tags", "type": "multi-select", "options": ["a", "b", "c"], "default": ["a", "c"]},
+        {"id": "more", "type": "multi-select", "options": ["a"], "default": ["a"]},
+    ]
+    with asked(*fields) as terminal:
+        typed = {"[Y/n]> ": "", "[Ada]> ": "", "[Bob]> ": " ", "[high]> ": "", "[a, c]> ": "", "[a]> ": "-"}
+        for prompt, line in typed.items():
+            terminal.see(prompt)
+            terminal.type(line)
+        values = {"go": True, "name": "Ada", "other": "", "level": "high", "tags": ["a", "c"], "more": []}
+        assert terminal.answers() == values
+
+
+def test_what_depends_on_an_answer_is_asked_only_then() -> None:
+    fields: list[dict[str, Any]] = [
+        {"id": "go", "type": "boolean", "default": True},
+        {"id": "why", "label": "Why not?", "required": True, "when": {"field": "go", "equals": False}},
+        {"id": "area", "options": [{"value": "ui", "when": {"field": "go", "equals": False}}, "core"]},
+    ]
+    with asked(*fields) as terminal:
+        terminal.see("[Y/n]> ")
+        terminal.type("y")
+        terminal.see("1) core\r\n> ")
+        terminal.type("1")
+        assert terminal.answers() == {"go": True, "why": "", "area": "core"}
+        assert "Why not?" not in terminal.seen
+
+
+def test_options_that_are_numbers_are_chosen_by_themselves() -> None:
+    with asked({"id": "size", "label": "Size", "options": [3, 1, 2]}) as terminal:
+        terminal.see("3) 3\r\n  1) 1\r\n  2) 2\r\n> ")
+        terminal.type("1")
+        assert terminal.answers() == {"size": "1"}
+
+
+def test_a_line_can_be_edited_where_all_is_on_the_terminal() -> None:
+    pytest.importorskip("readline")
+    with asked({"id": "name", "label": "Name"}, data=ON_SCREEN) as terminal:
+        terminal.see("> ")
+        terminal.type("bc\x01a")
+        terminal.see('{"name": "abc"}')
+
+
+@pytest.mark.parametrize("data", [subprocess.PIPE, ON_SCREEN], ids=["data-apart", "all-on-screen"])
+@pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["ctrl-c", "ctrl-d"])
+def test_giving_up_ends_the_asking(key: str, data: int) -> None:
+    with asked({"id": "name", "label": "Name"}, data=data) as terminal:
+        terminal.see("> ")
+        terminal.press(key)
+        assert terminal.child.wait(WAIT) == 130
+        assert "{" not in terminal.seen
+        assert terminal.child.stdout is None or terminal.child.stdout.read() == b""
+
+
+def test_escapes_in_definitions_do_not_reach_the_terminal_and_typed_ones_not_the_flow() -> None:
+    evil = "\x1b[2J\x9b31m"
+    option = {"value": evil + "!", "label": evil, "description": evil}
+    field = {"id": "a", "label": evil, "help": evil, "placeholder": evil, "options": [option], "default": evil + "!"}
+    with asked(field, {"id": "t"}) as terminal:
+        terminal.see("1) ")
+        terminal.see("> ")
+        terminal.type("1")
+        terminal.see("> ")
+        terminal.type("ab\udcffc")
+        terminal.see("that was not plain text")
+        terminal.see("> ")
+        terminal.type("ab\x1b[Dc")
+        terminal.see("that was not plain text")
+        terminal.see("> ")
+        terminal.type("abc")
+        assert terminal.answers() == {"a": evil + "!", "t": "abc"}
+        assert "\x1b[2J" not in terminal.seen
+        assert "\x9b" not in terminal.seen
+
+
+REVIEW = form_from(
+    {
+        "formId": "review",
+        "title": "Review",
+        "fields": [
+            {"id": "go", "type": "boolean", "required": True, "help": "really?"},
+            {"id": "level", "options": ["low", {"value": "high", "label": "High", "description": "stops"}]},
+            {"id": "why", "when": {"field": "go", "equals": False}},
+        ],
+    }
+)
+
+
+def test_a_waiting_form_is_shown_with_the_file_that_answers_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    print_form(Shell("/", as_json=True, quiet=False), REVIEW)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == (
+        "Review\n\ngo (boolean, required): go\n  really?\nlevel (single-select, optional): level\n  - low\n"
+        "  - High (high) - stops\nwhy (text, optional, only if `go` is false): why\n\nas an answers file:\n"
+        '{\n  "review": {\n    "go": false,\n    "level": null,\n    "why": ""\n  }\n}\n'
+    )
+    file = tmp_path / "a.json"
+    file.write_text(skeleton(REVIEW))
+    assert not problems(REVIEW, read_answers(str(file)).for_form(REVIEW, "p/s") or {})
+
+
+def test_a_skeleton_keeps_defaults_that_a_terminal_must_not_see(tmp_path: Path) -> None:
+    form = form_from({"formId": "f", "fields": [{"id": "t", "default": "\u202e\x9b \U0001f600"}]})
+    assert "\u202e" not in form_text(form)
+    file = tmp_path / "a.json"
+    file.write_text(skeleton(form))
+    assert read_answers(str(file)).for_form(form, "p/s") == {"t": "\u202e\x9b \U0001f600"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "go: true\nlevel: high\n",
+        "review: {go: true, level: high}\nother: {go: false}\n",
+        "review: {go: false}\ngo: false\np/s:\n  go: true\n  level: high\n",
+        '{"form_id": "review", "submitted_at": "2024-05-01T10:00:00Z", "values": {"go": true, "level": "high"}}',
+        '{"review": {\n\t"go": true, "level": "hi\\u0067h"}}',
+        '{"go": true, level: high}',
+        "\ufeffgo: true\r\nlevel: high\r\n",
+    ],
+)
+def test_answers_are_found_in_every_shape_of_file(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "answers"
+    file.write_text(text, encoding="utf-8", newline="")
+    assert read_answers(str(file)).for_form(REVIEW, "p/s") == {"go": True, "level": "high"}
+
+
+def test_answers_come_from_the_standard_input(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_text("go: true")
+    with file.open() as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert read_answers("-").for_form(REVIEW, "p/s") == {"go": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "1:1: answers were expected, found nothing"),
+        ("- go\n", "1:1: answers were expected, found a list"),
+        ("go: true\ngo: false\n", "2:1: key `go` is given twice"),
+        ('{"go": true,\n "go": false}', "2:2: key `go` is given twice"),
+        ("go: [true\n", "1:5: this list is not closed"),
+        ('{"go": true\n "level": 1}', "2:2: this is not JSON: expecting ',' delimiter"),
+        ("{go: true\n", "1:1: this mapping is not closed"),
+        ("review:\n  go:\n    deep: 1\n", "3:5: the answer `go` has to be text, true or false, or a list of texts"),
+        ("tags: [a, [b]]\n", "1:11: the answer `tags` has to be text"),
+        ('{"t": "\\ud83d"}', "1:7: the answer `t` has half a sign in it"),
+        ('{"t": ["ok", "\\ud83d"]}', "1:14: the answer `t` has half a sign in it"),
+        ("a\x00b", "1:2: the file contains a NUL byte"),
+        ("{" * 3000, "nested more than"),
+        ('{"a":' * 3000 + "1" + "}" * 3000, "nested more than"),
+    ],
+)
+def test_a_bad_answers_file_is_told_with_its_place(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as refused:
+        read_answers(str(file))
+    assert said in refused.value.message
+    assert f"{file}:" in refused.value.message
+    assert refused.value.exit_code == 2
+
+
+def test_a_file_that_cannot_be_read_is_told_with_a_near_name(tmp_path: Path) -> None:
+    (tmp_path / "answers.yaml").write_bytes(b" " * 2_000_000)
+    with pytest.raises(UsageError) as missing:
+        read_answers(str(tmp_path / "answer.yaml"))
+    assert missing.value.hint == "did you mean `answers.yaml`?"
+    with pytest.raises(UsageError, match="s a directory"):
+        read_answers(str(tmp_path))
+    with pytest.raises(UsageError, match="more than"):
+        read_answers(str(tmp_path / "answers.yaml"))
+    with pytest.raises(UsageError, match="null byte"):
+        read_answers("a\0b")
+
+
+def test_answers_that_the_form_does_not_take_are_told_at_their_places(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text("other: {}\nreview:\n  level: hgih\n")
+    answers = read_answers(str(file))
+    found = problems(REVIEW, answers.for_form(REVIEW, "p/s") or {})
+    message = wrong_answers(answers, REVIEW, "p/s", found).message
+    assert message == (
+        f"{file}:2:1: `go` is not answered; true or false is needed\n"
+        f"{file}:3:10: `level` has to be one of `low`, `high`, found the text `hgih`; did you mean `high`?"
+    )

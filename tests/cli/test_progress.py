@@ -1,0 +1,246 @@
+"""A run on a terminal: drawn in place, cleaned up, left standing; and one plain line an event elsewhere."""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import os
+import pty
+import re
+import struct
+import termios
+from collections.abc import Iterator
+from typing import TextIO
+
+import pytest
+
+from handrail.cli.progress import Live, Plain, can_draw
+from handrail.driven.machine import (
+    Answered,
+    Asked,
+    Event,
+    PhaseDone,
+    PhaseStarted,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    StepDone,
+    StepStarted,
+)
+from machine.everyflow import flow
+from support import Project
+
+SET = "node: set, params: {n: 1}"
+FLOW = f"""
+phases:
+- {{id: plan, steps: [{{id: read, {SET}}}]}}
+- {{id: build, steps: [{{id: make, {SET}}}, {{id: push, {SET}}}]}}
+"""
+_CONTROL = re.compile(r"\x1b\[(\??)(\d*)([A-Za-z])")
+
+
+class Terminal:
+    """A real terminal device, and the screen that a person would see on it."""
+
+    def __init__(self, columns: int = 40, lines: int = 10) -> None:
+        self.master, slave = pty.openpty()
+        self.stream: TextIO = os.fdopen(slave, "w", encoding="utf-8")
+        self.rows, self.at, self.column = [""], 0, 0
+        self.highest = 0
+        self.resize(columns, lines)
+
+    def resize(self, columns: int, lines: int) -> None:
+        fcntl.ioctl(self.stream.fileno(), termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def say(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
+
+    def screen(self) -> list[str]:
+        """Everything that was written by now, as it looks. Nothing above `highest` may be written to."""
+        self.say("\x1b[999m")  # a mark that the device hands on
+        text = ""
+        while "\x1b[999m" not in text:
+            text += os.read(self.master, 65536).decode()
+        at = 0
+        while at < len(text):
+            if control := _CONTROL.match(text, at):
+                self._control(control[1], int(control[2] or 1), control[3])
+                at = control.end()
+            else:
+                self._put(text[at])
+                at += 1
+        return [row.rstrip() for row in self.rows]
+
+    def _control(self, private: str, number: int, name: str) -> None:
+        if name == "A":
+            self.at -= number
+            assert self.at >= self.highest
+        elif name == "K":
+            self.rows[self.at] = self.rows[self.at][: self.column]
+        else:
+            assert (private, number, name) in (("?", 7, "l"), ("?", 7, "h"), ("", 999, "m"))
+
+    def _put(self, char: str) -> None:
+        if char == "\r":
+            self.column = 0
+        elif char == "\n":
+            self.at += 1
+            if self.at == len(self.rows):
+                self.rows.append("")
+        else:
+            row = self.rows[self.at].ljust(self.column)
+            self.rows[self.at] = row[: self.column] + char + row[self.column + 1 :]
+            self.column += 1
+
+    def close(self) -> None:
+        self.stream.close()
+        os.close(self.master)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Terminal]:
+    device = Terminal()
+    yield device
+    device.close()
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_run_is_redrawn_in_place_and_left_standing(terminal: Terminal) -> None:
+    clock = Clock()
+    terminal.say("before\n")
+    terminal.screen()
+    terminal.highest = 1
+    live = Live(terminal.stream, flow(FLOW), clock)
+    live.tick()
+    assert terminal.screen() == ["before", "○ plan", "○ build", "0/3 steps", ""]
+    for event in (RunStarted("flow", "d", None), PhaseStarted("plan"), StepStarted("plan/read")):
+        live.observer(event)
+    live.tick()
+    assert terminal.screen() == ["before", "▸ plan  0.0s", "  ▸ read  0.0s", "○ build", "0/3 steps, 0.0s", ""]
+    clock.now = 2.0
+    live.observer(StepDone("plan/read", False))
+    live.observer(PhaseDone("plan"))
+    live.observer(RunEnded("completed", "success", None, None))
+    live.close()
+    terminal.say("after\n")
+    standing = ["before", "✓ plan  2.0s", "○ build", "completed, 1/3 steps, 2.0s", "after"]
+    assert terminal.screen()[:5] == standing
+    live.tick()
+    live.close()
+    assert terminal.screen()[:5] == standing
+
+
+def test_nothing_is_written_while_nothing_changes() -> None:
+    stream = io.StringIO()
+    live = Live(stream, flow(FLOW), Clock())
+    live.tick()
+    drawn = stream.getvalue()
+    live.tick()
+    assert drawn == stream.getvalue() == "\x1b[?7l\r○ plan\x1b[K\n○ build\x1b[K\n0/3 steps\x1b[K\n\x1b[?7h"
+
+
+def test_the_view_steps_aside_for_a_question_and_comes_back_below(terminal: Terminal) -> None:
+    live = Live(terminal.stream, flow(FLOW), Clock())
+    live.observer(PhaseStarted("plan"))
+    live.tick()
+    with live.aside():
+        assert terminal.screen() == [""] * 5
+        terminal.say("Sure? yes\n")
+        live.observer(StepStarted("plan/read"))
+        live.tick()
+        assert terminal.screen()[:2] == ["Sure? yes", ""]
+        terminal.highest = 1
+    live.tick()
+    assert terminal.screen()[:4] == ["Sure? yes", "▸ plan  0.0s", "  ▸ read  0.0s", "○ build"]
+
+
+def test_a_view_that_was_left_for_a_question_goes_on_below_its_answer(terminal: Terminal) -> None:
+    live = Live(terminal.stream, flow(FLOW), Clock())
+    live.observer(Asked("plan/read", "i", {"title": "Sure?"}))
+    live.close()
+    live.tick()
+    terminal.say("yes\n")
+    live.observer(Answered("plan/read", "i", {}))
+    live.tick()
+    left = ["○ plan", "○ build", "? plan/read  Sure?", "0/3 steps", "yes"]
+    assert terminal.screen() == [*left, "○ plan", "○ build", "0/3 steps", ""]
+
+
+def test_a_window_of_any_size_is_never_overrun(terminal: Terminal) -> None:
+    """What scrolled out of a window that became lower cannot be reached any more; it is left where it is."""
+    terminal.say("before\n")
+    terminal.screen()
+    terminal.highest = 1
+    live = Live(terminal.stream, flow(FLOW), Clock())
+    live.observer(PhaseStarted("build"))
+    frames = []
+    for columns, lines in ((40, 10), (12, 4), (3, 2), (1, 1), (200, 50)):
+        terminal.resize(columns, lines)
+        live.tick()
+        frames.append(terminal.screen()[:-1])
+    assert frames[0] == ["before", "○ plan", "▸ build  0.0s", "  ○ make", "  ○ push", "0/3 steps"]
+    assert frames[1] == [*frames[0][:3], "○ plan", "▸ build  0…", "0/3 steps"]
+    assert frames[2] == [*frames[1][:5], "0…"]
+    assert frames[3] == [*frames[2][:6], ""]
+    assert frames[4] == [*frames[3][:6], *frames[0][1:]]
+
+
+def test_what_happened_in_an_earlier_life_is_shown_from_the_start(terminal: Terminal) -> None:
+    past: list[tuple[float, Event]] = [
+        (1.0, RunStarted("flow", "d", None)),
+        (1.0, PhaseStarted("plan")),
+        (1.0, StepStarted("plan/read")),
+        (4.0, StepDone("plan/read", False)),
+        (4.0, PhaseDone("plan")),
+    ]
+    live = Live(terminal.stream, flow(FLOW), Clock(), past)
+    live.observer(RunResumed("resume", [], None))
+    live.tick()
+    assert terminal.screen() == ["✓ plan  3.0s", "○ build", "1/3 steps, 0.0s", ""]
+
+
+def test_a_run_goes_on_though_its_terminal_is_gone(terminal: Terminal) -> None:
+    live, plain = (kind(terminal.stream, flow(FLOW), Clock()) for kind in (Live, Plain))
+    terminal.stream.close()
+    for watch in (live, plain):
+        watch.observer(PhaseStarted("plan"))
+        watch.tick()
+        watch.close()
+    assert live.progress.status("plan") == "running"
+
+
+def test_only_a_terminal_that_can_is_drawn_on(terminal: Terminal) -> None:
+    assert can_draw(terminal.stream, {"TERM": "xterm"})
+    assert not can_draw(terminal.stream, {"TERM": "dumb"})
+    assert not can_draw(terminal.stream, {})
+    assert not can_draw(io.StringIO(), {"TERM": "xterm"})
+
+
+def test_elsewhere_every_event_is_a_plain_line() -> None:
+    stream, clock = io.StringIO(), Clock()
+    plain = Plain(stream, flow(FLOW), clock)
+    plain.observer(PhaseStarted("plan"))
+    plain.observer(StepStarted("plan/read"))
+    clock.now = 0.25
+    with plain.aside():
+        plain.observer(StepDone("plan/read", False))
+    plain.tick()
+    plain.close()
+    assert stream.getvalue() == "▸ plan\n  ▸ plan/read\n  ✓ plan/read  0.2s\n"
+
+
+def test_without_a_terminal_a_run_prints_no_control_characters(project: Project) -> None:
+    project.write(".handrail/flows/demo.yaml", FLOW)
+    said = project.run("run", "demo")
+    assert said.code == 0
+    assert "✓ plan" in said.err
+    assert "\x1b" not in said.err + said.out
+    assert "plan" not in project.run("run", "demo", "--quiet").err

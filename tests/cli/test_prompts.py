@@ -1,0 +1,108 @@
+"""Steps that are given to an agent; here the scripted one, which really works in the project."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from support import Project
+
+PROOF = ".agentweaver/.artifacts/examples/proof.json"
+EXAMPLE: dict[str, Any] = {
+    "kind": "example-flow",
+    "version": 1,
+    "description": "A flow of the shape that the second seed documents.",
+    "phases": [
+        {
+            "id": "example",
+            "steps": [
+                {
+                    "id": "run_prompt",
+                    "node": "llm-prompt",
+                    "prompt": {"inlineTemplate": f'Write `{PROOF}` as `{{ "status": "ok" }}`, and nothing else.'},
+                    "params": {
+                        "labelText": {"const": "Ask the agent"},
+                        "executor": {"const": "claude"},
+                        "requiredArtifacts": {"list": [{"const": PROOF}]},
+                        "missingArtifactsMessage": {"const": "The proof has to be there."},
+                    },
+                    "expect": [
+                        {
+                            "kind": "require-artifacts",
+                            "paths": {"list": [{"const": PROOF}]},
+                            "message": "The proof has to be written.",
+                        }
+                    ],
+                }
+            ],
+        }
+    ],
+}
+WRITES = f'- tool: write\n  input: {{path: {PROOF}, content: \'{{"status": "ok"}}\'}}\n- say: written\n'
+
+
+@pytest.fixture
+def example(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    project.write(".agentweaver/.flows/examples/example.json", json.dumps(EXAMPLE))
+    project.write("script.yaml", WRITES)
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
+    return project
+
+
+def test_a_flow_of_the_second_seed_runs_with_its_agent_replaced(example: Project) -> None:
+    assert example.json("validate")["problems"] == []
+    data = example.json("run", "examples/example", "--agent", "scripted")
+    assert data["status"] == "completed"
+    value = data["phases"][0]["steps"][0]["value"]
+    assert (value["executor"], value["output"]) == ("scripted", "written")
+    assert [artifact["path"] for artifact in data["artifacts"]] == [PROOF]
+
+
+def test_an_agent_that_does_not_write_what_it_had_to_fails_the_step(example: Project) -> None:
+    example.write("script.yaml", "- say: done\n")
+    data = example.json("run", "examples/example", "--agent", "scripted", code=1)
+    assert data["error"] == f"The proof has to be written.: `{PROOF}` is missing"
+    example.write("script.yaml", WRITES)
+    again = example.json("resume", data["run"], code=1)
+    assert again["phases"][0]["steps"][0]["attempts"] == 1, "the agent is not asked twice for one answer"
+    (example.folder / PROOF).parent.mkdir(parents=True, exist_ok=True)
+    (example.folder / PROOF).write_text("{}")
+    assert example.json("resume", data["run"])["status"] == "completed"
+
+
+def test_an_agent_gets_the_prompt_with_its_references_filled_in(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
+    project.write(
+        ".handrail/flows/ask.yaml",
+        "phases:\n- id: a\n  steps:\n"
+        "  - {id: x, node: llm-prompt, prompt: 'Look at ${params.file}.'}\n"
+        "  - {id: y, node: llm-prompt, prompt: {inlineTemplate: 'Mend {it} of ${params.file}', vars: {it: two}}}\n",
+    )
+    project.write(
+        "script.yaml",
+        "prompts:\n- {match: Look at a.py., play: [{say: looked}]}\n- {match: Mend two of a.py, play: [{say: mended}]}\n",
+    )
+    data = project.json("run", "ask", "--agent", "scripted", "--param", "file=a.py")
+    assert [step["value"]["output"] for step in data["phases"][0]["steps"]] == ["looked", "mended"]
+
+
+@pytest.mark.parametrize("outcome", ["refused", "auth", "overflow", "unavailable", "crash"])
+def test_what_went_wrong_with_an_agent_has_a_name(example: Project, outcome: str) -> None:
+    example.write("script.yaml", f"- fail: {outcome}\n  message: no\n")
+    data = example.json("run", "examples/example", "--agent", "scripted", code=1)
+    assert (data["reason"], data["error"]) == (f"{outcome} at example/run_prompt", "scripted: no")
+
+
+def test_a_limit_that_resets_is_waited_for_and_costs_no_attempt(example: Project) -> None:
+    once = "- {tool: bash, input: {command: 'test -f once && touch enough; touch once'}}\n"
+    example.write(
+        "script.yaml", f"{once}- {{fail: rate-limit, message: too many, resetsIn: 0.2, unless: enough}}\n{WRITES}"
+    )
+    data = example.json("run", "examples/example", "--agent", "scripted")
+    assert data["phases"][0]["steps"][0]["attempts"] == 1
+    delays = [event for event in example.json("log", data["run"])["events"] if event["type"] == "Delayed"]
+    assert [delay["reason"] for delay in delays] == ["scripted: too many"]

@@ -1,0 +1,53 @@
+"""Forms of the second seed: which answers are valid, what they begin with, what is left of values that do not fit."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from conformance import corpus
+from handrail.forms import Form, initial, normalize, parse_severities, problems
+from handrail.formspec import form_from
+from handrail.operations import Unresolved
+
+
+def cases() -> list[Any]:
+    file = corpus.folder() / "driven" / "forms.json"
+    data = json.loads(file.read_text("utf-8")) if file.exists() else {"cases": []}
+    return [pytest.param({"fields": data["fields"], **case}, id=case["id"]) for case in data["cases"]]
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_form_is_treated_as_by_the_seed(case: corpus.Case) -> None:
+    answer = answered(case)
+    expect = case["expect"].get("preferred") or case["expect"]
+    if "seedQuirk" in case and "preferred" not in case["expect"]:
+        assert isinstance(answer, dict), "an unseen doubtful case gets an answer"
+    elif case["op"] == "severity-list" and "error" in expect:
+        assert "error" in answer
+    else:
+        assert answer == expect
+
+
+def answered(case: corpus.Case) -> Any:
+    """What our product says, in the words of the case's expectation."""
+    match case["op"]:
+        case "validate":
+            return {"valid": not problems(form(case), case["values"])}
+        case "initial":
+            return initial(form(case))
+        case "normalize":
+            return normalize(form(case), case["before"])
+        case "severity-list":
+            try:
+                return {"value": parse_severities(case["input"])}
+            except Unresolved:
+                return {"error": True}
+        case op:
+            raise AssertionError(f"no adapter for {op}")
+
+
+def form(case: corpus.Case) -> Form:
+    return form_from({"formId": "f", "title": "F", "fields": case["fields"]})
