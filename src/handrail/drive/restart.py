@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from handrail.contracts import NodeError
@@ -16,7 +17,7 @@ from handrail.drive.about import About, read_about
 from handrail.drive.runs import Runs
 from handrail.driven import machine
 from handrail.driven.interpret import FlowFailed
-from handrail.driven.machine import Event, segment
+from handrail.driven.machine import Event, RunState, segment
 from handrail.driven.plan import FlowPlan, Phase
 from handrail.engine.payloads import Payloads
 from handrail.engine.recorder import Recorder
@@ -82,12 +83,11 @@ async def _seed(runs: Runs, engine: Run, old: About, kept: list[Phase], folder: 
 
 async def _results(runs: Runs, engine: Run, old: About, kept: list[Phase]) -> dict[str, dict[str, dict[str, object]]]:
     """What the old attempt's steps made. Everything before the start has to be behind it."""
-    run, state = engine.context.run, engine.state
-    for phase in kept:
-        status = state.phases.get(segment(phase.id))
-        if status not in ("done", "skipped"):
-            message = f"phase `{phase.id}` of run `{run}` is {status or 'not begun'}, so nothing can start behind it"
-            raise RefusedError(message, f"`handrail restart {run} --from {phase.id}`")
+    run, behind = engine.context.run, not_behind(engine.state, kept)
+    if behind is not None:
+        status = engine.state.phases.get(segment(behind), "not begun")
+        message = f"phase `{behind}` of run `{run}` is {status}, so nothing can start behind it"
+        raise RefusedError(message, f"`handrail restart {run} --from {behind}`")
     plans = runs.plans(old)
     wanted = segment(kept[-1].id)
     engine.memory.state.until = kept[-1].id
@@ -103,6 +103,11 @@ async def _results(runs: Runs, engine: Run, old: About, kept: list[Phase]) -> di
                 message = f"step `{phase.id}/{step.id}` is new, so it has no result to keep"
                 raise RefusedError(message, f"`handrail restart {run} --from {phase.id}`")
     return found
+
+
+def not_behind(state: RunState, phases: Sequence[Phase]) -> str | None:
+    """The first of these phases that is not behind a run, if there is one."""
+    return next((p.id for p in phases if state.phases.get(segment(p.id)) not in ("done", "skipped")), None)
 
 
 def _told(phase: Phase, results: dict[str, dict[str, object]], engine: Run, payloads: Payloads) -> list[Event]:

@@ -12,6 +12,7 @@ from handrail import registry
 from handrail.artifacts import scope_name
 from handrail.contracts import NodeContext, NodeError, Waiting
 from handrail.drive.about import About, Request, attempts, needed, read_about
+from handrail.drive.modes import is_partial, rewound
 from handrail.drive.view import RunView, named, seconds_of
 from handrail.driven import machine
 from handrail.driven.account import Ended, with_defaults
@@ -223,11 +224,6 @@ def _refuse_unknown_phase(plan: FlowPlan, id_: str | None) -> None:
         raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
 
 
-def is_partial(state: machine.RunState, plan: FlowPlan) -> bool:
-    """Was the run to end before its last phase, so that there is more to do?"""
-    return state.status == "completed" and any(machine.segment(p.id) not in state.phases for p in plan.phases)
-
-
 def _begin_life(engine: Run, about: About, plan: FlowPlan, mode: str) -> None:
     """Say that the run begins, or goes on; refuse what is not possible now."""
     run, state = engine.context.run, engine.state
@@ -239,28 +235,12 @@ def _begin_life(engine: Run, about: About, plan: FlowPlan, mode: str) -> None:
             engine.note(machine.PhaseSkipped(machine.segment(phase.id), "the run was started behind it"))
         return None
     if mode == "continue":
-        return engine.record(machine.RunResumed(mode, _rewound(run, state, plan), None))
+        return engine.record(machine.RunResumed(mode, rewound(run, state, plan), None))
     rest = is_partial(state, plan)
     if state.status in ("completed", "stopped") and not rest:
         how = f"`handrail continue {run}` goes on, " if plan.again else ""
         raise RefusedError(f"run `{run}` is {state.status} already", f"{how}`handrail restart {run}` begins anew")
     return engine.record(machine.RunResumed(mode, [], None if rest else state.until), durable=False)
-
-
-def _rewound(run: str, state: machine.RunState, plan: FlowPlan) -> list[str]:
-    """The phases that a run which ended goes through once more."""
-    if state.status not in ("completed", "stopped"):
-        raise RefusedError(f"run `{run}` has not ended", f"`handrail resume {run}` goes on with it")
-    if plan.again is None:
-        message = f"flow `{plan.id}` does not say that it may be continued"
-        raise RefusedError(message, f"add `continue: again` or `continue: from-stop`, or `handrail restart {run}`")
-    ids = [machine.segment(phase.id) for phase in plan.phases]
-    if plan.again == "again":
-        return ids
-    stops = [path for path, step in state.steps.items() if step.stop and path.count("/") == 1]
-    if not stops:
-        raise RefusedError(f"run `{run}` was not stopped anywhere", f"`handrail restart {run}` begins anew")
-    return ids[ids.index(machine.top(stops[-1])) :]
 
 
 async def _watched(engine: Run, interpret: Callable[[], Any]) -> Event:

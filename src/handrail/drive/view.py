@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from handrail.drive.modes import available
 from handrail.driven import machine
 from handrail.driven.account import Ended, Results, envelope, pending, result, skipped
 from handrail.driven.machine import Event, RunState, StepState, segment
@@ -47,6 +48,7 @@ class RunView(NamedTuple):
             "summary": state.summary,
             "attempt": self.attempt,
             "driver": self.driver,
+            "modes": available(state, self.plan).names(),
             "phases": [self._phase(phase) for phase in self.plan.phases],
             "questions": [{"path": asked.path, "form": asked.question} for asked in state.questions.values()],
             "artifacts": state.artifacts,

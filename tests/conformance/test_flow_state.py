@@ -1,0 +1,135 @@
+"""What may be done with a run as it stands, and what a resume, a rewind or a continue leaves to be done."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from conformance import corpus
+from conformance.test_flow_specs import KNOWN
+from handrail.drive.modes import available, rewound
+from handrail.drive.restart import not_behind
+from handrail.driven import machine
+from handrail.driven.load import load_flow
+from handrail.driven.machine import Event
+from handrail.driven.plan import FlowPlan
+from handrail.engine.memory import Memory
+from handrail.errors import RefusedError
+from handrail.sourcefile import Source
+
+NO_SCHEMA = "the outcome of a run that goes on is that of its new end, never the old one"
+
+
+def cases() -> list[Any]:
+    file = corpus.folder() / "driven" / "flow-state.json"
+    data = json.loads(file.read_text("utf-8")) if file.exists() else {"cases": []}
+    return [pytest.param(case, id=case["id"]) for case in data["cases"]]
+
+
+def plan_of(phases: list[dict[str, Any]], state: dict[str, Any] | None) -> FlowPlan:
+    rows = [{"id": p["id"], "steps": [{"id": s["id"], "node": "noop"} for s in p["steps"]]} for p in phases]
+    rows = rows or [{"id": "a", "steps": []}]
+    spec = {"kind": "demo-flow", "version": 1, "phases": rows}
+    plan, problems = load_flow(Source("flow.json", json.dumps(spec)), "flow", KNOWN)
+    assert plan is not None, problems
+    may_go_on = bool(state and state.get("continuation", {}).get("continueEligible"))
+    stopped = bool(state and state["executionState"]["terminated"])
+    return plan._replace(again=("from-stop" if stopped else "again") if may_go_on else None)
+
+
+def events_of(state: dict[str, Any] | None) -> list[Event]:
+    """The journal that a run in this state would have left."""
+    if state is None:
+        return []
+    told: list[Event] = []
+    executed = state["executionState"]
+    by = (executed.get("terminationReason") or "").removeprefix("Stopped by ")
+    for phase in executed["phases"]:
+        at = phase["id"]
+        if phase["status"] != "pending":
+            told.append(machine.PhaseStarted(at))
+        for step in phase["steps"]:
+            told += step_events(f"{at}/{step['id']}", step, stop=by == f"{at}:{step['id']}")
+        if phase["status"] in ("done", "skipped"):
+            told.append(machine.PhaseDone(at) if phase["status"] == "done" else machine.PhaseSkipped(at, ""))
+    if executed["terminated"]:
+        told.append(
+            machine.RunEnded("stopped", executed["terminationOutcome"], executed.get("terminationReason"), None)
+        )
+    elif state["status"] in ("completed", "blocked"):
+        told.append(machine.RunEnded({"blocked": "failed"}.get(state["status"], "completed"), "success", None, None))
+    return told
+
+
+def step_events(path: str, step: dict[str, Any], *, stop: bool) -> list[Event]:
+    match step["status"]:
+        case "done":
+            made = machine.NodeFinished(path, "input", 1, step.get("value"))
+            return [machine.StepStarted(path), made, machine.StepDone(path, stop)]
+        case "running":
+            return [machine.StepStarted(path), machine.NodeStarted(path, "input", 1)]
+        case "skipped":
+            return [machine.StepSkipped(path)]
+        case _:
+            return []
+
+
+def remembered(events: list[Event]) -> Memory:
+    memory = Memory()
+    for event in events:
+        memory.take(event)
+    return memory
+
+
+def left_to_do(memory: Memory, plan: FlowPlan) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Each phase and step as the next life of the run finds it: behind it, or to be done."""
+
+    def status(path: str) -> str:
+        done = memory.done(path)
+        return done.status if done else "pending"
+
+    return [(status(p.id), [(s.id, status(f"{p.id}/{s.id}")) for s in p.steps]) for p in plan.phases]
+
+
+def wanted(expect: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    phases = expect["executionState"]["phases"]
+    return [(phase["status"], [(step["id"], step["status"]) for step in phase["steps"]]) for phase in phases]
+
+
+@pytest.mark.parametrize("case", cases())
+def test_a_run_can_be_taken_up_as_in_the_seed(case: corpus.Case) -> None:
+    state, expect = case["state"], case["expect"]
+    phases = case.get("orderedPhases") or (state["executionState"]["phases"] if state else [])
+    plan, memory = plan_of(phases, state), remembered(events_of(state))
+    match case["op"]:
+        case "availability":
+            modes = available(memory.state, plan)
+            assert (modes.resume, modes.again, modes.restart) == (
+                expect["resume"],
+                expect["continue"],
+                expect["restart"],
+            )
+            assert (modes.resume or modes.again) is expect["mustChoose"]
+        case "resume":
+            memory.take(machine.RunResumed("resume", [], None))
+            assert left_to_do(memory, plan) == wanted(expect)
+            assert (memory.state.status, memory.state.outcome) == ("running", "success"), NO_SCHEMA
+        case "rewind":
+            ids = [phase.id for phase in plan.phases]
+            kept = plan.phases[: ids.index(case["target"])]
+            behind = not_behind(memory.state, kept)
+            assert (behind is not None) is (expect.get("error") == "earlier-phase-incomplete")
+            if behind is None:
+                memory.take(machine.RunResumed("restart", ids[ids.index(case["target"]) :], None))
+                assert left_to_do(memory, plan) == wanted(expect)
+        case "continue":
+            is_loop = "loop" in state["executionState"]["flowKind"]
+            plan = plan._replace(again="again" if is_loop else "from-stop")
+            if expect.get("error"):
+                with pytest.raises(RefusedError):
+                    rewound("r-1", memory.state, plan)
+            else:
+                memory.take(machine.RunResumed("continue", rewound("r-1", memory.state, plan), None))
+                assert left_to_do(memory, plan) == wanted(expect)
