@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import os
 import shutil
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import handrail
 from handrail import registry
@@ -18,81 +17,24 @@ from handrail.catalogcache import CatalogCache
 from handrail.contracts import CheckContext, Stubs
 from handrail.diagnostics import Diagnostic
 from handrail.drive.runs import Runs
+from handrail.drive.workflow import workflow_as_flow
 from handrail.engine import links
 from handrail.engine.installer import Installer
 from handrail.engine.session import Outcome, Session, Snapshot, exclusive, sessions_in
 from handrail.errors import NotFound, RefusedError, StateError
-from handrail.flowcatalog import FlowCatalog, read_flows
+from handrail.flowcatalog import FlowCatalog, FoundFlow, read_flows
 from handrail.guided import machine, prompts
 from handrail.guided.gate import undecided, verdict
 from handrail.guided.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
 from handrail.guided.plan import Check, Plan
 from handrail.guided.spec import WorkflowSpec
+from handrail.guides import SessionGuide
 from handrail.project import Places, file_name, flow_roots, workflow_roots
 from handrail.settings import Settings, read_settings
-from handrail.suggest import nearest
+from handrail.suggest import did_you_mean, nearest
+from handrail.views import View, in_words, message_of
 
 CheckShown = Callable[[Check], None]
-
-
-class View(NamedTuple):
-    """A session as every surface shows it, and what is to be said about the last command."""
-
-    session: str
-    plan: Plan | None
-    state: State
-    message: str
-    refusal: Refusal | None = None
-    results: tuple[Result, ...] = ()
-    notices: tuple[str, ...] = ()
-
-    @property
-    def status_line(self) -> str | None:
-        return prompts.status_line(self.plan, self.state) if self.plan else None
-
-    def path(self) -> list[tuple[str, int]]:
-        """The seeds' stack of (workflow key, index); after a nested end, one past the end of the top level."""
-        if self.plan is None:
-            return []
-        stop = self.plan.stops[self.state.at]
-        if self.state.status == "done" and len(stop.levels) > 1:
-            return [(self.plan.key, stop.levels[0].total)]
-        return stop.path
-
-    def to_json(self) -> dict[str, Any]:
-        plan, state = self.plan, self.state
-        data: dict[str, Any] = {
-            "session": self.session,
-            "workflow": plan.key if plan else None,
-            "name": plan.name if plan else None,
-            "task": state.task,
-            "taskId": state.task_id,
-            "status": state.status,
-            "path": self.path(),
-            "phase": self._phase(),
-            "steps": state.steps,
-            "statusLine": self.status_line,
-            "title": prompts.session_title(plan, state.task) if plan else None,
-            "startedAt": in_words(state.started),
-            "summaries": [{"phase": phase, "summary": text} for phase, text in state.summaries],
-            "message": self.message,
-            "refused": self.refusal.code if self.refusal else None,
-            "cancelPending": state.cancel_asked,
-        }
-        if self.results:
-            data["checks"] = [result._asdict() for result in self.results]
-        return data
-
-    def _phase(self) -> dict[str, Any] | None:
-        if self.plan is None or not self.state.is_active:
-            return None
-        stop = self.plan.stops[self.state.at]
-        here = stop.levels[-1]
-        return {"id": stop.id, "name": stop.name, "emoji": stop.emoji, "index": here.position + 1, "total": here.total}
-
-
-def in_words(moment: float) -> str:
-    return dt.datetime.fromtimestamp(moment, dt.UTC).isoformat(timespec="seconds")
 
 
 class App:
@@ -124,7 +66,40 @@ class App:
 
     @cached_property
     def runs(self) -> Runs:
-        return Runs(self.project, self.places, self.env, self.clock)
+        runs = Runs(self.project, self.places, self.env, self.clock)
+        runs.settings = self.settings
+        runs.guide = SessionGuide(self._begin_for, self._standing, self.settings.idle_stops, self._stubs())
+        return runs
+
+    def flow_named(self, name: str) -> FoundFlow:
+        """What `run` means by a name: a flow, else a workflow that is driven headless; `workflow:NAME` insists."""
+        wanted = name.removeprefix("workflow:")
+        if wanted == name and (name in self.flows.flows or self.flows.named(name) is not None):
+            return self.flows.find(name)
+        specs = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
+        if wanted == name and wanted not in specs:
+            return self.flows.find(name)
+        return workflow_as_flow(self.catalog.find(wanted), registry.known())
+
+    def preset(self, name: str) -> dict[str, str]:
+        found = self.settings.presets.get(name)
+        if found is None:
+            hint = did_you_mean(name, self.settings.presets) or "presets stand in settings.yaml"
+            raise NotFound(f"there is no preset `{name}`", hint)
+        return found
+
+    def _begin_for(self, workflow: str, task: str, id_: str, host: tuple[str, str] | None) -> View:
+        return self.start(workflow, task, id_, replace=False, host=host)
+
+    def _standing(self, id_: str) -> View | None:
+        session = self.session(id_)
+        return self._view(session, session.read()) if session.exists else None
+
+    def _stubs(self) -> Stubs:
+        """How the stubs in a host call this very installation."""
+        hook = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
+        call = (*time_limit(), sys.executable, "-I", "-S", hook)
+        return Stubs(call, (sys.executable, "-I", "-m", "handrail"), handrail.__version__)
 
     @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:
@@ -143,11 +118,8 @@ class App:
         if agent not in registry.INSTALLS:
             known = ", ".join(f"`{name}`" for name in registry.INSTALLS)
             raise NotFound(f"there is nothing to install for `{agent}`", f"there is for {known}")
-        hook = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
-        call = (*time_limit(), sys.executable, "-I", "-S", hook)
-        stubs = Stubs(call, (sys.executable, "-I", "-m", "handrail"), handrail.__version__)
         project = self.project if for_project else None
-        recipe = registry.recipe(agent, self.places.home, self.env.get("CLAUDE_CONFIG_DIR"), project, stubs)
+        recipe = registry.recipe(agent, self.places.home, self.env.get("CLAUDE_CONFIG_DIR"), project, self._stubs())
         scope = file_name(project) if project else "user"
         return Installer(recipe, os.path.join(self.places.state, "installed", f"{agent}@{scope}.json"), project)
 
@@ -314,7 +286,7 @@ class App:
 
     def _answer(self, session: Session, outcome: Outcome, results: tuple[Result, ...] = ()) -> View:
         plan = session.plan(outcome.after.plan)
-        message = _message(outcome, plan, results)
+        message = message_of(outcome, plan, results)
         return View(session.id, plan, outcome.after, message, outcome.decision.refusal, results)
 
     def gate(self, tool: str, id_: str | None, aliases: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -354,29 +326,6 @@ def _moved_meanwhile(known: State, found: State) -> Decision | None:
     return Decision(
         withdrawn, Refusal("moved-meanwhile", "The session moved meanwhile. Look at its status, then decide again.")
     )
-
-
-def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -> str:
-    before, after, decision = outcome.before, outcome.after, outcome.decision
-    if plan is None or outcome.plan is None:
-        return decision.refusal.reason if decision.refusal else ""
-    if decision.refusal:
-        if decision.refusal.code == "check-failed":
-            return prompts.refuted(results, outcome.plan.stops[before.at].name)
-        return decision.refusal.reason
-    match decision.events[-1]:
-        case machine.Moved() | machine.Finished():
-            return prompts.moved(plan, before, after)
-        case machine.Looped():
-            return prompts.looped(plan, before, after)
-        case machine.CancelAsked():
-            return prompts.cancel_asked(after)
-        case machine.Cancelled():
-            return prompts.cancelled(plan, after)
-        case machine.Reloaded():
-            return f"Going on with the edited files, at {prompts.status_line(plan, after)}."
-        case _:
-            return ""
 
 
 def time_limit() -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol
 
+from handrail.routing import Route
+
 
 class CheckContext(NamedTuple):
     """Where a check runs."""
@@ -45,6 +47,7 @@ class Work(NamedTuple):
     own_checks: bool
     timeout: float | None
     rerun: str | None = None
+    group: str | None = None
 
 
 class Waiting(Exception):
@@ -65,17 +68,45 @@ def _no_descriptor() -> int | None:
     return None
 
 
+def _nowhere(work: Work) -> Route | None:
+    del work
+    return None
+
+
 def _unheard(said: AgentSaid) -> None:
     del said
+
+
+class Standing(NamedTuple):
+    """Where a workflow stands in an agent's conversation. `message` is what the agent is told to go on."""
+
+    session: str
+    status: str
+    steps: int
+    status_line: str | None
+    message: str
+    summaries: list[dict[str, str]]
+
+
+class Guide(Protocol):
+    """Guided sessions, as a node that drives an agent through a workflow sees them."""
+
+    idle_stops: int
+    stubs: Stubs
+
+    def begin(self, workflow: str, task: str, host: tuple[str, str]) -> Standing: ...
+
+    def standing(self, host: tuple[str, str]) -> Standing | None: ...
 
 
 class NodeContext(NamedTuple):
     """Where a node works, and for whom.
 
     `key` names this very piece of work for good, also when it is done again after a crash: what it starts elsewhere
-    can tell by it that it was asked before. `hold` gives a locked descriptor that a program which is started inherits,
-    so that it is noticed if it outlives us. `session` is the agent and the conversation of this work, if it was cut
-    off. `ask` puts a question to a person; `tell` says what an agent does.
+    can tell by it that it was asked before. `route` says which agent a piece of work is given to. `hold` gives a
+    locked descriptor that a program which is started inherits, so that it is noticed if it outlives us. `session` is
+    the agent and the conversation of this work, if it was cut off. `ask` puts a question to a person; `tell` says
+    what an agent does.
     """
 
     project: str
@@ -83,8 +114,9 @@ class NodeContext(NamedTuple):
     run: str = ""
     key: str = ""
     scope: str = ""
-    agent: str | None = None
-    model: str | None = None
+    route: Callable[[Work], Route | None] = _nowhere
+    pass_env: tuple[str, ...] = ()
+    guide: Guide | None = None
     hold: Callable[[], int | None] = _no_descriptor
     session: tuple[str, str] | None = None
     ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = nobody
@@ -161,7 +193,8 @@ class AgentJob(NamedTuple):
     """What an agent is given: one prompt, a folder, a time limit. `session` goes on with an earlier conversation.
 
     `permissions`: `read` looks only, `work` may edit and run programs in the folder, `full` may do anything. `schema`
-    is the JSON Schema of an answer that is wanted. `extra` are arguments that an agent module puts there itself.
+    is the JSON Schema of an answer that is wanted. With `stubs` the guided mode is in force for this job only;
+    `new_session` is the id that a new conversation is to have then. `extra` are further arguments.
     """
 
     prompt: str
@@ -174,6 +207,8 @@ class AgentJob(NamedTuple):
     schema: dict[str, Any] | None = None
     extra: tuple[str, ...] = ()
     hold: int | None = None
+    stubs: Stubs | None = None
+    new_session: str | None = None
 
 
 class AgentSaid(NamedTuple):

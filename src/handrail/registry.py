@@ -12,7 +12,10 @@ from handrail.schemas import artifact_table, schema_ids
 
 CHECKS: dict[str, str] = {"file": "handrail.checks.file", "run": "handrail.checks.run"}
 AGENTS: dict[str, str] = {"claude": "handrail.agents.claude", "scripted": "handrail.agents.scripted"}
-EXECUTORS: dict[str, str] = {"scripted": "handrail.agents.scripted.executor"}
+EXECUTORS: dict[str, str] = {
+    name: f"handrail.agents.{name}.executor"
+    for name in ("claude", "codex", "copilot", "gemini", "opencode", "pi", "scripted")
+}
 INSTALLS: dict[str, str] = {"claude": "handrail.agents.claude.install"}
 ALIASES: dict[str, str] = {"claude": "handrail.agents.claude.tools"}
 
@@ -31,6 +34,7 @@ NODES: dict[str, tuple[str, NodeInfo]] = {
     "set": ("handrail.nodes.set_value", NodeInfo()),
     "user-input": ("handrail.nodes.user_input", NodeInfo(required=("formId", "title", "fields"))),
     "wait": ("handrail.nodes.wait", NodeInfo(required=("seconds",))),
+    "workflow-run": ("handrail.nodes.workflow_run", NodeInfo(required=("workflow",), routed=True)),
     "write-file": ("handrail.nodes.files", NodeInfo(required=("path", "text"))),
 }
 

@@ -11,22 +11,42 @@ from typing import NamedTuple
 from handrail.diagnostics import Diagnostic
 from handrail.fields import Field, Reader, found, quoted, shape
 from handrail.project import Places
+from handrail.routing import DEFAULT, GROUPS
 from handrail.sourcefile import Root, Unopened, decode
-from handrail.yamltree import parse
+from handrail.suggest import did_you_mean
+from handrail.yamltree import Node, parse
 
 FILE = "settings.yaml"
 MAX_IDLE_STOPS = 7  # hosts themselves give up after eight
+_ROUTES = {
+    "type": "object",
+    "properties": {group: {"type": "string"} for group in (*GROUPS, DEFAULT)},
+    "additionalProperties": False,
+}
+_NESTED = {"type": "object", "additionalProperties": _ROUTES}
+_NAMES = {"type": "array", "items": {"type": "string"}}
 SETTINGS = shape(
     "settings.yaml",
     "How Handrail behaves in this project, or for this user.",
     Field(
         "idleStops", ("integer",), "how often an agent that makes no progress is sent on before it may stop", default=3
     ),
+    Field("agent", ("text",), "who steps are given to that name no agent: `claude` or `claude:MODEL`"),
+    Field("routes", ("mapping",), "who the steps of a group are given to: `review: codex:MODEL`", schema=_ROUTES),
+    Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
+    Field("flows", ("mapping",), "routes of single flows, by their id", schema=_NESTED),
+    Field("passEnv", ("list",), "further environment variables that agents may see, by name", schema=_NAMES),
 )
 
 
 class Settings(NamedTuple):
+    """What holds here. `routes` may have a `default`; `flows` and `presets` are sets of routes by name."""
+
     idle_stops: int = 3
+    routes: dict[str, str] = {}
+    presets: dict[str, dict[str, str]] = {}
+    flows: dict[str, dict[str, str]] = {}
+    pass_env: tuple[str, ...] = ()
 
 
 def read_settings(project: str, places: Places) -> tuple[Settings, list[Diagnostic]]:
@@ -61,13 +81,53 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic]) -> Settin
 
 
 def _take(reader: Reader, settings: Settings) -> Settings:
+    settings = settings._replace(idle_stops=_stops(reader, settings.idle_stops))
+    routes, presets, flows = reader.child("routes"), reader.child("presets"), reader.child("flows")
+    agent, names = reader.child("agent"), reader.child("passEnv")
+    found = dict(settings.routes)
+    if agent is not None:
+        found |= _routes(reader, agent._replace(kind="mapping", value={DEFAULT: agent}, keys={}))
+    if routes is not None:
+        found |= _routes(reader, routes)
+    passed = [item.value for item in names.value if item.kind == "text"] if names is not None else []
+    return settings._replace(
+        routes=found,
+        presets={**settings.presets, **_sets(reader, presets)},
+        flows={**settings.flows, **_sets(reader, flows)},
+        pass_env=(*settings.pass_env, *passed),
+    )
+
+
+def _stops(reader: Reader, before: int) -> int:
     stops = reader.integer("idleStops")
     if stops is None:
-        return settings
+        return before
     if not 0 <= stops <= MAX_IDLE_STOPS:
         node = reader.node.value["idleStops"]
         about = reader.shape.by_name["idleStops"].about
         message = f"`idleStops` has to be between 0 and {MAX_IDLE_STOPS}, found {quoted(node)}"
         reader.on(node, "bad-value", message, f"write {about}")
-        return settings
-    return settings._replace(idle_stops=stops)
+        return before
+    return stops
+
+
+def _sets(reader: Reader, node: Node | None) -> dict[str, dict[str, str]]:
+    return {} if node is None else {name: _routes(reader, child) for name, child in node.value.items()}
+
+
+def _routes(reader: Reader, node: Node) -> dict[str, str]:
+    """Routes by group. What is wrong with one is told at its place."""
+    if node.kind != "mapping":
+        reader.on(node, "wrong-type", f"routes have to be a mapping, found {found(node)}", "write `GROUP: AGENT:MODEL`")
+        return {}
+    routes: dict[str, str] = {}
+    for group, child in node.value.items():
+        if group not in (*GROUPS, DEFAULT):
+            hint = did_you_mean(group, (*GROUPS, DEFAULT)) or f"groups: {', '.join((*GROUPS, DEFAULT))}"
+            reader.on(child, "bad-value", f"there is no group `{group}`", hint)
+        elif child.kind != "text" or not child.value.partition(":")[0].strip():
+            message = f"a route has to be `AGENT` or `AGENT:MODEL`, found {quoted(child)}"
+            reader.on(child, "bad-value", message, f"write `{group}: claude`")
+        else:
+            routes[group] = child.value
+    return routes

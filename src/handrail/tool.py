@@ -16,13 +16,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from handrail import __version__
-from handrail.app import App, View
+from handrail.app import App
 from handrail.engine import links
 from handrail.errors import HandrailError
 from handrail.guided.gate import STEP_TOOL
 from handrail.guided.plan import Check
 from handrail.hooks.context import mark_of, remember
 from handrail.project import Places
+from handrail.views import View
 
 PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MAX_LINE = 16 * 1024 * 1024

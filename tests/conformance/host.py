@@ -16,10 +16,11 @@ from typing import Any, NamedTuple
 from conformance import compact
 from conformance.corpus import Case
 from conformance.seen import Facts, Seen
-from handrail.app import App, View
+from handrail.app import App
 from handrail.catalog import Catalog, read_catalog
 from handrail.errors import HandrailError, NotFound, RefusedError
 from handrail.guided.machine import AgentStopped, Resumed, SentOn, Tell
+from handrail.views import View
 
 SESSION = "conformance"
 COUNTDOWN = 3.0

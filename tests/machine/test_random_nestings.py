@@ -6,11 +6,11 @@ import random
 
 import pytest
 
-from handrail.app import View
 from handrail.guided.compile import compile_plan
 from handrail.guided.machine import Command, Loop, Next, Start, State, decide, fold
 from handrail.guided.plan import Plan
 from handrail.guided.spec import WorkflowSpec
+from handrail.views import View
 from machine.definitions import Entry, phase, run, workflow
 from machine.stackmachine import StackMachine
 

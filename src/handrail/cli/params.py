@@ -7,7 +7,9 @@ from typing import Any
 
 from handrail.driven.expressions import plain_value
 from handrail.errors import UsageError
+from handrail.routing import DEFAULT, GROUPS, parse_route
 from handrail.sourcefile import decode
+from handrail.suggest import did_you_mean
 from handrail.yamltree import parse
 
 
@@ -23,6 +25,21 @@ def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
         except ValueError:
             params[name] = value
     return params
+
+
+def given_routes(pairs: tuple[str, ...]) -> dict[str, str]:
+    """`GROUP=AGENT` or `GROUP=AGENT:MODEL`."""
+    routes: dict[str, str] = {}
+    for item in pairs:
+        group, _, route = item.partition("=")
+        if group not in (*GROUPS, DEFAULT):
+            hint = did_you_mean(group, (*GROUPS, DEFAULT)) or f"groups: {', '.join((*GROUPS, DEFAULT))}"
+            raise UsageError(f"there is no group `{group}`", hint)
+        try:
+            routes[group] = str(parse_route(route))
+        except ValueError:
+            raise UsageError(f"`{item}` is not `GROUP=AGENT:MODEL`") from None
+    return routes
 
 
 def _from_file(path: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from handrail.cli.common import command, complete_flow, complete_run
 from handrail.cli.driving import Driving, drive, tell
 from handrail.cli.forms import ask, can_ask, print_form
 from handrail.cli.output import Shell
-from handrail.cli.params import given_params
+from handrail.cli.params import given_params, given_routes
 from handrail.cli.preview import print_preview, rows_to_json
 from handrail.drive.about import Request
 from handrail.drive.restart import restart as make_attempt
@@ -38,6 +38,8 @@ run_argument = click.argument("run_id", metavar="RUN", shell_complete=complete_r
 @answers_option
 @click.option("--agent", help="The agent that every prompt is given to.")
 @click.option("--model", help="The model that the agent is told to use.")
+@click.option("--route", "routes", multiple=True, metavar="GROUP=AGENT[:MODEL]", help="Who does the steps of a group.")
+@click.option("--preset", metavar="NAME", help="A set of routes from the settings.")
 @click.option("--scope", default="", help="Where its artifacts belong; else the branch that is checked out.")
 @click.option("--from", "start", metavar="PHASE", help="Leave out the phases before this one.")
 @click.option("--until", metavar="PHASE", help="End after this phase.")
@@ -46,12 +48,18 @@ run_argument = click.argument("run_id", metavar="RUN", shell_complete=complete_r
 @events_option
 @command
 def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
-    """Run a flow to its end."""
-    flow = app.flows.find(name)
+    """Run a flow to its end, or drive an agent through a workflow."""
+    flow = app.flow_named(name)
     request = Request(
         given_params(options["given"], options["file"]),
         " ".join(task),
-        *(options[key] for key in ("scope", "agent", "model", "start", "until")),
+        options["scope"],
+        options["agent"],
+        options["model"],
+        options["start"],
+        options["until"],
+        given_routes(options["routes"]),
+        app.preset(options["preset"]) if options["preset"] else {},
     )
     if options["dry_run"]:
         return _preview(app, shell, flow, request)

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from handrail.app import App, View
+from handrail.app import App
 from handrail.cli.common import command, complete_workflow, session_option
 from handrail.cli.output import Shell
 from handrail.diagnostics import plain, plain_lines
@@ -19,6 +19,7 @@ from handrail.errors import UsageError
 from handrail.guided.plan import Check
 from handrail.registry import AGENTS, aliases
 from handrail.suggest import did_you_mean
+from handrail.views import View
 
 
 def answer(shell: Shell, view: View) -> None:

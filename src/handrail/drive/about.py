@@ -22,7 +22,7 @@ ABOUT = "about"
 
 
 class Request(NamedTuple):
-    """What a person asks for when a run begins."""
+    """What a person asks for when a run begins. `routes` were asked for, `table` is what the settings said then."""
 
     params: dict[str, Any]
     task: str = ""
@@ -31,6 +31,8 @@ class Request(NamedTuple):
     model: str | None = None
     start: str | None = None
     until: str | None = None
+    routes: dict[str, str] = {}
+    table: dict[str, str] = {}
 
 
 class About(NamedTuple):

@@ -10,7 +10,7 @@ from typing import Any
 
 from handrail import registry
 from handrail.artifacts import scope_name
-from handrail.contracts import NodeContext, NodeError, Waiting
+from handrail.contracts import Guide, NodeContext, NodeError, Waiting, Work
 from handrail.drive.about import About, Request, attempts, needed, read_about
 from handrail.drive.modes import is_partial, rewound
 from handrail.drive.view import RunView, named, seconds_of
@@ -20,7 +20,8 @@ from handrail.driven.interpret import FlowFailed, Interpreter
 from handrail.driven.load import load_flow
 from handrail.driven.machine import Event
 from handrail.driven.plan import FlowPlan
-from handrail.driven.preview import Asked, Row, preview
+from handrail.driven.preview import Asked as Part
+from handrail.driven.preview import Row, preview
 from handrail.engine import journal, lease
 from handrail.engine.branch import default_scope
 from handrail.engine.inbox import Inbox
@@ -31,11 +32,14 @@ from handrail.errors import NotFound, RefusedError, StateError, UsageError
 from handrail.flowcatalog import FlowCatalog, FoundFlow
 from handrail.operations import Unresolved
 from handrail.project import Places, file_name
+from handrail.routing import Asked, Route, choose
+from handrail.settings import Settings
 from handrail.sourcefile import Source
 from handrail.suggest import did_you_mean, nearest
 
 Observer = Callable[[Event], None]
 LOOK_AGAIN = 0.1
+FIXED = {"codex-prompt": "codex", "opencode-prompt": "opencode"}
 PATIENCE = 10.0
 
 
@@ -46,6 +50,8 @@ class Runs:
         self.project = project
         self.env = env
         self.clock = clock
+        self.settings = Settings()
+        self.guide: Guide | None = None
         self.folder = os.path.join(places.state, "runs", file_name(project))
         self.shelves = os.path.join(places.state, "artifacts", file_name(project))
 
@@ -85,7 +91,8 @@ class Runs:
             scope = scope_name(request.scope) if request.scope else default_scope(self.project)
         except Unresolved as error:
             raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
-        request = request._replace(params=params, scope=scope)
+        table = {**self.settings.routes, **self.settings.flows.get(flow.id, {}), **request.table}
+        request = request._replace(params=params, scope=scope, table=table)
         return About(flow.id, request, needed(catalog, flow), self.clock())
 
     def plans(self, about: About) -> dict[str, FlowPlan]:
@@ -104,7 +111,15 @@ class Runs:
         self, id_: str, about: About, folder: str, observer: Observer | None = None, asker: Asker | None = None
     ) -> Run:
         request = about.request
-        context = NodeContext(self.project, self.env, id_, "", request.scope, request.agent, request.model)
+        context = NodeContext(
+            self.project,
+            self.env,
+            id_,
+            scope=request.scope,
+            route=lambda work: _route(request, work),
+            pass_env=self.settings.pass_env,
+            guide=self.guide,
+        )
         shelf = os.path.join(self.shelves, file_name(request.scope))
         publisher = Publisher(self.project, request.scope, id_, shelf, self.clock)
         return Run(folder, registry.nodes(), context, Outside(self.clock, observer, asker, publisher))
@@ -149,7 +164,7 @@ class Runs:
         """What a run would do. Nothing is run, nothing is written."""
         about = self.asked(catalog, flow, request)
         plans = self.plans(about)
-        world, wish = World(self.project), Asked(start=request.start, until=request.until)
+        world, wish = World(self.project), Part(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = lambda name: named(plans, name)  # noqa: E731 - three words
         return preview(plans[about.flow], about.request.params, self._context(about, plans, ""), exists, find, wish)
@@ -206,6 +221,17 @@ class Runs:
         scan = journal.read(os.path.join(self.attempt(id_), "journal"))
         found = [(data["t"], machine.event_from_json(data)) for r in scan.records for data in r["events"]]
         return found[after:]
+
+
+def _route(request: Request, work: Work) -> Route | None:
+    """Who a piece of work is given to: as it was settled when the run began."""
+    own = FIXED.get(work.node) or work.params.get("executor"), work.params.get("model")
+    asked = Asked(request.agent, request.model, request.routes)
+    return choose(asked, request.table, work.group, (_name(own[0]), _name(own[1])))
+
+
+def _name(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from handrail.drive.modes import available
@@ -52,15 +52,21 @@ class RunView(NamedTuple):
             "phases": [self._phase(phase) for phase in self.plan.phases],
             "questions": [{"path": asked.path, "form": asked.question} for asked in state.questions.values()],
             "artifacts": state.artifacts,
-            "usage": {"inputTokens": None, "outputTokens": None, "usd": None},
+            "usage": total(usage for many in state.usage.values() for usage in many),
         }
+
+    def _used(self, path: str) -> dict[str, Any]:
+        """What a step, a phase and all below them used."""
+        below = path + "/"
+        found = [many for at, many in self.state.usage.items() if at == path or at.startswith(below)]
+        return total(usage for many in found for usage in many)
 
     def _phase(self, phase: Phase) -> dict[str, Any]:
         rows = [self._step(phase, step) for step in phase.steps]
         status = self.state.phases.get(segment(phase.id), "pending")
         if any(row["status"] == "failed" for row in rows):
             status = "failed"
-        return {"id": phase.id, "status": status, "steps": rows}
+        return {"id": phase.id, "status": status, "usage": self._used(segment(phase.id)), "steps": rows}
 
     def _step(self, phase: Phase, step: Step) -> dict[str, Any]:
         path = f"{segment(phase.id)}/{segment(step.id)}"
@@ -72,6 +78,7 @@ class RunView(NamedTuple):
             "attempts": found.attempts,
             "seconds": self.seconds.get(path),
             "error": found.error,
+            "usage": self._used(path),
         }
 
     def _value(self, step: Step, path: str) -> Any:
@@ -99,6 +106,16 @@ class RunView(NamedTuple):
                     stopped = (f"{phase.id}:{step.id}", step.stop_outcome)
         by, outcome = stopped or (None, "success")
         return Ended(by, outcome, results)
+
+
+def total(usages: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """The sum of what is known; where nothing is, null."""
+    known = list(usages)
+    found: dict[str, Any] = {}
+    for name in ("inputTokens", "outputTokens", "usd"):
+        counts = [usage[name] for usage in known if isinstance(usage.get(name), int | float)]
+        found[name] = round(sum(counts), 6) if counts else None
+    return found
 
 
 def seconds_of(records: list[tuple[float, Event]]) -> dict[str, float]:

@@ -195,7 +195,7 @@ class Interpreter:
         self.used[path] = [*self.used.get(path, ()), *texts(params)]
         if step.node == "flow-run":
             return await self.nested(params, path)
-        work = Work(path, step.node, params, prompt, step.expect is None, step.timeout, step.rerun)
+        work = Work(path, step.node, params, prompt, step.expect is None, step.timeout, step.rerun, step.routing_group)
         return await self.durable.node(work, step.retry)
 
     async def nested(self, params: dict[str, Any], path: str) -> Any:

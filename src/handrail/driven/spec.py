@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from handrail.fields import Field, json_schema, shape
+from handrail.routing import GROUPS
 from handrail.yamltree import Kind
 
-ROUTING_GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop", "local-fix-loop")
 OUTCOMES = ("success", "stopped")
 RERUNS = ("safe", "ask", "never")
 CONTINUES = ("again", "from-stop")
@@ -68,7 +68,7 @@ STEP = shape(
     "One unit of work.",
     Field("id", ("text",), "unique in its phase", required=True),
     Field("node", ("text",), "what does the work", required=True),
-    Field("routingGroup", ("text",), "which agent and model it is given to", choices=ROUTING_GROUPS),
+    Field("routingGroup", ("text",), "which agent and model it is given to", choices=GROUPS),
     Field("when", ("mapping", "boolean", "text"), "the step is skipped if this does not hold", schema=_CONDITION),
     Field(
         "prompt",

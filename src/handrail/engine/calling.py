@@ -26,7 +26,9 @@ async def call(executor: Executor, job: AgentJob) -> AsyncIterator[AgentSaid]:
     try:
         launch = executor.launch(job, folder)
         for name, content in launch.files.items():
-            with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            path = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
                 file.write(content)
         argv = (_program(launch.argv[0], job), *launch.argv[1:])
         task = Task(argv, job.cwd, {**job.env, **launch.env}, job.timeout, launch.stdin, job.hold)

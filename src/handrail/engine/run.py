@@ -215,8 +215,8 @@ class Run:
         except OSError as error:
             raise NodeError("failed", str(error)) from error
         finally:
-            if telling.usage is not None:
-                self.record(machine.UsageReported(work.path, telling.usage), durable=False)
+            for usage in telling.settle():
+                self.record(machine.UsageReported(work.path, usage), durable=False)
             for handle in handles:
                 self.programs.release(work.path, handle)
         return self.redact.value(jsonlite.loads(jsonlite.dumps(value)))

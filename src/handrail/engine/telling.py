@@ -14,11 +14,17 @@ SHORT = 200
 
 
 class Telling:
-    """Follows one piece of work. Usage is reported once, at its end: what was said last."""
+    """Follows one piece of work. What an agent says last of its usage counts, for each time that it was called."""
 
     def __init__(self) -> None:
-        self.usage: dict[str, Any] | None = None
-        self.agent = ""
+        self.usages: list[dict[str, Any]] = []
+        self._usage: dict[str, Any] | None = None
+
+    def settle(self) -> list[dict[str, Any]]:
+        """All that was used, also by a call that was cut off."""
+        last = [] if self._usage is None else [self._usage]
+        self.usages, self._usage = self.usages + last, None
+        return self.usages
 
     def told(self, path: str, said: AgentSaid, redact: Redactor) -> Iterator[machine.Event]:
         data = said.data
@@ -26,7 +32,9 @@ class Telling:
             case "session":
                 yield machine.SessionOpened(path, str(data.get("agent", "")), str(data["id"]))
             case "usage":
-                self.usage = data
+                self._usage = data
+            case "finished":
+                self.settle()
             case "tool":
                 text = f"{data.get('name')} {json.dumps(data.get('input'), ensure_ascii=False)}"
                 yield machine.AgentActed(path, "tool", redact.text(text)[:SHORT])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.app import App, View
+from handrail.app import App
 from handrail.engine import links
 from handrail.errors import HandrailError, StateError
 from handrail.guided import prompts
 from handrail.hooks.context import begin_turn, mark_of, remember
 from handrail.project import find_root, session_id
+from handrail.views import View
 
 
 def answer(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:

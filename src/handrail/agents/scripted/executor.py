@@ -21,7 +21,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     if not script:
         message = "the scripted agent needs a script: set HANDRAIL_SCRIPT to its path"
         raise NodeError("agent-missing", message, transient=False)
-    session = job.session or str(uuid.uuid4())
+    session = job.session or job.new_session or str(uuid.uuid4())
     path = os.path.join(job.cwd, script)
     argv = (PROGRAM, "-m", "handrail.agents.scripted", path, job.cwd, session, "-")
     return Launch(argv, stdin=job.prompt.encode())

@@ -1,0 +1,306 @@
+"""What the end of an agent's work means: one of our outcomes, and from when on it is worth trying again. Pure.
+
+Programs hand on what the service said, mostly as text with JSON in it, so both words and members are looked at. A time
+is given only where it is certain: an hour without its time zone is none.
+"""
+
+from __future__ import annotations
+
+import calendar
+import json
+import re
+from collections.abc import Iterator, Mapping
+from email.utils import mktime_tz, parsedate_tz
+from typing import Any, NamedTuple
+
+from handrail.contracts import OUTCOMES, AgentSaid
+
+LONGEST_MESSAGE = 600
+LONGEST_OUTPUT = 2_000
+LONGEST_WAIT = 400 * 86_400.0
+MOST_JSON = 20
+DAY = 86_400
+
+
+class Outcome(NamedTuple):
+    """How a job ended: one of `OUTCOMES`, in words, and from when on it may go better, in seconds since 1970."""
+
+    name: str
+    message: str | None = None
+    resets_at: float | None = None
+
+
+DONE = Outcome("done")
+_WORDS = {
+    "overflow": r"""
+        context[_ -]?(length|window|limit|size)|maximum context|contextoverflow
+        maximum (allowed )?input|max_prompt_tokens|request_too_large|string_above_max_length|token limit exceeded
+        \b(prompt|input|request|conversation|message)s? (is|are|was)? ?too (long|large|big)
+        (input|prompt) token count.{0,60}exceeds
+    """,
+    "refused": r"""
+        content[_ -]?(policy|filter|management policy)|(usage|safety) polic|violat\w+ .{0,40}polic|policyviolation
+        \brefusal\b|(prompt|request|response) was (flagged|blocked)|invalid_prompt|cyber_policy
+        unable to respond to this request
+        (?-i:\b(SAFETY|PROHIBITED_CONTENT|BLOCKLIST|SPII|RECITATION)\b)
+    """,
+    "quota": r"""
+        insufficient[_ ](quota|balance|funds)|quota[_ ]exceeded|\bno quota\b|exhausted your
+        usage[_ ]limit|usage exceeded|(hit|reached) your (\w+ ){0,2}limit
+        exceeded your (current |monthly |daily |premium ){0,2}(quota|allowance|request)|premium request
+        (daily|weekly|monthly|spend|spending) (quota|limit)|per ?day
+        \bbilling|\bcredits?\b|credit balance|payment required
+    """,
+    "rate-limit": r"""
+        rate[_ -]?limit|too many requests|resource[_ ](has been )?exhausted|throttl|per ?minute|\bquota\b
+    """,
+    "auth": r"""
+        unauthori[sz]ed|authenticat|providerauth|auth (login|method)|\bforbidden\b|(?-i:PERMISSION_DENIED)
+        (invalid|incorrect|missing|no)[_ ](x-)?api[_ -]?key|invalid[_ ](grant|token)|missing environment variable
+        api[_ ]key[_ ](not valid|invalid|is required|is missing|required)
+        not (logged|signed) in|(log|sign) ?in again|please (log|sign|run /log) ?in
+        (token|credentials?|session|login) (has |have |is |are )?(expired|revoked|invalid)
+    """,
+    "unavailable": r"""
+        overloaded|unavailable|internal (server )?error|server[_ ](had an )?error|bad gateway|gateway time
+        high demand|at capacity|timed? ?out|retry limit
+        connection (error|refused|reset|closed|failed|timed)|connectionrefused|connect error
+        (failed|unable) to connect|could not connect|error sending request|fetch failed|\bnetwork\b|\bdns\b
+        \beconn\w+|enotfound|eai_again|etimedout|epipe|und_err|socket hang|other side closed|premature close
+        stream (disconnected|closed|ended|error)|(^|: )terminated|without a finish reason|empty response
+    """,
+}
+_PATTERNS = {
+    name: re.compile("|".join(words.split("\n")[1:-1]).replace("        ", ""), re.I) for name, words in _WORDS.items()
+}
+_STATUS = re.compile(
+    r"(?:status(?:[ _]?code)?|\bhttp(?:/\d(?:\.\d)?)?|\bcode|\berror)\W{0,4}([45]\d\d)\b|^\W*([45]\d\d)\b",
+    re.IGNORECASE,
+)
+_BY_STATUS = {401: "auth", 402: "quota", 403: "auth", 408: "unavailable", 413: "overflow", 429: "rate-limit"}
+_SOON = re.compile(r"per ?min|retry in \d|try again in \d|retrydelay", re.IGNORECASE)
+_LASTING = re.compile(r"per ?day|daily|insufficient_quota|usage[_ ]limit", re.IGNORECASE)
+
+_PIECE = r"(\d+(?:\.\d+)?)\s*(milli\w+|ms|d(?:ays?)?|h(?:ours?|rs?)?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?)(?![a-z])"
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_IN = re.compile(
+    r"(?:again|retry(?:ing)?|reset(?:s|ting)?|wait)\W{0,3}(?:in|after|for)?\s+(?:about )?"
+    rf"((?:{_PIECE}[\s,]*(?:and\s+)?)+)",
+    re.IGNORECASE,
+)
+_BARE = re.compile(r"retry[-_ ]after\W{1,4}(\d+(?:\.\d+)?)(?!\s*[a-z\d])", re.IGNORECASE)
+_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d+)?)?\s*(Z|UTC|[+-]\d\d:?\d\d)")
+_CLOCK = re.compile(r"(?:resets?|again)(?: at)? (\d{1,2})(?::(\d\d))?\s*([ap]m)?\s*\(?(?:UTC|GMT)\b", re.IGNORECASE)
+_EPOCH = re.compile(r"limit reached\|(1\d{9})(?!\d)", re.IGNORECASE)
+_WAITS = ("retryafter", "retryafterseconds", "resetsinseconds", "retrydelay")
+_MILLISECONDS = ("retryafterms", "retrydelayms")
+_MOMENTS = ("resetsat", "resetat", "anthropicratelimitunifiedreset")
+
+
+def judge(status: int | None, text: str, now: float, fields: Mapping[str, Any] | None = None) -> Outcome:
+    """What a failure is. `fields` are members or headers of the answer that a program shows beside the text."""
+    name = _name(status if status is not None else status_in(text), text)
+    members = [*(fields or {}).items(), *(member for data in _objects(text) for member in _members(data))]
+    resets_at = _resets(members, text, now) if name in ("rate-limit", "quota", "unavailable") else None
+    return Outcome(name, brief(plain(text), LONGEST_MESSAGE) or OUTCOMES[name], resets_at)
+
+
+def last_words(exit_code: int, errors: str) -> str:
+    """What a program said last of an error, where it did not say how its work ended."""
+    lines = [line.strip() for line in errors.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    told = [line for line in lines if re.search(r"\berror\b|\bfatal\b|panicked", line, re.IGNORECASE)] or lines
+    how = f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
+    return f"it ended {how}" + (f": {told[-1]}" if told else " and did not say why")
+
+
+def status_in(text: str) -> int | None:
+    """The HTTP status that a text tells, if it tells one."""
+    found = _STATUS.search(text)
+    return int(found[1] or found[2]) if found else None
+
+
+def plain(text: str) -> str:
+    """A text with the JSON of an error replaced by the message in it."""
+    for _ in range(MOST_JSON):
+        start, end, data = next(_json(text), (0, 0, None))
+        message = _message(data)
+        if message is None:
+            break
+        text = text[:start] + message + text[end:]
+    return " ".join(text.split())
+
+
+def brief(text: str, limit: int = LONGEST_OUTPUT) -> str:
+    """The beginning and the end of a text that is too long to keep."""
+    half = (limit - 5) // 2
+    return text if len(text) <= limit else f"{text[:half]} ... {text[-half:]}"
+
+
+def finished(outcome: Outcome, text: str | None, structured: Any = None) -> AgentSaid:
+    """The last that is heard of a job."""
+    told = {"outcome": outcome.name, "message": outcome.message, "resetsAt": outcome.resets_at}
+    return AgentSaid("finished", {**told, "text": text, "structured": structured})
+
+
+def asking(prompt: str, schema: Mapping[str, Any]) -> str:
+    """A prompt that asks for an answer of a shape, for programs that cannot be told the shape in another way."""
+    wanted = json.dumps(schema, ensure_ascii=False)
+    return f"{prompt}\n\nEnd with one JSON value and nothing after it. It has to fit this JSON Schema:\n{wanted}\n"
+
+
+def answer(text: str | None) -> Any:
+    """The JSON that a text is or ends with, in a fence or not; nothing if there is none."""
+    bare = re.sub(r"\s*```\s*$", "", (text or "").strip())
+    for found in (
+        re.match(r"```\w*\s*", bare),
+        *re.finditer(r"```\w*\s*\n|(?<=\n)(?=[\[{])", bare),
+        re.match("", bare),
+    ):
+        if found is not None:
+            try:
+                return json.loads(bare[found.end() :])
+            except (ValueError, RecursionError):
+                continue
+    return None
+
+
+def _name(status: int | None, text: str) -> str:
+    """Words are more exact than a status, but for those that a status rules out."""
+    heard = {name for name, pattern in _PATTERNS.items() if pattern.search(text)}
+    if "overflow" in heard:
+        return "overflow"
+    if status is not None and status >= 500:
+        return "unavailable"
+    if status == 401:
+        return "auth"
+    if "refused" in heard and status != 429:
+        return "refused"
+    if "quota" in heard and (_LASTING.search(text) or not _SOON.search(text)):
+        return "quota"
+    if status in _BY_STATUS:
+        return _BY_STATUS[status]
+    return next((name for name in ("rate-limit", "auth", "unavailable") if name in heard), "crash")
+
+
+def _resets(members: list[tuple[str, Any]], text: str, now: float) -> float | None:
+    """When it is over. Google tells how long to wait before the next try also where the limit lasts a day."""
+    soon = "PerDay" not in text
+    told = (_member(name, value, now) for name, value in members if soon or _known(name) in _MOMENTS)
+    found = next((moment for moment in told if moment is not None), None)
+    if found is None and soon:
+        found = _sentence(text, now)
+    return found if found is not None and now < found < now + LONGEST_WAIT else None
+
+
+def _known(name: str) -> str:
+    return re.sub(r"[^a-z]", "", name.lower())
+
+
+def _member(name: str, value: Any, now: float) -> float | None:
+    """The moment that a member or header tells."""
+    known, number = _known(name), _number(value)
+    if known in _MOMENTS:
+        return _iso(str(value)) if number is None else number / 1000 if number > 1e11 else number
+    if known in _MILLISECONDS:
+        return None if number is None else now + number / 1000
+    if known not in _WAITS:
+        return None
+    seconds = number if number is not None else span(str(value))
+    date = parsedate_tz(str(value)) if seconds is None else None
+    return now + seconds if seconds is not None else None if date is None else float(mktime_tz(date))
+
+
+def _sentence(text: str, now: float) -> float | None:
+    """The moment that a sentence tells."""
+    if found := _EPOCH.search(text):
+        return float(found[1])
+    if found := _IN.search(text):
+        return now + (span(found[1]) or 0)
+    if found := _BARE.search(text):
+        return now + float(found[1])
+    return (_iso(text) or _hour(text, now)) if re.search("reset|again", text, re.IGNORECASE) else None
+
+
+def span(text: str) -> float | None:
+    """Seconds, of `1m30s`, `2 hours 5 minutes` or `600ms`."""
+    pieces = [(float(number), unit.lower()) for number, unit in re.findall(_PIECE, text, re.IGNORECASE)]
+    if not pieces:
+        return None
+    return sum(number * _UNITS["ms" if unit.startswith(("ms", "milli")) else unit[0]] for number, unit in pieces)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _iso(text: str) -> float | None:
+    found = _ISO.search(text)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups()[:6])
+    zone = found[7].replace(":", "")
+    offset = 0 if zone in ("Z", "UTC") else (int(zone[1:3]) * 60 + int(zone[3:5])) * (60 if zone[0] == "+" else -60)
+    return float(calendar.timegm((year, month, day, hour, minute, second)) - offset)
+
+
+def _hour(text: str, now: float) -> float | None:
+    """The next time that it is so late, where the sentence says that the hour is UTC."""
+    found = _CLOCK.search(text)
+    if found is None:
+        return None
+    hour, half = int(found[1]), (found[3] or "").lower()
+    if hour > (12 if half else 23):
+        return None
+    hour = hour % 12 + (12 if half == "pm" else 0) if half else hour
+    moment = now - now % DAY + hour * 3600 + int(found[2] or 0) * 60
+    return moment if moment > now else moment + DAY
+
+
+def _message(data: Any) -> str | None:
+    """The message of an error: its own, or that of the error in it."""
+    data = data[0] if isinstance(data, list) and data else data
+    if not isinstance(data, dict):
+        return None
+    for name in ("error", "message", "detail", "data"):
+        value = data.get(name)
+        inner = value if isinstance(value, str) else _message(value)
+        if inner:
+            return inner
+    return None
+
+
+def _json(text: str) -> Iterator[tuple[int, int, Any]]:
+    """Every piece of JSON in a text that is an object or a list of them, and where it is."""
+    decoder, at = json.JSONDecoder(), 0
+    for _ in range(MOST_JSON):
+        found = re.compile(r"\[?\{").search(text, at)
+        if found is None:
+            return
+        try:
+            data, at = decoder.raw_decode(text, found.start())
+        except (ValueError, RecursionError):
+            at = found.start() + 1
+            continue
+        yield found.start(), at, data
+
+
+def _objects(text: str, depth: int = 3) -> Iterator[Any]:
+    """The JSON in a text, also that in texts of it: services wrap errors in errors."""
+    for _, _, data in _json(text):
+        yield data
+        message = _message(data)
+        if depth and message and "{" in message:
+            yield from _objects(message, depth - 1)
+
+
+def _members(data: Any, depth: int = 8) -> Iterator[tuple[str, Any]]:
+    """Every member that is a number or a text, of a value and of those in it."""
+    inner = data.items() if isinstance(data, dict) else (("", item) for item in data) if isinstance(data, list) else ()
+    for name, value in inner if depth else ():
+        if isinstance(value, dict | list):
+            yield from _members(value, depth - 1)
+        else:
+            yield str(name), value

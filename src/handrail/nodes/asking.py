@@ -1,0 +1,84 @@
+"""Giving a job to an agent, for every node that does: who it is given to, what it may see, how its end is judged."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handrail import registry
+from handrail.contracts import PERMISSIONS, AgentJob, AgentSaid, Executor, NodeContext, NodeError, Work
+from handrail.engine.calling import call
+from handrail.routing import Route
+from handrail.secrets import allowed
+from handrail.suggest import did_you_mean
+
+SECONDS = 3600.0
+KEEP = 20_000
+LASTING = ("refused", "auth", "overflow")
+
+
+class Agent(NamedTuple):
+    """An agent that was chosen, and how it is called."""
+
+    route: Route
+    executor: Executor
+
+
+def chosen(work: Work, context: NodeContext) -> Agent:
+    route = context.route(work)
+    if route is None:
+        message = "no agent is named for this step: `--agent NAME`, or `agent: NAME` in settings.yaml"
+        raise NodeError("agent-missing", message, transient=False)
+    try:
+        return Agent(route, registry.executor(route.agent))
+    except KeyError:
+        hint = did_you_mean(route.agent, registry.EXECUTORS) or f"known: {', '.join(registry.EXECUTORS)}"
+        raise NodeError("agent-unknown", f"there is no agent `{route.agent}`; {hint}", transient=False) from None
+
+
+def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> AgentJob:
+    env = allowed(context.env, (*agent.executor.ENVIRONMENT, *context.pass_env))
+    env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
+    permissions, schema = work.params.get("permissions", "work"), work.params.get("schema")
+    if permissions not in PERMISSIONS:
+        raise NodeError("params", f"`permissions` has to be one of {', '.join(PERMISSIONS)}", transient=False)
+    return AgentJob(
+        prompt,
+        context.project,
+        env,
+        float(work.timeout or SECONDS),
+        agent.route.model,
+        permissions=permissions,
+        schema=schema if isinstance(schema, dict) else None,
+        hold=context.hold(),
+    )
+
+
+async def performed(agent: Agent, job: AgentJob, context: NodeContext) -> dict[str, Any]:
+    """What came of a job, whatever that was. `outcome` says it."""
+    name = agent.route.agent
+    found: dict[str, Any] = {"executor": name, "model": agent.route.model, "sessionId": job.session, "usage": None}
+    found |= {"denied": 0, "outcome": "crash", "message": "it said nothing", "resetsAt": None}
+    async for said in call(agent.executor, job):
+        context.tell(said if said.kind != "session" else AgentSaid("session", {**said.data, "agent": name}))
+        match said.kind:
+            case "session":
+                found["sessionId"] = said.data.get("id")
+            case "usage":
+                found["usage"] = said.data
+            case "denied":
+                found["denied"] += 1
+            case "finished":
+                found |= {key: said.data.get(key) for key in ("outcome", "message", "resetsAt")}
+                found["output"] = str(said.data.get("text") or "")[-KEEP:]
+                if said.data.get("structured") is not None:
+                    found["result"] = said.data["structured"]
+    return found
+
+
+def failure(found: dict[str, Any]) -> NodeError | None:
+    """Truth over exit codes: anything but `done` is a failure with a name."""
+    outcome = found["outcome"]
+    if outcome == "done":
+        return None
+    message = f"{found['executor']}: {found['message'] or outcome}"
+    return NodeError(outcome, message, transient=outcome not in LASTING, resets_at=found["resetsAt"])

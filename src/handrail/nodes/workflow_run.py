@@ -1,0 +1,92 @@
+"""`workflow-run`: an agent goes through a workflow headless, with the guided mode in force, until it is done.
+
+The hooks hold it to the phases. When it stops too early, when its host gives up, or when its program dies, it is
+sent on in the same conversation, as long as it makes progress.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from handrail.contracts import AgentJob, Guide, NodeContext, NodeError, Standing, Work
+from handrail.nodes.asking import Agent, chosen, failure, job_for, performed
+
+RERUN = "safe"
+GO_ON = "You were cut off. Go on with the workflow where it stands."
+CAN = ("claude", "scripted")
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    guide, agent = context.guide, chosen(work, context)
+    if guide is None or agent.route.agent not in CAN:
+        message = f"`{agent.route.agent}` cannot be held to a workflow yet; it can be on {', '.join(CAN)}"
+        raise NodeError("agent-unguided", message, transient=False)
+    conversation = str(uuid.uuid4())
+    if context.session is not None and context.session[0] == agent.route.agent:
+        conversation = context.session[1]
+    host = (agent.route.agent, conversation)
+    standing = guide.standing(host)
+    is_new = standing is None
+    if standing is None:
+        workflow, task = str(work.params["workflow"]), str(work.params.get("task") or "")
+        standing = guide.begin(workflow, task, host)
+    job = job_for(agent, work, context, standing.message if is_new else f"{GO_ON}\n\n{standing.message}")
+    job = job._replace(stubs=guide.stubs)
+    walk = Walk(agent, guide, context, host)
+    return await walk.through(job, standing, is_new=is_new)
+
+
+class Walk:
+    """One agent on its way through one workflow."""
+
+    def __init__(self, agent: Agent, guide: Guide, context: NodeContext, host: tuple[str, str]) -> None:
+        self.agent = agent
+        self.guide = guide
+        self.context = context
+        self.host = host
+        self.denied = 0
+        self.calls = 0
+
+    async def through(self, job: AgentJob, standing: Standing, *, is_new: bool) -> dict[str, Any]:
+        idle = 0
+        has_session = not is_new
+        while standing.status == "active":
+            known, fresh = (self.host[1], None) if has_session else (None, self.host[1])
+            found = await performed(self.agent, job._replace(session=known, new_session=fresh), self.context)
+            self.calls += 1
+            self.denied += found["denied"]
+            has_session = has_session or found["sessionId"] is not None
+            before, standing = standing, self._standing()
+            wrong = failure(found)
+            if standing.status != "active":
+                break
+            if wrong is not None and found["outcome"] != "crash":
+                raise wrong
+            idle = 0 if standing.steps > before.steps else idle + 1
+            if idle > self.guide.idle_stops:
+                told = wrong.message if wrong is not None else "it stopped again and again without getting on"
+                raise NodeError("stuck", f"{standing.status_line}: {told}", transient=False)
+            job = job._replace(prompt=f"{GO_ON}\n\n{standing.message}" if wrong is not None else standing.message)
+        return self._account(standing)
+
+    def _standing(self) -> Standing:
+        standing = self.guide.standing(self.host)
+        if standing is None:
+            raise NodeError("session-lost", "the session of this workflow is gone", transient=False)
+        return standing
+
+    def _account(self, standing: Standing) -> dict[str, Any]:
+        if standing.status != "done":
+            raise NodeError(standing.status, f"the workflow was {standing.status}", transient=False)
+        return {
+            "session": standing.session,
+            "status": standing.status,
+            "steps": standing.steps,
+            "summaries": standing.summaries,
+            "executor": self.agent.route.agent,
+            "model": self.agent.route.model,
+            "sessionId": self.host[1],
+            "calls": self.calls,
+            "denied": self.denied,
+        }
