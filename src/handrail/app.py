@@ -30,6 +30,7 @@ from handrail.guided.plan import Check, Plan
 from handrail.guided.spec import WorkflowSpec
 from handrail.guides import SessionGuide
 from handrail.project import Places, file_name, flow_roots, workflow_roots
+from handrail.secrets import Redactor
 from handrail.settings import Settings, read_settings
 from handrail.suggest import did_you_mean, nearest
 from handrail.views import View, in_words, message_of
@@ -235,7 +236,9 @@ class App:
         known = session.read().state
         plan = session.pinned(known)
         results = await self._check(plan.stops[known.at].checks, shown) if plan and known.is_active else ()
-        outcome = session.do(Next(summary, results), lambda state: _moved_meanwhile(known, state))
+        outcome = session.do(
+            Next(Redactor(self.env).text(summary), results), lambda state: _moved_meanwhile(known, state)
+        )
         return self._answer(session, outcome, results)
 
     async def _check(self, checks: tuple[Check, ...], shown: CheckShown | None) -> tuple[Result, ...]:

@@ -121,7 +121,7 @@ class Runs:
             guide=self.guide,
         )
         shelf = os.path.join(self.shelves, file_name(request.scope))
-        publisher = Publisher(self.project, request.scope, id_, shelf, self.clock)
+        publisher = Publisher(context, shelf, self.clock)
         return Run(folder, registry.nodes(), context, Outside(self.clock, observer, asker, publisher))
 
     async def drive(

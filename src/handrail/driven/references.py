@@ -59,7 +59,7 @@ def wrong_with(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | 
 
 
 def _scope(slot: Slot, ref: Ref, parts: list[str]) -> Wrong:
-    hint = f"begin with one of {', '.join(SCOPES)}"
+    hint = f"begin with one of {', '.join(SCOPES)}; text that is meant as it stands goes into `const`"
     if not parts:
         return Wrong("ref-scope", "the reference is empty", hint)
     message = f"`{ref.path}` does not begin with a known scope"

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 from handrail.artifacts import logical_key
-from handrail.contracts import Made, NodeError
+from handrail.contracts import Made, NodeContext, NodeError
 from handrail.engine.shelf import Draft, Shelf
 from handrail.engine.world import World
 from handrail.schemas import artifact_table
+from handrail.secrets import Redactor
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -18,10 +19,11 @@ MAX_BYTES = 64 * 1024 * 1024
 class Publisher:
     """Publishes for one run, onto the shelf of its scope."""
 
-    def __init__(self, project: str, scope: str, run: str, folder: str, clock: Callable[[], float]) -> None:
-        self.world = World(project)
-        self.scope = scope
-        self.run = run
+    def __init__(self, context: NodeContext, folder: str, clock: Callable[[], float]) -> None:
+        self.world = World(context.project)
+        self.redact = Redactor(context.env)
+        self.scope = context.scope
+        self.run = context.run
         self.clock = clock
         self.shelf = Shelf(folder)
 
@@ -42,6 +44,9 @@ class Publisher:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise NodeError("artifact-too-large", f"`{shown}` has more than {MAX_BYTES} bytes", transient=False)
+        if self.redact.finds(content):
+            message = f"`{shown}` holds the value of a secret of the environment, so it is not kept"
+            raise NodeError("artifact-secret", message, transient=False)
         return self.shelf.publish(self._draft(made, step, inputs), content).to_json()
 
     def _draft(self, made: Made, step: str, inputs: list[str]) -> Draft:

@@ -13,6 +13,7 @@ from typing import Any
 
 from handrail.driven.machine import Event, event_to_json
 from handrail.engine import journal
+from handrail.secrets import Redactor
 
 SOON = 0.05
 
@@ -20,9 +21,10 @@ SOON = 0.05
 class Recorder:
     """An open journal. The caller holds the run's lock."""
 
-    def __init__(self, path: str, clock: Callable[[], float]) -> None:
+    def __init__(self, path: str, clock: Callable[[], float], redact: Redactor | None = None) -> None:
         self.path = path
         self.clock = clock
+        self.redact = redact or Redactor({})
         self.waiting: list[dict[str, Any]] = []
         self.number = self.end = 0
         self._handle: int | None = None
@@ -33,7 +35,7 @@ class Recorder:
         self.number, self.end = number, end
 
     def add(self, event: Event, *, durable: bool) -> None:
-        self.waiting.append({"t": round(self.clock(), 6), **event_to_json(event)})
+        self.waiting.append({"t": round(self.clock(), 6), **self.redact.value(event_to_json(event))})
         if durable:
             self.flush(durable=True)
         elif self._timer is None:

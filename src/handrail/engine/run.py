@@ -63,7 +63,7 @@ class Run:
         self.inbox = Inbox(folder)
         self.world = World(context.project)
         self.redact = Redactor(context.env)
-        self.recorder = Recorder(self.journal, outside.clock)
+        self.recorder = Recorder(self.journal, outside.clock, self.redact)
 
     @property
     def state(self) -> RunState:

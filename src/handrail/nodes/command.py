@@ -1,7 +1,8 @@
 """`command`: runs a program in the project. Its value is how it ended; a line of JSON it printed last is `result`.
 
 `argv` is an argument list, never a shell line. Whether it may be run again after a crash is for the flow to say;
-`HANDRAIL_KEY` names this very piece of work, so that the program can tell by it that it was asked before.
+`HANDRAIL_KEY` names this very piece of work, so that the program can tell by it that it was asked before. Of the
+environment it gets all but what looks like a secret; that has to be given by name, in `env`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 from handrail.contracts import NodeContext, NodeError, Work
 from handrail.engine.process import KEEP, Task, perform
 from handrail.operations import as_text
+from handrail.secrets import without_secrets
 
 RERUN = "ask"
 SECONDS = 3600.0
@@ -26,7 +28,8 @@ async def run(work: Work, context: NodeContext) -> Any:
     cwd = os.path.realpath(os.path.join(context.project, str(work.params.get("cwd") or ".")))
     if cwd != context.project and not cwd.startswith(context.project.rstrip("/") + "/"):
         raise NodeError("params", f"`cwd` leads out of the project: `{work.params['cwd']}`", transient=False)
-    env = {**context.env, **{str(k): str(v) for k, v in (work.params.get("env") or {}).items()}}
+    env = without_secrets(context.env, context.pass_env)
+    env |= {str(name): as_text(value) for name, value in (work.params.get("env") or {}).items()}
     env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
     seconds = float(work.timeout or SECONDS)
     stdin = work.params.get("stdin")
