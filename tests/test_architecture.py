@@ -52,6 +52,7 @@ PURE = [
             "wording",
         )
     ],
+    "agents/outcomes.py",
     "agents/claude/protocol.py",
     "agents/claude/tools.py",
     "agents/claude/plugin.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -141,7 +142,8 @@ def claude_of(pid: int) -> int:
 def kill_tree(pid: int) -> None:
     for child in children(pid):
         kill_tree(child)
-    os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ _WORDS = {
     "refused": r"""
         content[_ -]?(policy|filter|management policy)|(usage|safety) polic|violat\w+ .{0,40}polic|policyviolation
         \brefusal\b|(prompt|request|response) was (flagged|blocked)|invalid_prompt|cyber_policy
-        unable to respond to this request
+        unable to respond to this request|blocked due to|safety settings
         (?-i:\b(SAFETY|PROHIBITED_CONTENT|BLOCKLIST|SPII|RECITATION)\b)
     """,
     "quota": r"""
@@ -108,9 +108,11 @@ def judge(status: int | None, text: str, now: float, fields: Mapping[str, Any] |
 def last_words(exit_code: int, errors: str) -> str:
     """What a program said last of an error, where it did not say how its work ended."""
     lines = [line.strip() for line in errors.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    told = [line for line in lines if re.search(r"\berror\b|\bfatal\b|panicked", line, re.IGNORECASE)] or lines
+    told = [line for line in lines if re.search(r"\berror\b|\bfatal\b|panicked", line, re.IGNORECASE)][-1:] or lines[
+        -2:
+    ]
     how = f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
-    return f"it ended {how}" + (f": {told[-1]}" if told else " and did not say why")
+    return f"it ended {how}" + (f": {' '.join(told)}" if told else " and did not say why")
 
 
 def status_in(text: str) -> int | None:

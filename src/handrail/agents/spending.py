@@ -1,6 +1,11 @@
-"""What agents with many providers share: the variables that hold their keys, and the sum of what was spent. Pure."""
+"""What the readers of several agents share: a careful look into lines, and the sum of what was spent. Pure.
+
+Lines come from other programs: nothing is taken for granted but that they are objects.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 from handrail.contracts import AgentSaid
 
@@ -14,6 +19,25 @@ PROVIDERS = (
 )  # fmt: skip
 
 
+def within(data: Any, *names: str) -> dict[str, Any]:
+    """The object at a place in a line; an empty one if there is none."""
+    for name in names:
+        data = data.get(name) if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else {}
+
+
+def total(data: dict[str, Any], *names: str) -> float:
+    """The sum of those members that are numbers."""
+    values = (data.get(name) for name in names)
+    return sum(value for value in values if isinstance(value, int | float))
+
+
+def status(data: dict[str, Any]) -> int | None:
+    """The status of an answer, where it is told."""
+    value = data.get("statusCode")
+    return value if isinstance(value, int) else None
+
+
 class Spent:
     """Tokens and dollars of one job so far. What nobody told is not known; a price of nothing is not known either."""
 
@@ -21,12 +45,12 @@ class Spent:
         self.tokens: tuple[int, int, int] | None = None
         self.usd = 0.0
 
-    def add(self, whole: int, output: int, cached: int, usd: float) -> bool:
+    def add(self, whole: float, output: float, cached: float, usd: float) -> bool:
         """Count one answer: the tokens of its whole prompt, of itself, and of what the cache gave. False if nothing."""
         if not whole and not output:
             return False
         before = self.tokens or (0, 0, 0)
-        self.tokens = (before[0] + whole, before[1] + output, before[2] + cached)
+        self.tokens = (before[0] + int(whole), before[1] + int(output), before[2] + int(cached))
         self.usd += usd
         return True
 

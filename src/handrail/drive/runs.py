@@ -195,7 +195,7 @@ class Runs:
                 raise RefusedError(f"run `{id_}` has not ended yet", "it ends when its step lets go; look again")
             await asyncio.sleep(LOOK_AGAIN)
         with engine.held():
-            engine.programs.end()
+            engine.programs.end(id_)
             if engine.state.status != "cancelled":
                 engine.record(machine.RunEnded("cancelled", "success", "stopped by a person", None))
             engine.inbox.forget_stop()

@@ -46,7 +46,7 @@ def _program(name: str, job: AgentJob) -> str:
 
 
 async def _hear(task: Task, reader: AgentReader) -> AsyncIterator[AgentSaid]:
-    noise, end = "", time.monotonic() + task.timeout
+    noise, end, in_time = "", time.monotonic() + task.timeout, True
     async with Program(task) as program:
         lines = program.lines()
         while True:
@@ -55,9 +55,8 @@ async def _hear(task: Task, reader: AgentReader) -> AsyncIterator[AgentSaid]:
             except StopAsyncIteration:
                 break
             except TimeoutError:
-                message = f"not done after {task.timeout:g} seconds"
-                yield AgentSaid("finished", {"outcome": "timeout", "message": message, "resetsAt": None})
-                return
+                in_time = False
+                break
             data = _object(line)
             if data is None:
                 noise = (noise + line.decode("utf-8", "replace"))[-KEEP_NOISE:]
@@ -65,7 +64,11 @@ async def _hear(task: Task, reader: AgentReader) -> AsyncIterator[AgentSaid]:
             for said in reader.take(data):
                 yield said
     for said in reader.end(program.exit_code or 0, "\n".join(part for part in (program.errors, noise) if part)):
-        yield said
+        if said.kind == "finished" and not in_time:
+            late = {"outcome": "timeout", "message": f"not done after {task.timeout:g} seconds", "resetsAt": None}
+            yield AgentSaid("finished", {**said.data, **late})
+        else:
+            yield said
 
 
 def _object(line: bytes) -> dict[str, object] | None:

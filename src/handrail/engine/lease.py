@@ -11,8 +11,10 @@ import fcntl
 import hashlib
 import os
 import signal
+import time
 from collections.abc import Iterator
 
+from handrail.engine.program import carriers, descendants
 from handrail.engine.session import make_private
 from handrail.errors import RefusedError
 
@@ -72,7 +74,10 @@ def _is_locked(path: str) -> bool:
 
 
 class Programs:
-    """The programs that the steps of a run started, each by the path of its step."""
+    """The programs that the steps of a run started, each by the path of its step.
+
+    They are known by the lock that they inherited, and what they started in turn by the key in its environment.
+    """
 
     def __init__(self, folder: str) -> None:
         self.folder = os.path.join(folder, PROGRAMS)
@@ -85,8 +90,8 @@ class Programs:
         make_private(self.folder)
         return _locked(self._file(path))
 
-    def is_running(self, path: str) -> bool:
-        return _is_locked(self._file(path))
+    def is_running(self, path: str, key: str) -> bool:
+        return _is_locked(self._file(path)) or bool(carriers(f"HANDRAIL_KEY={key}"))
 
     def release(self, path: str, handle: int) -> None:
         """The step is done: nothing that it left behind matters any more."""
@@ -94,22 +99,29 @@ class Programs:
             os.unlink(self._file(path))
         os.close(handle)
 
-    def end(self) -> list[int]:
-        """End every program that outlived its driver; says which."""
-        try:
-            files = {os.path.realpath(entry.path) for entry in os.scandir(self.folder) if _is_locked(entry.path)}
-        except OSError:
-            return []
-        found = [pid for pid in _processes() if files & _open_files(pid)]
-        for pid in found:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGKILL)
-        return found
-
-    def pids(self, path: str) -> list[int]:
+    def pids(self, path: str, key: str) -> set[int]:
         """Which processes are still at work for a step; empty where the system does not tell."""
-        file = os.path.realpath(self._file(path))
-        return [pid for pid in _processes() if file in _open_files(pid)]
+        return carriers(f"HANDRAIL_KEY={key}") | _holders({os.path.realpath(self._file(path))})
+
+    def end(self, run: str) -> None:
+        """End everything that outlived the driver of a run."""
+        files = set()
+        with contextlib.suppress(OSError):
+            files = {os.path.realpath(entry.path) for entry in os.scandir(self.folder) if _is_locked(entry.path)}
+        for _ in range(20):
+            found = carriers(f"HANDRAIL_RUN={run}") | _holders(files)
+            found |= descendants(found)
+            for pid in found - {os.getpid(), os.getppid()}:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+            if not found:
+                return
+            time.sleep(0.05)
+
+
+def _holders(files: set[str]) -> set[int]:
+    """Processes that have one of these files open."""
+    return {pid for pid in _processes() if files & _open_files(pid)} if files else set()
 
 
 def _processes() -> list[int]:

@@ -17,6 +17,7 @@ from types import TracebackType
 from handrail.engine.process import GRACE, KEEP, Task, feed, start
 
 MARK = "HANDRAIL_CALL"
+TICK = 0.05
 
 
 class Program:
@@ -28,6 +29,7 @@ class Program:
         self.errors = ""
         self._process: asyncio.subprocess.Process | None = None
         self._beside: list[asyncio.Future[None]] = []
+        self._known: set[int] = set()
 
     async def __aenter__(self) -> Program:
         marked = self.task._replace(env={**self.task.env, MARK: self.mark})
@@ -72,23 +74,29 @@ class Program:
             self.errors = kept.decode("utf-8", "replace")
 
     async def _end(self) -> None:
-        """SIGTERM to all of it, and a little later SIGKILL to what is left."""
+        """SIGTERM to all of it, and a little later SIGKILL to what is left, until nothing is."""
         process = self._process
         assert process is not None
-        known = family(process.pid, self.mark) | ({process.pid} if process.returncode is None else set())
-        _signal(known, signal.SIGTERM)
-        waited = 0.0
-        while waited < GRACE and (process.returncode is None or family(process.pid, self.mark) & known):
-            await asyncio.sleep(0.02)
-            waited += 0.02
-        left = (
-            (known | family(process.pid, self.mark)) if process.returncode is None else family(process.pid, self.mark)
-        )
-        _signal(left | (known & set(_parents())), signal.SIGKILL)
+        number, waited = signal.SIGTERM, 0.0
+        while left := self._alive(process):
+            _signal(left, number)
+            await asyncio.sleep(TICK)
+            waited += TICK
+            number = signal.SIGTERM if waited < GRACE else signal.SIGKILL
+            if waited > 5 * GRACE:  # not ours to end, or stuck in the kernel
+                break
         await process.wait()
         for task in self._beside:
             task.cancel()
         await asyncio.gather(*self._beside, return_exceptions=True)
+
+    def _alive(self, process: asyncio.subprocess.Process) -> set[int]:
+        """Everything of it that still runs. What is seen once is remembered: a child outlives its parent."""
+        self._known |= family(process.pid, self.mark)
+        if process.returncode is None:
+            self._known.add(process.pid)
+        self._known &= set(_parents()) if self._known else set()
+        return self._known
 
 
 def _signal(pids: set[int], number: signal.Signals) -> None:
@@ -99,18 +107,26 @@ def _signal(pids: set[int], number: signal.Signals) -> None:
 
 def family(pid: int, mark: str) -> set[int]:
     """Everything that descends from a process or carries its mark, but not the process itself."""
+    return descendants({pid}) | carriers(f"{MARK}={mark}") - {pid}
+
+
+def descendants(pids: set[int]) -> set[int]:
+    """Everything that these processes have started, and what that has started."""
     parents = _parents()
     found: set[int] = set()
-    waiting = [pid]
+    waiting = list(pids)
     while waiting:
         above = waiting.pop()
-        for child, parent in parents.items():
-            if parent == above and child not in found:
-                found.add(child)
-                waiting.append(child)
-    wanted = f"{MARK}={mark}".encode()
-    found.update(other for other in parents if other != os.getpid() and other not in found and _carries(other, wanted))
-    return found - {pid}
+        below = [child for child, parent in parents.items() if parent == above and child not in found]
+        found.update(below)
+        waiting.extend(below)
+    return found - pids
+
+
+def carriers(entry: str) -> set[int]:
+    """Every other process that has this very `NAME=value` in its environment."""
+    wanted = entry.encode("utf-8", "surrogateescape")
+    return {pid for pid in _parents() if pid != os.getpid() and _carries(pid, wanted)}
 
 
 def _parents() -> dict[int, int]:

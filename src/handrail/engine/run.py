@@ -147,9 +147,9 @@ class Run:
     async def _outlived(self, path: str) -> None:
         """Wait for a program that an earlier driver started for this step and that is still at work."""
         told = False
-        while self.programs.is_running(path):
+        while self.programs.is_running(path, self._key(path)):
             if not told:
-                who = ", ".join(map(str, self.programs.pids(path))) or "unknown"
+                who = ", ".join(map(str, sorted(self.programs.pids(path, self._key(path))))) or "unknown"
                 text = f"the program that it started before is still at work (process {who})"
                 self.note(machine.Noticed(path, f"{text}; `handrail stop {self.context.run}` ends it"))
                 told = True

@@ -11,6 +11,7 @@ from typing import Any
 
 from handrail.contracts import NodeContext, NodeError, Work
 from handrail.nodes.asking import chosen, failure, job_for, performed
+from handrail.schemas import problems_of
 
 RERUN = "safe"
 GO_ON = "You were cut off while you worked on this. Look at what is there already, and finish it; begin nothing anew."
@@ -29,6 +30,8 @@ async def run(work: Work, context: NodeContext) -> Any:
     if wrong is not None:
         raise wrong
     _refuse_missing(work, context)
+    if job.schema is not None and (problems := problems_of(job.schema, found.get("result"))):
+        raise NodeError("answer", f"{found['executor']}: its answer is not as asked: {'; '.join(problems)}")
     return {name: found[name] for name in _TOLD if name in found}
 
 

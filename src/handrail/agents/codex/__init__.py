@@ -1,0 +1,1 @@
+"""Codex: how we call it."""

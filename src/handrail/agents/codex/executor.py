@@ -1,0 +1,228 @@
+"""How flows call Codex: `codex exec --json`, the prompt on its standard input.
+
+What it counts is the whole thread, so what was counted before this job is read from the thread's own file. A call
+that its sandbox stops is not in the stream; a patch that is turned down is in its complaints.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from datetime import datetime, tzinfo
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from handrail.agents.outcomes import DONE, Outcome, answer, asking, brief, finished, judge, last_words
+from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+
+PROGRAM = "codex"
+ENVIRONMENT = ("CODEX_*", "OPENAI_*", "AZURE_OPENAI_*")
+_MODES = {
+    "read": ("--sandbox=read-only",),
+    "work": ("--sandbox=workspace-write",),
+    "full": ("--dangerously-bypass-approvals-and-sandbox",),
+}
+_SETTINGS = ('approval_policy="never"', "features.unbounded_connection_retries=false")
+_COUNTED = {"inputTokens": "input_tokens", "outputTokens": "output_tokens", "cachedTokens": "cached_input_tokens"}
+_NOT_TOOLS = ("agent_message", "reasoning", "todo_list", "error")
+_NAMES = {"command_execution": "Bash", "file_change": "apply_patch"}
+_INPUTS = ("command", "changes", "query", "arguments", "prompt")
+_LOOSE = {"oneOf", "allOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties"}
+_TURNED_DOWN = re.compile(r"tools::router: error=((\w+) rejected.*)")
+_LOCAL = re.compile(r"try again at (?:(\w{3}) (\d{1,2})\w\w, (\d{4}) )?(\d{1,2}):(\d\d) ([AP]M)")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def launch(job: AgentJob, folder: str) -> Launch:
+    """A new conversation gets an id of its own: it cannot be told one."""
+    if job.stubs is not None:
+        raise NodeError("agent-unguided", "Codex cannot be held to a workflow while a flow calls it", transient=False)
+    argv = [PROGRAM, "exec", "--json", "--skip-git-repo-check", *_MODES[job.permissions]]
+    for setting in _SETTINGS:
+        argv += ["-c", setting]
+    if job.model:
+        argv.append(f"--model={job.model}")
+    files, prompt = {}, job.prompt
+    if job.schema is not None and _is_strict(job.schema):
+        files["schema.json"] = json.dumps(job.schema)
+        argv.append(f"--output-schema={os.path.join(folder, 'schema.json')}")
+    elif job.schema is not None:
+        prompt = asking(prompt, job.schema)
+    argv += job.extra
+    if job.session is not None:
+        argv += ["resume", _thread(job.session)]
+    return Launch((*argv, "-"), stdin=prompt.encode(), files=files)
+
+
+def _thread(session: str) -> str:
+    """The id of a thread. It begins a new conversation for whatever else it does not know, and does not say so."""
+    try:
+        return str(uuid.UUID(session))
+    except ValueError:
+        message = f"`{session}` is not the id of a conversation of Codex"
+        raise NodeError("session-unknown", message, transient=False) from None
+
+
+def _is_strict(schema: Mapping[str, Any]) -> bool:
+    """Does the service take a schema as it is? Every object has to name all its members and allow no others."""
+    return schema.get("type") == "object" and _names_all(schema)
+
+
+def _names_all(schema: Any) -> bool:
+    if isinstance(schema, list):
+        return all(map(_names_all, schema))
+    if not isinstance(schema, dict):
+        return True
+    if "properties" in schema or schema.get("type") == "object":
+        names = set(schema.get("properties") or {})
+        if schema.get("additionalProperties") is not False or set(schema.get("required") or ()) != names:
+            return False
+    return not _LOOSE & schema.keys() and all(map(_names_all, schema.values()))
+
+
+class Reader:
+    """What it prints in one turn."""
+
+    def __init__(self, job: AgentJob) -> None:
+        self.job = job
+        self.thread = job.session
+        self.before: Mapping[str, int] | None = {} if self.thread is None else _counted(job.env, self.thread)
+        self.text: str | None = None
+        self.begun: set[str] = set()
+        self.is_done = False
+        self.has_counted = False
+        self.failure: str | None = None
+
+    def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
+        match data.get("type"):
+            case "thread.started":
+                self.thread = str(data.get("thread_id"))
+                yield AgentSaid("session", {"id": self.thread})
+            case "item.started" | "item.completed":
+                yield from self._item(_object(data.get("item")), is_over=data["type"] == "item.completed")
+            case "turn.completed":
+                self.is_done = True
+                yield from self._usage(_object(data.get("usage")))
+            case "turn.failed":
+                self.failure = str(_object(data.get("error")).get("message") or self.failure or "")
+            case "error":
+                message = str(data.get("message") or "")
+                if message.startswith("Reconnecting"):
+                    yield AgentSaid("retry", {"message": brief(message)})
+                else:
+                    self.failure = message
+
+    def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
+        for found in _TURNED_DOWN.finditer(errors):
+            name = "apply_patch" if found[2] == "patch" else found[2]
+            yield AgentSaid("denied", {"name": name, "reason": found[1]})
+        counted = None if self.has_counted or self.thread is None else _counted(self.job.env, self.thread)
+        if counted and counted != self.before:
+            yield from self._usage(counted)
+        if self.is_done:
+            structured = answer(self.text) if self.job.schema is not None else None
+            yield finished(DONE, self.text, structured)
+        else:
+            yield finished(self._failed(exit_code, errors), self.text)
+
+    def _failed(self, exit_code: int, errors: str) -> Outcome:
+        now = time.time()
+        outcome = judge(None, self.failure or last_words(exit_code, errors), now)
+        if outcome.name == "quota" and outcome.resets_at is None:
+            return outcome._replace(resets_at=_local(self.failure or "", self.job.env, now))
+        return outcome
+
+    def _item(self, item: dict[str, Any], *, is_over: bool) -> Iterator[AgentSaid]:
+        kind, key = str(item.get("type")), str(item.get("id"))
+        if kind == "agent_message" and is_over:
+            self.text = str(item.get("text") or "")
+            yield AgentSaid("text", {"text": self.text})
+        if kind in _NOT_TOOLS:
+            return
+        name = _tool(kind, item)
+        if key not in self.begun:
+            self.begun.add(key)
+            given = {field: item[field] for field in _INPUTS if item.get(field) is not None}
+            yield AgentSaid("tool", {"id": key, "name": name, "input": given.get("arguments", given)})
+        if is_over:
+            output = _output(item)
+            if item.get("status") == "declined":
+                yield AgentSaid("denied", {"name": name, "reason": output or "it was declined"})
+            yield AgentSaid("result", {"id": key, "ok": _is_ok(item), "output": output})
+
+    def _usage(self, counted: Mapping[str, Any]) -> Iterator[AgentSaid]:
+        """Of this job alone: nothing is said of a number that is not known, or was not known before."""
+        self.has_counted = True
+        said: dict[str, Any] = dict.fromkeys((*_COUNTED, "usd"))
+        for name, theirs in _COUNTED.items():
+            if self.before is not None and theirs in counted:
+                said[name] = counted[theirs] - self.before.get(theirs, 0)
+        yield AgentSaid("usage", said)
+
+
+def reader(job: AgentJob, folder: str) -> AgentReader:
+    del folder
+    return Reader(job)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _tool(kind: str, item: Mapping[str, Any]) -> str:
+    """The name that its hooks know a tool by."""
+    if kind == "mcp_tool_call":
+        return f"mcp__{item.get('server')}__{item.get('tool')}"
+    return _NAMES.get(kind) or str(item.get("tool") or kind)
+
+
+def _is_ok(item: Mapping[str, Any]) -> bool:
+    return item.get("status", "completed") == "completed" and item.get("exit_code") in (None, 0)
+
+
+def _output(item: Mapping[str, Any]) -> str:
+    told = item.get("aggregated_output") or _object(item.get("error")).get("message")
+    if told is None and (result := _object(item.get("result"))):
+        content = result.get("content")
+        parts = [str(part.get("text", "")) for part in content or () if isinstance(part, dict)]
+        told = "\n".join(parts) if parts else json.dumps(result)
+    if not told and item.get("exit_code"):
+        told = f"exit code {item['exit_code']}"
+    return brief(str(told or ""))
+
+
+def _counted(env: Mapping[str, str], thread: str) -> dict[str, int] | None:
+    """What a thread has used, as it goes on counting from when it is taken up again; nothing if that is not known."""
+    home = env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
+    found: dict[str, int] = {}
+    try:
+        path = next(Path(home, "sessions").glob(f"*/*/*/rollout-*{uuid.UUID(thread)}.jsonl"))
+        with path.open("rb") as file:
+            for line in file:
+                if b'"type":"token_count"' in line and b'"total_token_usage"' in line:
+                    found = json.loads(line)["payload"]["info"]["total_token_usage"]
+    except (OSError, ValueError, LookupError, TypeError, StopIteration):
+        return None
+    return found
+
+
+def _local(text: str, env: Mapping[str, str], now: float) -> float | None:
+    """When a plan's limit is over: it says so in local time and cuts the seconds off, so a minute later is certain."""
+    found = _LOCAL.search(text)
+    if found is None:
+        return None
+    try:
+        zone: tzinfo | None = ZoneInfo(env["TZ"]) if env.get("TZ") else None
+        today = datetime.fromtimestamp(now, zone)
+        month = _MONTHS.index(found[1]) + 1 if found[1] else today.month
+        day, year = int(found[2] or today.day), int(found[3] or today.year)
+        hour = int(found[4]) % 12 + (12 if found[6] == "PM" else 0)
+        moment = datetime(year, month, day, hour, int(found[5]), tzinfo=zone).timestamp() + 60
+    except (ValueError, LookupError, OSError):
+        return None
+    return moment if moment > now else None

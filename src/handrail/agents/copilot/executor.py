@@ -1,0 +1,167 @@
+"""How flows call Copilot CLI: its stream of JSON lines, the prompt by standard input.
+
+Tokens are not in the stream but in a file that it writes at its end; they are those of the whole session, so what was
+counted before this job is read from the session's own file. It exits with 0 also when a signal stopped it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from handrail.agents.outcomes import DONE, Outcome, answer, asking, brief, finished, judge, last_words, plain
+from handrail.agents.spending import Spent, status, total, within
+from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
+
+PROGRAM = "copilot"
+ENVIRONMENT = ("COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")
+READS = ("view", "grep", "glob")
+_MODES = {
+    "read": ("--allow-all-tools", f"--available-tools={','.join(READS)}", "--deny-tool=write", "--deny-tool=shell"),
+    "work": ("--allow-all-tools",),
+    "full": ("--allow-all",),
+}
+_MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}
+
+
+def launch(job: AgentJob, folder: str) -> Launch:
+    session = job.session or str(uuid.uuid4())
+    argv = [_native(job.env.get("PATH")) or PROGRAM, "--output-format=json", "--no-auto-update", "--no-ask-user"]
+    argv += [f"--usage-output-file={os.path.join(folder, 'usage.json')}", *_MODES[job.permissions]]
+    argv.append(f"--resume={session}" if job.session else f"--session-id={session}")
+    if job.model is not None:
+        argv.append(f"--model={job.model}")
+    prompt = asking(job.prompt, job.schema) if job.schema else job.prompt
+    env = {"COPILOT_ALLOW_ALL": ""}  # what is allowed is said above, and nowhere else
+    return Launch((*argv, *job.extra), env, stdin=prompt.encode(), files={"session": session})
+
+
+def _native(path: str | None) -> str | None:
+    """The program itself. What npm puts on the PATH is a script that waits for it and hands no signal on."""
+    found = shutil.which(PROGRAM, path=path)
+    if found is None:
+        return None
+    package = Path(found).resolve().parent
+    names = f"copilot-{sys.platform}*-{_MACHINES.get(platform.machine().lower(), '?')}/{PROGRAM}"
+    programs = [*package.parent.glob(names), *package.glob(f"node_modules/@github/{names}")]
+    return str(programs[0]) if len(programs) == 1 and os.access(programs[0], os.X_OK) else None
+
+
+class Reader:
+    """Reads the events of one run."""
+
+    def __init__(self, job: AgentJob, folder: str) -> None:
+        self.job = job
+        self.folder = folder
+        self.before = Spent() if job.session is None else _recorded(job.session, job.env)
+        self.names: dict[str, str] = {}
+        self.text: str | None = None
+        self.failed: dict[str, Any] = {}
+        self.error: dict[str, Any] | None = None
+        self.was_stopped = False
+        self.result: dict[str, Any] | None = None
+
+    def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
+        about = within(data, "data")
+        match data.get("type"):
+            case "user.message" if (session := _content(self.folder, "session")) is not None:
+                yield AgentSaid("session", {"id": session})
+            case "assistant.message" if str(about.get("content") or "").strip():
+                text = str(about["content"])
+                if about.get("parentToolCallId") is None:
+                    self.text = text
+                yield AgentSaid("text", {"text": text})
+            case "tool.execution_start":
+                self.names[str(about.get("toolCallId"))] = str(about.get("toolName"))
+                told = {"id": about.get("toolCallId"), "name": about.get("toolName"), "input": about.get("arguments")}
+                yield AgentSaid("tool", told)
+            case "tool.execution_complete":
+                yield from self._result(about)
+            case "model.call_failure":
+                self.failed = about
+            case "assistant.turn_retry":
+                yield AgentSaid(
+                    "retry", {"message": plain(str(self.failed.get("errorMessage") or about.get("reason")))}
+                )
+            case "session.error":
+                self.error = about
+            case "abort":
+                self.was_stopped = True
+            case "result":
+                self.result = data
+
+    def _result(self, about: dict[str, Any]) -> Iterator[AgentSaid]:
+        error, result = within(about, "error"), within(about, "result")
+        output = brief(str(error.get("message") or result.get("content") or ""))
+        name, is_ok = self.names.get(str(about.get("toolCallId")), ""), bool(about.get("success"))
+        if error.get("code") == "denied" or (self.job.permissions == "read" and not is_ok and name not in READS):
+            yield AgentSaid("denied", {"name": name, "reason": output})
+        yield AgentSaid("result", {"id": about.get("toolCallId"), "ok": is_ok, "output": output})
+
+    def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
+        spent = _spent(_content(self.folder, "usage.json"))
+        if spent.tokens is not None and self.before is not None:
+            yield spent.less(self.before).said()
+        outcome = self._outcome(exit_code, errors)
+        yield finished(outcome, self.text, answer(self.text) if self.job.schema and outcome is DONE else None)
+
+    def _outcome(self, exit_code: int, errors: str) -> Outcome:
+        if self.error is not None:
+            message, more = str(self.error.get("message")), str(self.failed.get("errorMessage") or "")
+            outcome = judge(status(self.error), f"{message} {more}", time.time())
+            return outcome._replace(message=brief(message))
+        if self.was_stopped:
+            return Outcome("crash", "it was stopped in the middle of its turn")
+        if self.result is None or self.result.get("exitCode") != 0:
+            return judge(None, last_words(exit_code, errors), time.time())
+        return DONE
+
+
+def _spent(text: str | None) -> Spent:
+    """What its file of tokens tells. It counts premium requests, not dollars."""
+    spent = Spent()
+    try:
+        models = within(json.loads(text or "{}"), "modelMetrics")
+    except ValueError:
+        return spent
+    for model in models:
+        _count(spent, within(models, model, "usage"))
+    return spent
+
+
+def _count(spent: Spent, usage: dict[str, Any]) -> None:
+    spent.add(total(usage, "inputTokens"), total(usage, "outputTokens"), total(usage, "cacheReadTokens"), 0.0)
+
+
+def _recorded(session: str, env: Mapping[str, str]) -> Spent | None:
+    """What a session has used up to now; nothing if that is not known."""
+    home = env.get("COPILOT_HOME") or os.path.join(env.get("HOME", ""), ".copilot")
+    spent = Spent()
+    try:
+        with open(os.path.join(home, "session-state", session, "events.jsonl"), encoding="utf-8") as file:
+            for line in file:
+                if '"session.usage_record"' in line:
+                    _count(spent, within(json.loads(line), "data", "usage"))
+    except (OSError, ValueError):
+        return None
+    return spent
+
+
+def _content(folder: str, name: str) -> str | None:
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def reader(job: AgentJob, folder: str) -> AgentReader:
+    return Reader(job, folder)

@@ -1,0 +1,1 @@
+"""Gemini CLI: how we call it."""

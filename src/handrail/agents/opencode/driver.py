@@ -1,0 +1,219 @@
+"""Takes one turn with OpenCode over a server of its own, and prints what happens as lines of JSON.
+
+Its `run` waits without a word for as long as a service asks, for days if need be, and ends when it would have to ask a
+person. Its server tells of every wait, and what it asks is answered here. The job comes by standard input; the lines
+are those of `run --format json`, and a few more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import http.client
+import json
+import os
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from handrail.agents.spending import total, within
+from handrail.engine.process import GRACE, Task, start
+
+LISTENS = b"listening on "
+LONGEST_WAIT = 60.0
+LONGEST_ANSWER = 300.0
+LONGEST_COMPLAINT = 10_000
+SHOWN = ("status", "input", "output", "error")
+OUTSIDE = "external_directory"
+NOT_OUTSIDE = "this is outside of the project's folder, where nothing may be done"
+EVERYTHING = {"permission": "*", "pattern": "*", "action": "deny"}
+QUIET = [{"permission": name, "pattern": "*", "action": "deny"} for name in ("question", "plan_enter", "plan_exit")]
+READ = [
+    EVERYTHING,
+    *(
+        {"permission": name, "pattern": "*", "action": "allow"}
+        for name in ("read", "glob", "grep", "list", "lsp", "skill", "todowrite", "StructuredOutput")
+    ),
+    {"permission": "read", "pattern": "*.env", "action": "deny"},
+    {"permission": "read", "pattern": "*.env.*", "action": "deny"},
+    {"permission": "read", "pattern": "*.env.example", "action": "allow"},
+]
+
+
+class Server:
+    """The server's interface: requests, and the stream of what happens."""
+
+    def __init__(self, url: str, password: str) -> None:
+        self.address = urlsplit(url)
+        token = base64.b64encode(f"opencode:{password}".encode()).decode()
+        self.headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        """What the server answers. Raises `OSError` when it refuses."""
+        connection = self._connect(LONGEST_ANSWER)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), self.headers)
+            response = connection.getresponse()
+            data = response.read()
+            if response.status >= 400:
+                raise OSError(
+                    f"{method} {path}: {response.status} {data.decode('utf-8', 'replace')[:LONGEST_COMPLAINT]}"
+                )
+            return json.loads(data) if data else None
+        finally:
+            connection.close()
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Everything that happens from now on; the first is that we are connected."""
+        connection = self._connect(None)
+        try:
+            connection.request("GET", "/event", headers=self.headers)
+            for line in connection.getresponse():
+                if line.startswith(b"data:"):
+                    yield json.loads(line[5:])
+        finally:
+            connection.close()
+
+    def _connect(self, timeout: float | None) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection(str(self.address.hostname), self.address.port, timeout=timeout)
+
+
+class Turn:
+    """One prompt of a session, until it is idle."""
+
+    def __init__(self, server: Server, job: dict[str, Any]) -> None:
+        self.server = server
+        self.job = job
+        self.session = ""
+        self.begun: set[str] = set()
+
+    def take(self) -> bool:
+        """Was the turn taken to its end?"""
+        self.session = self._open()
+        say("session", sessionID=self.session)
+        events = self.server.events()
+        next(events)
+        wanted = {name: self.job[name] for name in ("model", "format") if self.job.get(name)}
+        parts = [{"type": "text", "text": self.job["prompt"]}]
+        self.server.ask("POST", f"/session/{self.session}/prompt_async", {"parts": parts, **wanted})
+        for event in events:
+            about = within(event, "properties")
+            if event.get("type") == "session.status" and within(about, "status").get("type") == "idle":
+                if about.get("sessionID") == self.session:
+                    return self._end()
+            else:
+                self._hear(str(event.get("type")), about)
+        return False
+
+    def _open(self) -> str:
+        """The session. It keeps its rules for good, so what an earlier turn was not allowed has to be undone."""
+        rules = READ if self.job["permissions"] == "read" else []
+        if self.job["session"] is None:
+            made = self.server.ask("POST", "/session", {"title": self.job["title"], "permission": [*rules, *QUIET]})
+            return str(made["id"])
+        path = f"/session/{self.job['session']}"
+        known = self.server.ask("GET", path)
+        if not rules and EVERYTHING in (known.get("permission") or []):
+            name = self.server.ask("GET", "/config").get("default_agent") or "build"
+            rules = next(agent["permission"] for agent in self.server.ask("GET", "/agent") if agent["name"] == name)
+        self.server.ask("PATCH", path, {"permission": [*rules, *QUIET]})
+        return str(known["id"])
+
+    def _hear(self, kind: str, about: dict[str, Any]) -> None:
+        match kind:
+            case "message.part.updated":
+                self._part(within(about, "part"))
+            case "session.error" if about.get("sessionID") == self.session:
+                say("error", error=about.get("error"))
+            case "session.status" if within(about, "status").get("type") == "retry":
+                self._wait(within(about, "status"))
+            case "permission.asked":
+                is_fine = about.get("permission") != OUTSIDE or self.job["permissions"] == "full"
+                answer = {"reply": "once"} if is_fine else {"reply": "reject", "message": NOT_OUTSIDE}
+                self.server.ask("POST", f"/permission/{about.get('id')}/reply", answer)
+                if not is_fine:
+                    say("denied", permission=OUTSIDE, patterns=about.get("patterns"), reason=NOT_OUTSIDE)
+            case "question.asked":
+                self.server.ask("POST", f"/question/{about.get('id')}/reject")
+
+    def _part(self, part: dict[str, Any]) -> None:
+        """A piece of a message. Those of subagents count, but their words are not the answer."""
+        is_ours = part.get("sessionID") == self.session
+        match part.get("type"):
+            case "text" if is_ours and within(part, "time").get("end"):
+                say("text", part=part)
+            case "step-finish":
+                say("step_finish", part=part)
+            case "tool":
+                self._tool(part, within(part, "state"))
+
+    def _tool(self, part: dict[str, Any], state: dict[str, Any]) -> None:
+        """A call begins or ends. What it shows to people beside its output is left out, for that may be much."""
+        key, shown = str(part.get("callID")), {name: state[name] for name in SHOWN if name in state}
+        if state.get("status") == "running" and key not in self.begun:
+            self.begun.add(key)
+            say("tool_start", part={**part, "state": shown})
+        elif state.get("status") in ("completed", "error"):
+            say("tool_use", part={**part, "state": shown})
+
+    def _wait(self, status: dict[str, Any]) -> None:
+        """It tries a few times, each after as long as it is told. When that is long we give up: flows wait better."""
+        seconds = total(status, "next") / 1000 - time.time()
+        say("retry" if seconds <= LONGEST_WAIT else "gave_up", message=status.get("message"), seconds=seconds)
+        if seconds > LONGEST_WAIT:
+            self.server.ask("POST", f"/session/{self.session}/abort")
+
+    def _end(self) -> bool:
+        messages = self.server.ask("GET", f"/session/{self.session}/message?limit=1")
+        info = messages[-1]["info"] if messages else {}
+        say("end", **{name: info.get(name) for name in ("role", "finish", "error", "structured")})
+        return True
+
+
+def say(kind: str, **told: Any) -> None:
+    """One line, at once."""
+    sys.stdout.write(json.dumps({"type": kind, **told}) + "\n")
+    sys.stdout.flush()
+
+
+async def main() -> int:
+    job = json.load(sys.stdin)
+    password = secrets.token_urlsafe(24)
+    env = {**os.environ, "OPENCODE_SERVER_USERNAME": "opencode", "OPENCODE_SERVER_PASSWORD": password}
+    argv = (job["program"], "serve", "--hostname", "127.0.0.1", "--port", "0")
+    process = await start(Task(argv, os.getcwd(), env, 0.0, hold=job["hold"]))
+    assert process.stdout is not None
+    url = None
+    while url is None and (line := await process.stdout.readline()):
+        url = line.split(LISTENS)[1].decode().strip() if LISTENS in line else None
+        sys.stderr.write("" if url else line.decode("utf-8", "replace"))
+    rest = asyncio.ensure_future(_pass_on(process.stdout))
+    try:
+        return 0 if url is not None and await asyncio.to_thread(Turn(Server(url, password), job).take) else 1
+    except (OSError, http.client.HTTPException) as error:
+        sys.stderr.write(f"error: {error}\n")
+        return 1
+    finally:
+        await _stop(process)
+        rest.cancel()
+
+
+async def _pass_on(output: asyncio.StreamReader) -> None:
+    while line := await output.readline():
+        sys.stderr.write(line.decode("utf-8", "replace"))
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.terminate()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), GRACE)
+        process.kill()
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

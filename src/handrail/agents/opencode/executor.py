@@ -1,0 +1,176 @@
+"""How flows call OpenCode: `driver` takes the turn with a server of OpenCode's and prints what happens.
+
+The reader also understands what `opencode run --format json` prints, which is the same but tells less.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.agents.outcomes import DONE, Outcome, answer, brief, finished, judge, last_words
+from handrail.agents.spending import PROVIDERS, Spent, status, total, within
+from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+
+PROGRAM = "opencode"
+ENVIRONMENT = ("PYTHONPATH", *PROVIDERS)
+CUT = "the answer was cut off at the length that the model allows"
+_NAMED = {
+    "ContentFilterError": "refused",
+    "ContextOverflowError": "overflow",
+    "ProviderAuthError": "auth",
+    "MessageAbortedError": "crash",
+    "MessageOutputLengthError": "crash",
+}
+_NO_SUCH_TOOL = "unavailable tool"
+
+
+def launch(job: AgentJob, folder: str) -> Launch:
+    del folder
+    program = shutil.which(PROGRAM, path=job.env.get("PATH"))
+    if program is None:
+        message = f"the program `{PROGRAM}` is not installed or not on the PATH"
+        raise NodeError("agent-missing", message, transient=False)
+    step = job.env.get("HANDRAIL_STEP")
+    wanted = {
+        "program": program,
+        "prompt": job.prompt,
+        "model": _model(job.model),
+        "session": _id(job.session),
+        "title": f"Handrail: {step}" if step else "Handrail",
+        "permissions": job.permissions,
+        "format": {"type": "json_schema", "schema": job.schema} if job.schema else None,
+        "hold": job.hold,
+    }
+    env = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}
+    argv = (sys.executable, "-P", "-m", "handrail.agents.opencode.driver", *job.extra)
+    return Launch(argv, env, stdin=json.dumps(wanted).encode())
+
+
+def _id(session: str | None) -> str | None:
+    if session is not None and not re.fullmatch(r"ses_\w+", session):
+        raise NodeError("session-unknown", f"`{session}` is not the id of a session of OpenCode", transient=False)
+    return session
+
+
+def _model(name: str | None) -> dict[str, str] | None:
+    if name is None:
+        return None
+    provider, _, model = name.partition("/")
+    if not model:
+        message = f"a model of OpenCode is `PROVIDER/MODEL`, not `{name}`"
+        raise NodeError("params", message, transient=False)
+    return {"providerID": provider, "modelID": model}
+
+
+class Reader:
+    """Reads the lines of one turn."""
+
+    def __init__(self, job: AgentJob) -> None:
+        self.job = job
+        self.session: str | None = None
+        self.begun: set[str] = set()
+        self.message: str | None = None
+        self.texts: list[str] = []
+        self.finish: str | None = None
+        self.structured: Any = None
+        self.is_over = False
+        self.failure: Outcome | None = None
+        self.spent = Spent()
+
+    def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
+        session = data.get("sessionID")
+        if self.session is None and isinstance(session, str):
+            self.session = session
+            yield AgentSaid("session", {"id": session})
+        part = within(data, "part")
+        match data.get("type"):
+            case "text":
+                yield from self._text(part)
+            case "tool_start" | "tool_use":
+                yield from self._tool(part)
+            case "step_finish":
+                yield from self._step(part)
+            case "denied":
+                yield AgentSaid("denied", {"name": data.get("permission"), "reason": data.get("reason")})
+            case "retry":
+                yield AgentSaid("retry", {"message": data.get("message")})
+            case "gave_up":
+                self.failure = judge(None, str(data.get("message")), time.time(), {"retry-after": data.get("seconds")})
+            case "error":
+                self.failure = self.failure or _failed(within(data, "error"))
+            case "end":
+                self._end(data)
+
+    def _text(self, part: dict[str, Any]) -> Iterator[AgentSaid]:
+        if part.get("messageID") != self.message:
+            self.message, self.texts = part.get("messageID"), []
+        text = str(part.get("text") or "")
+        if text.strip():
+            self.texts.append(text)
+            yield AgentSaid("text", {"text": text})
+
+    def _tool(self, part: dict[str, Any]) -> Iterator[AgentSaid]:
+        key, name, state = str(part.get("callID")), part.get("tool"), within(part, "state")
+        if key not in self.begun:
+            self.begun.add(key)
+            yield AgentSaid("tool", {"id": key, "name": name, "input": state.get("input")})
+        if state.get("status") in ("completed", "error"):
+            is_ok, output = state["status"] == "completed", brief(str(state.get("output") or state.get("error") or ""))
+            if not is_ok and _NO_SUCH_TOOL in output:
+                yield AgentSaid("denied", {"name": name, "reason": output})
+            yield AgentSaid("result", {"id": key, "ok": is_ok, "output": output})
+
+    def _step(self, part: dict[str, Any]) -> Iterator[AgentSaid]:
+        """A request to the model is over. Output and reasoning are counted apart, and what is cached as well."""
+        self.finish = part.get("reason")
+        tokens, cache = within(part, "tokens"), within(part, "tokens", "cache")
+        whole = total(tokens, "input") + total(cache, "read", "write")
+        if self.spent.add(whole, total(tokens, "output", "reasoning"), total(cache, "read"), total(part, "cost")):
+            yield self.spent.said()
+
+    def _end(self, data: dict[str, Any]) -> None:
+        """The turn is over, as far as the server is concerned."""
+        self.is_over = data.get("role") == "assistant"
+        self.finish = data.get("finish") or self.finish
+        self.structured = data.get("structured")
+        error = within(data, "error")
+        if error and error.get("name") != "StructuredOutputError":
+            self.failure = self.failure or _failed(error)
+
+    def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
+        text = "\n".join(self.texts) if self.message is not None else None
+        outcome = self._outcome(exit_code, errors)
+        structured = self.structured
+        if structured is None and self.job.schema and outcome is DONE:
+            structured = answer(text)
+        yield finished(outcome, text, structured)
+
+    def _outcome(self, exit_code: int, errors: str) -> Outcome:
+        if self.failure is not None:
+            return self.failure
+        if self.finish == "length":
+            return Outcome("crash", CUT)
+        if self.finish == "stop" or self.is_over:
+            return DONE
+        return judge(None, last_words(exit_code, errors), time.time())
+
+
+def _failed(error: dict[str, Any]) -> Outcome:
+    data = within(error, "data")
+    name, message = str(error.get("name")), str(data.get("message") or error.get("message") or error.get("name"))
+    if name in _NAMED:
+        return Outcome(_NAMED[name], brief(message))
+    told = f"{message} {data.get('responseBody') or ''}"
+    outcome = judge(status(data), told, time.time(), within(data, "responseHeaders"))
+    return outcome._replace(message=brief(message))
+
+
+def reader(job: AgentJob, folder: str) -> AgentReader:
+    del folder
+    return Reader(job)

@@ -1,0 +1,1 @@
+"""pi: called by flows through its stream of JSON lines."""

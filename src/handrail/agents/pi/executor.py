@@ -1,0 +1,131 @@
+"""How flows call pi: `pi --mode json`, the prompt by standard input.
+
+It exits with 0 also when the model failed, so the last message of the model decides. pi has no sandbox: `work` and
+`full` are the same to it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.agents.outcomes import DONE, Outcome, answer, asking, brief, finished, judge, last_words, plain
+from handrail.agents.spending import PROVIDERS, Spent, total, within
+from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+
+PROGRAM = "pi"
+ENVIRONMENT = ("PI_*", *PROVIDERS)
+READS = ("read", "grep", "find", "ls")
+CUT = "the answer was cut off at the length that the model allows"
+
+
+def launch(job: AgentJob, folder: str) -> Launch:
+    del folder
+    argv = [PROGRAM, "--mode", "json", "--print"]
+    if job.model is not None:
+        argv += ["--model", job.model]
+    if job.session is not None:
+        argv += ["--session", _id(job.session)]
+    if job.permissions == "read":
+        argv += ["--tools", ",".join(READS)]
+    prompt = _plainly(job.prompt)
+    return Launch((*argv, *job.extra), stdin=(asking(prompt, job.schema) if job.schema else prompt).encode())
+
+
+def _id(session: str) -> str:
+    """The id of a session. What looks like a path would be a new file."""
+    if not re.fullmatch(r"\w[\w-]*", session):
+        raise NodeError("session-unknown", f"`{session}` is not the id of a session of pi", transient=False)
+    return session
+
+
+def _plainly(prompt: str) -> str:
+    """A prompt that is no command of pi's: one that begins with a slash might be, and white space is taken off."""
+    return f"Do this:\n\n{prompt}" if prompt.lstrip().startswith("/") else prompt
+
+
+class Reader:
+    """Reads the events of one run."""
+
+    def __init__(self, job: AgentJob) -> None:
+        self.job = job
+        self.session: str | None = None
+        self.told = False
+        self.settled = False
+        self.last: dict[str, Any] | None = None
+        self.spent = Spent()
+
+    def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
+        match data.get("type"):
+            case "session":
+                self.session = data.get("id")
+            case "agent_start":
+                self.settled = False
+            case "agent_end":
+                self.settled = not data.get("willRetry")
+            case "agent_settled":
+                self.settled = True
+            case "message_end":
+                yield from self._message(within(data, "message"))
+            case "tool_execution_start":
+                yield AgentSaid(
+                    "tool", {"id": data.get("toolCallId"), "name": data.get("toolName"), "input": data.get("args")}
+                )
+            case "tool_execution_end":
+                yield from self._result(data)
+            case "auto_retry_start":
+                yield AgentSaid("retry", {"message": plain(str(data.get("errorMessage")))})
+
+    def _message(self, message: dict[str, Any]) -> Iterator[AgentSaid]:
+        """A message of the model. pi keeps a session from the first one on, not before."""
+        if message.get("role") != "assistant":
+            return
+        if not self.told and self.session is not None:
+            self.told = True
+            yield AgentSaid("session", {"id": self.session})
+        self.last = message
+        for text in _texts(message):
+            yield AgentSaid("text", {"text": text})
+        usage = within(message, "usage")
+        whole = total(usage, "input", "cacheRead", "cacheWrite")
+        usd = total(within(usage, "cost"), "total")
+        if self.spent.add(whole, total(usage, "output"), total(usage, "cacheRead"), usd):
+            yield self.spent.said()
+
+    def _result(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
+        name = data.get("toolName")
+        output = brief("\n".join(_texts(within(data, "result"))))
+        is_ok = not data.get("isError")
+        yield AgentSaid("result", {"id": data.get("toolCallId"), "ok": is_ok, "output": output})
+        if self.job.permissions == "read" and not is_ok and name not in READS:
+            yield AgentSaid("denied", {"name": name, "reason": output})
+
+    def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
+        text = "\n".join(_texts(self.last)) if self.last is not None else None
+        outcome = self._outcome(exit_code, errors)
+        yield finished(outcome, text, answer(text) if self.job.schema and outcome is DONE else None)
+
+    def _outcome(self, exit_code: int, errors: str) -> Outcome:
+        if self.last is None or not self.settled:
+            return judge(None, errors.strip() or last_words(exit_code, errors), time.time())
+        reason = self.last.get("stopReason")
+        if reason == "error":
+            return judge(None, str(self.last.get("errorMessage") or "the model failed"), time.time())
+        if reason in ("stop", "toolUse"):
+            return DONE
+        return Outcome("crash", CUT if reason == "length" else f"the turn ended with `{reason}`")
+
+
+def _texts(message: dict[str, Any]) -> list[str]:
+    """The texts of a message or of a result, without empty ones."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]
+    return [text for text in texts if isinstance(text, str) and text.strip()]
+
+
+def reader(job: AgentJob, folder: str) -> AgentReader:
+    del folder
+    return Reader(job)
