@@ -4,7 +4,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: help env demo test test-agents check format bench docs ci clean
+.PHONY: help env demo test test-agents check format bench docs agents-table ci clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
@@ -41,6 +41,10 @@ bench: env ## measure, print a table, write docs/benchmarks.md
 
 docs: env ## write the generated pages of docs/reference
 	@$(BIN)/python scripts/generate_docs.py
+
+agents-table: env ## run the six agents and write docs/reference/agents.md
+	@./scripts/agents
+	@cd tests && ../$(BIN)/python -m agents.measured
 
 ci: check test ## what CI runs
 

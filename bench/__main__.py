@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import gate, growth, hooks, host, injected, loading, moves, session
+from bench import artifacts, flows, gate, growth, hooks, host, injected, loading, moves, peers, session
 from bench.measure import BenchError, talk
 from bench.page import page, setting, table
 from bench.place import CACHE, ROOT
@@ -15,7 +15,7 @@ from bench.rows import Part
 from bench.seedloader import Missing, Seed, find_seed
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-NAMES = ["gate", "hooks", "session", "injected", "loading", "moves", "growth"]
+NAMES = ["gate", "hooks", "session", "injected", "loading", "moves", "growth", "flows", "peers", "artifacts"]
 WITH_SEED, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
 
 
@@ -29,6 +29,9 @@ def measure(names: list[str], seed: Seed | Missing, claude: Missing | None) -> l
         "loading": lambda folder: loading.measure(folder, seed),
         "moves": lambda folder: moves.measure(folder, seed),
         "growth": growth.measure,
+        "flows": flows.measure,
+        "peers": peers.measure,
+        "artifacts": artifacts.measure,
     }
     with tempfile.TemporaryDirectory(prefix="run-", dir=CACHE) as folder:
         return [parts[name](Path(folder)) for name in names]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import platform
 
-from bench.rows import HEAD, Part, Row
+from bench.rows import HEAD, Part, Row, Table
 
 INTRODUCTION = """\
 # Benchmarks
 
 Written by `make bench`; do not edit. Only ratios are given: absolute times say more about a machine than about
 Handrail. The two sides of a ratio are measured in turn, in one run. *Ratio* is of medians and is what the bound is
-about; *by minima* is the same of the fastest of each, which noise touches least.
+about; *by minima* is the same of the fastest of each, which noise touches least. Sizes in bytes are the same on every
+machine. What was *measured elsewhere* is not from this run nor from this machine, and is there for orientation only.
 """
 REPEAT = """\
 ## Repeat it
@@ -21,9 +22,10 @@ REPEAT = """\
     .venv/bin/python -m bench gate        # one part, nothing is written: {parts}
     .venv/bin/python -m bench --no-bounds # only measure
 
-It takes about five minutes. The comparison with the first seed's own code needs node 20 or later and npm; its published
-package is fetched once into `.cache/bench` (see `bench/seed`). Sessions run the real Claude Code in the version that
-the tests pin, fetched once into `.cache/agents` (see `scripts/agents`); they need no key and no network. Without these
+It takes about seven minutes. The comparison with the first seed's own code needs node 20 or later and npm; its
+published package is fetched once into `.cache/bench` (see `bench/seed`). Sessions run the real Claude Code in the
+version that the tests pin, fetched once into `.cache/agents` (see `scripts/agents`); they need no key and no network.
+The other engines are Python packages, fetched once into `.cache/bench-peers` (see `scripts/peers`). Without these
 programs those rows say that they were skipped, and why. A busy machine widens the spread, not so much the ratios; where
 the two columns differ much, run it again when it is quiet.
 """
@@ -36,13 +38,21 @@ def setting(node: str | None) -> str:
 
 
 def table(parts: list[Part]) -> str:
-    """For a terminal: columns in line, one group a part."""
-    cells = [HEAD, *[row.cells() for part in parts for row in part.rows]]
-    widths = [max(len(line[column]) for line in cells) for column in range(len(HEAD))]
-    lines = [_line(HEAD, widths), "  ".join("-" * width for width in widths)]
+    """For a terminal: columns in line, one group a part, the tables beside the rows behind them."""
+    lines = _aligned([HEAD, *[row.cells() for part in parts for row in part.rows]])
+    head, lines = lines[:2], lines[2:]
     for part in parts:
-        lines += [*[_line(row.cells(), widths) for row in part.rows], ""]
-    return "\n".join(lines)
+        head += [*lines[: len(part.rows)], ""]
+        lines = lines[len(part.rows) :]
+    more = [[found.caption, *_aligned([found.head, *found.lines]), ""] for part in parts for found in part.tables]
+    return "\n".join([*head, *[line for found in more for line in found]])
+
+
+def _aligned(cells: list[list[str]]) -> list[str]:
+    """A head, a line below it, and the rest."""
+    widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
+    head, *rest = [_line(line, widths) for line in cells]
+    return [head, "  ".join("-" * width for width in widths), *rest]
 
 
 def _line(cells: list[str], widths: list[int]) -> str:
@@ -50,11 +60,23 @@ def _line(cells: list[str], widths: list[int]) -> str:
 
 
 def page(parts: list[Part], node: str | None, names: list[str]) -> str:
-    sections = [f"## {part.title}\n\n{part.about}\n\n{_markdown(part.rows)}\n" for part in parts]
+    sections = [_section(part) for part in parts]
     this_run = f"This run: {setting(node)}.\n"
     return "\n".join([INTRODUCTION, this_run, *sections, REPEAT.format(parts=", ".join(f"`{n}`" for n in names))])
 
 
-def _markdown(rows: list[Row]) -> str:
-    lines = [HEAD, ["---", "---", "--:", "--:", "---", "---"], *[row.cells() for row in rows]]
+def _section(part: Part) -> str:
+    tables = "".join(f"\n{found.caption}:\n\n{_numbers(found)}\n" for found in part.tables)
+    return f"## {part.title}\n\n{part.about}\n\n{_rows(part.rows)}\n{tables}"
+
+
+def _rows(rows: list[Row]) -> str:
+    return _markdown([HEAD, ["---", "---", "--:", "--:", "---", "---"], *[row.cells() for row in rows]])
+
+
+def _numbers(found: Table) -> str:
+    return _markdown([found.head, ["--:"] * len(found.head), *found.lines])
+
+
+def _markdown(lines: list[list[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -56,12 +56,21 @@ class Row(NamedTuple):
 HEAD = ["What", "Compared with", "Ratio", "By minima", "Bound", "Verdict"]
 
 
+class Table(NamedTuple):
+    """Numbers beside the rows: sizes, which are the same on every machine, and what was measured elsewhere."""
+
+    caption: str
+    head: list[str]
+    lines: list[list[str]]
+
+
 class Part(NamedTuple):
     """The rows of one question, and what was done to answer it."""
 
     title: str
     about: str
     rows: list[Row]
+    tables: tuple[Table, ...] = ()
 
 
 def number(value: float | None) -> str:

@@ -124,7 +124,10 @@ class NodeContext(NamedTuple):
 
 
 class NodeKind(Protocol):
-    """A module under `nodes/`. `RERUN`: may it be run again after it was cut off? `safe`, `ask` or `never`."""
+    """A module under `nodes/`. `RERUN`: may it be run again after it was cut off? `safe`, `ask` or `never`.
+
+    One that says `INSTANT = True` touches nothing and takes no time: its beginning is not worth a record.
+    """
 
     RERUN: str
 

@@ -56,10 +56,30 @@ def loads(text: str) -> Any:
     return value
 
 
+def _refuse(value: Any) -> Any:
+    raise TypeError("not a JSON value: " + type(value).__name__)
+
+
+_encode = (
+    _json.make_encoder(None, _refuse, _json.encode_basestring, None, ":", ",", False, False, False)
+    if ACCELERATED
+    else None
+)
+
+
 def dumps(value: Any) -> str:
     """Compact JSON on one line. Text stays readable; lone surrogates are escaped so that UTF-8 can hold it."""
-    if _scan is None:
+    if _encode is None:
         return _dumps_slowly(value)
+    try:
+        text = "".join(_encode(value, 0))
+    except RecursionError:
+        raise ValueError("JSON is nested too deeply") from None
+    return text if text.isascii() or _encodable(text) else _by_hand(value)
+
+
+def _by_hand(value: Any) -> str:
+    """The same for a value with lone surrogates somewhere in it: only their texts are escaped."""
     if isinstance(value, str):
         return str(_json.encode_basestring(value)) if _encodable(value) else _escape(value)
     if value is None:
@@ -75,9 +95,9 @@ def dumps(value: Any) -> str:
             raise ValueError("JSON has no such number")
         return repr(value)
     if isinstance(value, dict):
-        return "{" + ",".join([dumps(str(k)) + ":" + dumps(v) for k, v in value.items()]) + "}"
+        return "{" + ",".join([_by_hand(str(k)) + ":" + _by_hand(v) for k, v in value.items()]) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join([dumps(item) for item in value]) + "]"
+        return "[" + ",".join([_by_hand(item) for item in value]) + "]"
     raise TypeError("not a JSON value: " + type(value).__name__)
 
 

@@ -183,7 +183,7 @@ class Progress:
     def attempt(self, path: str) -> str:
         """`attempt 2 of 3, after: ...`."""
         step = self.state.steps[path]
-        most = f" of {self._attempts[path]}" if path in self._attempts else ""
+        most = f" of {self._attempts[path]}" if self._attempts.get(path, 0) >= step.attempts else ""
         after = f", after: {one_line(step.error)}" if step.error else ""
         return f"attempt {step.attempts}{most}{after}"
 

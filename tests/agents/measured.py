@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +31,13 @@ phases:
     prompt: 'And now say what you wrote.'
     params: {session: '${steps.a.write.outputs.sessionId}'}
 """
+TWO = """\
+phases:
+- id: a
+  steps:
+  - {id: first, node: llm-prompt, prompt: 'The first thing.'}
+  - {id: second, node: llm-prompt, prompt: 'The second thing.'}
+"""
 
 
 class Row(NamedTuple):
@@ -41,8 +49,9 @@ class Row(NamedTuple):
     tokens: str
     cost: str
     resumed: str
+    stopped: str
     run: dict[str, Any]
-    texts: str
+    seen: str
     files: list[str]
 
 
@@ -82,6 +91,49 @@ class Driver:
         model = ("--model", "fake/fake-1") if self.seat.host.name == "pi" else ()
         return self.run("run", "ask", "--agent", self.seat.host.name, *model, *argv, code=code, **env)
 
+    def at_work(self) -> tuple[subprocess.Popen[bytes], str]:
+        """The flow `ask` in its second step, whose tool never ends and ignores SIGTERM; and a word of the tool's."""
+        seat, pid = self.seat, self.seat.project / "pid"
+        pid.unlink(missing_ok=True)
+        stubborn = seat.host.shell(f"trap '' TERM INT; echo $$ > {pid}; while true; do sleep 1; done")
+        seat.model.script(Turn("First done."), calls(stubborn))
+        model = ("--model", "fake/fake-1") if seat.host.name == "pi" else ()
+        process = subprocess.Popen(
+            self.argv("run", "two", "--agent", seat.host.name, *model),
+            cwd=seat.project,
+            env=self.env,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        while not (pid.exists() and pid.read_text().strip()):
+            assert process.poll() is None, self.run("runs")
+            time.sleep(0.05)
+        return process, str(pid)
+
+    def left(self, word: str) -> list[str]:
+        """What is still there of a call: by a word of its tool, or by the mark that everything of it carries."""
+        home, found = f"HOME={self.seat.home}".encode(), []
+        for name in filter(str.isdigit, os.listdir("/proc")):
+            line, env = read(f"/proc/{name}/cmdline"), read(f"/proc/{name}/environ").split(b"\0")
+            if word.encode() in line or (home in env and any(entry.startswith(b"HANDRAIL_CALL=") for entry in env)):
+                found.append(line.replace(b"\0", b" ").decode("utf-8", "replace"))
+        return found
+
+    def nothing_left(self, word: str) -> bool:
+        for _ in range(200):
+            if not self.left(word):
+                return True
+            time.sleep(0.05)
+        return False
+
+
+def read(path: str) -> bytes:
+    try:
+        return Path(path).read_bytes()
+    except OSError:
+        return b""
+
 
 @cache
 def measured(name: str) -> Row:
@@ -91,9 +143,20 @@ def measured(name: str) -> Row:
         return _row(host, Driver(seat))
 
 
+def _stopped(driver: Driver) -> str:
+    process, word = driver.at_work()
+    try:
+        driver.run("stop", "last")
+        process.wait(60)
+    finally:
+        process.kill()
+    return "nothing left" if driver.nothing_left(word) else "something left"
+
+
 def _row(host: Host, driver: Driver) -> Row:
     seat = driver.seat
     driver.write(".handrail/flows/ask.yaml", FLOW)
+    driver.write(".handrail/flows/two.yaml", TWO)
     seat.model.script(
         calls(host.write(seat.project / "proof.md", "proof\n"), text="I write.", usage=Usage(1000, 50, 400)),
         calls(host.shell(f"echo {OWN}; env > seen.txt"), usage=Usage(1100, 20, 400)),
@@ -123,6 +186,7 @@ def _row(host: Host, driver: Driver) -> Row:
         counts,
         "no" if usage["usd"] is None else f"{usage['usd']:.4f}",
         resumed,
+        _stopped(driver),
         run,
         seen,
         found,
@@ -135,8 +199,8 @@ HEAD = """\
 Measured by running the real programs, offline against a scripted model; written by `make agents-table`. The model
 said that it used 3300 tokens of input (1200 of them cached) and 80 of output for the first step.
 
-| agent | package | what it tells besides text | tokens of the step | cost in USD | conversation taken up |
-|---|---|---|---|---|---|
+| agent | package | what it tells besides text | tokens of the step | cost in USD | conversation taken up | after `handrail stop` |
+|---|---|---|---|---|---|---|
 """
 
 

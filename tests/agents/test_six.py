@@ -33,10 +33,16 @@ def test_a_conversation_is_taken_up_in_a_later_step(name: str) -> None:
 def test_no_file_of_ours_holds_a_secret_and_agents_see_only_what_they_need(name: str) -> None:
     row = measured(name)
     assert row.files == []
-    assert FOREIGN not in row.texts
+    assert FOREIGN not in row.seen
+    assert OWN in row.seen
     value = row.run["phases"][0]["steps"][0]["value"]
     assert OWN not in value["output"]
     assert "[hidden]" in value["output"]
+
+
+@every
+def test_stop_ends_the_agent_and_a_tool_that_ignores_it(name: str) -> None:
+    assert measured(name).stopped == "nothing left"
 
 
 def test_the_table_in_the_docs_is_what_was_measured() -> None:

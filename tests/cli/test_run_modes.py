@@ -285,3 +285,11 @@ def test_a_large_result_lies_in_a_file_of_its_own_and_comes_back(project: Projec
     folder = next((project.home / "state" / "runs").rglob(id_))
     assert len(list((folder / "1" / "payloads").iterdir())) == 1
     assert (folder / "1" / "journal").stat().st_size < 5000
+
+
+def test_a_run_may_be_called_by_the_beginning_of_its_id_or_last(project: Project) -> None:
+    flow(project, "demo", "phases:\n- id: a\n  steps:\n  - {id: x, node: set}\n")
+    first, second = project.json("run", "demo")["run"], project.json("run", "demo")["run"]
+    assert project.json("artifacts", "last")["run"] == second
+    assert project.json("artifacts", first[:-1])["run"] == first
+    assert f"there is no run `{first}x`" in project.run("log", first + "x").err

@@ -43,6 +43,8 @@ def _with_app(function: Callable[..., Any]) -> Any:
         context = click.get_current_context()
         shared = context.find_root().params
         app = make_app(project or shared.get("project"))
+        if "run_id" in rest:
+            rest["run_id"] = app.runs.named(rest["run_id"])
         shell = Shell(os.getcwd(), as_json=as_json, quiet=quiet or bool(shared.get("quiet")))
         return function(app=app, shell=shell, **rest)
 
@@ -92,6 +94,11 @@ def complete_session(context: click.Context, _param: click.Parameter, begin: str
     return [
         CompletionItem(v.session, help=v.status_line or v.state.status) for v in views if v.session.startswith(begin)
     ]
+
+
+def run_argument(function: F) -> F:
+    """A run: its id, the beginning of it, or `last`."""
+    return click.argument("run_id", metavar="RUN", shell_complete=complete_run)(function)
 
 
 def session_option(function: F) -> F:

@@ -8,7 +8,7 @@ import time
 import click
 
 from handrail.app import App
-from handrail.cli.common import command, complete_run
+from handrail.cli.common import command, run_argument
 from handrail.cli.driving import line
 from handrail.cli.output import Shell
 from handrail.diagnostics import plain
@@ -35,7 +35,7 @@ def runs(app: App, shell: Shell) -> None:
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN", shell_complete=complete_run)
+@run_argument
 @click.option("--follow", is_flag=True, help="Go on until the run ends or waits.")
 @click.option("--events", is_flag=True, help="Print every event as one JSON object a line.")
 @command
@@ -70,7 +70,7 @@ def _line(moment: float, event: Event) -> str:
 
 
 @click.command()
-@click.argument("run_id", metavar="RUN", shell_complete=complete_run)
+@run_argument
 @command
 def artifacts(app: App, shell: Shell, run_id: str) -> None:
     """List what a run made."""

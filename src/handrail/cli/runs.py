@@ -12,7 +12,7 @@ import click
 from handrail import formspec
 from handrail.app import App
 from handrail.cli.answers import read_answers, wrong_answers
-from handrail.cli.common import command, complete_flow, complete_run
+from handrail.cli.common import command, complete_flow, run_argument
 from handrail.cli.driving import Driving, drive, tell
 from handrail.cli.forms import ask, can_ask, print_form
 from handrail.cli.output import Shell
@@ -27,7 +27,6 @@ from handrail.forms import Form, WrongAnswers, accept
 
 events_option = click.option("--events", is_flag=True, help="Print every event as one JSON object a line.")
 answers_option = click.option("--answers", metavar="FILE", help="Answers to the forms it asks (JSON or YAML).")
-run_argument = click.argument("run_id", metavar="RUN", shell_complete=complete_run)
 
 
 @click.command()

@@ -36,12 +36,16 @@ class Request(NamedTuple):
 
 
 class About(NamedTuple):
-    """A run as it was asked for. `flows` are the texts of the flows it may run: id → (file, text)."""
+    """A run as it was asked for. `flows` are the texts of the flows it may run: id → (file, text).
+
+    `aside` are files of the attempt before, (path, digest), that are taken out of the project before this one begins.
+    """
 
     flow: str
     request: Request
     flows: dict[str, list[str]]
     created: float
+    aside: list[list[str]] = []
 
     @property
     def digest(self) -> str:

@@ -7,13 +7,13 @@ taken out of the project, so that it cannot pass for the work of the new attempt
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from handrail.contracts import NodeError
 from handrail.drive.about import About, read_about
+from handrail.drive.aside import digest_of_file
 from handrail.drive.runs import Runs
 from handrail.driven import machine
 from handrail.driven.interpret import FlowFailed
@@ -50,10 +50,9 @@ async def restart(runs: Runs, catalog: FlowCatalog, id_: str, start: str | None)
         kept = _before(flow.plan, start)
         following = os.path.join(os.path.dirname(folder), str(int(os.path.basename(folder)) + 1))
         await _seed(runs, engine, old, kept, following)
-        new._replace(request=request).write(following)
-        ids = {segment(phase.id) for phase in kept}
-        put_aside = _put_aside(runs.project, engine, ids)
-    return Restarted(changes, [phase.id for phase in kept], put_aside)
+        aside = _published(runs.project, engine, {segment(phase.id) for phase in kept})
+        new._replace(request=request, aside=aside).write(following)
+    return Restarted(changes, [phase.id for phase in kept], [path for path, _ in aside])
 
 
 def _before(plan: FlowPlan, start: str | None) -> list[Phase]:
@@ -128,19 +127,11 @@ def _told(phase: Phase, results: dict[str, dict[str, object]], engine: Run, payl
     return [*events, machine.PhaseDone(path)]
 
 
-def _put_aside(project: str, engine: Run, kept: set[str]) -> list[str]:
-    """Take out what the old attempt published and nobody has changed since."""
-    gone: list[str] = []
-    for path, artifacts in engine.memory.published.items():
-        for artifact in artifacts if machine.top(path) not in kept else ():
-            file = os.path.join(project, artifact["path"])
-            with contextlib.suppress(OSError):
-                with open(file, "rb") as opened:
-                    digest = hashlib.sha256(opened.read()).hexdigest()
-                if digest == artifact["sha256"]:
-                    os.unlink(file)
-                    gone.append(artifact["path"])
-    return gone
+def _published(project: str, engine: Run, kept: set[str]) -> list[list[str]]:
+    """What the old attempt published and nobody has changed since: (path, digest)."""
+    made = [a for path, many in engine.memory.published.items() if machine.top(path) not in kept for a in many]
+    rows = [[artifact["path"], artifact["sha256"]] for artifact in made]
+    return [[path, digest] for path, digest in rows if digest_of_file(os.path.join(project, path)) == digest]
 
 
 def changed(old: FlowPlan, new: FlowPlan) -> list[str]:

@@ -12,6 +12,7 @@ from handrail import registry
 from handrail.artifacts import scope_name
 from handrail.contracts import Guide, NodeContext, NodeError, Waiting, Work
 from handrail.drive.about import About, Request, attempts, needed, read_about
+from handrail.drive.aside import put_aside
 from handrail.drive.modes import is_partial, rewound
 from handrail.drive.view import RunView, named, seconds_of
 from handrail.driven import machine
@@ -63,6 +64,14 @@ class Runs:
             return []
         found = [(paths[0], name) for name in names if (paths := attempts(os.path.join(self.folder, name)))]
         return [name for _, name in sorted((os.stat(path).st_mtime_ns, name) for path, name in found)]
+
+    def named(self, name: str) -> str:
+        """The run that is meant: its id, the beginning of its id, or `last`."""
+        ids = self.ids()
+        if name == "last" and ids:
+            return ids[-1]
+        begins = [id_ for id_ in ids if id_.startswith(name)]
+        return begins[0] if name not in ids and len(begins) == 1 else name
 
     def attempt(self, id_: str) -> str:
         """The folder of a run's current attempt."""
@@ -133,6 +142,7 @@ class Runs:
         plans = self.plans(about)
         engine = self.engine(id_, about, folder, observer, asker)
         with engine.held():
+            put_aside(self.project, folder, about)
             _begin_life(engine, about, plans[about.flow], mode)
             engine.inbox.forget_stop()
             engine.record(await _watched(engine, lambda: self.interpret(engine, about, plans)))

@@ -30,6 +30,9 @@ class RunView(NamedTuple):
     driver: int | None = None
     attempt: int = 1
 
+    def __repr__(self) -> str:
+        return f"<run {self.id}: {self.state.status}>"  # the whole plan is no use in a message
+
     @property
     def exit_code(self) -> int:
         if (self.state.reason or "").startswith("timeout"):

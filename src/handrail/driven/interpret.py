@@ -192,7 +192,8 @@ class Interpreter:
     async def node(self, phase: Phase, step: Step, path: str) -> Any:
         params = await self._all(step.params, phase, path, "params")
         prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
-        self.used[path] = [*self.used.get(path, ()), *texts(params)]
+        if step.makes:
+            self.used[path] = [*self.used.get(path, ()), *texts(params)]
         if step.node == "flow-run":
             return await self.nested(params, path)
         work = Work(path, step.node, params, prompt, step.expect is None, step.timeout, step.rerun, step.routing_group)

@@ -7,6 +7,7 @@ is folded in place, so that a fact costs the same after ten steps and after ten 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, NamedTuple, assert_never, get_args
 
 
@@ -193,7 +194,8 @@ Event = OfStep | OfRun
 EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
 
 
-class StepState(NamedTuple):
+@dataclass(slots=True)
+class StepState:
     """Where a step stands. `value` is what its node made; `payload` names the file where a large one lies."""
 
     status: str = "pending"
@@ -228,20 +230,25 @@ class RunState:
             case PhaseStarted() | PhaseDone() | PhaseSkipped():
                 self.phases[event.path] = _PHASE_STATUS[type(event).__name__]
             case StepStarted():
-                self._step(event.path, status="running", error=None)
+                step = self._step(event.path)
+                step.status, step.error = "running", None
             case StepSkipped():
-                self._step(event.path, status="skipped")
+                self._step(event.path).status = "skipped"
             case NodeStarted():
-                self._step(event.path, attempts=event.attempt)
+                self._step(event.path).attempts = event.attempt
             case NodeFinished():
-                made = {"value": event.value, "payload": event.payload, "has_value": True}
-                self._step(event.path, attempts=event.attempt, **made)
+                step = self._step(event.path)
+                step.value, step.payload, step.has_value = event.value, event.payload, True
+                step.attempts = event.attempt
             case NodeFailed():
-                self._step(event.path, error=event.message, attempts=event.attempt)
+                step = self._step(event.path)
+                step.error, step.attempts = event.message, event.attempt
             case StepDone():
-                self._step(event.path, status="done", stop=event.stop, error=None)
+                step = self._step(event.path)
+                step.status, step.stop, step.error = "done", event.stop, None
             case StepFailed():
-                self._step(event.path, status="failed", error=event.message)
+                step = self._step(event.path)
+                step.status, step.error = "failed", event.message
             case _:
                 self._of_run(event)
 
@@ -283,6 +290,8 @@ class RunState:
         self.until = event.until
         self.rewinds += bool(event.rewound)
         gone = set(event.rewound)
+        if not gone:
+            return
         for path in [path for path in self.phases if top(path) in gone]:
             del self.phases[path]
         for path in [path for path in self.steps if top(path) in gone]:
@@ -290,11 +299,13 @@ class RunState:
         for path in [path for path in self.questions if top(path) in gone]:
             del self.questions[path]
 
-    def _step(self, path: str, **changes: Any) -> None:
-        self.steps[path] = self.steps.get(path, _PENDING)._replace(**changes)
+    def _step(self, path: str) -> StepState:
+        found = self.steps.get(path)
+        if found is None:
+            found = self.steps[path] = StepState()
+        return found
 
 
-_PENDING = StepState()
 _PHASE_STATUS = {"PhaseStarted": "running", "PhaseDone": "done", "PhaseSkipped": "skipped"}
 
 
@@ -307,7 +318,7 @@ def fold(events: Iterable[Event]) -> RunState:
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    return {"type": type(event).__name__, **event._asdict()}
+    return {"type": type(event).__name__, **dict(zip(event._fields, event, strict=True))}
 
 
 def event_from_json(data: dict[str, Any]) -> Event:

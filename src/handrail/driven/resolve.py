@@ -7,7 +7,7 @@ from typing import Any
 from handrail.contracts import Durable
 from handrail.driven.account import Results
 from handrail.driven.plan import FlowPlan, Phase
-from handrail.values import Expression, Scope
+from handrail.values import Const, Expression, Scope
 
 
 class NeedsFact(Exception):
@@ -32,6 +32,8 @@ class Resolver:
 
     async def resolve(self, expression: Expression, phase: Phase, path: str, place: str) -> Any:
         """An expression's value. `place` says which part of the step at `path` it stands in."""
+        if isinstance(expression, Const):
+            return expression.value
         repeat = phase.rounds if not phase.items else {**phase.rounds, **await self._items_of(phase, path)}
         return await self._find(expression, repeat, path, place)
 

@@ -42,6 +42,7 @@ class Inbox:
                 given = json.loads(file.read())
             return forms.accept(formspec.from_json(question), given)
         except (OSError, ValueError, Unresolved, forms.WrongAnswers):
+            self.clear(path)  # it does not fit, and must not be looked at again and again
             return None
 
     def clear(self, path: str) -> None:

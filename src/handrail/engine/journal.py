@@ -136,9 +136,12 @@ def unwritable(path: str, error: OSError) -> StateError:
     return StateError(message, "free some space, then run the command again; nothing was lost")
 
 
-def put(handle: int, path: str, end: int, line: bytes, *, durable: bool) -> None:
-    """Write a line at `end` of an open journal. What a crash left there is kept aside; a write that fails is undone."""
-    if os.fstat(handle).st_size > end:
+def put(handle: int, path: str, end: int, line: bytes, *, durable: bool, is_clean: bool = False) -> None:
+    """Write a line at `end` of an open journal. What a crash left there is kept aside; a write that fails is undone.
+
+    `is_clean`: the writer knows that nothing lies behind `end`, since it wrote there last.
+    """
+    if not is_clean and os.fstat(handle).st_size > end:
         _keep_torn(path, handle, end)
     try:
         _write(handle, line, end, durable)

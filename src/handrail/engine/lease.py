@@ -19,6 +19,7 @@ from handrail.engine.session import make_private
 from handrail.errors import RefusedError
 
 LOCK = "lock"
+TRIES = 40
 PROGRAMS = "programs"
 
 
@@ -26,7 +27,7 @@ PROGRAMS = "programs"
 def held(folder: str) -> Iterator[None]:
     """This process drives the run, and no other does."""
     make_private(folder)
-    handle = _locked(os.path.join(folder, LOCK))
+    handle = _locked(os.path.join(folder, LOCK), TRIES)
     if handle is None:
         who = holder(folder)
         message = f"run `{os.path.basename(folder)}` is driven by process {who or 'unknown'}"
@@ -52,15 +53,18 @@ def holder(folder: str) -> int | None:
         return 0
 
 
-def _locked(path: str) -> int | None:
-    """A descriptor that holds the lock, or nothing when somebody else has it."""
+def _locked(path: str, tries: int = 1) -> int | None:
+    """A descriptor that holds the lock, or nothing when somebody else has it. Who only looks has it for a moment."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(handle)
-        return None
-    return handle
+    for left in reversed(range(tries)):
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.005 if left else 0)
+        else:
+            return handle
+    os.close(handle)
+    return None
 
 
 def _is_locked(path: str) -> bool:
@@ -88,7 +92,11 @@ class Programs:
     def hold(self, path: str) -> int | None:
         """A locked descriptor for a program to inherit. The caller closes it when the step is done."""
         make_private(self.folder)
-        return _locked(self._file(path))
+        return _locked(self._file(path), TRIES)
+
+    def is_held(self, path: str) -> bool:
+        """Does a program that this step started still live, as far as its lock tells?"""
+        return _is_locked(self._file(path))
 
     def is_running(self, path: str, key: str) -> bool:
         return _is_locked(self._file(path)) or bool(carriers(f"HANDRAIL_KEY={key}"))

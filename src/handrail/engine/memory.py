@@ -8,10 +8,9 @@ from handrail.contracts import Done
 from handrail.driven import machine
 from handrail.driven.machine import Event, RunState
 
-_SAID_AGAIN = (
-    machine.StepFailed, machine.SummarySet, machine.RunParked, machine.RunEnded, machine.RunResumed,
-    machine.AgentActed, machine.UsageReported, machine.Delayed,
-)  # fmt: skip
+_OF_STATE_ALONE = (machine.StepDone, machine.StepStarted, machine.PhaseStarted, machine.PhaseDone)
+RERUN = "rerun"
+"""The form that asks whether work which was cut off may be done again."""
 
 
 class Kept(NamedTuple):
@@ -33,14 +32,18 @@ class Memory:
         self.answers: dict[tuple[str, str], dict[str, Any]] = {}
         self.sessions: dict[str, tuple[str, str]] = {}
         self.published: dict[str, list[dict[str, Any]]] = {}
-        self.said: set[tuple[str, ...]] = set()
+        self.noticed: set[machine.Noticed] = set()
+        self.waiting: set[str] = set()
         self.is_empty = True
 
     def take(self, event: Event) -> None:
         self.is_empty = False
         self.state.apply(event)
+        if isinstance(event, _OF_STATE_ALONE):
+            return
         match event:
             case machine.NodeStarted():
+                self.waiting.discard(event.path)
                 self.under_way[event.path] = event.input
                 self.starts[event.path] = self.starts.get(event.path, 0) + 1
             case machine.NodeFinished():
@@ -50,6 +53,8 @@ class Memory:
                 self.under_way.pop(event.path, None)
             case machine.FactFound():
                 self.facts.setdefault(event.path, {})[event.place, event.kind, event.subject] = event.value
+            case machine.Asked() if event.question.get("formId") != RERUN:
+                self.waiting.add(event.path)
             case machine.Answered():
                 self.answers[event.path, event.input] = event.values
             case machine.SessionOpened():
@@ -60,14 +65,28 @@ class Memory:
                 self._failed(event.path)
             case machine.RunResumed():
                 self._forget(set(event.rewound))
-            case machine.AgentActed() | machine.UsageReported() | machine.Delayed():
-                pass
+            case machine.Noticed():
+                self.noticed.add(event)
             case _:
-                self.said.add(key(event))
+                pass
 
     def is_news(self, event: Event) -> bool:
         """Notes are told once, also over several lives of a run."""
-        return isinstance(event, _SAID_AGAIN) or key(event) not in self.said
+        match event:
+            case machine.StepStarted():
+                step = self.state.steps.get(event.path)
+                return step is None or step.status in ("pending", "failed")
+            case machine.StepDone() | machine.StepSkipped():
+                step = self.state.steps.get(event.path)
+                return step is None or step.status not in ("done", "skipped")
+            case machine.PhaseStarted():
+                return event.path not in self.state.phases
+            case machine.PhaseDone() | machine.PhaseSkipped():
+                return self.state.phases.get(event.path) not in ("done", "skipped")
+            case machine.Noticed():
+                return event not in self.noticed
+            case _:
+                return True
 
     def done(self, path: str) -> Done | None:
         status = self.state.phases.get(path)
@@ -78,9 +97,14 @@ class Memory:
             return None
         return Done(step.status, step.value, step.has_value, step.stop)
 
+    def is_parked(self, path: str) -> bool:
+        """Is this work that only waits for an answer of a person? Going on with it is no new attempt."""
+        return path in self.under_way and path in self.waiting
+
     def _failed(self, path: str) -> None:
         """It may be tried again; what it looked at before it began may have been mended by then."""
-        self.said.discard(key(machine.StepStarted(path)))
+        for pair in [pair for pair in self.answers if pair[0] == path and self.answers[pair].get(RERUN) == "fail"]:
+            del self.answers[pair]
         if path not in self.starts:
             self.facts.pop(path, None)
 
@@ -94,9 +118,3 @@ class Memory:
         for keyed in (self.finished, self.answers):
             for pair in [pair for pair in keyed if machine.top(pair[0]) in phases]:
                 del keyed[pair]
-        self.said = {said for said in self.said if len(said) < 2 or machine.top(said[1]) not in phases}
-
-
-def key(event: Event) -> tuple[str, ...]:
-    """What tells a note from another."""
-    return type(event).__name__, *map(str, event)

@@ -21,8 +21,9 @@ class Payloads:
     def __init__(self, folder: str) -> None:
         self.folder = os.path.join(folder, "payloads")
 
-    def keep(self, value: Any) -> Kept:
-        text = jsonlite.dumps(value)
+    def keep(self, value: Any, text: str | None = None) -> Kept:
+        """`text` is the value as JSON, where the caller has it already."""
+        text = jsonlite.dumps(value) if text is None else text
         if len(text) <= LARGE:
             return Kept(value, None)
         data = text.encode("utf-8", "surrogatepass")

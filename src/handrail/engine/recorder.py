@@ -7,12 +7,14 @@ moment when nothing happens; a crash loses at most notes, which are said again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 from typing import Any
 
 from handrail.driven.machine import Event, event_to_json
 from handrail.engine import journal
+from handrail.errors import StateError
 from handrail.secrets import Redactor
 
 SOON = 0.05
@@ -29,25 +31,35 @@ class Recorder:
         self.number = self.end = 0
         self._handle: int | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._is_clean = False
 
     def follow(self, number: int, end: int) -> None:
         """Go on behind this many records, which end here."""
         self.number, self.end = number, end
 
     def add(self, event: Event, *, durable: bool) -> None:
-        self.waiting.append({"t": round(self.clock(), 6), **self.redact.value(event_to_json(event))})
+        data = event_to_json(event)
+        data["t"] = int(self.clock() * 1000) / 1000
+        self.waiting.append(self.redact.value(data) if self.redact.values else data)
         if durable:
             self.flush(durable=True)
         elif self._timer is None:
             try:
-                self._timer = asyncio.get_running_loop().call_later(SOON, self.flush)
+                self._timer = asyncio.get_running_loop().call_later(SOON, self._soon)
             except RuntimeError:  # nobody waits for anything here: written at the end
                 return
 
+    def _soon(self) -> None:
+        """What cannot be written now is tried again with the next event, whose caller is told."""
+        self._timer = None
+        with contextlib.suppress(StateError):
+            self.flush()
+
+    def take_back(self) -> None:
+        """The last event was not written, and did not happen."""
+        self.waiting.pop()
+
     def flush(self, *, durable: bool = False) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
         if not self.waiting:
             return
         line = journal.encode({"n": self.number, "events": self.waiting})
@@ -57,13 +69,18 @@ class Recorder:
                 self._handle = journal.open_for_writing(self.path)
                 if created:
                     journal.sync_folder(os.path.dirname(self.path))
-            journal.put(self._handle, self.path, self.end, line, durable=durable)
+            journal.put(self._handle, self.path, self.end, line, durable=durable, is_clean=self._is_clean)
+            self._is_clean = True
         except OSError as error:
+            self._is_clean = False
             raise journal.unwritable(self.path, error) from error
         self.waiting = []
         self.number, self.end = self.number + 1, self.end + len(line)
 
     def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         try:
             self.flush()
         finally:

@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import hashlib
 import os
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from handrail.driven.machine import Event, RunState
 from handrail.driven.plan import Retry
 from handrail.engine import journal, lease
 from handrail.engine.inbox import Inbox
-from handrail.engine.memory import Kept, Memory
+from handrail.engine.memory import RERUN, Kept, Memory
 from handrail.engine.payloads import Payloads
 from handrail.engine.publish import Publisher
 from handrail.engine.recorder import Recorder
@@ -31,6 +32,7 @@ from handrail.secrets import Redactor
 
 JOURNAL = "journal"
 LOOK_AGAIN = 0.2
+BREATH = 0.02
 PATIENCE = 20
 LONGEST = 7 * 24 * 3600.0
 Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
@@ -64,6 +66,7 @@ class Run:
         self.world = World(context.project)
         self.redact = Redactor(context.env)
         self.recorder = Recorder(self.journal, outside.clock, self.redact)
+        self._breath = 0.0
 
     @property
     def state(self) -> RunState:
@@ -117,14 +120,17 @@ class Run:
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
         rerun = work.rerun or kind.RERUN
-        if work.path in self.memory.under_way:
+        is_instant = getattr(kind, "INSTANT", False)
+        if work.path in self.memory.under_way or (not is_instant and self.programs.is_held(work.path)):
             await self._outlived(work.path)
-            if not await self._again(work, rerun):
-                return self._finish(work.path, digest, {"assumedDone": True})
-        wait = retry.wait
+        if work.path in self.memory.under_way and not await self._again(work, rerun):
+            return await self._finish(work.path, digest, {"assumedDone": True})
+        wait, is_parked = retry.wait, self.memory.is_parked(work.path)
         for attempt in range(1, retry.attempts + 1):
-            number = self.memory.starts.get(work.path, 0) + 1
-            self.record(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
+            number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
+            if not is_parked and not (attempt == 1 and is_instant):
+                self._start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
+            is_parked = False
             try:
                 value = await self._patiently(kind, work)
             except NodeError as error:
@@ -135,14 +141,31 @@ class Run:
                 await asyncio.sleep(wait)
                 wait *= retry.factor
             else:
-                return self._finish(work.path, digest, value)
+                return await self._finish(work.path, digest, value)
         raise AssertionError("the last attempt returns or raises")
 
-    def _finish(self, path: str, digest: str, value: Any) -> Any:
-        kept = self.payloads.keep(value)
+    def _start(self, event: machine.NodeStarted, *, durable: bool) -> None:
+        try:
+            self.record(event, durable=durable)
+        except StateError:  # it is not begun, so the journal may not be told so later
+            self.recorder.take_back()
+            raise
+
+    async def _finish(self, path: str, digest: str, made: Any) -> Any:
+        """Keep what a node made, as JSON has it and without secrets. Others get a turn now and then."""
+        text = jsonlite.dumps(made)
+        value = jsonlite.loads(text)
+        if self.redact.values:
+            value = self.redact.value(value)
+            text = jsonlite.dumps(value)
+        kept = self.payloads.keep(value, text)
         number = self.memory.starts.get(path, 1)
         self.record(machine.NodeFinished(path, digest, number, kept.value, kept.payload))
-        return value if kept.payload is not None else kept.value
+        now = time.monotonic()
+        if now - self._breath > BREATH:
+            self._breath = now
+            await asyncio.sleep(0)
+        return value
 
     async def _outlived(self, path: str) -> None:
         """Wait for a program that an earlier driver started for this step and that is still at work."""
@@ -169,7 +192,7 @@ class Run:
         ]
         field = {"id": "rerun", "type": "single-select", "label": message, "required": True, "options": options}
         start = self.memory.starts.get(work.path, 0)
-        form = {"formId": "rerun", "title": message, "description": f"attempt {start}", "fields": [field]}
+        form = {"formId": RERUN, "title": message, "description": f"attempt {start}", "fields": [field]}
         answer = (await self.ask(work.path, form)).get("rerun")
         if answer == "fail":
             raise NodeError("rerun", f"{message}; a person ended it", transient=False)
@@ -189,6 +212,8 @@ class Run:
         return await self._run(kind, work)
 
     async def _run(self, kind: NodeKind, work: Work) -> Any:
+        if getattr(kind, "INSTANT", False):
+            return await kind.run(work, self.context)
         handles: list[int] = []
 
         def hold() -> int | None:
@@ -219,7 +244,7 @@ class Run:
                 self.record(machine.UsageReported(work.path, usage), durable=False)
             for handle in handles:
                 self.programs.release(work.path, handle)
-        return self.redact.value(jsonlite.loads(jsonlite.dumps(value)))
+        return value
 
     def _key(self, path: str) -> str:
         again = f"#{self.state.rewinds}" if self.state.rewinds else ""
@@ -229,6 +254,7 @@ class Run:
         """A person's answer, from wherever it comes. `Waiting` when there is none yet."""
         digest = digest_of(question)
         if (path, digest) in self.memory.answers:
+            self.inbox.clear(path)  # killed between the journal and the inbox
             return self.memory.answers[path, digest]
         asked = self.state.questions.get(path)
         if asked is None or asked.input != digest:

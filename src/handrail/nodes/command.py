@@ -39,8 +39,8 @@ async def run(work: Work, context: NodeContext) -> Any:
         raise NodeError("timeout", f"`{argv[0]}` was not done after {seconds:g} seconds")
     value = {"exitCode": ended.exit_code, "output": ended.output, "result": _last_json(ended.output)}
     if ended.exit_code != 0 and not work.params.get("mayFail"):
-        last = ended.output.strip().splitlines()[-1:] or [""]
-        raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}: {last[0][:200]}")
+        last = "".join(f": {line[:200]}" for line in ended.output.strip().splitlines()[-1:])
+        raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}{last}")
     return value
 
 

@@ -21,13 +21,24 @@ async def run(work: Work, context: NodeContext) -> Any:
         raise NodeError("path-escape", f"`{path}` leads out of the project", transient=False)
     if work.node == "read-file":
         return {"text": _read(real, path)}
+    put_file(real, str(work.params["text"]))
+    return {"path": path}
+
+
+def put_file(real: str, text: str) -> None:
+    """A whole file in place of another, on the disk before anyone is told; or nothing at all."""
     os.makedirs(os.path.dirname(real), exist_ok=True)
     handle, new = tempfile.mkstemp(prefix=".handrail-", dir=os.path.dirname(real))
-    with open(handle, "w", encoding="utf-8") as file:
-        file.write(str(work.params["text"]))
-    os.chmod(new, 0o644)
-    os.replace(new, real)
-    return {"path": path}
+    try:
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(new, 0o644)
+        os.replace(new, real)
+    except BaseException:
+        os.unlink(new)
+        raise
 
 
 def _read(real: str, path: str) -> str:

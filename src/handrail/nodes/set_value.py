@@ -7,6 +7,7 @@ from typing import Any
 from handrail.contracts import NodeContext, Work
 
 RERUN = "safe"
+INSTANT = True
 
 
 async def run(work: Work, context: NodeContext) -> Any:

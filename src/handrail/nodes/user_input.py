@@ -11,6 +11,7 @@ from typing import Any
 
 from handrail import forms, formspec
 from handrail.contracts import NodeContext, NodeError, Work
+from handrail.nodes.files import put_file
 from handrail.operations import Unresolved
 
 RERUN = "safe"
@@ -29,10 +30,6 @@ async def run(work: Work, context: NodeContext) -> Any:
     real = os.path.realpath(os.path.join(context.project, str(target)))
     if not real.startswith(context.project.rstrip("/") + "/"):
         raise NodeError("path-escape", f"`{target}` leads out of the project", transient=False)
-    os.makedirs(os.path.dirname(real), exist_ok=True)
     text = json.dumps({"form_id": form.id, "values": answers["values"]}, ensure_ascii=False, indent=2) + "\n"
-    new = f"{real}.{os.getpid()}.new"
-    with open(new, "w", encoding="utf-8") as file:
-        file.write(text)
-    os.replace(new, real)
+    put_file(real, text)
     return {**answers, "outputFile": str(target)}

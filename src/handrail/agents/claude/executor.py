@@ -1,135 +1,253 @@
 """How flows call Claude Code: headless, its events as a stream of JSON. Success is what its result says, not 0.
 
-With the guided mode in force its plugin is given for this call only: nothing is installed.
+With the guided mode in force its plugin is given for this call only: nothing is installed. A program that waits for
+what it left running says several results in one call: the last one counts, and each tells what was used since.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import time
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from handrail.agents.claude import plugin
-from handrail.agents.outcomes import judge
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
+from handrail.agents.outcomes import (
+    DONE,
+    LONGEST_MESSAGE,
+    Outcome,
+    answer,
+    asking,
+    brief,
+    finished,
+    judge,
+    last_words,
+    plain,
+)
+from handrail.agents.spending import Spent, total, within
+from handrail.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
 PROGRAM = "claude"
 ENVIRONMENT = (
     "ANTHROPIC_*", "CLAUDE_*", "CLAUDECODE", "DISABLE_*", "MAX_THINKING_TOKENS", "MCP_*", "API_TIMEOUT_MS", "BASH_*",
     "IS_SANDBOX", "AWS_*", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUD_ML_REGION", "VERTEX_*", "USE_BUILTIN_RIPGREP",
 )  # fmt: skip
-_READ = "Read,Glob,Grep,WebFetch,WebSearch,TodoWrite,Task,Agent,Skill"
-_WORK = f"{_READ},Edit,MultiEdit,Write,NotebookEdit,Bash,BashOutput,KillShell"
-SHORT = 2_000
+_STEP = "mcp__plugin_handrail_handrail__workflow_step"
+_READ = "Read,Glob,Grep,WebFetch,WebSearch,TodoWrite,Task,Agent,Skill,ToolSearch"
+_MODES = {
+    "read": ("--permission-mode=default", f"--tools={_READ}", f"--allowedTools={_READ},{_STEP}"),
+    "work": ("--permission-mode=acceptEdits", f"--allowedTools={_READ},Bash,BashOutput,KillShell,Monitor,{_STEP}"),
+    "full": ("--permission-mode=bypassPermissions",),
+}
+"""`read` has no other tools, so no rule of the person's own settings lets it write. `work` has no rule for edits: its
+mode accepts them in the folder, and a rule would do so everywhere."""
+_KEYWORDS = frozenset(
+    "$id $ref $comment $defs additionalItems additionalProperties allOf anyOf const contains contentEncoding"
+    " contentMediaType default definitions dependencies deprecated description else enum examples exclusiveMaximum"
+    " exclusiveMinimum format if items maxItems maxLength maxProperties maximum minItems minLength minProperties"
+    " minimum multipleOf not nullable oneOf pattern patternProperties properties propertyNames readOnly required then"
+    " title type uniqueItems writeOnly".split()
+)
+_NAMED = ("properties", "patternProperties", "definitions", "$defs")
+_VALUES = ("const", "default", "enum", "examples")
+_DENIALS = ("hook error:", "Permission to use", "requested permissions", "has been denied", "is disabled for this")
+_GIVEN_UP = {
+    "error_max_turns": "crash",
+    "error_max_structured_output_retries": "crash",
+    "error_max_budget_usd": "quota",
+}
+"""Limits of the program's own, met in the middle of its work; another call can go on from there, but for the last."""
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
-    argv = [PROGRAM, "-p", "--output-format", "stream-json", "--verbose"]
-    argv += ["--model", job.model] if job.model else []
+    argv = [PROGRAM, "-p", "--output-format=stream-json", "--verbose", *_MODES[job.permissions]]
+    if job.model:
+        argv.append(f"--model={job.model}")
     if job.session is not None:
-        argv += ["--resume", job.session]
+        argv.append(f"--resume={_conversation(job.session)}")
     elif job.new_session is not None:
-        argv += ["--session-id", job.new_session]
-    allowed = {"read": _READ, "work": _WORK}.get(job.permissions)
+        argv.append(f"--session-id={job.new_session}")
     files: dict[str, str] = {}
     if job.stubs is not None:
         files = {os.path.join("plugin", name): text for name, text in plugin.files(job.stubs).items()}
-        argv += ["--plugin-dir", os.path.join(folder, "plugin")]
-        allowed = f"{allowed},mcp__plugin_handrail_handrail__workflow_step" if allowed else None
-    if allowed is None:
-        argv += ["--permission-mode", "bypassPermissions"]
-    else:
-        mode = "acceptEdits" if job.permissions == "work" else "default"
-        argv += ["--permission-mode", mode, "--allowedTools", allowed]
-    argv += ["--json-schema", _compact(job.schema)] if job.schema is not None else []
-    return Launch((*argv, *job.extra), stdin=job.prompt.encode(), files=files)
+        argv.append(f"--plugin-dir={os.path.join(folder, 'plugin')}")
+    prompt = job.prompt
+    if job.schema is not None and _is_native(job.schema):
+        known = {name: value for name, value in job.schema.items() if name != "$schema"}
+        argv.append(f"--json-schema={json.dumps(known, separators=(',', ':'))}")
+    elif job.schema is not None:
+        prompt = asking(prompt, job.schema)
+    return Launch((*argv, *job.extra), stdin=_plainly(prompt).encode(), files=files)
 
 
-def _compact(schema: dict[str, Any]) -> str:
-    import json
+def _conversation(session: str) -> str:
+    """The id of a conversation. For whatever else it would look among the titles of all of them."""
+    try:
+        return str(uuid.UUID(session))
+    except ValueError:
+        message = f"`{session}` is not the id of a conversation of Claude Code"
+        raise NodeError("session-unknown", message, transient=False) from None
 
-    return json.dumps(schema, separators=(",", ":"))
+
+def _plainly(prompt: str) -> str:
+    """A prompt that the program does not take for a command of its own."""
+    return f"\n{prompt}" if prompt.startswith("/") else prompt
+
+
+def _is_native(schema: Mapping[str, Any]) -> bool:
+    """Does the program take a schema as it is? It makes a tool of it, and knows no draft after the seventh."""
+    is_tool = schema.get("type") == "object" and not schema.keys() & {"allOf", "anyOf", "oneOf"}
+    return is_tool and _is_known({name: value for name, value in schema.items() if name != "$schema"})
+
+
+def _is_known(schema: Any) -> bool:
+    if isinstance(schema, list):
+        return all(map(_is_known, schema))
+    if not isinstance(schema, dict):
+        return True
+    inner = [
+        list(value.values()) if name in _NAMED and isinstance(value, dict) else value
+        for name, value in schema.items()
+        if name not in _VALUES
+    ]
+    return schema.keys() <= _KEYWORDS and _is_known(inner)
 
 
 class Reader:
-    """Follows one stream. A tool that was not run because of us or of its permissions is told as denied."""
+    """Follows one stream. What subagents say is not the agent's text; what they are denied is told all the same."""
 
-    def __init__(self) -> None:
+    def __init__(self, job: AgentJob) -> None:
+        self.job = job
         self.session: str | None = None
-        self.texts: list[str] = []
+        self.is_told = False
+        self.text: str | None = None
         self.tools: dict[str, str] = {}
         self.result: dict[str, Any] | None = None
-        self.failure = ""
+        self.structured: Any = None
+        self.error, self.complaint = "", ""
+        self.limit: dict[str, Any] = {}
+        self.spent = Spent()
+        self.uncounted: dict[str, dict[str, Any]] = {}
 
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
-        session = data.get("session_id")
-        if isinstance(session, str) and self.session is None:
-            self.session = session
-            yield AgentSaid("session", {"id": session})
-        match data.get("type"):
-            case "assistant":
+        match (data.get("type"), data.get("subtype")):
+            case ("system", "init"):
+                named = data.get("session_id")
+                self.session = named if isinstance(named, str) else self.session
+                self.result, self.error, self.complaint = None, "", ""
+            case ("system", "api_retry"):
+                yield from self._opened()
+                told = data.get("error") or data.get("error_status") or "the service failed"
+                yield AgentSaid("retry", {"message": brief(f"{told} (attempt {data.get('attempt')})")})
+            case ("assistant", _):
+                yield from self._opened()
                 yield from self._assistant(data)
-            case "user":
+            case ("user", _):
                 yield from self._results(data)
-            case "system" if data.get("subtype") == "api_retry":
-                told = f"{data.get('error') or data.get('error_status') or 'the service failed'}"
-                yield AgentSaid("retry", {"message": f"{told} (attempt {data.get('attempt')})"})
-            case "result":
-                self.result = data
-                yield from _usage(data)
+            case ("rate_limit_event", _):
+                info = within(data, "rate_limit_info")
+                self.limit = info if info.get("status") == "rejected" else {}
+            case ("result", _):
+                yield from self._opened()
+                yield from self._over(data)
+
+    def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
+        if self.session is not None and _is_kept(self.job.env, self.session):
+            yield from self._opened()
+        if any([self.spent.add(*_counts(usage), 0.0) for usage in self.uncounted.values()]):
+            yield AgentSaid("usage", {**self.spent.said().data, "outputTokens": None, "usd": None})
+        outcome = self._outcome(exit_code, errors)
+        if outcome != DONE or self.result is None:
+            yield finished(outcome, self.text)
+            return
+        text = str(self.result.get("result") or self.text or "")
+        structured = self.structured if self.structured is not None else answer(text)
+        yield finished(DONE, text, structured if self.job.schema is not None else None)
+
+    def _opened(self) -> Iterator[AgentSaid]:
+        """A conversation can be taken up again when it is kept, which is a moment after the program names it."""
+        if self.session is not None and not self.is_told:
+            self.is_told = True
+            yield AgentSaid("session", {"id": self.session})
 
     def _assistant(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
-        if data.get("parent_tool_use_id") is not None:
+        is_own, message = data.get("parent_tool_use_id") is None, within(data, "message")
+        if data.get("error") or data.get("is_api_error_message"):
+            if is_own:
+                words = (data.get(name) for name in ("error", "api_error"))
+                self.error = " ".join(str(word) for word in words if word)
+                self.complaint = " ".join(str(block.get("text") or "") for block in _blocks(data))
             return
+        self.uncounted[str(message.get("id"))] = within(message, "usage")
         for block in _blocks(data):
-            if block.get("type") == "text":
-                text = str(block.get("text", ""))
-                self.texts = [text]
-                if data.get("error"):
-                    self.failure = f"{data['error']}: {text}"
-                yield AgentSaid("text", {"text": text})
+            if block.get("type") == "text" and is_own:
+                self.text = str(block.get("text") or "")
+                yield AgentSaid("text", {"text": self.text})
             elif block.get("type") == "tool_use":
-                self.tools[str(block.get("id"))] = str(block.get("name"))
-                yield AgentSaid("tool", {"id": block.get("id"), "name": block.get("name"), "input": block.get("input")})
+                key, name = str(block.get("id")), str(block.get("name"))
+                self.tools[key] = name
+                if is_own:
+                    yield AgentSaid("tool", {"id": key, "name": name, "input": block.get("input")})
 
     def _results(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         for block in _blocks(data):
-            if block.get("type") != "tool_result":
+            key, output = str(block.get("tool_use_id")), brief(_text(block.get("content")))
+            if block.get("type") != "tool_result" or key not in self.tools:
                 continue
-            id_, output = str(block.get("tool_use_id")), _text(block.get("content"))
-            if id_ not in self.tools:
-                continue
-            if block.get("is_error") and _is_denial(output):
-                yield AgentSaid("denied", {"name": self.tools[id_], "reason": output[:SHORT]})
-            else:
-                yield AgentSaid("result", {"id": id_, "ok": not block.get("is_error"), "output": output[:SHORT]})
+            if block.get("is_error") and _is_denied(data, key, output):
+                yield AgentSaid("denied", {"name": self.tools[key], "reason": output})
+            if data.get("parent_tool_use_id") is None:
+                yield AgentSaid("result", {"id": key, "ok": not block.get("is_error"), "output": output})
 
-    def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
-        result = self.result
-        found: dict[str, Any] = {"outcome": "done", "message": None, "resetsAt": None, "text": "\n".join(self.texts)}
-        if result is None:
-            told = self.failure or errors.strip()[-400:] or f"it ended with {exit_code} and without a result"
-            outcome = judge(None, told, time.time()) if self.failure or errors.strip() else None
-            found |= {"outcome": outcome.name if outcome else "crash", "message": told}
-        elif result.get("is_error"):
-            told = str(result.get("result") or self.failure or ", ".join(map(str, result.get("errors") or [])))
-            status = result.get("api_error_status")
-            outcome = judge(status if isinstance(status, int) else None, f"{self.failure} {told}", time.time())
-            found |= {"outcome": outcome.name, "message": told or outcome.message, "resetsAt": outcome.resets_at}
+    def _over(self, result: dict[str, Any]) -> Iterator[AgentSaid]:
+        """What a result tells of the whole conversation is no use: it may have begun before this job."""
+        self.result = result
+        if result.get("structured_output") is not None:
+            self.structured = result["structured_output"]
+        self.uncounted.clear()
+        since = result.get("model_usage_since_last_result")
+        if isinstance(since, dict):
+            has_more = [self.spent.add(*_counts(used), total(used, "costUSD")) for used in map(within, since.values())]
         else:
-            found["text"] = str(result.get("result") or found["text"])
-            found["structured"] = result.get("structured_output")
-        yield AgentSaid("finished", found)
+            usd = total(result, "total_cost_usd") if self.job.session is None else 0.0
+            has_more = [self.spent.add(*_counts(within(result, "usage")), usd)]
+        if any(has_more):
+            yield self.spent.said()
+
+    def _outcome(self, exit_code: int, errors: str) -> Outcome:
+        result = self.result
+        if result is None:
+            return self._judged(None, self.error, self.complaint or last_words(exit_code, errors))
+        if not result.get("is_error"):
+            return DONE
+        listed, subtype, status = result.get("errors"), str(result.get("subtype")), result.get("api_error_status")
+        told = str(result.get("result") or "; ".join(map(str, listed if isinstance(listed, list) else ())))
+        if subtype in _GIVEN_UP:
+            return Outcome(_GIVEN_UP[subtype], brief(told or subtype, LONGEST_MESSAGE))
+        words = f"{self.error} {result.get('stop_reason')}"
+        return self._judged(status if isinstance(status, int) else None, words, told or self.complaint)
+
+    def _judged(self, status: int | None, words: str, told: str) -> Outcome:
+        """By its own words for an error too, which are not for people."""
+        outcome = judge(status, f"{words} {told}", time.time(), self.limit)
+        return outcome._replace(message=brief(plain(told), LONGEST_MESSAGE) or OUTCOMES[outcome.name])
 
 
 def reader(job: AgentJob, folder: str) -> AgentReader:
-    del job, folder
-    return Reader()
+    del folder
+    return Reader(job)
+
+
+def _is_kept(env: Mapping[str, str], session: str) -> bool:
+    """Has the program written something of a conversation? Before that it cannot be taken up again."""
+    home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME", ""), ".claude")
+    return any(name == f"{session}.jsonl" for _, _, names in os.walk(os.path.join(home, "projects")) for name in names)
 
 
 def _blocks(data: dict[str, Any]) -> list[dict[str, Any]]:
-    content = (data.get("message") or {}).get("content")
+    content = within(data, "message").get("content")
     return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
 
 
@@ -139,25 +257,22 @@ def _text(content: Any) -> str:
     return str(content or "")
 
 
-def _is_denial(output: str) -> bool:
-    marks = ("hook error:", "Permission to use", "permissions to use", "requested permissions", "has been denied")
-    return any(mark in output[:400] for mark in marks)
+def _is_denied(data: dict[str, Any], key: str, output: str) -> bool:
+    """By what is said of the decision; by the words where nothing is, as of tools that are not there at all."""
+    about = data.get("tool_result_meta")
+    for one in about if isinstance(about, list) else ():
+        decision = within(one, "permission_decision").get("decision")
+        if decision is not None and one.get("id") == key:
+            return bool(decision == "reject")
+    return any(mark in output[:400] for mark in _DENIALS)
 
 
-def _usage(result: dict[str, Any]) -> Iterator[AgentSaid]:
-    usage = result.get("usage")
-    if not isinstance(usage, dict):
-        return
-    cached = usage.get("cache_read_input_tokens")
-    made = [usage.get(name) for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")]
-    counted = [count for count in made if isinstance(count, int)]
-    cost = result.get("total_cost_usd")
-    yield AgentSaid(
-        "usage",
-        {
-            "inputTokens": sum(counted) if counted else None,
-            "outputTokens": usage.get("output_tokens"),
-            "cachedTokens": cached,
-            "usd": cost if isinstance(cost, int | float) else None,
-        },
+def _counts(used: dict[str, Any]) -> tuple[float, float, float]:
+    """Tokens of the whole prompt, of the answer, and of what the cache gave."""
+    cached = total(used, "cacheReadInputTokens", "cache_read_input_tokens")
+    made = total(used, "cacheCreationInputTokens", "cache_creation_input_tokens")
+    return (
+        total(used, "inputTokens", "input_tokens") + made + cached,
+        total(used, "outputTokens", "output_tokens"),
+        cached,
     )

@@ -1,0 +1,131 @@
+"""Does publishing get slower as a scope fills? Into a scope that grows and into new ones, in turn."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+
+from bench.flowplace import Flows, many
+from bench.measure import BenchError, Job, Sample, talk, timed
+from bench.rows import Bound, Part, Row, Table, slower
+from handrail.contracts import Made
+from handrail.drive.about import read_about
+from handrail.engine.publish import Publisher
+
+COUNT, NEW_AFTER, ROUNDS = 500, 10, 10
+KILOBYTE = 1024
+FLAT = Bound(1.5)
+FULL, NEW, BARE = "full", "new", "bare"
+FIRST = "one in a scope of at most 10"
+SEED = {10: 8, 50: 12, 200: 62, 500: 233}
+ABOUT = f"""\
+{COUNT} Markdown files of 1 KB are published into one scope, one after the other, each made from the one before it. In
+turn with it, the same is done in scopes that are left for a new one after {NEW_AFTER}, and the bytes of both are put on
+the disk with nothing else: a new file under its final name, its folder, and a record behind others, each synced. *In a
+new process*: the first publish there, which reads what the scope has."""
+
+
+class _Place:
+    """A project with files to publish, and runs in scopes that publish them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.flows = Flows(folder, {"flow": many(10)})
+        self.project = self.flows.project
+        self.files = [self._write(number) for number in range(COUNT + ROUNDS)]
+
+    def _write(self, number: int) -> str:
+        name = f"note-{number}-of.md"
+        (self.project / name).write_text(f"# Note {number}\n".ljust(KILOBYTE, "x"), encoding="utf-8")
+        return name
+
+    def publisher(self, scope: str) -> Publisher:
+        """What a new run in this scope publishes with."""
+        runs, id_ = self.flows.app.runs, self.flows.begin("flow", scope)
+        folder = runs.attempt(id_)
+        publisher = runs.engine(id_, read_about(folder), folder).outside.publisher
+        assert publisher is not None
+        return publisher
+
+    def publish(self, publisher: Publisher, number: int) -> float:
+        made, inputs = Made(self.files[number], None, None, True), self.files[max(0, number - 1) : number]
+        return timed(lambda: publisher.publish(made, f"p/s{number}", inputs))
+
+
+class _Bare:
+    """The same bytes on the disk, by the fewest calls."""
+
+    def __init__(self, folder: Path, record: bytes) -> None:
+        self.folder, self.record, self.end = folder, record, 0
+        folder.mkdir()
+        self.handle = os.open(folder / "journal", os.O_RDWR | os.O_CREAT, 0o600)
+
+    def put(self, source: Path) -> float:
+        content = source.read_bytes()
+        return timed(lambda: self._put(source.name, content))
+
+    def _put(self, name: str, content: bytes) -> None:
+        file = os.open(self.folder / "new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        os.write(file, content)
+        os.fsync(file)
+        os.close(file)
+        os.replace(self.folder / "new", self.folder / name)
+        above = os.open(self.folder, os.O_RDONLY)
+        os.fsync(above)
+        os.close(above)
+        os.pwrite(self.handle, self.record, self.end)
+        os.fsync(self.handle)
+        self.end += len(self.record)
+
+
+def measure(folder: Path) -> Part:
+    talk(f"publishing {COUNT} artifacts")
+    place = _Place(folder / "artifacts")
+    full, new = place.publisher("full"), place.publisher("new")
+    place.publish(new, 0)
+    bare = _Bare(folder / "bare-artifacts", Path(new.shelf.journal).read_bytes())
+    times: dict[str, list[float]] = {FULL: [], NEW: [], BARE: []}
+    for number in range(COUNT):
+        if number % NEW_AFTER == 0:
+            new = place.publisher(f"new-{number}")
+        jobs: dict[str, Job] = {
+            FULL: partial(place.publish, full, number),
+            NEW: partial(place.publish, new, number),
+            BARE: partial(bare.put, place.project / place.files[number]),
+        }
+        turn = number % len(jobs)
+        for name in [*list(jobs)[turn:], *list(jobs)[:turn]]:
+            times[name].append(jobs[name]())
+    os.close(bare.handle)
+    if (found := len(full.shelf.records())) != COUNT:
+        raise BenchError(f"{found} artifacts were published, expected {COUNT}")
+    return Part("Publishing artifacts", ABOUT, _rows(place, times), (_table(times[FULL], times[NEW]),))
+
+
+def _rows(place: _Place, times: dict[str, list[float]]) -> list[Row]:
+    late = slice(int(COUNT * 0.8), COUNT)
+    full, new, bare = (_sample(times[name][late]) for name in (FULL, NEW, BARE))
+    firsts, others = [], []
+    for number in range(COUNT, COUNT + ROUNDS):
+        firsts.append(place.publish(place.publisher("full"), number))
+        others.append(place.publish(place.publisher(f"other-{number}"), number))
+    what = f"a publish in a scope of {late.start} to {COUNT}"
+    return [
+        slower(what, FIRST, full, new, FLAT),
+        slower(what, "the same bytes, written and synced", full, bare),
+        slower(f"the same of {COUNT}, in a new process", "in a new scope", _sample(firsts), _sample(others)),
+    ]
+
+
+def _table(long: list[float], short: list[float]) -> Table:
+    lines = []
+    for size, seed in SEED.items():
+        window = slice(int(size * 0.8) if size > NEW_AFTER else 0, size)
+        ratio = _sample(long[window]).median / _sample(short[window]).median
+        lines.append([f"{size}", f"{ratio:.2f}", f"{seed}"])
+    head = ["Artifacts in the scope", f"Time a publish, {FIRST} = 1", "ms a publish, second seed, measured elsewhere"]
+    return Table("Artifacts", head, lines)
+
+
+def _sample(times: list[float]) -> Sample:
+    return Sample(tuple(times))

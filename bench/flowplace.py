@@ -1,0 +1,124 @@
+"""Flows of many steps in a throw-away project, run as `handrail run` runs them. Tells when each step was done."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from bench.measure import BenchError
+from bench.place import environment
+from handrail.app import App
+from handrail.drive.about import About, Request
+from handrail.drive.runs import Runs
+from handrail.driven import machine
+from handrail.driven.machine import Event
+from handrail.driven.plan import FlowPlan
+
+STEPS_A_PHASE = 10
+RESULT = "x" * 20
+Phase = dict[str, Any]
+
+
+def many(steps: int) -> list[Phase]:
+    """Phases of ten steps that do nothing but have a result. Written as a repeat: a file may not have 10,000."""
+    same = [{"id": f"s{n}", "node": "set", "params": {"value": {"const": RESULT}}} for n in range(STEPS_A_PHASE)]
+    rounds = {"var": "round", "from": 1, "to": steps // STEPS_A_PHASE}
+    return [{"repeat": rounds, "phases": [{"id": "p${round}", "steps": same}]}]
+
+
+class Watch:
+    """Looks on while a run is driven: when it began and ended, how long each step took, when a node was started.
+
+    `between` is called when a step is done, with how many are. How long it takes counts for nothing.
+    """
+
+    def __init__(self, between: Callable[[int], None] | None = None) -> None:
+        self.between = between
+        self.steps: list[float] = []
+        self.seconds = self.first_node = self._since = 0.0
+
+    def __call__(self, event: Event) -> None:
+        match event:
+            case machine.StepDone():
+                self._note()
+                if self.between is not None:
+                    self.between(len(self.steps))
+                self._since = time.perf_counter()
+            case machine.StepStarted():
+                self.first_node = self.first_node or time.perf_counter()
+            case machine.RunStarted():
+                self._since = time.perf_counter()
+            case machine.RunEnded():
+                self.seconds = sum(self.steps) + time.perf_counter() - self._since
+
+    def _note(self) -> None:
+        self.steps.append(time.perf_counter() - self._since)
+
+
+class Ran(NamedTuple):
+    """A run that ended: its folder, what was seen of it, how long the whole call took."""
+
+    folder: Path
+    watch: Watch
+    whole: float
+
+    @property
+    def lines(self) -> list[bytes]:
+        return (self.folder / "journal").read_bytes().splitlines(keepends=True)
+
+    @property
+    def size(self) -> int:
+        """Of all files that the run has."""
+        return sum(path.stat().st_size for path in self.folder.parent.rglob("*") if path.is_file())
+
+
+class Loaded(Runs):
+    """Runs that read each flow once, so that going on can be timed without it."""
+
+    def __init__(self, app: App) -> None:
+        super().__init__(app.project, app.places, app.env, app.clock)
+        self.known: dict[str, dict[str, FlowPlan]] = {}
+
+    def plans(self, about: About) -> dict[str, FlowPlan]:
+        if about.digest not in self.known:
+            self.known[about.digest] = super().plans(about)
+        return self.known[about.digest]
+
+
+class Flows:
+    """A project with flows. `files`: the phases of each, by its name."""
+
+    def __init__(self, folder: Path, files: dict[str, list[Phase]]) -> None:
+        self.project = folder / "project"
+        flows = self.project / ".handrail" / "flows"
+        flows.mkdir(parents=True)
+        for name, phases in files.items():
+            text = json.dumps({"kind": name, "version": 1, "phases": phases})
+            (flows / f"{name}.json").write_text(text, encoding="utf-8")
+        self.app = App(str(self.project), environment(folder / "home"))
+        self.begun = 0
+        if problems := self.app.flows.problems:
+            raise BenchError(f"the flows cannot be read: {problems[0].message}")
+
+    def begin(self, name: str, scope: str = "") -> str:
+        """A run that is ready to be driven."""
+        self.begun += 1
+        catalog = self.app.flows
+        return self.app.runs.begin(catalog, catalog.find(name), Request({}, scope=scope), f"r{self.begun}")
+
+    def run(self, name: str, watch: Watch | None = None) -> Ran:
+        """One run of a flow, from its start to its end."""
+        return self.drive(self.app.runs, self.begin(name), "completed", watch)
+
+    def drive(self, runs: Runs, id_: str, status: str, watch: Watch | None = None) -> Ran:
+        watch = watch or Watch()
+        begin = time.perf_counter()
+        view = asyncio.run(runs.drive(id_, observer=watch))
+        whole = time.perf_counter() - begin
+        if view.state.status != status:
+            raise BenchError(f"run `{id_}` is {view.state.status}, expected {status}: {view.state.error}")
+        return Ran(Path(runs.attempt(id_)), watch, whole)

@@ -1,0 +1,106 @@
+"""A step of a long run, of short ones and the bare cost of its record, all in turn.
+
+Disks stall for seconds at a time, so one run after the other would compare the weather. Here a long run is held after
+every so many steps; meanwhile short runs are run, in a thread of their own, and bare records are written.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from bench.flowplace import Flows, Ran, Watch
+from bench.measure import BenchError, Sample, talk, timed
+
+LONG = 10_000
+HOLD = 250
+BLOCK = 1_000
+BARE = 50
+TENS = 4
+TALK = 2_000
+
+
+class Steps:
+    """What was measured: runs by their length, and the seconds of every bare record."""
+
+    def __init__(self, flows: Flows, folder: Path) -> None:
+        self.flows = flows
+        self.runs: dict[int, list[Ran]] = {10: [], 100: [], 1_000: []}
+        self.bare: list[float] = []
+        self.lines = _records(flows.run("n100"), 100)
+        self.handle = os.open(folder / "bare", os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
+        self.end = 0
+        talk(f"{LONG} steps, with short runs in between")
+        with ThreadPoolExecutor(1) as aside:
+            try:
+                self.long = flows.run(f"n{LONG}", Watch(lambda done: self._between(done, aside)))
+            finally:
+                os.close(self.handle)
+        _records(self.long, LONG)
+
+    def _between(self, done: int, aside: ThreadPoolExecutor) -> None:
+        if done % HOLD == 0:
+            aside.submit(self._others, done).result()
+        if done % TALK == 0:
+            talk(f"steps: {done} of {LONG}")
+
+    def _others(self, done: int) -> None:
+        turns: list[Callable[[], None]] = [self._append, lambda: self._run(10, TENS), lambda: self._run(100, 1)]
+        turn = done // HOLD % len(turns)
+        for job in [*turns[turn:], *turns[:turn]]:
+            job()
+        if done % BLOCK == 0:
+            self._run(1_000, 1)
+
+    def _run(self, size: int, times: int) -> None:
+        self.runs[size] += [self.flows.run(f"n{size}") for _ in range(times)]
+
+    def _append(self) -> None:
+        """Bare records: the bytes of real ones, put behind each other in a file that is open."""
+        for line in self.lines[:BARE]:
+            self.bare.append(timed(partial(self._put, line)))
+
+    def _put(self, line: bytes) -> None:
+        os.pwrite(self.handle, line, self.end)
+        os.fsync(self.handle)
+        self.end += len(line)
+
+    @property
+    def late(self) -> Sample:
+        """Each step of the second half of the long run."""
+        return Sample(tuple(self.long.watch.steps[LONG // 2 :]))
+
+    @property
+    def short(self) -> Sample:
+        """Each step of runs of 100, which were run at the same time as that half."""
+        runs = self.runs[100]
+        return Sample(tuple(step for ran in runs[len(runs) // 2 :] for step in ran.watch.steps[1:]))
+
+    @property
+    def every(self) -> Sample:
+        return Sample(tuple(self.long.watch.steps[1:]))
+
+    def seconds(self, size: int) -> float:
+        """A step of a run of this length, all that the run costs divided among its steps."""
+        if size == LONG:
+            steps = self.long.watch.steps
+            return statistics.median(sum(steps[at : at + BLOCK]) / BLOCK for at in range(0, LONG, BLOCK))
+        return statistics.median(ran.watch.seconds / size for ran in self.runs[size])
+
+    def bytes(self, size: int) -> float:
+        """What a run of this length leaves in its journal for each step."""
+        ran = self.long if size == LONG else self.runs[size][0]
+        return sum(map(len, ran.lines)) / size
+
+
+def _records(ran: Ran, size: int) -> list[bytes]:
+    """The records of all steps but the first. There has to be one for each step, one for the end, and few besides:
+    notes that had waited long enough are written alone."""
+    lines = ran.lines
+    if not size + 1 <= len(lines) <= size * 1.05 + 3:
+        raise BenchError(f"{size} steps left {len(lines)} records, expected about {size + 1}")
+    return lines[1:-1]

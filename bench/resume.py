@@ -1,0 +1,79 @@
+"""How long a run that is gone on with takes until work goes on: the journal read, what is done not done again."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+from bench.flowplace import Flows, Loaded, Phase, many
+from bench.measure import BenchError, Job, Sample, interleave, talk, timed
+from bench.rows import Bound, Row, slower
+from handrail.driven import machine
+
+SIZES = (1_000, 10_000)
+ROUNDS = 5
+READY = "ready"
+LINEAR = Bound(2)
+_CHECKSUM = 9
+
+
+def rows(folder: Path, step: Sample) -> list[Row]:
+    """`step`: what one cost when it was done."""
+    flows = Flows(folder, {f"f{size}": [*many(size), _failing()] for size in SIZES})
+    runs = Loaded(flows.app)
+    ids = {size: flows.begin(f"f{size}") for size in SIZES}
+    for size, id_ in ids.items():
+        talk(f"a run of {size} steps that fails behind them")
+        flows.drive(runs, id_, "failed")
+    jobs: dict[str, Job] = {}
+    for size, id_ in ids.items():
+        jobs[f"resume {size}"] = _resume(flows, runs, id_, size)
+        jobs[f"read {size}"] = _read(Path(runs.attempt(id_)) / "journal", size)
+    times = interleave("resume", jobs, ROUNDS)
+    (flows.project / READY).touch()
+    for size, id_ in ids.items():
+        _finish(flows, runs, id_, size)
+    few, most = SIZES
+    long, short = times[f"resume {most}"], times[f"resume {few}"]
+    return [
+        slower(f"{most:,} steps resumed", "its journal, read and given to `json.loads`", long, times[f"read {most}"]),
+        slower(f"{most:,} steps resumed, each", f"{few:,} steps resumed, each", long, short, LINEAR),
+        slower(f"{most:,} steps resumed, each", "such a step when it is done", long, step),
+    ]
+
+
+def _failing() -> Phase:
+    """Fails until there is a file."""
+    return {
+        "id": "end",
+        "steps": [{"id": "check", "node": "command", "params": {"argv": {"const": ["test", "-e", READY]}}}],
+    }
+
+
+def _resume(flows: Flows, runs: Loaded, id_: str, size: int) -> Job:
+    """Seconds a step until the failed one is begun again. It fails again, so that this can be repeated."""
+
+    def job() -> float:
+        begin = time.perf_counter()
+        ran = flows.drive(runs, id_, "failed")
+        return (ran.watch.first_node - begin) / size
+
+    return job
+
+
+def _read(journal: Path, size: int) -> Job:
+    def read() -> None:
+        for line in journal.read_bytes().splitlines():
+            json.loads(line[_CHECKSUM:])
+
+    return lambda: timed(read) / size
+
+
+def _finish(flows: Flows, runs: Loaded, id_: str, size: int) -> None:
+    """What was timed has to have been a resume: it comes to its end, and no step was done twice."""
+    flows.drive(runs, id_, "completed")
+    started = [event.path for _, event in runs.records(id_) if isinstance(event, machine.NodeFinished)]
+    done = [path for path in started if not path.startswith("end/")]
+    if len(done) != size or len(set(done)) != size:
+        raise BenchError(f"run `{id_}` started {len(done)} nodes, {len(set(done))} of them once, expected {size}")

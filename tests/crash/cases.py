@@ -1,0 +1,106 @@
+"""A run on disk that something happens to: its project, its Handrail home, and the log outside of both."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from crash.flows import ANSWERS, FLOWS, REQUEST, SCHEMA
+from handrail.app import App
+from handrail.diagnostics import has_errors
+from handrail.drive.about import Request
+from handrail.drive.view import RunView
+from handrail.driven.machine import event_to_json
+from handrail.flowcatalog import FlowCatalog
+from support import Said
+
+HANDRAIL = Path(sys.executable).parent / "handrail"
+KEPT_ENV = ("PATH", "PYTHONPATH", "LANG", "TMPDIR")
+
+
+class Case:
+    """One run, begun and not yet driven."""
+
+    def __init__(self, folder: Path, number: int = 1) -> None:
+        self.folder = folder
+        self.number = number
+        self.id = f"r-{os.getpid()}-{number}"
+        self.project = folder / "project"
+        self.outside = folder / "outside"
+        self.answers = folder / "answers"
+        (self.project / ".handrail" / "schemas").mkdir(parents=True)
+        (self.project / ".handrail" / "schemas" / "verdict.json").write_text(json.dumps(SCHEMA))
+        self.answers.write_text(json.dumps(ANSWERS))
+        home, user = str(folder / "home"), str(folder / "user")
+        self.env = {name: os.environ[name] for name in KEPT_ENV if name in os.environ}
+        self.env |= {"HOME": user, "HANDRAIL_HOME": home, "OUTSIDE": str(self.outside), "NO_COLOR": "1"}
+        self.app = App(str(self.project), self.env)
+
+    def begin(self, catalog: FlowCatalog, flow: str = "main", request: Request = REQUEST) -> Case:
+        self.app.runs.begin(catalog, catalog.find(flow), request, self.id)
+        return self
+
+    def process(self, verb: str, *more: str) -> Said:
+        """The real command, as a program of its own."""
+        with self.start(verb, *more) as process:
+            out, err = process.communicate(timeout=120)
+        return Said(process.returncode, out, err)
+
+    def start(self, verb: str, *more: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(HANDRAIL), verb, self.id, *more],
+            cwd=self.project,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    @property
+    def view(self) -> RunView:
+        return self.app.runs.view(self.id)
+
+    @property
+    def status(self) -> str:
+        return self.view.state.status
+
+    @property
+    def journal(self) -> Path:
+        return Path(self.app.runs.attempt(self.id)) / "journal"
+
+    def events(self) -> list[dict[str, Any]]:
+        """Everything that the journal tells, without the times."""
+        return [event_to_json(event) for _, event in self.app.runs.records(self.id)]
+
+    def paths_of(self, kind: str) -> list[str]:
+        return [event["path"] for event in self.events() if event["type"] == kind]
+
+    def lines(self) -> list[str]:
+        """The log outside: the key without the id of the run, and the step."""
+        lines = self.outside.read_text().splitlines() if self.outside.exists() else []
+        return [line.removeprefix(f"{self.id}/") for line in lines]
+
+    def logged(self) -> Counter[str]:
+        """How often each step did its work, by the log outside."""
+        return Counter(line.split()[1] for line in self.lines())
+
+    def keys_given(self) -> set[tuple[str, str]]:
+        """The key that each step was given, by the log outside."""
+        return {(line.split()[0], line.split()[1]) for line in self.lines()}
+
+
+def catalog_of(folder: Path, flows: dict[str, str] = FLOWS) -> FlowCatalog:
+    """The flows of these texts; there is nothing wrong with them."""
+    for name, text in flows.items():
+        file = folder / ".handrail" / "flows" / f"{name}.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    catalog = App(str(folder), {"HOME": str(folder), "HANDRAIL_HOME": str(folder / "home")}).flows
+    assert not has_errors(list(catalog.problems)), catalog.problems
+    return catalog

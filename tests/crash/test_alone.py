@@ -1,0 +1,37 @@
+"""One process drives a run, whoever else tries or looks."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from crash.accounts import account
+from crash.conftest import Stage, Whole
+from handrail.engine import lease
+
+CHILD = Path(__file__).parent / "children" / "looking.py"
+TIMES = 3_000
+
+
+def test_many_who_resume_at_once_do_the_work_once(stage: Stage, whole: Whole) -> None:
+    case = stage.case()
+    drivers = [case.start("resume", "--quiet", "--answers", str(case.answers)) for _ in range(6)]
+    said = [driver.communicate(timeout=120)[1] for driver in drivers]
+    assert sorted(driver.returncode for driver in drivers) == [0, 1, 1, 1, 1, 1], said
+    assert all("is driven by" in err or "is completed already" in err for err in said if err)
+    assert account(case) == whole.wanted
+    assert case.logged() == whole.logged
+
+
+def test_looking_at_a_run_keeps_nobody_from_driving_it(tmp_path: Path) -> None:
+    argv = [sys.executable, str(CHILD), str(tmp_path)]
+    with lease.held(str(tmp_path)):
+        pass
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as looker:
+        assert looker.stdout is not None
+        assert looker.stdout.readline() == "looking\n"
+        for _ in range(TIMES):
+            with lease.held(str(tmp_path)):
+                pass
+        looker.communicate(timeout=60)

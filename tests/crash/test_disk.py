@@ -1,0 +1,165 @@
+"""A disk that is full or fails under a run: one clear sentence, nothing lost, and the run goes on when it is mended."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from functools import partial
+
+import pytest
+
+from crash.accounts import life, none_of, problems, told
+from crash.cases import Case
+from crash.children.doom import Doom
+from crash.conftest import Stage, Whole
+from crash.flows import command, phase
+from crash.lives import finish
+from crash.pool import Pool
+from support import Said
+
+NOISE = "Unknown child process"
+SLOW = "  - id: slow\n    node: wait\n    params: {seconds: 0.5}\n"
+REASONS = ("No space left on device", "Input/output error", "File too large")
+
+
+class Disk:
+    """Drives runs on a disk that fails, and goes on with them on one that does not."""
+
+    def __init__(self, pool: Pool, stage: Stage, whole: Whole) -> None:
+        self.pool = pool
+        self.stage = stage
+        self.whole = whole
+
+    def survive(self, doom: Doom | None = None, room: int | None = None) -> tuple[int, list[str]]:
+        """Whether the run was ended by the disk, and what is wrong when it was finished after all."""
+        case = self.stage.case()
+        how = "--events" if room is None else "--quiet"  # what it prints may not grow either
+        said = self.pool.run(case, "resume", how, "--answers", str(case.answers), doom=doom, room=room)
+        left = life(case)
+        safe = told(said.out) if room is None else []
+        wrong = [f"it had told this, and it is gone: {event}" for event in safe if event not in left.events]
+        wrong += refused_badly(case, said) if said.code else []
+        stuck = finish(case, partial(self.pool.run, case))
+        wrong += [stuck] if stuck else problems(case, self.whole.wanted, self.whole.logged, [left])
+        if not wrong:
+            shutil.rmtree(case.folder)
+        return int(said.code != 0), [f"{doom or room}: {problem}" for problem in wrong]
+
+    def each(self, dooms: list[Doom]) -> tuple[int, list[str]]:
+        return _sum(self.pool.each(self.survive, dooms))
+
+    def cramped(self, rooms: list[int]) -> tuple[int, list[str]]:
+        return _sum(self.pool.each(lambda room: self.survive(room=room), rooms))
+
+
+def _sum(ended: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:
+    return sum(count for count, _ in ended), [problem for _, found in ended for problem in found]
+
+
+def refused_badly(case: Case, said: Said) -> list[str]:
+    """What is wrong with how a command told that the disk failed: it has to be one sentence and what to do.
+
+    Where a file of the project could not be written, it is the step that failed, for this reason.
+    """
+    state = case.view.state
+    first, *more = said.err.splitlines() or [""]
+    is_clear = first.startswith("error: ") and first.endswith(REASONS) and "cannot be" in first
+    is_short = all(line.startswith("hint: ") for line in more)
+    is_told = state.status == "failed" and any(reason in (state.error or "") for reason in REASONS)
+    is_well = (is_clear and is_short) or (is_told and "Traceback" not in said.err)
+    return [] if said.code == 1 and is_well else [f"it ended with {said.code} and said: {said.err}"]
+
+
+@pytest.fixture
+def disk(pool: Pool, stage: Stage, whole: Whole) -> Disk:
+    return Disk(pool, stage, whole)
+
+
+def test_a_disk_that_is_full_from_any_record_on_loses_nothing(disk: Disk) -> None:
+    count, wrong = disk.each([Doom("full", at) for at in range(1, disk.whole.least + 1)])
+    none_of(wrong)
+    assert count == disk.whole.least
+
+
+def test_a_disk_that_is_full_for_one_record_loses_nothing(disk: Disk) -> None:
+    _, wrong = disk.each([Doom("full", at, times=1) for at in range(1, disk.whole.least + 1)])
+    none_of(wrong)
+
+
+def test_a_disk_that_fails_at_any_sync_loses_nothing(disk: Disk) -> None:
+    count, wrong = disk.each([Doom("failing", at, times=1) for at in range(1, disk.whole.syncs + 1)])
+    none_of(wrong)
+    assert count >= disk.whole.syncs - 2
+
+
+def test_a_disk_that_fails_for_good_from_any_sync_on_loses_nothing(disk: Disk) -> None:
+    count, wrong = disk.each([Doom("failing", at) for at in range(1, disk.whole.syncs + 1, 3)])
+    none_of(wrong)
+    assert count == len(range(1, disk.whole.syncs + 1, 3))
+
+
+def test_files_that_may_not_grow_end_the_run_and_lose_nothing(disk: Disk) -> None:
+    """The system's own limit: the journal, a large result and a published file meet it in turn."""
+    rooms = [*range(300, len(disk.whole.journal), len(disk.whole.journal) // 16)]
+    count, wrong = disk.cramped(rooms)
+    none_of(wrong)
+    assert count == len(rooms)
+
+
+def test_a_failing_disk_is_told_without_talk_of_processes(disk: Disk) -> None:
+    """Programs of parallel steps are ended quietly also when they are just being started."""
+    quick = "".join(f"  - {{id: q{n}, node: command, rerun: safe, params: {{argv: ['true']}}}}\n" for n in range(8))
+    phases = f"- id: a\n  parallel: true\n  steps:\n{quick}  - {{id: s, node: set}}\n"
+
+    def said(_: int) -> str:
+        doom = Doom("full", event="NodeFinished", path="a/s")
+        return disk.pool.run(disk.stage.small(phases), "resume", "--quiet", doom=doom).err
+
+    noise = [line for err in disk.pool.each(said, range(40)) for line in err.splitlines() if line.startswith(NOISE)]
+    assert noise == []
+
+
+def test_notes_that_cannot_be_written_in_a_quiet_moment_are_no_traceback(disk: Disk) -> None:
+    case = disk.stage.small(phase("a", SLOW))
+    said = disk.pool.run(case, "resume", "--quiet", doom=Doom("full", 1))
+    none_of(refused_badly(case, said))
+    assert finish(case, partial(disk.pool.run, case)) is None
+
+
+def test_notes_that_are_written_at_the_second_try_are_nobodys_business(disk: Disk) -> None:
+    case = disk.stage.small(phase("a", SLOW))
+    said = disk.pool.run(case, "resume", "--quiet", doom=Doom("full", 1, times=1))
+    assert "Traceback" not in said.err
+    assert finish(case, partial(disk.pool.run, case)) is None
+    assert case.paths_of("StepDone") == ["a/slow"]
+
+
+@pytest.mark.parametrize("doom", [Doom("full", times=1), Doom("failing", times=1)], ids=lambda doom: doom.how)
+def test_work_whose_begin_could_not_be_written_was_not_begun(disk: Disk, doom: Doom) -> None:
+    """So nobody is asked about it, and it is done once."""
+    case = disk.stage.small(phase("a", command("x", "say", "x", more="rerun: never")))
+    said = disk.pool.run(case, "resume", "--quiet", doom=doom._replace(event="NodeStarted", path="a/x"))
+    none_of(refused_badly(case, said))
+    assert case.lines() == []
+    assert disk.pool.run(case, "resume", "--quiet").code == 0
+    assert case.logged() == {"a/x": 1}
+
+
+def test_what_a_step_wrote_is_on_the_disk_before_the_journal_says_so(disk: Disk) -> None:
+    """A finished step is not done again, so its file has to outlive a power failure as its record does."""
+    write = "  - id: w\n    node: write-file\n    params: {path: made.txt, text: hello}\n"
+    case = disk.stage.small(phase("a", write))
+    assert disk.pool.run(case, "resume", "--quiet").code == 0
+    trace = json.loads((case.folder / "layer").read_text())["trace"]
+    before = trace[: trace.index(["record", "NodeFinished", "a/w"])]
+    assert [path for kind, path, _ in before if kind == "sync" and path.startswith(str(case.project))]
+
+
+def test_a_file_that_cannot_be_written_leaves_nothing_in_the_project(disk: Disk) -> None:
+    write = f"  - id: w\n    node: write-file\n    params: {{path: made.txt, text: {'x' * 40_000}}}\n"
+    case = disk.stage.small(phase("a", write))
+    said = disk.pool.run(case, "resume", "--quiet", room=20_000)
+    none_of(refused_badly(case, said))
+    assert [path.name for path in case.project.iterdir()] == [".handrail"]
+    assert disk.pool.run(case, "resume", "--quiet").code == 0
+    assert (case.project / "made.txt").read_text() == "x" * 40_000

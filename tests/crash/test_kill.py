@@ -1,0 +1,86 @@
+"""kill -9 of the driving process at every place: the run ends the same, and nothing that was finished is repeated."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from functools import partial
+
+import pytest
+
+from crash.accounts import Life, none_of, problems
+from crash.children.doom import Doom
+from crash.conftest import Stage, Whole
+from crash.lives import finish, killed
+from crash.pool import Pool
+
+ROUNDS = 30
+BY_PROGRAM = 20
+PARTS = ("nothing", "a byte", "half", "all but its end")
+
+
+class Kills:
+    """Cuts runs off and goes on with them, some with the command as a program of its own."""
+
+    def __init__(self, pool: Pool, stage: Stage, whole: Whole) -> None:
+        self.pool = pool
+        self.stage = stage
+        self.whole = whole
+
+    def survive(self, *dooms: Doom) -> tuple[int, list[str]]:
+        """How often a run was killed, and what is wrong when it was finished after all."""
+        case = self.stage.case()
+        lives: list[Life] = []
+        wrong: list[str] = []
+        for doom in dooms:
+            left, lost = killed(self.pool, case, doom)
+            wrong += lost
+            if left is None:
+                break
+            lives.append(left)
+        command = case.process if case.number % BY_PROGRAM == 0 else partial(self.pool.run, case)
+        stuck = finish(case, command)
+        wrong += [stuck] if stuck else problems(case, self.whole.wanted, self.whole.logged, lives)
+        if not wrong:
+            shutil.rmtree(case.folder)
+        return len(lives), [f"{dooms}: {problem}" for problem in wrong]
+
+    def each(self, dooms: list[tuple[Doom, ...]]) -> tuple[int, list[str]]:
+        ended = self.pool.each(lambda given: self.survive(*given), dooms)
+        return sum(kills for kills, _ in ended), [problem for _, found in ended for problem in found]
+
+
+@pytest.fixture
+def kills(pool: Pool, stage: Stage, whole: Whole) -> Kills:
+    return Kills(pool, stage, whole)
+
+
+def test_a_run_killed_after_any_record_ends_the_same_and_repeats_nothing(kills: Kills) -> None:
+    count, wrong = kills.each([(Doom("after", at),) for at in range(1, kills.whole.writes + 1)])
+    none_of(wrong)
+    assert count >= kills.whole.least
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_run_killed_inside_any_record_ends_the_same_and_repeats_nothing(kills: Kills, part: str) -> None:
+    count, wrong = kills.each([(Doom("torn", at, part),) for at in range(1, kills.whole.writes + 1)])
+    none_of(wrong)
+    assert count >= kills.whole.least
+
+
+def test_when_the_power_fails_before_any_sync_nothing_that_was_told_is_lost(kills: Kills) -> None:
+    count, wrong = kills.each([(Doom("unsynced", at),) for at in range(1, kills.whole.least + 1)])
+    none_of(wrong)
+    assert count == kills.whole.least
+
+
+def test_a_run_killed_again_and_again_at_random_places_ends_the_same(kills: Kills) -> None:
+    chance = random.Random(7)
+    hows = [("after", ""), *(("torn", part) for part in PARTS), ("unsynced", "")]
+    rounds = []
+    for _ in range(ROUNDS):
+        chosen = [chance.choice(hows) for _ in range(chance.choice([2, 3]))]
+        rounds.append(tuple(Doom(how, chance.randint(1, 12), part) for how, part in chosen))
+    count, wrong = kills.each(rounds)
+    none_of(wrong)
+    assert count >= 2 * ROUNDS

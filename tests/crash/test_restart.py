@@ -1,0 +1,77 @@
+"""A restart that is cut off: the attempt before it is in force, or the new one is, and both are whole."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+
+import pytest
+
+from crash.accounts import none_of
+from crash.cases import Case
+from crash.children.doom import Doom
+from crash.conftest import Stage
+from crash.flows import command, phase
+from crash.pool import Pool
+
+MADE = """  - id: made
+    node: write-file
+    when: {not: {exists: made.txt}}
+    params: {path: made.txt, text: hello}
+    makes: [made.txt]
+"""
+PHASES = phase("a", command("x", "say", "x")) + phase("b", MADE) + phase("c", command("y", "say", "y"))
+RESTART = ("restart", "--from", "b", "--quiet")
+
+
+class Restarts:
+    """Restarts a run that was completed."""
+
+    def __init__(self, pool: Pool, stage: Stage) -> None:
+        self.pool = pool
+        self.stage = stage
+
+    def completed(self) -> Case:
+        case = self.stage.small(PHASES)
+        assert self.pool.run(case, "resume", "--quiet").code == 0
+        return case
+
+    def syncs(self) -> int:
+        case = self.completed()
+        assert self.pool.run(case, *RESTART).code == 0
+        return int(json.loads((case.folder / "layer").read_text())["syncs"])
+
+    def survive(self, at: int) -> list[str]:
+        """What is wrong after a restart was killed at its so-manyth sync, and gone on with."""
+        case = self.completed()
+        first = case.journal.read_bytes()
+        said = self.pool.run(case, *RESTART, doom=Doom("synced", at))
+        if said.code != -signal.SIGKILL:
+            return [f"sync {at}: it was not killed: {said}"]
+        if case.status != "completed" or case.view.attempt == 1:
+            again = RESTART if case.view.attempt == 1 else ("resume", "--quiet")
+            said = self.pool.run(case, *again)
+        steps = {path: step.status for path, step in case.view.state.steps.items()}
+        logged = case.logged()
+        wrong = {
+            "it did not go on": case.view.attempt != 2 or case.status != "completed",
+            "the old attempt is not as it was": (case.journal.parents[1] / "1" / "journal").read_bytes() != first,
+            "what was kept ran again": logged["a/x"] != 1,
+            "an old file passed for the work of the new attempt": steps.get("b/made") != "done",
+            "what lies behind did not run, or too often": not 2 <= logged["c/y"] <= 3,
+        }
+        found = [f"sync {at}: {problem}: {said} {steps}" for problem, is_so in wrong.items() if is_so]
+        if not found:
+            shutil.rmtree(case.folder)
+        return found
+
+
+@pytest.fixture
+def restarts(pool: Pool, stage: Stage) -> Restarts:
+    return Restarts(pool, stage)
+
+
+def test_a_restart_killed_at_any_sync_is_gone_on_with(restarts: Restarts) -> None:
+    places = range(1, restarts.syncs() + 1)
+    none_of([problem for found in restarts.pool.each(restarts.survive, places) for problem in found])
