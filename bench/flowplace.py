@@ -59,6 +59,17 @@ class Watch:
         self.steps.append(time.perf_counter() - self._since)
 
 
+class Ends(Watch):
+    """Looks only at the beginning and the end, so that looking costs the steps nothing."""
+
+    def __call__(self, event: Event) -> None:
+        kind = type(event)
+        if kind is machine.RunStarted:
+            self._since = time.perf_counter()
+        elif kind is machine.RunEnded:
+            self.seconds = time.perf_counter() - self._since
+
+
 class Ran(NamedTuple):
     """A run that ended: its folder, what was seen of it, how long the whole call took."""
 

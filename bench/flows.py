@@ -21,7 +21,8 @@ ABOUT = f"""\
 Runs of flows whose steps do nothing (node `set`, a result of 20 characters, ten steps a phase), on the embedded engine
 and through the same calls as `handrail run`. A run of {LONG:,} steps is held after every {HOLD}; in between, runs of
 10, 100 and 1,000 steps are run, and {BARE} records as such a run writes them are put into an open file, each with
-`pwrite` and `fsync` and nothing else. *A step* is from the end of one to the end of the next; reading the flow is not
+`pwrite` and `fsync` and nothing else. *A durable step* is compared with the records of its own run, written again so
+right after it, run by run. *A step* is from the end of one to the end of the next; reading the flow is not
 in it. *The whole command* has that too, and the reading of the journal at the end. *Nested*: {BOTTOM_STEPS} steps with
 a result of 1 KB each at the bottom of so many flows that run one another; all files of the run are counted, among them
 a copy of the texts of all flows. *Resumed*: a run whose last step failed, from the call until that step is begun again,
@@ -33,9 +34,10 @@ def measure(folder: Path) -> Part:
     flows = Flows(folder / "flows", {**{f"n{size}": many(size) for size in SIZES}, **nested})
     steps = Steps(flows, folder)
     thousand = steps.runs[1_000]
+    ours, bare = zip(*steps.pairs, strict=True)
     whole, alone = ([ran.whole for ran in thousand], [ran.watch.seconds for ran in thousand])
     rows = [
-        slower("a durable step", RECORD, steps.every, Sample(tuple(steps.bare)), NEAR),
+        slower("a durable step", RECORD, Sample(tuple(ours)), Sample(tuple(bare)), NEAR),
         slower(f"a step of {LONG:,}, behind the first {LONG // 2:,}", "a step of 100", steps.late, steps.short, FLAT),
         slower("the whole command, 1,000 steps", "its steps alone", Sample(tuple(whole)), Sample(tuple(alone))),
     ]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import statistics
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from bench.flowplace import Flows, Ran, Watch
+from bench.flowplace import Ends, Flows, Ran, Watch
 from bench.measure import BenchError, Sample, talk, timed
 
 LONG = 10_000
@@ -22,6 +23,7 @@ BLOCK = 1_000
 BARE = 50
 TENS = 4
 TALK = 2_000
+PAIRS = 15
 
 
 class Steps:
@@ -41,6 +43,22 @@ class Steps:
             finally:
                 os.close(self.handle)
         _records(self.long, LONG)
+        self.pairs = [self._pair() for _ in range(PAIRS)]
+
+    def _pair(self) -> tuple[float, float]:
+        """Seconds of a step and of its record alone: a whole run, and at once the same bytes with nothing around."""
+        ran = self.flows.run(f"n{BLOCK}", Ends())
+        handle, end = os.open(ran.folder / "again", os.O_RDWR | os.O_CREAT, 0o600), 0
+        lines = ran.lines
+        try:
+            begin = time.perf_counter()
+            for line in lines:
+                os.pwrite(handle, line, end)
+                os.fsync(handle)
+                end += len(line)
+            return ran.watch.seconds / BLOCK, (time.perf_counter() - begin) / len(lines)
+        finally:
+            os.close(handle)
 
     def _between(self, done: int, aside: ThreadPoolExecutor) -> None:
         if done % HOLD == 0:

@@ -71,7 +71,8 @@ def test_garbage_at_the_end_is_put_aside_and_nothing_else(story: Story, kind: st
     session = story.lay(story.data + tail, story.cards[-1] if with_card else None)
     assert session.read()[:2] == (story.states[-1], 8)
     after = go_on(session)
-    assert story.torn() == tail + b"\n"
+    kept = tail.rstrip(b"\0")  # room that was set aside and never written to is nothing to keep
+    assert story.torn() == (kept + b"\n" if kept else None)
     assert story.journal()[: len(story.data)] == story.data
     assert session.records()[8]["n"] == 8
     assert len(session.records()) == 9

@@ -227,25 +227,25 @@ class RunState:
     def apply(self, event: Event) -> None:
         """Take in a fact. Touches the one phase or step that the fact is about."""
         match event:
-            case PhaseStarted() | PhaseDone() | PhaseSkipped():
-                self.phases[event.path] = _PHASE_STATUS[type(event).__name__]
             case StepStarted():
                 step = self._step(event.path)
                 step.status, step.error = "running", None
-            case StepSkipped():
-                self._step(event.path).status = "skipped"
-            case NodeStarted():
-                self._step(event.path).attempts = event.attempt
             case NodeFinished():
                 step = self._step(event.path)
                 step.value, step.payload, step.has_value = event.value, event.payload, True
                 step.attempts = event.attempt
-            case NodeFailed():
-                step = self._step(event.path)
-                step.error, step.attempts = event.message, event.attempt
             case StepDone():
                 step = self._step(event.path)
                 step.status, step.stop, step.error = "done", event.stop, None
+            case PhaseStarted() | PhaseDone() | PhaseSkipped():
+                self.phases[event.path] = _PHASE_STATUS[type(event).__name__]
+            case StepSkipped():
+                self._step(event.path).status = "skipped"
+            case NodeStarted():
+                self._step(event.path).attempts = event.attempt
+            case NodeFailed():
+                step = self._step(event.path)
+                step.error, step.attempts = event.message, event.attempt
             case StepFailed():
                 step = self._step(event.path)
                 step.status, step.error = "failed", event.message
@@ -318,7 +318,9 @@ def fold(events: Iterable[Event]) -> RunState:
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    return {"type": type(event).__name__, **dict(zip(event._fields, event, strict=True))}
+    data = dict(zip(event._fields, event, strict=True))
+    data["type"] = type(event).__name__
+    return data
 
 
 def event_from_json(data: dict[str, Any]) -> Event:

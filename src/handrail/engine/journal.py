@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+_HAS_DATASYNC = hasattr(os, "fdatasync")
 _HEAD = 9  # eight hexadecimal digits and a space
 
 
@@ -144,17 +145,25 @@ def put(handle: int, path: str, end: int, line: bytes, *, durable: bool, is_clea
     if not is_clean and os.fstat(handle).st_size > end:
         _keep_torn(path, handle, end)
     try:
-        _write(handle, line, end, durable)
+        _write(handle, line, end)
+        if durable:
+            sync(handle)
     except OSError:
         _undo(handle, end)
         raise
 
 
-def _write(handle: int, line: bytes, end: int, durable: bool) -> None:
-    done = 0
+def _write(handle: int, line: bytes, end: int) -> None:
+    done = os.pwrite(handle, line, end)
     while done < len(line):
         done += os.pwrite(handle, line[done:], end + done)
-    if durable:
+
+
+def sync(handle: int) -> None:
+    """What was written is on the disk, and how long the file is; when it was written may be lost."""
+    if _HAS_DATASYNC:
+        os.fdatasync(handle)
+    else:
         os.fsync(handle)
 
 
@@ -167,14 +176,26 @@ def _undo(handle: int, end: int) -> None:
 
 
 def _keep_torn(path: str, handle: int, end: int) -> None:
-    """Move what a crash left behind the last whole record to a file beside the journal."""
-    at = end
-    with open(path + ".torn", "ab", opener=_private) as file:
-        while torn := os.pread(handle, 65_536, at):
-            file.write(torn)
-            at += len(torn)
-        file.write(b"\n")
+    """Move what a crash left behind the last whole record to a file beside the journal. Room that was made is empty."""
+    torn, at = b"", end
+    while piece := os.pread(handle, 65_536, at):
+        torn, at = torn + piece, at + len(piece)
+    if torn := torn.rstrip(b"\0"):
+        with open(path + ".torn", "ab", opener=_private) as file:
+            file.write(torn + b"\n")
     os.ftruncate(handle, end)
+
+
+def make_room(handle: int, end: int, size: int) -> int:
+    """Have the file system set so many bytes aside behind `end`; says where the room ends, `end` if there is none.
+
+    Writing into room that is there changes nothing but data, so syncing it costs less.
+    """
+    try:
+        os.posix_fallocate(handle, end, size)
+    except (OSError, AttributeError):  # a full disk, a limit, another system: written as it comes
+        return end
+    return end + size
 
 
 def _private(path: str, flags: int) -> int:

@@ -42,13 +42,13 @@ class Memory:
         if isinstance(event, _OF_STATE_ALONE):
             return
         match event:
+            case machine.NodeFinished():
+                self.finished[event.path, event.input] = Kept(event.value, event.payload)
+                self.under_way.pop(event.path, None)
             case machine.NodeStarted():
                 self.waiting.discard(event.path)
                 self.under_way[event.path] = event.input
                 self.starts[event.path] = self.starts.get(event.path, 0) + 1
-            case machine.NodeFinished():
-                self.finished[event.path, event.input] = Kept(event.value, event.payload)
-                self.under_way.pop(event.path, None)
             case machine.NodeFailed():
                 self.under_way.pop(event.path, None)
             case machine.FactFound():

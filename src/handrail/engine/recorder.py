@@ -18,6 +18,7 @@ from handrail.errors import StateError
 from handrail.secrets import Redactor
 
 SOON = 0.05
+ROOM = 1 << 16
 
 
 class Recorder:
@@ -32,6 +33,7 @@ class Recorder:
         self._handle: int | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._is_clean = False
+        self._room = 0
 
     def follow(self, number: int, end: int) -> None:
         """Go on behind this many records, which end here."""
@@ -69,10 +71,12 @@ class Recorder:
                 self._handle = journal.open_for_writing(self.path)
                 if created:
                     journal.sync_folder(os.path.dirname(self.path))
+            if self._is_clean and self.end + len(line) > self._room:
+                self._room = journal.make_room(self._handle, self.end, max(ROOM, len(line)))
             journal.put(self._handle, self.path, self.end, line, durable=durable, is_clean=self._is_clean)
             self._is_clean = True
         except OSError as error:
-            self._is_clean = False
+            self._is_clean, self._room = False, 0
             raise journal.unwritable(self.path, error) from error
         self.waiting = []
         self.number, self.end = self.number + 1, self.end + len(line)
@@ -85,5 +89,7 @@ class Recorder:
             self.flush()
         finally:
             if self._handle is not None:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._handle, self.end)
                 os.close(self._handle)
                 self._handle = None

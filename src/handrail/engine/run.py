@@ -22,7 +22,7 @@ from handrail.driven.plan import Retry
 from handrail.engine import journal, lease
 from handrail.engine.inbox import Inbox
 from handrail.engine.memory import RERUN, Kept, Memory
-from handrail.engine.payloads import Payloads
+from handrail.engine.payloads import LARGE, Payloads
 from handrail.engine.publish import Publisher
 from handrail.engine.recorder import Recorder
 from handrail.engine.telling import Telling
@@ -113,22 +113,23 @@ class Run:
         return known._replace(value=self.payloads.value(Kept(step.value, step.payload)))
 
     async def node(self, work: Work, retry: Retry) -> Any:
-        digest = digest_of([work.node, work.params, work.prompt])
-        if (work.path, digest) in self.memory.finished:
-            return self.payloads.value(self.memory.finished[work.path, digest])
         kind = self.nodes.get(work.node)
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
+        if getattr(kind, "INSTANT", False):
+            return await self._at_once(kind, work)
+        digest = digest_of([work.node, work.params, work.prompt])
+        if (work.path, digest) in self.memory.finished:
+            return self.payloads.value(self.memory.finished[work.path, digest])
         rerun = work.rerun or kind.RERUN
-        is_instant = getattr(kind, "INSTANT", False)
-        if work.path in self.memory.under_way or (not is_instant and self.programs.is_held(work.path)):
+        if work.path in self.memory.under_way or self.programs.is_held(work.path):
             await self._outlived(work.path)
         if work.path in self.memory.under_way and not await self._again(work, rerun):
             return await self._finish(work.path, digest, {"assumedDone": True})
         wait, is_parked = retry.wait, self.memory.is_parked(work.path)
         for attempt in range(1, retry.attempts + 1):
             number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
-            if not is_parked and not (attempt == 1 and is_instant):
+            if not is_parked:
                 self._start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
             is_parked = False
             try:
@@ -144,6 +145,13 @@ class Run:
                 return await self._finish(work.path, digest, value)
         raise AssertionError("the last attempt returns or raises")
 
+    async def _at_once(self, kind: NodeKind, work: Work) -> Any:
+        """Work that touches nothing and takes no time: only what came of it is put down."""
+        known = self.state.steps.get(work.path)
+        if known is not None and known.has_value:
+            return self.payloads.value(Kept(known.value, known.payload))
+        return await self._finish(work.path, "", await kind.run(work, self.context), is_plain=True)
+
     def _start(self, event: machine.NodeStarted, *, durable: bool) -> None:
         try:
             self.record(event, durable=durable)
@@ -151,14 +159,14 @@ class Run:
             self.recorder.take_back()
             raise
 
-    async def _finish(self, path: str, digest: str, made: Any) -> Any:
+    async def _finish(self, path: str, digest: str, made: Any, *, is_plain: bool = False) -> Any:
         """Keep what a node made, as JSON has it and without secrets. Others get a turn now and then."""
         text = jsonlite.dumps(made)
-        value = jsonlite.loads(text)
+        value = made if is_plain else jsonlite.loads(text)
         if self.redact.values:
             value = self.redact.value(value)
             text = jsonlite.dumps(value)
-        kept = self.payloads.keep(value, text)
+        kept = Kept(value, None) if len(text) <= LARGE else self.payloads.keep(value, text)
         number = self.memory.starts.get(path, 1)
         self.record(machine.NodeFinished(path, digest, number, kept.value, kept.payload))
         now = time.monotonic()
@@ -212,8 +220,6 @@ class Run:
         return await self._run(kind, work)
 
     async def _run(self, kind: NodeKind, work: Work) -> Any:
-        if getattr(kind, "INSTANT", False):
-            return await kind.run(work, self.context)
         handles: list[int] = []
 
         def hold() -> int | None:

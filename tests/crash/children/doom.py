@@ -1,6 +1,6 @@
 """A file layer that does harm: at one chosen write or sync it kills its own process, or fails as a disk does.
 
-It stands below Handrail, in place of three functions of the system, and knows no more of Handrail than that a journal
+It stands below Handrail, in place of a few functions of the system, and knows no more of Handrail than that a journal
 is a file called `journal` with one checksummed line of JSON a record.
 """
 
@@ -43,16 +43,18 @@ class Layer:
         self.trace: list[list[str]] = []
         self.writes = self.syncs = self.journal_syncs = 0
         self.counts = False
+        self.ends: dict[str, int] = {}
         self._open, self._pwrite, self._fsync = os.open, os.pwrite, os.fsync
 
     def install(self) -> None:
-        vars(os).update(open=self.open, pwrite=self.pwrite, fsync=self.fsync)
+        vars(os).update(open=self.open, pwrite=self.pwrite, fsync=self.fsync, fdatasync=self.fsync)
 
     def open(self, path: Any, flags: int, mode: int = 0o777, *, dir_fd: int | None = None) -> int:
         handle = self._open(path, flags, mode, dir_fd=dir_fd)
         self.names[handle] = str(path)
         if self.is_journal(handle):
             self.synced.setdefault(str(path), os.path.getsize(path))
+            self.ends.setdefault(str(path), os.path.getsize(path))
         return handle
 
     def is_journal(self, handle: int) -> bool:
@@ -74,6 +76,7 @@ class Layer:
             self._pwrite(handle, data[: self.kept(len(data))], offset)
             die()
         done = self._pwrite(handle, data, offset)
+        self.ends[self.names[handle]] = offset + done
         if self.doom.how == "after" and self.is_time(self.writes):
             die()
         return done
@@ -89,7 +92,7 @@ class Layer:
                 self.lose_power()
         self._fsync(handle)
         if self.is_journal(handle):
-            self.synced[self.names[handle]] = os.fstat(handle).st_size
+            self.synced[self.names[handle]] = self.ends[self.names[handle]]
         if self.doom.how == "synced" and self.syncs == self.doom.at:
             die()
 

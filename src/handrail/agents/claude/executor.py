@@ -37,20 +37,21 @@ ENVIRONMENT = (
 _STEP = "mcp__plugin_handrail_handrail__workflow_step"
 _READ = "Read,Glob,Grep,WebFetch,WebSearch,TodoWrite,Task,Agent,Skill,ToolSearch"
 _MODES = {
-    "read": ("--permission-mode=default", f"--tools={_READ}", f"--allowedTools={_READ},{_STEP}"),
-    "work": ("--permission-mode=acceptEdits", f"--allowedTools={_READ},Bash,BashOutput,KillShell,Monitor,{_STEP}"),
+    "read": ("--permission-mode=default", f"--tools={_READ}", f"--allowedTools={_READ}"),
+    "work": ("--permission-mode=acceptEdits", f"--allowedTools={_READ},Bash,BashOutput,KillShell,Monitor"),
     "full": ("--permission-mode=bypassPermissions",),
 }
 """`read` has no other tools, so no rule of the person's own settings lets it write. `work` has no rule for edits: its
 mode accepts them in the folder, and a rule would do so everywhere."""
-_KEYWORDS = frozenset(
-    "$id $ref $comment $defs additionalItems additionalProperties allOf anyOf const contains contentEncoding"
-    " contentMediaType default definitions dependencies deprecated description else enum examples exclusiveMaximum"
-    " exclusiveMinimum format if items maxItems maxLength maxProperties maximum minItems minLength minProperties"
-    " minimum multipleOf not nullable oneOf pattern patternProperties properties propertyNames readOnly required then"
-    " title type uniqueItems writeOnly".split()
-)
-_NAMED = ("properties", "patternProperties", "definitions", "$defs")
+_KEYWORDS = {
+    "$comment", "$defs", "$id", "$ref", "additionalItems", "additionalProperties", "allOf", "anyOf", "const",
+    "contains", "contentEncoding", "contentMediaType", "default", "definitions", "dependencies", "deprecated",
+    "description", "else", "enum", "examples", "exclusiveMaximum", "exclusiveMinimum", "format", "if", "items",
+    "maxItems", "maxLength", "maxProperties", "maximum", "minItems", "minLength", "minProperties", "minimum",
+    "multipleOf", "not", "nullable", "oneOf", "pattern", "patternProperties", "properties", "propertyNames",
+    "readOnly", "required", "then", "title", "type", "uniqueItems", "writeOnly",
+}  # fmt: skip
+_NAMED = ("properties", "patternProperties", "definitions", "$defs", "dependencies")
 _VALUES = ("const", "default", "enum", "examples")
 _DENIALS = ("hook error:", "Permission to use", "requested permissions", "has been denied", "is disabled for this")
 _GIVEN_UP = {
@@ -72,7 +73,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     files: dict[str, str] = {}
     if job.stubs is not None:
         files = {os.path.join("plugin", name): text for name, text in plugin.files(job.stubs).items()}
-        argv.append(f"--plugin-dir={os.path.join(folder, 'plugin')}")
+        argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allowedTools={_STEP}"]
     prompt = job.prompt
     if job.schema is not None and _is_native(job.schema):
         known = {name: value for name, value in job.schema.items() if name != "$schema"}
@@ -156,7 +157,8 @@ class Reader:
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         if self.session is not None and _is_kept(self.job.env, self.session):
             yield from self._opened()
-        if any([self.spent.add(*_counts(usage), 0.0) for usage in self.uncounted.values()]):
+        has_more = [self.spent.add(*_counts(usage), 0.0) for usage in self.uncounted.values()]
+        if self.result is None and any(has_more):
             yield AgentSaid("usage", {**self.spent.said().data, "outputTokens": None, "usd": None})
         outcome = self._outcome(exit_code, errors)
         if outcome != DONE or self.result is None:
@@ -220,9 +222,9 @@ class Reader:
         result = self.result
         if result is None:
             return self._judged(None, self.error, self.complaint or last_words(exit_code, errors))
-        if not result.get("is_error"):
-            return DONE
         listed, subtype, status = result.get("errors"), str(result.get("subtype")), result.get("api_error_status")
+        if not result.get("is_error") and not subtype.startswith("error"):
+            return DONE
         told = str(result.get("result") or "; ".join(map(str, listed if isinstance(listed, list) else ())))
         if subtype in _GIVEN_UP:
             return Outcome(_GIVEN_UP[subtype], brief(told or subtype, LONGEST_MESSAGE))
@@ -243,7 +245,12 @@ def reader(job: AgentJob, folder: str) -> AgentReader:
 def _is_kept(env: Mapping[str, str], session: str) -> bool:
     """Has the program written something of a conversation? Before that it cannot be taken up again."""
     home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME", ""), ".claude")
-    return any(name == f"{session}.jsonl" for _, _, names in os.walk(os.path.join(home, "projects")) for name in names)
+    try:
+        projects = os.scandir(os.path.join(home, "projects"))
+    except OSError:
+        return False
+    with projects:
+        return any(os.path.isfile(os.path.join(project.path, f"{session}.jsonl")) for project in projects)
 
 
 def _blocks(data: dict[str, Any]) -> list[dict[str, Any]]:
