@@ -199,7 +199,7 @@ HEAD = """\
 Measured by running the real programs, offline against a scripted model; written by `make agents-table`. The model
 said that it used 3300 tokens of input (1200 of them cached) and 80 of output for the first step.
 
-| agent | package | what it tells besides text | tokens of the step | cost in USD | conversation taken up | after `handrail stop` |
+| agent | package | tells besides text | tokens of the step | cost in USD | taken up again | after `handrail stop` |
 |---|---|---|---|---|---|---|
 """
 
@@ -207,7 +207,7 @@ said that it used 3300 tokens of input (1200 of them cached) and 80 of output fo
 def page() -> str:
     rows = [measured(name) for name in sorted(HOSTS)]
     return HEAD + "".join(
-        f"| {row.agent} | `{row.package}` | {row.events} | {row.tokens} | {row.cost} | {row.resumed} |\n"
+        f"| {row.agent} | `{row.package}` | {row.events} | {row.tokens} | {row.cost} | {row.resumed} | {row.stopped} |\n"
         for row in rows
     )
 

@@ -1,4 +1,4 @@
-"""Handrail drives Claude Code: prompts of flows, whole workflows headless, kills in the middle. Nothing is installed."""
+"""Handrail drives Claude Code: prompts of flows, workflows headless, kills in the middle. Nothing is installed."""
 
 from __future__ import annotations
 

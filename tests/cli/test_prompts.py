@@ -84,7 +84,8 @@ def test_an_agent_gets_the_prompt_with_its_references_filled_in(
     )
     project.write(
         "script.yaml",
-        "prompts:\n- {match: Look at a.py., play: [{say: looked}]}\n- {match: Mend two of a.py, play: [{say: mended}]}\n",
+        "prompts:\n- {match: Look at a.py., play: [{say: looked}]}\n"
+        "- {match: Mend two of a.py, play: [{say: mended}]}\n",
     )
     data = project.json("run", "ask", "--agent", "scripted", "--param", "file=a.py")
     assert [step["value"]["output"] for step in data["phases"][0]["steps"]] == ["looked", "mended"]

@@ -14,7 +14,8 @@ from support import Project
 
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
 FORM = (
-    "phases:\n- id: a\n  steps:\n  - id: before\n    node: command\n    params: {argv: [/bin/sh, -c, 'echo b >> log']}\n"
+    "phases:\n- id: a\n  steps:\n"
+    "  - id: before\n    node: command\n    params: {argv: [/bin/sh, -c, 'echo b >> log']}\n"
     "  - id: ask\n    node: user-input\n    params:\n      formId: who\n      title: Who?\n"
     "      fields:\n      - {id: name, type: text, label: Name, required: true}\n"
     "      outputFile: answers.json\n"
@@ -255,7 +256,8 @@ def test_rounds_over_a_list_know_their_item(project: Project) -> None:
     flow(
         project,
         "demo",
-        "phases:\n- repeat: {over: '${params.files}', max: 3, parallel: 2}\n  phases:\n  - id: 'r${index}'\n    steps:\n"
+        "phases:\n- repeat: {over: '${params.files}', max: 3, parallel: 2}\n"
+        "  phases:\n  - id: 'r${index}'\n    steps:\n"
         "    - id: x\n      node: set\n      params: {file: '${repeat.item}'}\n",
     )
     data = project.json("run", "demo", "--param", 'files=["a", "b"]')
@@ -264,7 +266,10 @@ def test_rounds_over_a_list_know_their_item(project: Project) -> None:
 
 
 def test_parallel_phases_finish_when_they_are_told_to(project: Project) -> None:
-    lanes = f"[{{id: a, steps: [{{id: x, {command('false')}}}]}}, {{id: b, steps: [{{id: y, {command('echo b >> log')}}}]}}]"
+    bad, good = (
+        f"{{id: {id_}, steps: [{{id: x, {command(do)}}}]}}" for id_, do in (("a", "false"), ("b", "echo b >> log"))
+    )
+    lanes = f"[{bad}, {good}]"
     flow(project, "demo", f"phases:\n- {{parallel: {{limit: 1, onFailure: finish}}, phases: {lanes}}}\n")
     assert project.json("run", "demo", code=1)["status"] == "failed"
     assert logged(project) == ["b"]
