@@ -206,10 +206,8 @@ said that it used 3300 tokens of input (1200 of them cached) and 80 of output fo
 
 def page() -> str:
     rows = [measured(name) for name in sorted(HOSTS)]
-    return HEAD + "".join(
-        f"| {row.agent} | `{row.package}` | {row.events} | {row.tokens} | {row.cost} | {row.resumed} | {row.stopped} |\n"
-        for row in rows
-    )
+    cells = [(r.agent, f"`{r.package}`", r.events, r.tokens, r.cost, r.resumed, r.stopped) for r in rows]
+    return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in cells)
 
 
 if __name__ == "__main__":

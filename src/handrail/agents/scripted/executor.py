@@ -40,7 +40,7 @@ class Reader:
         if event == "started":
             yield AgentSaid("session", {"id": data["session"]})
         elif event in ("finished", "stopped"):
-            self.ended = data.get("sendOn") is None
+            self.ended = event == "finished" or data.get("sendOn") is None
         elif event == "failed":
             self.failure = data
         elif event in _KINDS:
