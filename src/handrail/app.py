@@ -22,7 +22,7 @@ from handrail.engine import links
 from handrail.engine.installer import Installer
 from handrail.engine.session import Outcome, Session, Snapshot, exclusive, sessions_in
 from handrail.errors import NotFound, RefusedError, StateError
-from handrail.flowcatalog import FlowCatalog, FoundFlow, read_flows
+from handrail.flowcatalog import FlowCatalog, FoundFlow, is_flow_file, problems_at, read_flows
 from handrail.guided import machine, prompts
 from handrail.guided.gate import undecided, verdict
 from handrail.guided.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
@@ -63,7 +63,7 @@ class App:
 
     @cached_property
     def flows(self) -> FlowCatalog:
-        return read_flows(flow_roots(self.project, self.places), registry.known())
+        return read_flows(flow_roots(self.project, self.places), registry.known(self.project))
 
     @cached_property
     def runs(self) -> Runs:
@@ -137,8 +137,11 @@ class App:
         return written
 
     def validate(self, paths: list[str]) -> list[Diagnostic]:
-        """The problems of the workflows at these paths, which may use all others."""
-        return list(read_given(paths, self.catalog).problems)
+        """The problems of the definitions at these paths, which may use all others."""
+        flows = [path for path in paths if is_flow_file(path)]
+        workflows = [path for path in paths if path not in flows]
+        found = list(read_given(workflows, self.catalog).problems) if workflows else []
+        return found + problems_at(flows, self.flows, registry.known(self.project))
 
     def session(self, id_: str) -> Session:
         return Session(self.places.session(self.project, id_), self.project, id_, self.clock)

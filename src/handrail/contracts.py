@@ -144,12 +144,13 @@ class Done(NamedTuple):
 
 
 class Made(NamedTuple):
-    """A file that a step promised: where, what it is called, what its content has to look like."""
+    """A file that a step promised: where, what it is called, what its content has to look like, and was it new."""
 
     path: str
     name: str | None
     schema: str | None
     required: bool
+    is_new: bool = False
 
 
 class Durable(Protocol):
@@ -174,6 +175,8 @@ class Durable(Protocol):
     async def together(
         self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str
     ) -> list[Any]: ...
+
+    async def pause(self, path: str, seconds: float) -> None: ...
 
     def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]: ...
 

@@ -288,3 +288,24 @@ def _spread(
 
 def _at(flow: FoundFlow, use: Nested, code: str, message: str, hint: str) -> Diagnostic:
     return Source(flow.file, flow.text).problem(code, use.place, message, hint)
+
+
+def is_flow_file(path: str) -> bool:
+    """Is this meant as a flow, when somebody names it?"""
+    return path.endswith(ENDINGS) and os.path.basename(path) != "workflow.yaml" and os.path.isfile(path)
+
+
+def problems_at(paths: Iterable[str], catalog: FlowCatalog, known: Known) -> list[Diagnostic]:
+    """The problems of single flow files: as the catalog knows them, or read alone where it does not have them."""
+    found: list[Diagnostic] = []
+    catalogued = {os.path.realpath(flow.file) for flow in catalog.found}
+    for path in map(os.path.realpath, paths):
+        if path in catalogued:
+            found.extend(problem for problem in catalog.problems if os.path.realpath(problem.file) == path)
+            continue
+        with open(path, "rb") as file:
+            source, wrong = decode(path, file.read())
+        found.extend(wrong)
+        if not wrong:
+            found.extend(read_flow(source, os.path.splitext(os.path.basename(path))[0], known)[1].found)
+    return found

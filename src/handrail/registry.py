@@ -8,7 +8,7 @@ from typing import cast
 from handrail.contracts import CheckKind, Executor, NodeKind, Recipe, Stubs
 from handrail.driven.reading import Known
 from handrail.driven.spec import NodeInfo
-from handrail.schemas import artifact_table, schema_ids
+from handrail.schemas import artifact_table, project_schema_ids, schema_ids
 
 CHECKS: dict[str, str] = {"file": "handrail.checks.file", "run": "handrail.checks.run"}
 AGENTS: dict[str, str] = {"claude": "handrail.agents.claude", "scripted": "handrail.agents.scripted"}
@@ -39,11 +39,12 @@ NODES: dict[str, tuple[str, NodeInfo]] = {
 }
 
 
-def known() -> Known:
-    """What flows may use."""
+def known(project: str | None = None) -> Known:
+    """What flows may use, in a project with schemas of its own."""
     table = artifact_table()
+    schemas = schema_ids() | (frozenset() if project is None else frozenset(project_schema_ids(project)))
     infos = {name: info for name, (_, info) in NODES.items()}
-    return Known(infos, frozenset(), frozenset(table.kinds), frozenset(table.lists), schema_ids())
+    return Known(infos, frozenset(), frozenset(table.kinds), frozenset(table.lists), schemas)
 
 
 def nodes() -> dict[str, NodeKind]:

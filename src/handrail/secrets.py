@@ -15,15 +15,16 @@ HIDDEN = "[hidden]"
 SHORTEST = 8
 BASE = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TERM", "COLORTERM", "TZ", "TMPDIR",
-    "XDG_*", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "HTTP_PROXY", "HTTPS_PROXY",
-    "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy", "SSH_AUTH_SOCK", "GIT_*", "CI",
-    "HANDRAIL_*",
+    "XDG_*", "PWD", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS", "HTTP_PROXY",
+    "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "no_proxy", "all_proxy", "SSH_AUTH_SOCK",
+    "GIT_AUTHOR_*", "GIT_COMMITTER_*", "GIT_CONFIG_*", "GIT_SSH*", "CI", "HANDRAIL_*",
 )  # fmt: skip
 _SECRET = re.compile(
-    r"(?:^|_)(?:api_?key|apikey|key|token|secret|password|passwd|passphrase|pwd|credentials?|auth|cookie|pat|dsn)(?:_|$)"
-    r"|key$|token$|secret$|password$",
+    r"(?:^|_)(?:api_?keys?|keys?|tokens?|secrets?|passwords?|passwd|passphrase|pass|credentials?|auth|cookies?|pat|dsn)"
+    r"(?:_|$)|(?:api|access|secret|private|auth)_?(?:key|token)$|secret$|password$|.token$|.secretkey$",
     re.IGNORECASE,
 )
+_USER_AND_PASSWORD = re.compile(r"://[^/\s:@]+:[^/\s@]+@")
 _NOT_SECRET = ("SSH_AUTH_SOCK", "XAUTHORITY", "HANDRAIL_KEY", "GIT_ASKPASS", "SSH_ASKPASS")
 
 
@@ -32,23 +33,34 @@ def is_secret(name: str) -> bool:
     return name not in _NOT_SECRET and _SECRET.search(name) is not None
 
 
+def holds_secret(name: str, value: str) -> bool:
+    """The same of a variable: an address with a password in it is a secret too."""
+    return is_secret(name) or _USER_AND_PASSWORD.search(value) is not None
+
+
 def allowed(env: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
     """What a program may see: what every program needs, and what it asks for by name or pattern."""
-    patterns = (*BASE, *names)
-    return {name: value for name, value in env.items() if any(fnmatch.fnmatchcase(name, p) for p in patterns)}
+    wanted = tuple(names)
+    return {
+        name: value for name, value in env.items() if _fits(name, wanted) or (_fits(name, BASE) and not is_secret(name))
+    }
+
+
+def _fits(name: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def without_secrets(env: Mapping[str, str], wanted: Iterable[str] = ()) -> dict[str, str]:
     """An environment without what looks like a secret, but for what is asked for by name."""
     named = set(wanted)
-    return {name: value for name, value in env.items() if name in named or not is_secret(name)}
+    return {name: value for name, value in env.items() if name in named or not holds_secret(name, value)}
 
 
 class Redactor:
     """Takes the values of secrets out of texts, longest first."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
-        values = {value for name, value in env.items() if is_secret(name) and len(value) >= SHORTEST}
+        values = {value for name, value in env.items() if holds_secret(name, value) and len(value) >= SHORTEST}
         self.values = sorted(values, key=len, reverse=True)
 
     def text(self, text: str) -> str:

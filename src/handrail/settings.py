@@ -89,13 +89,25 @@ def _take(reader: Reader, settings: Settings) -> Settings:
         found |= _routes(reader, agent._replace(kind="mapping", value={DEFAULT: agent}, keys={}))
     if routes is not None:
         found |= _routes(reader, routes)
-    passed = [item.value for item in names.value if item.kind == "text"] if names is not None else []
+    passed = _names(reader, names)
     return settings._replace(
         routes=found,
         presets={**settings.presets, **_sets(reader, presets)},
         flows={**settings.flows, **_sets(reader, flows)},
         pass_env=(*settings.pass_env, *passed),
     )
+
+
+def _names(reader: Reader, node: Node | None) -> list[str]:
+    """Names of variables; a pattern could mean every secret that there is."""
+    found_: list[str] = []
+    for item in node.value if node is not None else ():
+        if item.kind != "text" or not item.value.isidentifier():
+            message = f"`passEnv` holds names of variables, found {quoted(item)}"
+            reader.on(item, "bad-value", message, "write each name in full")
+        else:
+            found_.append(item.value)
+    return found_
 
 
 def _stops(reader: Reader, before: int) -> int:

@@ -76,7 +76,7 @@ def _files(folder: Path) -> dict[str, str]:
 def told(out: str) -> list[dict[str, Any]]:
     """The events that the killed process had told as safe."""
     whole = out[: out.rfind("\n") + 1]
-    events = [json.loads(line) for line in whole.splitlines()]
+    events = [{k: v for k, v in json.loads(line).items() if k != "time"} for line in whole.splitlines()]
     return [event for event in events if event["type"] in TOLD_WHEN_SAFE]
 
 

@@ -38,6 +38,7 @@ class Watch:
 
     def __init__(self, app: App, shell: Shell, id_: str, *, events: bool) -> None:
         self.events = events
+        self.clock = app.clock
         self.show: Live | Plain | None = None
         if not events and not shell.quiet:
             live = can_draw(sys.stderr, app.env) and not shell.as_json
@@ -46,7 +47,7 @@ class Watch:
 
     def observer(self, event: machine.Event) -> None:
         if self.events:
-            click.echo(json.dumps(machine.event_to_json(event), ensure_ascii=False))
+            click.echo(json.dumps({"time": self.clock(), **machine.event_to_json(event)}, ensure_ascii=False))
         elif self.show is not None:
             self.show.observer(event)
 
@@ -145,5 +146,5 @@ def line(view: RunView) -> str:
     status = f"{state.status} (process {view.driver})" if view.driver else state.status
     if state.status == "running" and view.driver is None:
         status = "cut off"
-    more = state.error or state.reason or state.summary or ""
+    more = state.error or state.reason or view.delay or state.summary or ""
     return plain(f"{view.id}  {view.plan.id}  {status}  {more}").rstrip()

@@ -14,17 +14,25 @@ from handrail.yamltree import parse
 
 
 def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
-    """The parameters of a file, then those of `NAME=VALUE`. A value that is JSON is taken as such, else as text."""
+    """The parameters of a file, then those of `NAME=VALUE`."""
     params = _from_file(file) if file is not None else {}
     for item in pairs:
         name, mark, value = item.partition("=")
         if not mark or not name:
             raise UsageError(f"`{item}` is not `NAME=VALUE`")
-        try:
-            params[name] = json.loads(value)
-        except ValueError:
-            params[name] = value
+        params[name] = _value(value)
     return params
+
+
+def _value(text: str) -> Any:
+    """JSON where it is that and nothing is lost by it: `1.10` is a version, not a number."""
+    try:
+        value = json.loads(text, parse_constant=lambda name: name)
+    except (ValueError, RecursionError):
+        return text
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value if str(value) == text else text
+    return value
 
 
 def given_routes(pairs: tuple[str, ...]) -> dict[str, str]:

@@ -12,9 +12,10 @@ from handrail.cli.common import command, run_argument
 from handrail.cli.driving import line
 from handrail.cli.output import Shell
 from handrail.diagnostics import plain
+from handrail.drive.view import RunView
 from handrail.driven import machine
 from handrail.driven.machine import Event
-from handrail.errors import UsageError
+from handrail.errors import StateError, UsageError
 
 LOOK_AGAIN = 0.2
 _ENDS = ("RunEnded", "RunParked")
@@ -24,14 +25,27 @@ _ENDS = ("RunEnded", "RunParked")
 @command
 def runs(app: App, shell: Shell) -> None:
     """List the runs of this project."""
-    views = [app.runs.view(id_) for id_ in app.runs.ids()]
+    found = [(id_, _view(app, id_)) for id_ in app.runs.ids()]
     if shell.as_json:
-        return shell.data({"runs": [view.to_json() for view in views]})
-    for view in views:
-        shell.say(line(view))
-    if not views:
+        rows = [_broken(i, v) if isinstance(v, StateError) else v.to_json() for i, v in found]
+        return shell.data({"runs": rows})
+    for id_, view in found:
+        shell.say(plain(f"{id_}  cannot be read: {view.message}") if isinstance(view, StateError) else line(view))
+    if not found:
         shell.say("no runs in this project; begin one: `handrail run NAME`")
     return None
+
+
+def _broken(id_: str, error: StateError) -> dict[str, object]:
+    return {"run": id_, "status": "failed", "error": error.message}
+
+
+def _view(app: App, id_: str) -> RunView | StateError:
+    """A run, or why it cannot be shown: one that is damaged hides no other."""
+    try:
+        return app.runs.view(id_)
+    except StateError as error:
+        return error
 
 
 @click.command()

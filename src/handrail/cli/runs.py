@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from typing import Any
 
 import click
@@ -62,6 +63,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     )
     if options["dry_run"]:
         return _preview(app, shell, flow, request)
+    if options["answers"] is not None:
+        read_answers(options["answers"])  # what is wrong with it is told before anything begins
     id_ = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
     shell.talk(f"run {id_}")
     if options["is_detached"]:
@@ -78,10 +81,13 @@ def _preview(app: App, shell: Shell, flow: FoundFlow, request: Request) -> None:
 
 def _detach(app: App, shell: Shell, id_: str, answers: str | None) -> None:
     """Another process goes on with it; what it says is kept beside the run."""
-    argv = [sys.executable, "-m", "handrail", "--project", app.project, "resume", id_]
+    argv = [sys.executable, "-m", "handrail", "--project", app.project, "resume", id_, "--first"]
     argv += ["--answers", os.path.abspath(answers)] if answers else []
     log = os.path.join(app.runs.attempt(id_), "driver.log")
     pid = detach(argv, app.env, log)
+    end = time.monotonic() + 10
+    while app.runs.view(id_).driver is None and not app.runs.records(id_) and time.monotonic() < end:
+        time.sleep(0.02)
     shell.talk(f"process {pid} drives it; `handrail log {id_} --follow` watches, `handrail stop {id_}` ends it")
     tell(shell, app.runs.view(id_))
 
@@ -90,10 +96,11 @@ def _detach(app: App, shell: Shell, id_: str, answers: str | None) -> None:
 @run_argument
 @answers_option
 @events_option
+@click.option("--first", is_flag=True, hidden=True)
 @command
-def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: bool) -> None:
+def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: bool, first: bool) -> None:
     """Go on with a run that was cut off, failed or waits. What is finished is not done again."""
-    drive(app, shell, run_id, "resume", Driving(events, answers))
+    drive(app, shell, run_id, "run" if first else "resume", Driving(events, answers))
 
 
 @click.command("continue")
@@ -114,7 +121,7 @@ def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: 
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str | None, events: bool) -> None:
     """Begin a run anew with its definitions as they are now; what it made before is put aside, not lost."""
-    made = asyncio.run(make_attempt(app.runs, app.flows, run_id, start))
+    made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, run_id, start))
     for change in made.changes:
         shell.talk(f"since then: {change}")
     if made.kept:

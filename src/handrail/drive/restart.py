@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from handrail.contracts import NodeError
@@ -23,8 +23,11 @@ from handrail.engine.payloads import Payloads
 from handrail.engine.recorder import Recorder
 from handrail.engine.run import Run
 from handrail.errors import RefusedError
-from handrail.flowcatalog import FlowCatalog
+from handrail.flowcatalog import FlowCatalog, FoundFlow
+from handrail.operations import Unresolved
 from handrail.values import ABSENT
+
+Find = Callable[[str], FoundFlow]
 
 
 class Restarted(NamedTuple):
@@ -35,12 +38,12 @@ class Restarted(NamedTuple):
     put_aside: list[str]
 
 
-async def restart(runs: Runs, catalog: FlowCatalog, id_: str, start: str | None) -> Restarted:
+async def restart(runs: Runs, catalog: FlowCatalog, find: Find, id_: str, start: str | None) -> Restarted:
     """Make the next attempt at a run. It is for the caller to drive it."""
     folder = runs.attempt(id_)
     old = read_about(folder)
     old_plan = runs.plans(old)[old.flow]
-    flow = catalog.find(old.flow)
+    flow = find(old.flow)
     assert flow.plan is not None
     engine = runs.engine(id_, old, folder)
     with engine.held():
@@ -89,13 +92,18 @@ async def _results(runs: Runs, engine: Run, old: About, kept: list[Phase]) -> di
         raise RefusedError(message, f"`handrail restart {run} --from {behind}`")
     plans = runs.plans(old)
     wanted = segment(kept[-1].id)
-    engine.memory.state.until = kept[-1].id
-    engine.nodes = {}  # this is reading; nothing may be run
+    interpreter = runs.interpreter(engine, old, plans)
+    ids = {phase.id for phase in kept}
+    engine.nodes, engine.is_reading = {}, True  # nothing may be run, nothing put down
     try:
-        ended = await runs.interpret(engine, old, plans)
-    except (FlowFailed, NodeError) as error:
+        for phase in plans[old.flow].phases:
+            if phase.id in ids:
+                await interpreter.phase(phase)
+    except (FlowFailed, NodeError, Unresolved) as error:
         raise RefusedError(f"what was done up to `{wanted}` cannot be read: {error.message}") from error
-    found = ended.steps
+    finally:
+        engine.is_reading = False
+    found = interpreter.values.steps
     for phase in kept:
         for step in phase.steps:
             if step.id not in found.get(phase.id, {}):
@@ -122,7 +130,8 @@ def _told(phase: Phase, results: dict[str, dict[str, object]], engine: Run, payl
         value = None if result["value"] is ABSENT else result["value"]
         kept = payloads.keep(value)
         events += [machine.StepStarted(at), machine.NodeFinished(at, "", 0, kept.value, kept.payload)]
-        events += [machine.ArtifactPublished(at, a) for a in engine.memory.published.get(at, ())]
+        known = engine.memory.published.items()
+        events += [machine.ArtifactPublished(p, a) for p, many in known if (p + "/").startswith(at + "/") for a in many]
         events.append(machine.StepDone(at, False))
     return [*events, machine.PhaseDone(path)]
 
@@ -130,7 +139,7 @@ def _told(phase: Phase, results: dict[str, dict[str, object]], engine: Run, payl
 def _published(project: str, engine: Run, kept: set[str]) -> list[list[str]]:
     """What the old attempt published and nobody has changed since: (path, digest)."""
     made = [a for path, many in engine.memory.published.items() if machine.top(path) not in kept for a in many]
-    rows = [[artifact["path"], artifact["sha256"]] for artifact in made]
+    rows = [[a["path"], a["sha256"]] for a in made if a.get("isNew") and engine.is_newest(a)]
     return [[path, digest] for path, digest in rows if digest_of_file(os.path.join(project, path)) == digest]
 
 

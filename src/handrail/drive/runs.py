@@ -33,7 +33,8 @@ from handrail.errors import NotFound, RefusedError, StateError, UsageError
 from handrail.flowcatalog import FlowCatalog, FoundFlow
 from handrail.operations import Unresolved
 from handrail.project import Places, file_name
-from handrail.routing import Asked, Route, choose
+from handrail.routing import Asked, Route, choose, parse_route
+from handrail.secrets import Redactor
 from handrail.settings import Settings
 from handrail.sourcefile import Source
 from handrail.suggest import did_you_mean, nearest
@@ -91,11 +92,16 @@ class Runs:
     def asked(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> About:
         assert flow.plan is not None
         try:
-            params = with_defaults(flow.plan, _with_task(flow.plan, request))
+            params = _with_task(flow.plan, request)
+            with_defaults(flow.plan, params)
         except NodeError as error:
             raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
-        for id_ in (request.start, request.until):
-            _refuse_unknown_phase(flow.plan, id_)
+        _refuse_phases(flow.plan, request)
+        self._refuse_agents(request)
+        for name, value in params.items():
+            if Redactor(self.env).value(value) != value:
+                hint = "name the variable in the flow: `env: [NAME]`, and use `${context.env.NAME}`"
+                raise UsageError(f"the param `{name}` holds the value of a secret, and parameters are kept", hint)
         try:
             scope = scope_name(request.scope) if request.scope else default_scope(self.project)
         except Unresolved as error:
@@ -104,9 +110,16 @@ class Runs:
         request = request._replace(params=params, scope=scope, table=table)
         return About(flow.id, request, needed(catalog, flow), self.clock())
 
+    def _refuse_agents(self, request: Request) -> None:
+        """Who was asked for by name has to be known; what only the settings name is told when it is needed."""
+        for name in [request.agent, *(parse_route(route).agent for route in request.routes.values())]:
+            if name is not None and name not in registry.EXECUTORS:
+                hint = did_you_mean(name, registry.EXECUTORS) or f"known: {', '.join(registry.EXECUTORS)}"
+                raise UsageError(f"there is no agent `{name}`", hint)
+
     def plans(self, about: About) -> dict[str, FlowPlan]:
         """The flows as they were when the run began."""
-        known = registry.known()
+        known = registry.known(self.project)
         plans: dict[str, FlowPlan] = {}
         for id_, (file, text) in about.flows.items():
             plan, _ = load_flow(Source(file, text), id_, known)
@@ -149,9 +162,15 @@ class Runs:
         return self.view(id_)
 
     async def interpret(self, engine: Run, about: About, plans: dict[str, FlowPlan]) -> Ended:
-        context = self._context(about, plans, engine.context.run)
+        interpreter = self.interpreter(engine, about, plans)
+        return await interpreter.run(interpreter.values.params, interpreter.context, until=engine.state.until)
+
+    def interpreter(self, engine: Run, about: About, plans: dict[str, FlowPlan]) -> Interpreter:
+        """What runs the flow; it knows its parameters and its context, and has not begun."""
         interpreter = Interpreter(engine, plans[about.flow], lambda name: named(plans, name), {})
-        return await interpreter.run(about.request.params, context, until=engine.state.until)
+        params = with_defaults(plans[about.flow], about.request.params)
+        interpreter.prepare(params, self._context(about, plans, engine.context.run))
+        return interpreter
 
     def _context(self, about: About, plans: dict[str, FlowPlan], run: str) -> dict[str, Any]:
         """What steps see as `context`. Of the environment only what a flow asks for by name."""
@@ -177,7 +196,8 @@ class Runs:
         world, wish = World(self.project), Part(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = lambda name: named(plans, name)  # noqa: E731 - three words
-        return preview(plans[about.flow], about.request.params, self._context(about, plans, ""), exists, find, wish)
+        params = with_defaults(plans[about.flow], about.request.params)
+        return preview(plans[about.flow], params, self._context(about, plans, ""), exists, find, wish)
 
     async def answer(self, id_: str, path: str, values: Mapping[str, Any]) -> bool:
         """Hand an answer to whoever drives the run. True: nobody does, so the caller should."""
@@ -205,9 +225,12 @@ class Runs:
                 raise RefusedError(f"run `{id_}` has not ended yet", "it ends when its step lets go; look again")
             await asyncio.sleep(LOOK_AGAIN)
         with engine.held():
+            if engine.memory.is_empty:
+                about = read_about(folder)
+                _say_begun(engine, about, self.plans(about)[about.flow])
             engine.programs.end(id_)
             if engine.state.status != "cancelled":
-                engine.record(machine.RunEnded("cancelled", "success", "stopped by a person", None))
+                engine.record(machine.RunEnded("cancelled", None, "stopped by a person", None))
             engine.inbox.forget_stop()
         return self.view(id_)
 
@@ -253,23 +276,23 @@ def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:
     raise UsageError(f"flow `{plan.id}` takes no task", "declare `params: {task: {required: true}}` in the flow")
 
 
-def _refuse_unknown_phase(plan: FlowPlan, id_: str | None) -> None:
+def _refuse_phases(plan: FlowPlan, request: Request) -> None:
     ids = [phase.id for phase in plan.phases]
-    if id_ is not None and id_ not in ids:
-        hint = did_you_mean(id_, ids) or f"its phases: {', '.join(ids[:12])}"
-        raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
+    for id_ in (request.start, request.until):
+        if id_ is not None and id_ not in ids:
+            hint = did_you_mean(id_, ids) or f"its phases: {', '.join(ids[:12])}"
+            raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
+    if request.start and request.until and ids.index(request.until) < ids.index(request.start):
+        raise UsageError(f"`--until {request.until}` comes before `--from {request.start}`, so nothing would be done")
 
 
 def _begin_life(engine: Run, about: About, plan: FlowPlan, mode: str) -> None:
     """Say that the run begins, or goes on; refuse what is not possible now."""
     run, state = engine.context.run, engine.state
     if engine.memory.is_empty:
-        engine.record(machine.RunStarted(plan.id, about.digest, about.request.until), durable=False)
-        ids = [phase.id for phase in plan.phases]
-        before = ids[: ids.index(about.request.start)] if about.request.start else []
-        for phase in plan.phases[: len(before)]:
-            engine.note(machine.PhaseSkipped(machine.segment(phase.id), "the run was started behind it"))
-        return None
+        return _say_begun(engine, about, plan)
+    if mode == "run":
+        raise RefusedError(f"run `{run}` is {state.status} already", f"`handrail resume {run}` goes on with it")
     if mode == "continue":
         return engine.record(machine.RunResumed(mode, rewound(run, state, plan), None))
     rest = is_partial(state, plan)
@@ -277,6 +300,14 @@ def _begin_life(engine: Run, about: About, plan: FlowPlan, mode: str) -> None:
         how = f"`handrail continue {run}` goes on, " if plan.again else ""
         raise RefusedError(f"run `{run}` is {state.status} already", f"{how}`handrail restart {run}` begins anew")
     return engine.record(machine.RunResumed(mode, [], None if rest else state.until), durable=False)
+
+
+def _say_begun(engine: Run, about: About, plan: FlowPlan) -> None:
+    engine.record(machine.RunStarted(plan.id, about.digest, about.request.until), durable=False)
+    ids = [phase.id for phase in plan.phases]
+    before = ids[: ids.index(about.request.start)] if about.request.start else []
+    for phase in plan.phases[: len(before)]:
+        engine.note(machine.PhaseSkipped(machine.segment(phase.id), "the run starts with a later phase"))
 
 
 async def _watched(engine: Run, interpret: Callable[[], Any]) -> Event:
@@ -290,13 +321,13 @@ async def _watched(engine: Run, interpret: Callable[[], Any]) -> Event:
             if not any(engine.inbox.holds(path) for path in engine.state.questions):
                 return machine.RunParked(waiting.path, waiting.reason)
         except FlowFailed as error:
-            return machine.RunEnded("failed", "success", f"{error.code} at {error.path}", error.message)
+            return machine.RunEnded("failed", None, f"{error.code} at {error.path}", error.message)
         except (NodeError, Unresolved) as error:
-            return machine.RunEnded("failed", "success", error.code, error.message)
+            return machine.RunEnded("failed", None, error.code, error.message)
         except asyncio.CancelledError:
             if engine.inbox.is_to_stop():
-                return machine.RunEnded("cancelled", "success", "stopped by a person", None)
-            engine.record(machine.RunEnded("cancelled", "success", "interrupted", None))
+                return machine.RunEnded("cancelled", None, "stopped by a person", None)
+            engine.record(machine.RunEnded("cancelled", None, "interrupted", None))
             raise
         finally:
             watch.cancel()

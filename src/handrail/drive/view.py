@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -34,8 +35,17 @@ class RunView(NamedTuple):
         return f"<run {self.id}: {self.state.status}>"  # the whole plan is no use in a message
 
     @property
+    def delay(self) -> str | None:
+        """What a run that goes on waits for, if it does."""
+        if self.state.status != "running" or not self.state.delays:
+            return None
+        first = min(self.state.delays.values(), key=lambda delay: delay.until)
+        moment = time.strftime("%H:%M:%S", time.localtime(first.until))
+        return f"`{first.path}` waits until {moment}: {first.reason}"
+
+    @property
     def exit_code(self) -> int:
-        if (self.state.reason or "").startswith("timeout"):
+        if self.state.status == "failed" and (self.state.reason or "").startswith("timeout"):
             return 3
         return EXIT_CODES.get(self.state.status, 1)
 
@@ -46,7 +56,7 @@ class RunView(NamedTuple):
             "name": self.plan.id,
             "status": state.status,
             "outcome": state.outcome if state.status in ("completed", "stopped") else None,
-            "reason": state.reason,
+            "reason": state.reason or self.delay,
             "error": state.error,
             "summary": state.summary,
             "attempt": self.attempt,

@@ -53,12 +53,15 @@ class Interpreter:
         self.values = Resolver(durable, plan)
         self.used: dict[str, list[str]] = {}
 
-    async def run(
-        self, params: dict[str, Any], context: dict[str, Any], base: str = "", until: str | None = None
-    ) -> Ended:
+    def prepare(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> None:
         self.base, self.context, self.values.params = base, context, params
         self.values.context = {**context, "env": _allowed(context, self.plan)}
         self.values.steps = {phase.id: {step.id: pending() for step in phase.steps} for phase in self.plan.phases}
+
+    async def run(
+        self, params: dict[str, Any], context: dict[str, Any], base: str = "", until: str | None = None
+    ) -> Ended:
+        self.prepare(params, context, base)
         stopped: Stop = None
         async with self.durable.limit(base.rstrip("/"), self.plan.timeout):
             for group in self._groups():
@@ -172,12 +175,13 @@ class Interpreter:
             self.values.steps[phase.id][step.id] = skipped()
             self.durable.note(machine.StepSkipped(path))
             return None
+        before = await self._there_before(phase, step, path)
         value = await self.node(phase, step, path)
         self.values.steps[phase.id][step.id] = result(value)
         await self.check(phase, step, path)
         for number, action in enumerate(step.after):
             await self.afterwards(phase, action, path, f"after.{number}")
-        await self.publish(phase, step, path)
+        await self.publish(phase, step, path, before)
         stop = step.stop_if is not None and is_true(await resolve(step.stop_if, phase, path, "stopFlowIf"))
         self.durable.note(machine.StepDone(path, stop))
         return (f"{phase.id}:{step.id}", step.stop_outcome) if stop else None
@@ -195,9 +199,26 @@ class Interpreter:
         if step.makes:
             self.used[path] = [*self.used.get(path, ()), *texts(params)]
         if step.node == "flow-run":
-            return await self.nested(params, path)
+            return await self._several(step, params, path)
         work = Work(path, step.node, params, prompt, step.expect is None, step.timeout, step.rerun, step.routing_group)
         return await self.durable.node(work, step.retry)
+
+    async def _several(self, step: Step, params: dict[str, Any], path: str) -> Any:
+        """A child flow, as often as the step says; what was finished in it is not done again."""
+        wait = step.retry.wait
+        for _ in range(step.retry.attempts - 1):
+            try:
+                return await self._limited(step, params, path)
+            except NodeError as error:
+                if not error.transient:
+                    raise
+            await self.durable.pause(path, wait)
+            wait *= step.retry.factor
+        return await self._limited(step, params, path)
+
+    async def _limited(self, step: Step, params: dict[str, Any], path: str) -> Any:
+        async with self.durable.limit(path, step.timeout):
+            return await self.nested(params, path)
 
     async def nested(self, params: dict[str, Any], path: str) -> Any:
         """A child flow: its steps lie below this one's path; its result is an account of how it ended."""
@@ -260,14 +281,28 @@ class Interpreter:
             raise NodeError("file-missing", f"`{source}` cannot be read")
         self.durable.note(machine.SummarySet(str(text).strip()))
 
-    async def publish(self, phase: Phase, step: Step, path: str) -> None:
+    async def _there_before(self, phase: Phase, step: Step, path: str) -> set[str]:
+        """Which of the files that a step promises were there before it; what cannot be known yet counts as there."""
+        found: set[str] = set()
+        for number, output in enumerate(step.makes):
+            try:
+                paths = await self.values.resolve(output.path, phase, path, f"before.{number}")
+            except (Unresolved, NodeError):
+                return {"*"}
+            for item in paths if isinstance(paths, list) else [paths]:
+                if isinstance(item, str) and await self.durable.fact(path, f"before.{number}", "exists", item):
+                    found.add(item)
+        return found
+
+    async def publish(self, phase: Phase, step: Step, path: str, before: set[str]) -> None:
         made: list[Made] = []
         for number, output in enumerate(step.makes):
             found = await self.values.resolve(output.path, phase, path, f"makes.{number}")
             for item in found if isinstance(found, list) else [found]:
                 if not isinstance(item, str):
                     raise NodeError("artifact-path", f"{as_text(item)[:80]} is not a path", transient=False)
-                made.append(Made(item, output.name, output.schema, output.required))
+                is_new = item not in before and "*" not in before
+                made.append(Made(item, output.name, output.schema, output.required, is_new))
         if made:
             await self.durable.publish(path, made, self.used.get(path, []))
 

@@ -177,7 +177,7 @@ class RunEnded(NamedTuple):
     """`status` is completed, stopped, failed or cancelled; `outcome` is what the flow itself said."""
 
     status: str
-    outcome: str
+    outcome: str | None
     reason: str | None
     error: str | None
 
@@ -216,6 +216,7 @@ class RunState:
         self.questions: dict[str, Asked] = {}
         self.artifacts: list[dict[str, Any]] = []
         self.usage: dict[str, list[dict[str, Any]]] = {}
+        self.delays: dict[str, Delayed] = {}
         self.status = "running"
         self.outcome = "success"
         self.reason: str | None = None
@@ -234,6 +235,7 @@ class RunState:
                 step = self._step(event.path)
                 step.value, step.payload, step.has_value = event.value, event.payload, True
                 step.attempts = event.attempt
+                self.delays.pop(event.path, None)
             case StepDone():
                 step = self._step(event.path)
                 step.status, step.stop, step.error = "done", event.stop, None
@@ -246,6 +248,7 @@ class RunState:
             case NodeFailed():
                 step = self._step(event.path)
                 step.error, step.attempts = event.message, event.attempt
+                self.delays.pop(event.path, None)
             case StepFailed():
                 step = self._step(event.path)
                 step.status, step.error = "failed", event.message
@@ -259,14 +262,19 @@ class RunState:
             case Answered():
                 self.questions.pop(event.path, None)
             case ArtifactPublished():
-                self.artifacts.append(event.artifact)
+                if all(known["id"] != event.artifact["id"] for known in self.artifacts[-100:]):
+                    self.artifacts.append(event.artifact)
             case SummarySet():
                 self.summary = event.text
             case RunStarted() | RunResumed() | RunParked() | RunEnded():
                 self._life(event)
             case UsageReported():
                 self.usage.setdefault(event.path, []).append(event.usage)
-            case FactFound() | Noticed() | SessionOpened() | AgentActed() | Delayed():
+            case Delayed():
+                self.delays[event.path] = event
+            case SessionOpened():
+                self.delays.pop(event.path, None)
+            case FactFound() | Noticed() | AgentActed():
                 pass
             case _:
                 assert_never(event)
@@ -280,7 +288,7 @@ class RunState:
             case RunParked():
                 self.status, self.reason, self.error = "waiting", event.reason, None
             case RunEnded():
-                self.status, self.outcome = event.status, event.outcome
+                self.status, self.outcome = event.status, event.outcome or "success"
                 self.reason, self.error = event.reason, event.error
             case _:
                 assert_never(event)

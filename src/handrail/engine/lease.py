@@ -14,7 +14,7 @@ import signal
 import time
 from collections.abc import Iterator
 
-from handrail.engine.program import carriers, descendants
+from handrail.engine.family import carriers, descendants
 from handrail.engine.session import make_private
 from handrail.errors import RefusedError
 

@@ -107,6 +107,9 @@ class Memory:
             del self.answers[pair]
         if path not in self.starts:
             self.facts.pop(path, None)
+        known = self.facts.get(path, {})
+        for key in [key for key in known if key[0].partition(".")[0] in ("expect", "after", "makes", "stopFlowIf")]:
+            del known[key]
 
     def _forget(self, phases: set[str]) -> None:
         """All that is known of these phases of the outermost flow."""

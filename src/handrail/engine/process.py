@@ -10,8 +10,11 @@ import contextlib
 import os
 import signal
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
+
+from handrail.engine.family import MARK, family
 
 KEEP = 65_536
 MAX_LINE = 64 * 1024 * 1024
@@ -69,8 +72,8 @@ async def start(task: Task, *, errors: int = asyncio.subprocess.STDOUT) -> async
 
 async def perform(task: Task, keep: int = KEEP) -> Ended:
     """The same for a task; so many bytes of its output are kept, the last ones."""
-    begin = time.monotonic()
-    process = await start(task)
+    begin, mark = time.monotonic(), uuid.uuid4().hex
+    process = await start(task._replace(env={**task.env, MARK: mark}))
     kept = bytearray()
     output = asyncio.ensure_future(_collect(process, kept, keep))
     feeding = asyncio.ensure_future(feed(process, task.stdin))
@@ -84,6 +87,9 @@ async def perform(task: Task, keep: int = KEEP) -> Ended:
         timed_out = True
     finally:
         await _end_group(process)
+        for pid in family(process.pid, mark):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
         for reader in (output, feeding):
             reader.cancel()
         await asyncio.gather(output, feeding, return_exceptions=True)

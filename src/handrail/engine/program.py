@@ -14,9 +14,9 @@ import uuid
 from collections.abc import AsyncIterator
 from types import TracebackType
 
+from handrail.engine.family import MARK, alive, family
 from handrail.engine.process import GRACE, KEEP, Task, feed, start
 
-MARK = "HANDRAIL_CALL"
 TICK = 0.05
 
 
@@ -95,7 +95,7 @@ class Program:
         self._known |= family(process.pid, self.mark)
         if process.returncode is None:
             self._known.add(process.pid)
-        self._known &= set(_parents()) if self._known else set()
+        self._known &= alive() if self._known else set()
         return self._known
 
 
@@ -103,52 +103,3 @@ def _signal(pids: set[int], number: signal.Signals) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
-
-
-def family(pid: int, mark: str) -> set[int]:
-    """Everything that descends from a process or carries its mark, but not the process itself."""
-    return descendants({pid}) | carriers(f"{MARK}={mark}") - {pid}
-
-
-def descendants(pids: set[int]) -> set[int]:
-    """Everything that these processes have started, and what that has started."""
-    parents = _parents()
-    found: set[int] = set()
-    waiting = list(pids)
-    while waiting:
-        above = waiting.pop()
-        below = [child for child, parent in parents.items() if parent == above and child not in found]
-        found.update(below)
-        waiting.extend(below)
-    return found - pids
-
-
-def carriers(entry: str) -> set[int]:
-    """Every other process that has this very `NAME=value` in its environment."""
-    wanted = entry.encode("utf-8", "surrogateescape")
-    return {pid for pid in _parents() if pid != os.getpid() and _carries(pid, wanted)}
-
-
-def _parents() -> dict[int, int]:
-    """Every process that is alive, and who started it."""
-    found: dict[int, int] = {}
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return found
-    for name in names:
-        if name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                with open(f"/proc/{name}/stat", "rb") as file:
-                    fields = file.read().rpartition(b")")[2].split()
-                if fields[0] not in (b"Z", b"X"):
-                    found[int(name)] = int(fields[1])
-    return found
-
-
-def _carries(pid: int, wanted: bytes) -> bool:
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return wanted in file.read().split(b"\0")
-    except OSError:
-        return False

@@ -19,6 +19,8 @@ from handrail.secrets import Redactor
 
 SOON = 0.05
 ROOM = 1 << 16
+FREE = ("value", "values", "message", "text", "reason", "error", "question", "artifact", "subject")
+"""What people, programs and agents say. Paths, kinds and digests are ours, and have to stay as they are."""
 
 
 class Recorder:
@@ -42,7 +44,9 @@ class Recorder:
     def add(self, event: Event, *, durable: bool) -> None:
         data = event_to_json(event)
         data["t"] = int(self.clock() * 1000) / 1000
-        self.waiting.append(self.redact.value(data) if self.redact.values else data)
+        if self.redact.values:
+            data |= {name: self.redact.value(data[name]) for name in FREE if name in data}
+        self.waiting.append(data)
         if durable:
             self.flush(durable=True)
         elif self._timer is None:

@@ -27,13 +27,14 @@ from handrail.engine.publish import Publisher
 from handrail.engine.recorder import Recorder
 from handrail.engine.telling import Telling
 from handrail.engine.world import World
-from handrail.errors import StateError
+from handrail.errors import HandrailError, StateError
 from handrail.secrets import Redactor
 
 JOURNAL = "journal"
 LOOK_AGAIN = 0.2
 BREATH = 0.02
 PATIENCE = 20
+LONGEST_MESSAGE = 2_000
 LONGEST = 7 * 24 * 3600.0
 Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
 
@@ -67,6 +68,7 @@ class Run:
         self.redact = Redactor(context.env)
         self.recorder = Recorder(self.journal, outside.clock, self.redact)
         self._breath = 0.0
+        self.is_reading = False
 
     @property
     def state(self) -> RunState:
@@ -95,6 +97,8 @@ class Run:
         self.recorder.follow(len(scan.records), scan.end)
 
     def record(self, event: Event, *, durable: bool = True) -> None:
+        if self.is_reading:
+            return
         self.recorder.add(event, durable=durable)
         self.memory.take(event)
         if self.outside.observer is not None:
@@ -124,9 +128,9 @@ class Run:
         rerun = work.rerun or kind.RERUN
         if work.path in self.memory.under_way or self.programs.is_held(work.path):
             await self._outlived(work.path)
-        if work.path in self.memory.under_way and not await self._again(work, rerun):
-            return await self._finish(work.path, digest, {"assumedDone": True})
         wait, is_parked = retry.wait, self.memory.is_parked(work.path)
+        if work.path in self.memory.under_way and not is_parked and not await self._again(work, rerun):
+            return await self._finish(work.path, digest, {"assumedDone": True})
         for attempt in range(1, retry.attempts + 1):
             number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
             if not is_parked:
@@ -135,7 +139,7 @@ class Run:
             try:
                 value = await self._patiently(kind, work)
             except NodeError as error:
-                message = self.redact.text(error.message)
+                message = self.redact.text(error.message)[:LONGEST_MESSAGE]
                 self.record(machine.NodeFailed(work.path, digest, number, error.code, message))
                 if attempt == retry.attempts or not error.transient:
                     raise NodeError(error.code, message, transient=error.transient) from error
@@ -161,7 +165,10 @@ class Run:
 
     async def _finish(self, path: str, digest: str, made: Any, *, is_plain: bool = False) -> Any:
         """Keep what a node made, as JSON has it and without secrets. Others get a turn now and then."""
-        text = jsonlite.dumps(made)
+        try:
+            text = jsonlite.dumps(made)
+        except (ValueError, TypeError) as error:
+            raise NodeError("result", f"its result cannot be put down: {error}", transient=False) from error
         value = made if is_plain else jsonlite.loads(text)
         if self.redact.values:
             value = self.redact.value(value)
@@ -208,15 +215,20 @@ class Run:
 
     async def _patiently(self, kind: NodeKind, work: Work) -> Any:
         """Run a node. A limit that is known to reset is waited for: no failure, and no attempt of the step's own."""
-        for _ in range(PATIENCE):
+        known = self.state.delays.get(work.path)
+        if known is not None:
+            await asyncio.sleep(max(known.until - self.outside.clock(), 0.0))
+        for tried in range(PATIENCE):
             try:
                 return await self._run(kind, work)
             except NodeError as error:
                 left = None if error.resets_at is None else error.resets_at - self.outside.clock()
-                if left is None or error.resets_at is None or left > LONGEST:
+                if left is None or left > LONGEST:
                     raise
-                self.record(machine.Delayed(work.path, error.resets_at, self.redact.text(error.message)))
-                await asyncio.sleep(max(left, 0.0))
+                left = max(left, min(60.0, 0.1 * 2**tried))  # a moment that is past already is no promise
+                until = self.outside.clock() + left
+                self.record(machine.Delayed(work.path, until, self.redact.text(error.message)))
+                await asyncio.sleep(left)
         return await self._run(kind, work)
 
     async def _run(self, kind: NodeKind, work: Work) -> Any:
@@ -245,6 +257,13 @@ class Run:
             raise NodeError("timeout", f"not done after {work.timeout or 0:g} seconds") from error
         except OSError as error:
             raise NodeError("failed", str(error)) from error
+        except StateError:
+            raise
+        except HandrailError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            raise NodeError(error.code, f"{error.message}{hint}", transient=False) from error
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+            raise NodeError("failed", f"{type(error).__name__}: {error}", transient=False) from error
         finally:
             for usage in telling.settle():
                 self.record(machine.UsageReported(work.path, usage), durable=False)
@@ -297,7 +316,13 @@ class Run:
                 continue
             artifact = self.outside.publisher.publish(item, path, inputs)
             if artifact is not None:
-                self.record(machine.ArtifactPublished(path, artifact))
+                self.record(machine.ArtifactPublished(path, {**artifact, "isNew": item.is_new}))
+
+    def is_newest(self, artifact: dict[str, Any]) -> bool:
+        """Has nobody published at this place since?"""
+        shelf = self.outside.publisher.shelf if self.outside.publisher is not None else None
+        newest = shelf.at(artifact["path"]) if shelf is not None else None
+        return newest is not None and newest.id == artifact["id"] and newest.run == self.context.run
 
     async def together(self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
         """All at once, so many at a time. A branch that waits for a person lets the others go on."""
@@ -321,6 +346,10 @@ class Run:
         for failure in filter(None, map(_failure, tasks)):
             raise failure
         return [task.result() for task in tasks]
+
+    async def pause(self, path: str, seconds: float) -> None:
+        del path
+        await asyncio.sleep(seconds)
 
     @contextlib.asynccontextmanager
     async def limit(self, path: str, seconds: float | None) -> AsyncIterator[None]:

@@ -36,7 +36,7 @@ class Telling:
             case "finished":
                 self.settle()
             case "tool":
-                text = f"{data.get('name')} {json.dumps(data.get('input'), ensure_ascii=False)}"
+                text = f"{data.get('name')} {json.dumps(redact.value(data.get('input')), ensure_ascii=False)}"
                 yield machine.AgentActed(path, "tool", redact.text(text)[:SHORT])
             case "denied":
                 text = f"{data.get('name')}: {data.get('reason')}"

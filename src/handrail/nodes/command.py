@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from typing import Any
 
 from handrail.contracts import NodeContext, NodeError, Work
@@ -22,9 +23,7 @@ MAX_OUTPUT = 16 * 1024 * 1024
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    argv = work.params["argv"]
-    if not isinstance(argv, list) or not argv or not all(isinstance(part, str) for part in argv):
-        raise NodeError("params", "`argv` has to be a list of texts", transient=False)
+    argv = _argv(work.params["argv"])
     cwd = os.path.realpath(os.path.join(context.project, str(work.params.get("cwd") or ".")))
     if cwd != context.project and not cwd.startswith(context.project.rstrip("/") + "/"):
         raise NodeError("params", f"`cwd` leads out of the project: `{work.params['cwd']}`", transient=False)
@@ -34,14 +33,28 @@ async def run(work: Work, context: NodeContext) -> Any:
     seconds = float(work.timeout or SECONDS)
     stdin = work.params.get("stdin")
     given = None if stdin is None else as_text(stdin).encode()
+    if shutil.which(argv[0], path=env.get("PATH")) is None and not os.path.exists(os.path.join(cwd, argv[0])):
+        raise NodeError(
+            "program-missing", f"the program `{argv[0]}` is not installed or not on the PATH", transient=False
+        )
     ended = await perform(Task(argv, cwd, env, seconds, given, context.hold()), _kept(work))
     if ended.timed_out:
         raise NodeError("timeout", f"`{argv[0]}` was not done after {seconds:g} seconds")
     value = {"exitCode": ended.exit_code, "output": ended.output, "result": _last_json(ended.output)}
     if ended.exit_code != 0 and not work.params.get("mayFail"):
-        last = "".join(f": {line[:200]}" for line in ended.output.strip().splitlines()[-1:])
+        last = "".join(f": {line}" for line in ended.output.strip().splitlines()[-1:])
         raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}{last}")
     return value
+
+
+def _argv(given: Any) -> list[str]:
+    """The arguments as texts; numbers and truths are written as they are."""
+    if not isinstance(given, list) or not given or any(isinstance(part, list | dict) or part is None for part in given):
+        raise NodeError("params", f"`argv` has to be a list of texts, found {as_text(given)[:80]}", transient=False)
+    argv = [as_text(part) for part in given]
+    if any("\0" in part for part in argv):
+        raise NodeError("params", "`argv` holds a NUL character", transient=False)
+    return argv
 
 
 def _kept(work: Work) -> int:
@@ -56,7 +69,7 @@ def _last_json(output: str) -> Any:
     for line in reversed(output.splitlines()):
         if line.startswith(("{", "[")):
             try:
-                return json.loads(line)
-            except ValueError:
+                return json.loads(line, parse_constant=lambda name: name)
+            except (ValueError, RecursionError):
                 return None
     return None

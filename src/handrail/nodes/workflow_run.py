@@ -22,7 +22,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     if guide is None or agent.route.agent not in CAN:
         message = f"`{agent.route.agent}` cannot be held to a workflow yet; it can be on {', '.join(CAN)}"
         raise NodeError("agent-unguided", message, transient=False)
-    conversation = str(uuid.uuid4())
+    conversation = str(uuid.uuid5(uuid.NAMESPACE_URL, f"handrail:{context.project}:{context.key}"))
     if context.session is not None and context.session[0] == agent.route.agent:
         conversation = context.session[1]
     host = (agent.route.agent, conversation)

@@ -1,0 +1,212 @@
+"""Faults that were found by looking, each with the story that showed it."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support import Project
+
+
+def flow(project: Project, name: str, text: str) -> None:
+    project.write(f".handrail/flows/{name}.yaml", text)
+
+
+def command(script: str) -> str:
+    return f"node: command, params: {{argv: [/bin/sh, -c, {json.dumps(script)}]}}"
+
+
+def values(run: dict[str, Any]) -> list[Any]:
+    return [step["value"] for phase in run["phases"] for step in phase["steps"]]
+
+
+def test_the_working_folder_is_no_secret(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PWD", str(project.folder))
+    monkeypatch.setenv("MONKEY", "bananas12")
+    flow(project, "demo", "phases:\n- id: a\n  steps:\n  - {id: x, node: command, params: {argv: [pwd]}}\n")
+    assert values(project.json("run", "demo"))[0]["output"].strip() == str(project.folder)
+
+
+def test_a_secret_that_is_also_a_phase_does_no_harm(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POSTGRES_PASSWORD", "postgres")
+    monkeypatch.setenv("API_TOKEN", "StepStarted")
+    flow(
+        project,
+        "demo",
+        f"phases:\n- {{id: postgres, steps: [{{id: x, {command('echo x >> log')}}}]}}\n"
+        f"- {{id: b, steps: [{{id: y, {command('test -f ready')}}}]}}\n",
+    )
+    id_ = project.json("run", "demo", code=1)["run"]
+    project.write("ready", "")
+    assert [phase["status"] for phase in project.json("resume", id_)["phases"]] == ["done", "done"]
+    assert (project.folder / "log").read_text() == "x\n"
+
+
+@pytest.mark.parametrize(("given", "got"), [("1.10", "1.10"), ("3", 3), ("true", True), ("[1]", [1]), ("NaN", "NaN")])
+def test_a_parameter_keeps_its_spelling(project: Project, given: str, got: object) -> None:
+    flow(project, "demo", "phases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {v: '${params.v}'}}\n")
+    assert values(project.json("run", "demo", "--param", f"v={given}"))[0]["v"] == got
+
+
+def test_numbers_may_be_arguments(project: Project) -> None:
+    flow(
+        project,
+        "demo",
+        "phases:\n- id: a\n  steps:\n  - {id: x, node: command, params: {argv: [echo, '${params.n}', 2]}}\n",
+    )
+    assert values(project.json("run", "demo", "--param", "n=1"))[0]["output"] == "1 2\n"
+
+
+@pytest.mark.parametrize("line", ['{"x": NaN}', "[" * 5000])
+def test_odd_output_is_no_crash(project: Project, line: str) -> None:
+    flow(project, "demo", "phases:\n- id: a\n  steps:\n  - {id: x, node: command, params: {argv: [cat, odd]}}\n")
+    project.write("odd", line)
+    assert project.json("run", "demo")["status"] == "completed"
+
+
+def test_what_a_node_cannot_take_fails_the_step_and_nothing_else(project: Project) -> None:
+    flow(project, "demo", 'phases:\n- id: a\n  steps:\n  - {id: x, node: read-file, params: {path: "a\\0b"}}\n')
+    assert project.json("run", "demo", code=1)["status"] == "failed"
+    flow(project, "none", "phases:\n- id: a\n  steps:\n  - {id: x, node: command, params: {argv: [no-such-program]}}\n")
+    assert "is not installed or not on the PATH" in project.json("run", "none", code=1)["error"]
+    flow(
+        project,
+        "gone",
+        "phases:\n- id: a\n  steps:\n  - {id: x, node: workflow-run, params: {workflow: nope, task: x}}\n",
+    )
+    assert "nope" in project.json("run", "gone", "--agent", "scripted", code=1)["error"]
+
+
+def test_a_nested_flow_has_its_time_limit_and_its_attempts(project: Project) -> None:
+    def nested(child: str, more: str) -> str:
+        return (
+            f"phases:\n- id: a\n  steps:\n  - {{id: x, node: flow-run, params: {{fileName: {child}, k: v}}, {more}}}\n"
+        )
+
+    flow(project, "slow", "phases:\n- id: a\n  steps:\n  - {id: x, node: wait, params: {seconds: 60}}\n")
+    flow(project, "limit", nested("slow", "timeout: 0.2"))
+    assert project.json("run", "limit", code=3)["status"] == "failed"
+    script = command("echo x >> log; test $(wc -l < log) -ge 3")
+    flow(project, "flaky", f"phases:\n- id: a\n  steps:\n  - {{id: x, {script}}}\n")
+    flow(project, "again", nested("flaky", "retry: {attempts: 3, wait: 0}"))
+    assert project.json("run", "again")["status"] == "completed"
+
+
+def test_restart_leaves_what_was_there_before_and_what_others_made(project: Project) -> None:
+    project.write("CHANGELOG.md", "precious\n")
+    flow(
+        project,
+        "demo",
+        f"phases:\n- id: a\n  steps:\n  - {{id: x, {command('echo more >> CHANGELOG.md')}, makes: [CHANGELOG.md]}}\n"
+        f"  - {{id: y, {command('echo same > out.md')}, makes: [out.md]}}\n",
+    )
+    first, second = (project.json("run", "demo", "--scope", "s")["run"] for _ in range(2))
+    said = project.run("restart", first)
+    assert "put aside" not in said.err, second
+    assert "precious" in (project.folder / "CHANGELOG.md").read_text()
+
+
+def test_restart_from_a_lane_reads_the_others_and_writes_nothing_into_the_past(project: Project) -> None:
+    steps = (
+        f"{{id: {i}, steps: [{{id: x, {command(do)}}}]}}" for i, do in (("a", "echo a >> log"), ("b", "test -f ready"))
+    )
+    lanes = f"[{', '.join(steps)}]"
+    flow(project, "demo", f"phases:\n- {{parallel: {{limit: 2, onFailure: finish}}, phases: {lanes}}}\n")
+    id_ = project.json("run", "demo", code=1)["run"]
+    before = project.json("log", id_)["events"]
+    project.write("ready", "")
+    assert project.json("restart", id_, "--from", "b")["status"] == "completed"
+    assert (project.folder / "log").read_text() == "a\n"
+    old = next((project.home / "state" / "runs").rglob(id_)) / "1" / "journal"
+    assert old.read_text().count('"path"') == sum("path" in event for event in before)
+
+
+def test_restart_takes_new_defaults(project: Project) -> None:
+    text = "params: {n: {default: 1}}\nphases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {n: '${params.n}'}}\n"
+    flow(project, "demo", text)
+    id_ = project.json("run", "demo")["run"]
+    flow(project, "demo", text.replace("default: 1", "default: 5"))
+    assert values(project.json("restart", id_)) == [{"n": 5}]
+
+
+def test_a_form_that_must_not_be_asked_twice_can_be_answered(project: Project) -> None:
+    form = "node: user-input, params: {formId: f, title: timeout policy, fields: [{id: x, type: boolean, label: X}]}"
+    flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: ask, rerun: never, {form}}}\n")
+    waiting = project.json("run", "demo", code=4)
+    project.write("yes.json", '{"x": true}')
+    assert project.json("answer", waiting["run"], "--file", "yes.json")["status"] == "completed"
+
+
+def test_a_limit_that_is_past_already_is_not_asked_again_and_again(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
+    once = "- {tool: bash, input: {command: 'echo x >> tries; test $(wc -l < tries) -lt 4 || touch enough'}}\n"
+    project.write(
+        "script.yaml", f"{once}- {{fail: rate-limit, message: m, resetsIn: -5, unless: enough}}\n- say: done\n"
+    )
+    flow(project, "ask", "phases:\n- id: a\n  steps:\n  - {id: x, node: llm-prompt, prompt: Go.}\n")
+    begin = time.monotonic()
+    assert project.json("run", "ask", "--agent", "scripted")["status"] == "completed"
+    assert time.monotonic() - begin > 0.7, "it waits longer each time"
+
+
+def test_an_expectation_is_asked_anew_when_the_world_was_mended(project: Project) -> None:
+    expect = "expect: [{kind: require-file, path: none, when: {not: {exists: skip}}, message: m}]"
+    flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: x, node: set, {expect}}}\n")
+    id_ = project.json("run", "demo", code=1)["run"]
+    project.write("skip", "")
+    assert project.json("resume", id_)["status"] == "completed"
+
+
+def test_what_cannot_be_meant_is_refused_before_a_run_begins(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "very-secret-value")
+    flow(project, "demo", "phases:\n- {id: a, steps: [{id: x, node: set}]}\n- {id: b, steps: [{id: y, node: set}]}\n")
+    for argv, words in (
+        (("--from", "b", "--until", "a"), "comes before"),
+        (("--agent", "scriptd"), "there is no agent `scriptd`"),
+        (("--param", "t=very-secret-value"), "holds the value of a secret"),
+        (("--answers", "nofile"), "nofile"),
+    ):
+        said = project.run("run", "demo", *argv)
+        assert (said.code, words in said.err) == (2, True), said
+    assert project.json("runs")["runs"] == []
+
+
+def test_stop_before_the_driver_comes_is_not_undone(project: Project) -> None:
+    flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: x, {command('echo a >> log; sleep 30')}}}\n")
+    id_ = project.json("run", "demo", "--detach")["run"]
+    assert project.json("runs")["runs"][0]["driver"] is not None
+    project.json("stop", id_)
+    assert project.run("resume", id_, "--first").code == 1
+
+
+def test_a_command_that_is_out_of_time_leaves_nothing_behind(project: Project) -> None:
+    script = "setsid sleep 77 & echo $! > pid; sleep 78"
+    flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: x, timeout: 1, {command(script)}}}\n")
+    project.json("run", "demo", code=3)
+    pid = int((project.folder / "pid").read_text())
+    line = Path(f"/proc/{pid}/cmdline")
+    assert not line.exists() or b"77" not in line.read_bytes()
+
+
+def test_one_damaged_run_hides_no_other(project: Project) -> None:
+    flow(project, "demo", "phases:\n- {id: a, steps: [{id: x, node: set}]}\n")
+    first, second = (project.json("run", "demo")["run"] for _ in range(2))
+    (next((project.home / "state" / "runs").rglob(first)) / "1" / "about").write_text("{")
+    assert {run["run"]: run["status"] for run in project.json("runs")["runs"]} == {first: "failed", second: "completed"}
+
+
+def test_single_flow_files_are_validated_and_own_schemas_are_known(project: Project) -> None:
+    project.write(".handrail/schemas/point.json", "{}")
+    flow(
+        project, "demo", "phases:\n- id: a\n  steps:\n  - {id: x, node: set, makes: [{path: p.json, schema: point}]}\n"
+    )
+    assert project.json("validate", ".handrail/flows/demo.yaml")["problems"] == []
+    flow(project, "bad", "phases:\n- {id: a, steps: [{id: x, node: sett}]}\n")
+    codes = [p["code"] for p in project.json("validate", ".handrail/flows/bad.yaml", code=2)["problems"]]
+    assert codes == ["node-unknown"]
