@@ -198,11 +198,19 @@ class Progress:
             return []
         return [f"! {plain(self.notice.path)}  {one_line(self.notice.text)}"]
 
+    def _usage(self) -> list[str]:
+        """What agents said that they used so far."""
+        told = [usage for many in self.state.usage.values() for usage in many]
+        names = (("inputTokens", "{:,} in"), ("outputTokens", "{:,} out"), ("usd", "${:.2f}"))
+        counts = [(words, [u[name] for u in told if isinstance(u.get(name), int | float)]) for name, words in names]
+        return [words.format(sum(found)) for words, found in counts if found]
+
     def _foot(self, now: float) -> str:
         state = self.state
         parts = [f"{self.finished}/{self.total} steps"]
         if self._began is not None:
             parts.append(duration((now if self._ended is None else self._ended) - self._began))
+        parts.extend(self._usage())
         if state.status != "running":
             parts.insert(0, state.status)
         why = state.error or state.reason if state.status not in ("running", "waiting") else None

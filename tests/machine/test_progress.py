@@ -24,6 +24,7 @@ from handrail.driven.machine import (
     StepFailed,
     StepSkipped,
     StepStarted,
+    UsageReported,
 )
 from handrail.view import Progress, clipped, columns, duration, told
 from machine.everyflow import flow
@@ -288,3 +289,9 @@ def test_events_are_told_one_by_one_where_nothing_can_be_redrawn() -> None:
         "  ! ship/tag  waits 1m 00s: the limit is reached",
         "  ✗ ship/tag  12s  no way",
     ]
+
+
+def test_what_agents_used_is_summed_and_what_is_not_known_is_left_out() -> None:
+    used = [{"inputTokens": 1200, "outputTokens": 30, "usd": None}, {"inputTokens": 300, "outputTokens": None}]
+    progress = after(BEGIN, *[UsageReported("plan/read", usage) for usage in used])
+    assert screen(progress).split("\n")[-1] == "0/6 steps, 0.0s, 1,500 in, 30 out"

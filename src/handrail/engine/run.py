@@ -222,7 +222,7 @@ class Run:
             try:
                 return await self._run(kind, work)
             except NodeError as error:
-                left = None if error.resets_at is None else error.resets_at - self.outside.clock()
+                left = _until_reset(error, self.outside.clock(), tried)
                 if left is None or left > LONGEST:
                     raise
                 left = max(left, min(60.0, 0.1 * 2**tried))  # a moment that is past already is no promise
@@ -359,6 +359,13 @@ class Run:
         except TimeoutError as error:
             what = f"`{path}`" if path else "the run"
             raise NodeError("timeout", f"{what} was not done after {seconds or 0:g} seconds") from error
+
+
+def _until_reset(error: NodeError, now: float, tried: int) -> float | None:
+    """How long a limit is waited for; one that does not say when it ends is tried now and then. Nothing: it is none."""
+    if error.resets_at is not None:
+        return error.resets_at - now
+    return min(1800.0, 30.0 * 2**tried) if error.code in ("rate-limit", "quota") else None
 
 
 def _failure(task: asyncio.Future[Any]) -> BaseException | None:

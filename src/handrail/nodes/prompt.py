@@ -6,14 +6,16 @@ is taken up again in its own session.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from typing import Any
 
-from handrail.contracts import NodeContext, NodeError, Work
+from handrail.contracts import AgentSaid, NodeContext, NodeError, Work
 from handrail.nodes.asking import chosen, failure, job_for, performed
 from handrail.schemas import problems_of
 
 RERUN = "safe"
+PAUSES = (1.0, 4.0)
 GO_ON = "You were cut off while you worked on this. Look at what is there already, and finish it; begin nothing anew."
 _TOLD = ("executor", "model", "sessionId", "usage", "denied", "output", "result")
 
@@ -26,6 +28,13 @@ async def run(work: Work, context: NodeContext) -> Any:
         session, prompt = context.session[1], f"{GO_ON}\n\n{prompt}"
     job = job_for(agent, work, context, prompt)._replace(session=None if session is None else str(session))
     found = await performed(agent, job, context)
+    for pause in PAUSES:
+        if found["outcome"] != "unavailable":
+            break
+        context.tell(AgentSaid("retry", {"message": f"{found['message']}; again in {pause:g} s"}))
+        await asyncio.sleep(pause)
+        known = found["sessionId"] or job.session
+        found = await performed(agent, job._replace(session=known, prompt=prompt if known is None else GO_ON), context)
     wrong = failure(found)
     if wrong is not None:
         raise wrong
