@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 
 import pytest
@@ -18,6 +19,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored, also by children
     folder = tempfile.mkdtemp(prefix="handrail-hypothesis-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     set_hypothesis_home_dir(folder)

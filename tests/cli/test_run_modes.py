@@ -136,7 +136,10 @@ def test_ctrl_c_ends_what_was_started_and_the_run_can_be_resumed(project: Projec
         assert started.poll() is None
     pid = int((project.folder / "pid").read_text())
     os.kill(started.pid, signal.SIGINT)
-    _, err = started.communicate(timeout=60)
+    try:
+        _, err = started.communicate(timeout=60)
+    finally:
+        started.kill()
     assert started.returncode == 130
     assert "handrail resume" in err
     assert not Path(f"/proc/{pid}").exists()
