@@ -94,7 +94,7 @@ TEXTS: list[tuple[str, str]] = [
     ("overflow", "prompt token count of 130000 exceeds the limit of 128000 (model_max_prompt_tokens_exceeded)"),
     ("refused", "400 The response was filtered due to the prompt triggering the content management policy"),
     # neither
-    ("crash", "EACCES: permission denied, open '/root/.config'"),
+    ("crash", "EACCES: permission denied, open '/home/me/.config'"),
     ("crash", "error: unexpected argument '--nope' found"),
     ("crash", "Segmentation fault"),
 ]  # fmt: skip
