@@ -52,7 +52,7 @@ async def restart(runs: Runs, catalog: FlowCatalog, find: Find, id_: str, start:
         changes = changed(old_plan, flow.plan) if new.digest != old.digest else []
         kept = _before(flow.plan, start)
         following = os.path.join(os.path.dirname(folder), str(int(os.path.basename(folder)) + 1))
-        await _seed(runs, engine, old, kept, following)
+        await _seed(runs, engine, (old, new), kept, following)
         aside = _published(runs.project, engine, {segment(phase.id) for phase in kept})
         new._replace(request=request, aside=aside).write(following)
     return Restarted(changes, [phase.id for phase in kept], [path for path, _ in aside])
@@ -65,17 +65,18 @@ def _before(plan: FlowPlan, start: str | None) -> list[Phase]:
     return list(plan.phases[: ids.index(start)])
 
 
-async def _seed(runs: Runs, engine: Run, old: About, kept: list[Phase], folder: str) -> None:
+async def _seed(runs: Runs, engine: Run, abouts: tuple[About, About], kept: list[Phase], folder: str) -> None:
     """Write the beginning of the new journal: all that the phases before the start have made."""
     if not kept:
         return
+    old, new = abouts
     results = await _results(runs, engine, old, kept)
     os.makedirs(folder, mode=0o700, exist_ok=True)
     path = os.path.join(folder, "journal")
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)  # a restart that was cut off before it counted
     recorder, payloads = Recorder(path, runs.clock), Payloads(folder)
-    recorder.add(machine.RunStarted(old.flow, old.digest, None), durable=False)
+    recorder.add(machine.RunStarted(new.flow, new.digest, None), durable=False)
     for phase in kept:
         for event in _told(phase, results[phase.id], engine, payloads):
             recorder.add(event, durable=False)

@@ -99,7 +99,7 @@ class Programs:
         return _is_locked(self._file(path))
 
     def is_running(self, path: str, key: str) -> bool:
-        return _is_locked(self._file(path)) or bool(carriers(f"HANDRAIL_KEY={key}"))
+        return self.is_held(path) or bool(carriers(f"HANDRAIL_KEY={key}"))
 
     def release(self, path: str, handle: int) -> None:
         """The step is done: nothing that it left behind matters any more."""

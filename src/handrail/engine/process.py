@@ -90,6 +90,8 @@ async def perform(task: Task, keep: int = KEEP) -> Ended:
         for pid in family(process.pid, mark):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(TimeoutError):  # its end is seen, so that nothing is left open behind us
+            await asyncio.wait_for(asyncio.shield(output), GRACE)
         for reader in (output, feeding):
             reader.cancel()
         await asyncio.gather(output, feeding, return_exceptions=True)
