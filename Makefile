@@ -19,12 +19,12 @@ demo: env ## walk a workflow with the scripted agent: no key, no network
 	@$(BIN)/handrail demo
 
 test: env ## all tests that need no agent
-	@$(BIN)/python -m pytest --ignore=tests/agents
+	@$(BIN)/python -m pytest --ignore=tests/real
 
 test-agents: env ## the real agents, offline, against scripted models (needs npm and tmux)
 	@./scripts/agents
-	@$(BIN)/python -m pytest tests/agents || { echo "again, alone, what failed beside the others:"; \
-		$(BIN)/python -m pytest tests/agents --last-failed; }
+	@$(BIN)/python -m pytest tests/real || { echo "again, alone, what failed beside the others:"; \
+		$(BIN)/python -m pytest tests/real --last-failed; }
 
 check: env ## format, lint, types, layers
 	@$(BIN)/ruff format --check .
@@ -44,7 +44,7 @@ docs: env ## write the generated pages of docs/reference
 
 agents-table: env ## run the six agents and write docs/reference/agents.md
 	@./scripts/agents
-	@cd tests && ../$(BIN)/python -m agents.measured
+	@cd tests && ../$(BIN)/python -m real.measured
 
 ci: check test ## what CI runs
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from bench.flowplace import Flows, many
 from bench.measure import BenchError, Job, Sample, talk, timed
 from bench.rows import Bound, Part, Row, Table, slower
+from handrail.artifacts.publish import Publisher
 from handrail.contracts import Made
-from handrail.drive.about import read_about
-from handrail.engine.publish import Publisher
+from handrail.runs.request import read_about
 
 COUNT, NEW_AFTER, ROUNDS = 500, 10, 10
 KILOBYTE = 1024

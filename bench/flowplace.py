@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from bench.measure import BenchError
 from bench.place import environment
 from handrail.app import App
-from handrail.drive.about import About, Request
-from handrail.drive.runs import Runs
-from handrail.driven import machine
-from handrail.driven.machine import Event
-from handrail.driven.plan import FlowPlan
+from handrail.flows.plan import FlowPlan
+from handrail.runs import machine
+from handrail.runs.machine import Event
+from handrail.runs.request import About, Request
+from handrail.runs.runs import Runs
 
 STEPS_A_PHASE = 10
 RESULT = "x" * 20

@@ -9,10 +9,11 @@ from pathlib import Path
 from bench.measure import BenchError, Job, interleave, spawn
 from bench.place import DENIED, environment, started
 from bench.rows import Bound, Part, Row, slower
-from handrail import hook, jsonlite
-from handrail.engine import card as cards
-from handrail.engine.session import Session
-from handrail.guided.machine import Loop
+from handrail import hook
+from handrail.sessions import card as cards
+from handrail.sessions.machine import Loop
+from handrail.sessions.store import Session
+from handrail.state import jsonlite
 
 ROUNDS = 151
 BOUND = Bound(1.6, aim=1.3)

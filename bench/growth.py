@@ -7,10 +7,10 @@ from pathlib import Path
 from bench.measure import BenchError, Job, Sample, interleave, talk, timed
 from bench.place import started
 from bench.rows import Bound, Part, Row, slower
-from handrail.engine import card as cards
-from handrail.engine import journal
-from handrail.engine.session import Session
-from handrail.guided.machine import Command, Loop, Looped, Next, event_to_json
+from handrail.sessions import card as cards
+from handrail.sessions.machine import Command, Loop, Looped, Next, event_to_json
+from handrail.sessions.store import Session
+from handrail.state import journal
 
 SIZES = (10, 1_000, 10_000, 100_000)
 READS, MOVES = 1_000, 250

@@ -16,8 +16,8 @@ from bench.seedloader import Missing
 
 sys.path.append(str(ROOT / "tests"))
 
-from agents.claude import PROGRAMS, STEP, Claude
-from agents.model import Model, Turn, texts, tool_results
+from real.claude import PROGRAMS, STEP, Claude
+from real.model import Model, Turn, texts, tool_results
 
 __all__ = ["Claude", "Model", "Turn", "answer", "converse", "find_claude", "texts", "tool_results"]
 

@@ -10,10 +10,10 @@ import json
 import sys
 import time
 
-from handrail.catalog import Catalog, read_catalog
-from handrail.catalogcache import CatalogCache
-from handrail.guided import prompts
-from handrail.guided.machine import State
+from handrail.sessions import words as prompts
+from handrail.sessions.machine import State
+from handrail.workflows.cache import CatalogCache
+from handrail.workflows.catalog import Catalog, read_catalog
 
 CONTEXT_ROUNDS = 7
 CONTEXT_CALLS = 1000

@@ -9,7 +9,7 @@ from pathlib import Path
 from bench.flowplace import Flows, Loaded, Phase, many
 from bench.measure import BenchError, Job, Sample, interleave, talk, timed
 from bench.rows import Bound, Row, slower
-from handrail.driven import machine
+from handrail.runs import machine
 
 SIZES = (1_000, 10_000)
 ROUNDS = 5

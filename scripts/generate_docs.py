@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from handrail.cli.main import SECTIONS, handrail
-from handrail.driven.spec import SHAPES as FLOW_SHAPES
 from handrail.errors import EXIT_CODES
-from handrail.fields import Shape
-from handrail.guided.prompts import VARIABLES
-from handrail.guided.spec import EXIT, PHASE, TOOLS, WORKFLOW
-from handrail.rulebook import RULES
+from handrail.flows.spec import SHAPES as FLOW_SHAPES
 from handrail.settings import SETTINGS
+from handrail.source.codes import RULES
+from handrail.source.fields import Shape
+from handrail.workflows.placeholders import VARIABLES
+from handrail.workflows.spec import EXIT, PHASE, TOOLS, WORKFLOW
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- written by `make docs`; do not edit -->\n\n"

@@ -12,11 +12,11 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 
-from handrail.catalog import MAX_FOLDERS, MAX_NESTING
-from handrail.driven.spec import MAX_DEPTH as MAX_DEPTH_OF_FLOWS
-from handrail.rulebook import RULES
-from handrail.sourcefile import MAX_BYTES
-from handrail.yamltree import MAX_DEPTH, MAX_NODES
+from handrail.flows.spec import MAX_DEPTH as MAX_DEPTH_OF_FLOWS
+from handrail.source.codes import RULES
+from handrail.source.files import MAX_BYTES
+from handrail.source.yamltree import MAX_DEPTH, MAX_NODES
+from handrail.workflows.catalog import MAX_FOLDERS, MAX_NESTING
 
 CORPUS = Path(__file__).parent / "corpus"
 EXPECTED = "expected.txt"

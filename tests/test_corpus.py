@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from corpus_tools import CORPUS, EXPECTED, build, cases, code_of
-from handrail.rulebook import RULES
+from handrail.source.codes import RULES
 from support import Project
 
 BROKEN = [*cases("err"), *cases("many"), *cases("hostile")]

@@ -7,7 +7,7 @@ import sys
 def main() -> None:
     argv = sys.argv[1:]
     if argv[:1] == ["hook"]:
-        from handrail.hook import main as hook
+        from handrail.hosts.entry import main as hook
 
         sys.exit(hook(argv[1:], os.environ))
     from handrail.cli.main import main as cli

@@ -12,28 +12,28 @@ from typing import Any
 
 import handrail
 from handrail import registry
-from handrail.catalog import Catalog, read_catalog, read_given
-from handrail.catalogcache import CatalogCache
 from handrail.contracts import CheckContext, Stubs
-from handrail.diagnostics import Diagnostic
-from handrail.drive.runs import Runs
-from handrail.drive.workflow import workflow_as_flow
-from handrail.engine import links
-from handrail.engine.installer import Installer
-from handrail.engine.session import Outcome, Session, Snapshot, exclusive, sessions_in
 from handrail.errors import NotFound, RefusedError, StateError
-from handrail.flowcatalog import FlowCatalog, FoundFlow, is_flow_file, problems_at, read_flows
-from handrail.guided import machine, prompts
-from handrail.guided.gate import undecided, verdict
-from handrail.guided.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
-from handrail.guided.plan import Check, Plan
-from handrail.guided.spec import WorkflowSpec
-from handrail.guides import SessionGuide
-from handrail.project import Places, file_name, flow_roots, workflow_roots
+from handrail.flows.catalog import FlowCatalog, FoundFlow, is_flow_file, problems_at, read_flows
+from handrail.flows.known import known_in
+from handrail.project import Places, flow_roots, workflow_roots
+from handrail.runs.headless import workflow_as_flow
+from handrail.runs.runs import Runs
 from handrail.secrets import Redactor
+from handrail.sessions import links, machine
+from handrail.sessions import words as prompts
+from handrail.sessions.gate import undecided, verdict
+from handrail.sessions.guide import SessionGuide
+from handrail.sessions.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
+from handrail.sessions.report import View, in_words, message_of
+from handrail.sessions.store import Outcome, Session, Snapshot, exclusive, sessions_in
 from handrail.settings import Settings, read_settings
-from handrail.suggest import did_you_mean, nearest
-from handrail.views import View, in_words, message_of
+from handrail.source.diagnostics import Diagnostic
+from handrail.source.suggest import did_you_mean, nearest
+from handrail.workflows.cache import CatalogCache
+from handrail.workflows.catalog import Catalog, read_catalog, read_given
+from handrail.workflows.plan import Check, Plan
+from handrail.workflows.spec import WorkflowSpec
 
 CheckShown = Callable[[Check], None]
 
@@ -63,13 +63,13 @@ class App:
 
     @cached_property
     def flows(self) -> FlowCatalog:
-        return read_flows(flow_roots(self.project, self.places), registry.known(self.project))
+        return read_flows(flow_roots(self.project, self.places), known_in(self.project))
 
     @cached_property
     def runs(self) -> Runs:
         runs = Runs(self.project, self.places, self.env, self.clock)
         runs.settings = self.settings
-        runs.guide = SessionGuide(self._begin_for, self._standing, self.settings.idle_stops, self._stubs())
+        runs.guide = SessionGuide(self._begin_for, self._standing, self.settings.idle_stops, self.stubs())
         return runs
 
     def flow_named(self, name: str) -> FoundFlow:
@@ -80,7 +80,7 @@ class App:
         specs = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
         if wanted == name and wanted not in specs:
             return self.flows.find(name)
-        return workflow_as_flow(self.catalog.find(wanted), registry.known())
+        return workflow_as_flow(self.catalog.find(wanted), known_in())
 
     def preset(self, name: str) -> dict[str, str]:
         found = self.settings.presets.get(name)
@@ -96,7 +96,7 @@ class App:
         session = self.session(id_)
         return self._view(session, session.read()) if session.exists else None
 
-    def _stubs(self) -> Stubs:
+    def stubs(self) -> Stubs:
         """How the stubs in a host call this very installation."""
         hook = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
         call = (*time_limit(), sys.executable, "-I", "-S", hook)
@@ -104,7 +104,7 @@ class App:
 
     @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:
-        return read_settings(self.project, self.places)
+        return read_settings(self.places.config, self.project)
 
     @property
     def settings(self) -> Settings:
@@ -114,34 +114,12 @@ class App:
     def problems(self) -> list[Diagnostic]:
         return [*self.catalog.problems, *self.flows.problems, *self._settings[1]]
 
-    def installer(self, agent: str, *, for_project: bool) -> Installer:
-        """What puts our stubs into an agent, for the user or for this project only."""
-        if agent not in registry.INSTALLS:
-            known = ", ".join(f"`{name}`" for name in registry.INSTALLS)
-            raise NotFound(f"there is nothing to install for `{agent}`", f"there is for {known}")
-        project = self.project if for_project else None
-        recipe = registry.recipe(agent, self.places.home, self.env.get("CLAUDE_CONFIG_DIR"), project, self._stubs())
-        scope = file_name(project) if project else "user"
-        return Installer(recipe, os.path.join(self.places.state, "installed", f"{agent}@{scope}.json"), project)
-
-    def marketplace(self, folder: str) -> list[str]:
-        """Write a plugin and a marketplace for machines on which `handrail` is a command."""
-        stubs = Stubs(("handrail", "hook"), ("handrail",), handrail.__version__)
-        written = []
-        for name, text in registry.marketplace("claude", stubs).items():
-            path = os.path.join(folder, name)
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-            written.append(path)
-        return written
-
     def validate(self, paths: list[str]) -> list[Diagnostic]:
         """The problems of the definitions at these paths, which may use all others."""
         flows = [path for path in paths if is_flow_file(path)]
         workflows = [path for path in paths if path not in flows]
         found = list(read_given(workflows, self.catalog).problems) if workflows else []
-        return found + problems_at(flows, self.flows, registry.known(self.project))
+        return found + problems_at(flows, self.flows, known_in(self.project))
 
     def session(self, id_: str) -> Session:
         return Session(self.places.session(self.project, id_), self.project, id_, self.clock)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any, NamedTuple, Protocol
 
-from handrail.routing import Route
+from handrail.settings import Route
 
 
 class CheckContext(NamedTuple):
@@ -121,6 +121,18 @@ class NodeContext(NamedTuple):
     session: tuple[str, str] | None = None
     ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = nobody
     tell: Callable[[AgentSaid], None] = _unheard
+
+
+class NodeInfo(NamedTuple):
+    """What a node's users have to know: whether it takes a prompt, what it needs, which params name a flow that it
+    runs or files that it makes, whether a step may (`routed`) or has to (`must_route`) say who it is given to."""
+
+    prompt: str = "forbidden"
+    required: tuple[str, ...] = ()
+    nested: str | None = None
+    routed: bool = False
+    makes: tuple[str, ...] = ()
+    must_route: bool = False
 
 
 class NodeKind(Protocol):

@@ -5,10 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from handrail.contracts import CheckKind, Executor, NodeKind, Recipe, Stubs
-from handrail.driven.reading import Known
-from handrail.driven.spec import NodeInfo
-from handrail.schemas import artifact_table, project_schema_ids, schema_ids
+from handrail.contracts import CheckKind, Executor, NodeInfo, NodeKind, Recipe, Stubs
 
 CHECKS: dict[str, str] = {"file": "handrail.checks.file", "run": "handrail.checks.run"}
 AGENTS: dict[str, str] = {"claude": "handrail.agents.claude", "scripted": "handrail.agents.scripted"}
@@ -37,14 +34,6 @@ NODES: dict[str, tuple[str, NodeInfo]] = {
     "workflow-run": ("handrail.nodes.workflow_run", NodeInfo(required=("workflow",), routed=True)),
     "write-file": ("handrail.nodes.files", NodeInfo(required=("path", "text"))),
 }
-
-
-def known(project: str | None = None) -> Known:
-    """What flows may use, in a project with schemas of its own."""
-    table = artifact_table()
-    schemas = schema_ids() | (frozenset() if project is None else frozenset(project_schema_ids(project)))
-    infos = {name: info for name, (_, info) in NODES.items()}
-    return Known(infos, frozenset(), frozenset(table.kinds), frozenset(table.lists), schemas)
 
 
 def nodes() -> dict[str, NodeKind]:

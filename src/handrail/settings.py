@@ -1,22 +1,25 @@
 """Settings of a user and of a project, read with the same care as definitions. The project's win.
 
-A project's settings come with the repository, so nothing here may run code or widen what an agent may do.
+A project's settings come with the repository, so nothing here may run code or widen what an agent may do. Part of
+them says which agent and which model a step is given to.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import NamedTuple
 
-from handrail.diagnostics import Diagnostic
-from handrail.fields import Field, Reader, found, quoted, shape
-from handrail.project import Places
-from handrail.routing import DEFAULT, GROUPS
-from handrail.sourcefile import Root, Unopened, decode
-from handrail.suggest import did_you_mean
-from handrail.yamltree import Node, parse
+from handrail.source.diagnostics import Diagnostic
+from handrail.source.fields import Field, Reader, found, quoted, shape
+from handrail.source.files import Root, Unopened, decode
+from handrail.source.suggest import did_you_mean
+from handrail.source.yamltree import Node, parse
 
 FILE = "settings.yaml"
+GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop", "local-fix-loop")
+DEFAULT = "default"
+Own = tuple[str | None, str | None]
 MAX_IDLE_STOPS = 7  # hosts themselves give up after eight
 _ROUTES = {
     "type": "object",
@@ -49,11 +52,11 @@ class Settings(NamedTuple):
     pass_env: tuple[str, ...] = ()
 
 
-def read_settings(project: str, places: Places) -> tuple[Settings, list[Diagnostic]]:
-    """The settings that hold here, and what is wrong in their files."""
+def read_settings(config: str, project: str) -> tuple[Settings, list[Diagnostic]]:
+    """The settings of the user's `config` folder and of the project, and what is wrong in their files."""
     problems: list[Diagnostic] = []
     settings = Settings()
-    for folder in (places.config, os.path.join(project, ".handrail")):
+    for folder in (config, os.path.join(project, ".handrail")):
         settings = _read(folder, settings, problems)
     return settings, problems
 
@@ -143,3 +146,54 @@ def _routes(reader: Reader, node: Node) -> dict[str, str]:
         else:
             routes[group] = child.value
     return routes
+
+
+class Route(NamedTuple):
+    agent: str
+    model: str | None = None
+
+    def __str__(self) -> str:
+        return self.agent if self.model is None else f"{self.agent}:{self.model}"
+
+
+class Asked(NamedTuple):
+    """What was asked for when a run began: for every step, or for those of a group."""
+
+    agent: str | None = None
+    model: str | None = None
+    routes: Mapping[str, str] = {}
+
+
+def parse_route(text: str) -> Route:
+    """`AGENT` or `AGENT:MODEL`; a model's name may hold colons itself."""
+    agent, _, model = text.partition(":")
+    if not agent.strip():
+        raise ValueError(f"`{text}` names no agent")
+    return Route(agent.strip(), model.strip() or None)
+
+
+def choose(
+    asked: Asked, table: Mapping[str, str], group: str | None, own: tuple[str | None, str | None]
+) -> Route | None:
+    """The route of a step. `table` has routes by group and perhaps a default; `own` is what the step says."""
+    if group is not None and group in asked.routes:
+        return parse_route(asked.routes[group])
+    if DEFAULT in asked.routes and asked.agent is None:
+        return parse_route(asked.routes[DEFAULT])
+    found = _found(table, group, own)
+    if asked.agent is not None:
+        return Route(asked.agent, asked.model)
+    if found is None or asked.model is None:
+        return found
+    return found._replace(model=asked.model)
+
+
+def _found(table: Mapping[str, str], group: str | None, own: Own) -> Route | None:
+    if group is not None and group in table:
+        return parse_route(table[group])
+    if own[0] is not None:
+        return Route(own[0], own[1])
+    if DEFAULT in table:
+        default = parse_route(table[DEFAULT])
+        return default if own[1] is None else default._replace(model=own[1])
+    return None

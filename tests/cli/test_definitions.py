@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from handrail.rulebook import RULES
+from handrail.source.codes import RULES
 from support import Project
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from machine.everyflow import CHILD, EVERY
+from flows.everyflow import CHILD, EVERY
 from support import Project
 
 TREE = """\

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.answers import read_answers, wrong_answers
-from handrail.cli.forms import form_text, print_form, skeleton
+from handrail.cli.ask import form_text, print_form, skeleton
 from handrail.cli.output import Shell
 from handrail.errors import UsageError
-from handrail.forms import problems
-from handrail.formspec import form_from
+from handrail.forms.answers import read_answers, wrong_answers
+from handrail.forms.form import problems
+from handrail.forms.read import form_from
 
 WAIT = 60.0
 ON_SCREEN = -100
@@ -29,8 +29,8 @@ CHILD = """
 import fcntl, json, sys, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 import click
-from handrail.cli.forms import ask, can_ask
-from handrail.formspec import from_json
+from handrail.cli.ask import ask, can_ask
+from handrail.forms.read import from_json
 assert can_ask()
 try:
     print(json.dumps(ask(from_json(json.loads(sys.argv[1])))))

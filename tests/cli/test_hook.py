@@ -119,7 +119,7 @@ def test_the_fast_path_imports_next_to_nothing(active: Project) -> None:
     """What costs time is importing. `re`, `json` and `typing` each cost as much as all the rest."""
     code = (
         f"import sys; sys.argv = ['hook', 'scripted']; sys.path.insert(0, {str(Path(HOOK).parent.parent)!r});"
-        "from handrail.hook import main; import os; main(['scripted'], os.environ);"
+        "from handrail.hosts.entry import main; import os; main(['scripted'], os.environ);"
         "sys.stderr.write(' '.join(sorted(sys.modules)))"
     )
     body = json.dumps({"project": str(active.folder), "session": "S", "event": "tool", "tool": "edit"})

@@ -14,8 +14,9 @@ from typing import TextIO
 
 import pytest
 
+from flows.everyflow import flow
 from handrail.cli.progress import Live, Plain, can_draw
-from handrail.driven.machine import (
+from handrail.runs.machine import (
     Answered,
     Asked,
     Event,
@@ -27,7 +28,6 @@ from handrail.driven.machine import (
     StepDone,
     StepStarted,
 )
-from machine.everyflow import flow
 from support import Project
 
 SET = "node: set, params: {n: 1}"

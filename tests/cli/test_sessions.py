@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.engine.journal import encode
+from handrail.state.journal import encode
 from support import Project
 
 

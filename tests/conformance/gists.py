@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from handrail.diagnostics import Diagnostic
+from handrail.source.diagnostics import Diagnostic
 
 WORKFLOW_FILE = "workflow.yaml"
 FIELDS = {

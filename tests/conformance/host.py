@@ -17,10 +17,10 @@ from conformance import compact
 from conformance.corpus import Case
 from conformance.seen import Facts, Seen
 from handrail.app import App
-from handrail.catalog import Catalog, read_catalog
 from handrail.errors import HandrailError, NotFound, RefusedError
-from handrail.guided.machine import AgentStopped, Resumed, SentOn, Tell
-from handrail.views import View
+from handrail.sessions.machine import AgentStopped, Resumed, SentOn, Tell
+from handrail.sessions.report import View
+from handrail.workflows.catalog import Catalog, read_catalog
 
 SESSION = "conformance"
 COUNTDOWN = 3.0

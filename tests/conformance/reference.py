@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.guided.prompts import VARIABLES
-from handrail.guided.spec import PhaseSpec, Reference, WorkflowSpec
-from handrail.templates import placeholders, render
+from handrail.source.templates import placeholders, render
+from handrail.workflows.placeholders import VARIABLES
+from handrail.workflows.spec import PhaseSpec, Reference, WorkflowSpec
 
 Specs = Mapping[str, WorkflowSpec]
 Path = list[tuple[str, int]]

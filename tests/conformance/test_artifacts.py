@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from handrail.artifacts import is_key, logical_key, parse_reference, scope_name
-from handrail.operations import Unresolved
-from handrail.schemas import artifact_table
+from handrail.artifacts.names import is_key, logical_key, parse_reference, scope_name
+from handrail.artifacts.schemas import artifact_table
+from handrail.source.values import Unresolved
 
 ERROR = "error"
 

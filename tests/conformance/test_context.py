@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from conformance import corpus, differences, reference
-from handrail.guided import prompts, rules
-from handrail.guided.compile import compile_plan
-from handrail.guided.machine import State
-from handrail.guided.plan import Plan, locate
-from handrail.templates import render
+from handrail.sessions import words as prompts
+from handrail.sessions.machine import State
+from handrail.source.templates import render
+from handrail.workflows import rules
+from handrail.workflows.compile import compile_plan
+from handrail.workflows.plan import Plan, locate
 
 MARKERS = {
     "header": "[Workflow path: ",

@@ -13,14 +13,14 @@ import pytest
 from conformance import corpus
 from conformance.test_flow_specs import KNOWN
 from handrail.contracts import NodeContext, NodeError, NodeKind, Work
-from handrail.driven import machine
-from handrail.driven.account import Ended
-from handrail.driven.interpret import FlowFailed, Interpreter
-from handrail.driven.load import load_flow
-from handrail.driven.plan import FlowPlan
-from handrail.engine import journal
-from handrail.engine.run import Outside, Run
-from handrail.sourcefile import Source
+from handrail.flows.account import Ended
+from handrail.flows.load import load_flow
+from handrail.flows.plan import FlowPlan
+from handrail.runs import machine
+from handrail.runs.embedded.durable import Outside, Run
+from handrail.runs.interpret import FlowFailed, Interpreter
+from handrail.source.files import Source
+from handrail.state import journal
 
 DONE_LATER = "the step stays running in the seed; ours is failed (A-5)"
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from handrail.driven.load import load_flow
-from handrail.driven.plan import FlowPlan
-from handrail.driven.reading import Known
-from handrail.driven.spec import NodeInfo
-from handrail.schemas import artifact_table, schema_ids
-from handrail.sourcefile import Source
+from handrail.artifacts.schemas import artifact_table, schema_ids
+from handrail.contracts import NodeInfo
+from handrail.flows.load import load_flow
+from handrail.flows.plan import FlowPlan
+from handrail.flows.reading import Known
+from handrail.source.files import Source
 
 NODES = {
     "noop": NodeInfo(),

@@ -9,15 +9,15 @@ import pytest
 
 from conformance import corpus
 from conformance.test_flow_specs import KNOWN
-from handrail.drive.modes import available, rewound
-from handrail.drive.restart import not_behind
-from handrail.driven import machine
-from handrail.driven.load import load_flow
-from handrail.driven.machine import Event
-from handrail.driven.plan import FlowPlan
-from handrail.engine.memory import Memory
 from handrail.errors import RefusedError
-from handrail.sourcefile import Source
+from handrail.flows.load import load_flow
+from handrail.flows.plan import FlowPlan
+from handrail.runs import machine
+from handrail.runs.embedded.memory import Memory
+from handrail.runs.machine import Event
+from handrail.runs.modes import available, rewound
+from handrail.runs.restart import not_behind
+from handrail.source.files import Source
 
 NO_SCHEMA = "the outcome of a run that goes on is that of its new end, never the old one"
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from handrail.forms import Form, initial, normalize, parse_severities, problems
-from handrail.formspec import form_from
-from handrail.operations import Unresolved
+from handrail.forms.form import Form, initial, normalize, parse_severities, problems
+from handrail.forms.read import form_from
+from handrail.source.values import Unresolved
 
 
 def cases() -> list[Any]:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from conformance import corpus, differences, reference
-from handrail.guided import prompts, rules
-from handrail.guided.compile import compile_plan
-from handrail.guided.gate import STEP_TOOL, undecided, verdict
-from handrail.guided.machine import State
-from handrail.guided.plan import locate
+from handrail import STEP_TOOL
+from handrail.sessions import words as prompts
+from handrail.sessions.gate import undecided, verdict
+from handrail.sessions.machine import State
+from handrail.workflows import rules
+from handrail.workflows.compile import compile_plan
+from handrail.workflows.plan import locate
 
 
 @corpus.every("gating")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from conformance import corpus, differences
-from handrail.guided.adopt import Adopted, adopt
+from handrail.agents.pi.adopt import Adopted, adopt
 
 DEFAULTS = {"taskId": "", "taskDescription": "", "completionNotified": False, "cancelled": False}
 

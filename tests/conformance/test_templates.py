@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from conformance import corpus, differences
-from handrail.templates import render
+from handrail.source.templates import render
 
 
 @corpus.every("templates")

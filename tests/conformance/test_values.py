@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from conformance import corpus
-from handrail.diagnostics import Diagnostic, has_errors
-from handrail.driven.expressions import Expressions, Kinds
-from handrail.engine.shelf import files_in
-from handrail.operations import Unresolved
-from handrail.schemas import artifact_table
-from handrail.sourcefile import Source
-from handrail.values import ABSENT, Scope
-from handrail.yamltree import parse
+from handrail.artifacts.schemas import artifact_table
+from handrail.artifacts.shelf import files_in
+from handrail.expressions.parse import Expressions, Kinds
+from handrail.expressions.tree import ABSENT, Scope
+from handrail.source.diagnostics import Diagnostic, has_errors
+from handrail.source.files import Source
+from handrail.source.values import Unresolved
+from handrail.source.yamltree import parse
 
 TABLE = artifact_table()
 

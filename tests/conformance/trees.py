@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.guided.load import split_front_matter
-from handrail.yamltree import Node, parse
+from handrail.source.yamltree import Node, parse
+from handrail.workflows.load import split_front_matter
 
 WORKFLOW_KINDS = {
     "commandName": "text",

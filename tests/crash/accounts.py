@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from crash.cases import Case
 from crash.flows import CAREFUL
-from handrail.engine.memory import Kept
-from handrail.engine.shelf import Published, Shelf
+from handrail.artifacts.shelf import Published, Shelf
 from handrail.project import file_name
+from handrail.runs.embedded.memory import Kept
 
 TOLD_WHEN_SAFE = ("NodeFinished", "NodeFailed", "Answered", "ArtifactPublished", "FactFound", "Asked")
 _ARTIFACT = ("id", "path", "name", "sha256", "size", "step", "schema", "family", "inputs", "supersedes")

@@ -12,11 +12,11 @@ from typing import Any
 
 from crash.flows import ANSWERS, FLOWS, REQUEST, SCHEMA
 from handrail.app import App
-from handrail.diagnostics import has_errors
-from handrail.drive.about import Request
-from handrail.drive.view import RunView
-from handrail.driven.machine import event_to_json
-from handrail.flowcatalog import FlowCatalog
+from handrail.flows.catalog import FlowCatalog
+from handrail.runs.machine import event_to_json
+from handrail.runs.request import Request
+from handrail.runs.shown import RunView
+from handrail.source.diagnostics import has_errors
 from support import Said
 
 HANDRAIL = Path(sys.executable).parent / "handrail"

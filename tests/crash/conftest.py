@@ -16,8 +16,8 @@ import pytest
 from crash.accounts import TOLD_WHEN_SAFE, account
 from crash.cases import Case, catalog_of
 from crash.pool import Pool
-from handrail.drive.about import Request
-from handrail.flowcatalog import FlowCatalog
+from handrail.flows.catalog import FlowCatalog
+from handrail.runs.request import Request
 
 MEMORY = "/dev/shm"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from handrail.drive.about import Request
+from handrail.runs.request import Request
 
 WORK = Path(__file__).parent / "children" / "work.sh"
 DEFINITIONS = Path(__file__).parent / "definitions"

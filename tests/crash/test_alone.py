@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crash.accounts import account
 from crash.conftest import Stage, Whole
-from handrail.engine import lease
+from handrail.runs.embedded import lease
 
 CHILD = Path(__file__).parent / "children" / "looking.py"
 TIMES = 3_000

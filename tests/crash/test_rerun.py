@@ -12,7 +12,7 @@ from crash.children.doom import Doom
 from crash.conftest import Stage
 from crash.flows import command, phase
 from crash.pool import Pool
-from handrail.engine.inbox import Inbox
+from handrail.runs.embedded.inbox import Inbox
 from support import Said
 
 WORKED = Doom("torn", keep="nothing", event="NodeFinished", path="a/x")

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzz.inputs import share, spoilt
-from handrail.engine.journal import JournalDamaged, Scan, encode
+from handrail.state.journal import JournalDamaged, Scan, encode
 
 WORDS = ["", "a {b} c", 'quote " {"n":9', "\N{SNOWMAN}", "two\nlines", "00000000 {}", "x" * 90]
 RECORDS: list[dict[str, Any]] = [

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.inputs import pieces, share
-from handrail import jsonlite
+from handrail.state import jsonlite
 
 SIGNS = (
     *'[]{},:"\\-+.0123456789eE',

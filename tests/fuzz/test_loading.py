@@ -11,15 +11,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzz.inputs import pieces, share, spoilt
-from handrail import jsonlite
-from handrail.diagnostics import Diagnostic, as_github, as_text, has_errors, in_order
-from handrail.guided import plan as plans
-from handrail.guided import prompts
-from handrail.guided.compile import compile_plan
-from handrail.guided.load import Loaded, load
-from handrail.guided.machine import State
-from handrail.guided.spec import EXIT, PHASE, TOOLS, WORKFLOW
-from handrail.sourcefile import Root
+from handrail.sessions import words as prompts
+from handrail.sessions.machine import State
+from handrail.source.diagnostics import Diagnostic, as_github, as_text, has_errors, in_order
+from handrail.source.files import Root
+from handrail.state import jsonlite
+from handrail.workflows import plan as plans
+from handrail.workflows.compile import compile_plan
+from handrail.workflows.load import Loaded, load
+from handrail.workflows.spec import EXIT, PHASE, TOOLS, WORKFLOW
 
 WORKFLOW_TEXT = b"""\
 name: Release

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fuzz.inputs import pieces, share
-from handrail.templates import placeholders, render
+from handrail.source.templates import placeholders, render
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}", re.ASCII)
 TEMPLATES = pieces(

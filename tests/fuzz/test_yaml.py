@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzz.inputs import pieces, share, spoilt
-from handrail.yamltree import MAX_DEPTH, MAX_NODES, Node, Trouble, as_text, parse, scalar
+from handrail.source.yamltree import MAX_DEPTH, MAX_NODES, Node, Trouble, as_text, parse, scalar
 
 SIGNS = (
     *"[]{},:?-#&*!|>%@`'\"\\~<=.",

@@ -8,12 +8,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.contracts import CheckContext, Finding
+from handrail.state.files import real_inside
 
 
 async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
-    root = os.path.realpath(context.project)
-    real = os.path.realpath(os.path.join(root, params["path"]))
-    if not real.startswith(root.rstrip("/") + "/"):
+    real = real_inside(context.project, params["path"])
+    if real is None:
         return Finding(False, "it leads out of the project")
     try:
         status = os.stat(real)

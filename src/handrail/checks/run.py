@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.contracts import CheckContext, Finding
-from handrail.engine.process import run, tail
+from handrail.process.child import run, tail
 
 
 async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:

@@ -9,22 +9,22 @@ from click.shell_completion import CompletionItem
 
 from handrail.app import App
 from handrail.cli.common import command, complete_flow, complete_key
-from handrail.cli.flowtrees import flow_mermaid, flow_tree
 from handrail.cli.output import Shell
-from handrail.cli.trees import mermaid, tree
-from handrail.diagnostics import Diagnostic, has_errors, plain
-from handrail.driven.outline import outline
-from handrail.driven.plan import FlowPlan
-from handrail.driven.spec import FLOW
 from handrail.errors import NotFound, UsageError
-from handrail.fields import json_schema
-from handrail.flowcatalog import FoundFlow
-from handrail.guided.plan import to_json
-from handrail.guided.prompts import VARIABLES
-from handrail.guided.spec import PHASE, WORKFLOW, WorkflowSpec
+from handrail.flows.catalog import FoundFlow
+from handrail.flows.outline import outline
+from handrail.flows.plan import FlowPlan
+from handrail.flows.spec import FLOW
 from handrail.project import shown_path
-from handrail.rulebook import RULES
-from handrail.suggest import did_you_mean
+from handrail.source.codes import RULES
+from handrail.source.diagnostics import Diagnostic, has_errors, plain
+from handrail.source.fields import json_schema
+from handrail.source.suggest import did_you_mean
+from handrail.view.flow import flow_mermaid, flow_tree
+from handrail.view.workflow import mermaid, tree
+from handrail.workflows.placeholders import VARIABLES
+from handrail.workflows.plan import to_json
+from handrail.workflows.spec import PHASE, WORKFLOW, WorkflowSpec
 
 FLOW_MARK = "flow:"
 SHAPES = {"workflow": WORKFLOW, "phase": PHASE, "flow": FLOW}

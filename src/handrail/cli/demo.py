@@ -15,9 +15,9 @@ from typing import Any
 import click
 
 from handrail.app import App
-from handrail.engine.process import Task, run
-from handrail.engine.program import Program
 from handrail.errors import HandrailError
+from handrail.process.child import Task, run
+from handrail.process.stream import Program
 
 TASK = "titles with stray spaces make ugly slugs; collapse them"
 LIMIT = 120.0

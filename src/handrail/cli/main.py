@@ -13,12 +13,14 @@ import click
 from click.shell_completion import get_completion_class
 
 from handrail import __version__
-from handrail.cli import agents, definitions, demo, project, runlists, runs, sessions
+from handrail.cli import definitions, demo, project, runs, sessions
+from handrail.cli import history as runlists
+from handrail.cli import install as agents
 from handrail.cli.output import print_error, wants_colour
-from handrail.engine.session import make_private
 from handrail.errors import HandrailError, UsageError
 from handrail.project import Places
-from handrail.suggest import did_you_mean
+from handrail.source.suggest import did_you_mean
+from handrail.state.files import make_private
 
 SECTIONS: dict[str, list[click.Command]] = {
     "Begin": [demo.demo, project.init],

@@ -10,9 +10,9 @@ from typing import Any
 
 import click
 
-from handrail.diagnostics import Diagnostic, as_github, as_text, in_order, plain_lines, summary
 from handrail.errors import HandrailError
 from handrail.project import shown_path
+from handrail.source.diagnostics import Diagnostic, as_github, as_text, in_order, plain_lines, summary
 
 
 class Shell:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from handrail.driven.expressions import plain_value
 from handrail.errors import UsageError
-from handrail.routing import DEFAULT, GROUPS, parse_route
-from handrail.sourcefile import decode
-from handrail.suggest import did_you_mean
-from handrail.yamltree import parse
+from handrail.expressions.parse import plain_value
+from handrail.settings import DEFAULT, GROUPS, parse_route
+from handrail.source.files import decode
+from handrail.source.suggest import did_you_mean
+from handrail.source.yamltree import parse
 
 
 def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:

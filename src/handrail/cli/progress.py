@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TextIO
 
-from handrail.driven.machine import Answered, Event
-from handrail.driven.plan import FlowPlan
-from handrail.view import Progress, told
+from handrail.flows.plan import FlowPlan
+from handrail.runs.machine import Answered, Event
+from handrail.view.progress import Progress, told
 
 Past = Iterable[tuple[float, Event]]
 _UP = "\x1b[{}A"

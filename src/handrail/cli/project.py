@@ -11,6 +11,7 @@ from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell
 from handrail.errors import RefusedError
+from handrail.state.files import real_inside
 
 
 @click.command()
@@ -24,7 +25,7 @@ def init(app: App, shell: Shell) -> None:
         raise RefusedError("`.handrail` is a link to another place", "remove the link, then run `handrail init` again")
     for source, name in sorted(_files(template, ""), key=lambda item: item[1]):
         path = os.path.join(own, name)
-        if not os.path.realpath(path).startswith(own + os.sep):
+        if real_inside(own, name) is None:
             raise RefusedError(f"`{path}` leads out of the project", "remove the link, then run `handrail init` again")
         os.makedirs(os.path.dirname(path), exist_ok=True)
         try:

@@ -10,21 +10,21 @@ from typing import Any
 
 import click
 
-from handrail import formspec
 from handrail.app import App
-from handrail.cli.answers import read_answers, wrong_answers
+from handrail.cli.ask import ask, can_ask, print_form
 from handrail.cli.common import command, complete_flow, run_argument
-from handrail.cli.driving import Driving, drive, tell
-from handrail.cli.forms import ask, can_ask, print_form
+from handrail.cli.dryrun import print_preview, rows_to_json
 from handrail.cli.output import Shell
 from handrail.cli.params import given_params, given_routes
-from handrail.cli.preview import print_preview, rows_to_json
-from handrail.drive.about import Request
-from handrail.drive.restart import restart as make_attempt
-from handrail.engine.process import detach
+from handrail.cli.watch import Driving, drive, tell
 from handrail.errors import RefusedError
-from handrail.flowcatalog import FoundFlow
-from handrail.forms import Form, WrongAnswers, accept
+from handrail.flows.catalog import FoundFlow
+from handrail.forms import read as formspec
+from handrail.forms.answers import read_answers, wrong_answers
+from handrail.forms.form import Form, WrongAnswers, accept
+from handrail.process.child import detach
+from handrail.runs.request import Request
+from handrail.runs.restart import restart as make_attempt
 
 events_option = click.option("--events", is_flag=True, help="Print every event as one JSON object a line.")
 answers_option = click.option("--answers", metavar="FILE", help="Answers to the forms it asks (JSON or YAML).")

@@ -14,12 +14,12 @@ import click
 from handrail.app import App
 from handrail.cli.common import command, complete_workflow, session_option
 from handrail.cli.output import Shell
-from handrail.diagnostics import plain, plain_lines
 from handrail.errors import UsageError
-from handrail.guided.plan import Check
 from handrail.registry import AGENTS, aliases
-from handrail.suggest import did_you_mean
-from handrail.views import View
+from handrail.sessions.report import View
+from handrail.source.diagnostics import plain, plain_lines
+from handrail.source.suggest import did_you_mean
+from handrail.workflows.plan import Check
 
 
 def answer(shell: Shell, view: View) -> None:

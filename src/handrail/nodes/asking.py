@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from handrail import registry
 from handrail.contracts import PERMISSIONS, AgentJob, AgentSaid, Executor, NodeContext, NodeError, Work
-from handrail.engine.calling import call
-from handrail.routing import Route
+from handrail.nodes.calling import call
 from handrail.secrets import allowed
-from handrail.suggest import did_you_mean
+from handrail.settings import Route
+from handrail.source.suggest import did_you_mean
 
 SECONDS = 3600.0
 KEEP = 20_000

@@ -13,9 +13,10 @@ import shutil
 from typing import Any
 
 from handrail.contracts import NodeContext, NodeError, Work
-from handrail.engine.process import KEEP, Task, perform
-from handrail.operations import as_text
+from handrail.process.child import KEEP, Task, perform
 from handrail.secrets import without_secrets
+from handrail.source.values import as_text
+from handrail.state.files import real_inside
 
 RERUN = "ask"
 SECONDS = 3600.0
@@ -24,8 +25,8 @@ MAX_OUTPUT = 16 * 1024 * 1024
 
 async def run(work: Work, context: NodeContext) -> Any:
     argv = _argv(work.params["argv"])
-    cwd = os.path.realpath(os.path.join(context.project, str(work.params.get("cwd") or ".")))
-    if cwd != context.project and not cwd.startswith(context.project.rstrip("/") + "/"):
+    cwd = real_inside(context.project, str(work.params.get("cwd") or "."))
+    if cwd is None:
         raise NodeError("params", f"`cwd` leads out of the project: `{work.params['cwd']}`", transient=False)
     env = without_secrets(context.env, context.pass_env)
     env |= {str(name): as_text(value) for name, value in (work.params.get("env") or {}).items()}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Any
 
 from handrail.contracts import NodeContext, NodeError, Work
+from handrail.state.files import real_inside, write_whole
 
 RERUN = "safe"
 MAX_BYTES = 16 * 1024 * 1024
@@ -14,10 +14,10 @@ MAX_BYTES = 16 * 1024 * 1024
 
 async def run(work: Work, context: NodeContext) -> Any:
     path = str(work.params["path"])
-    real = os.path.realpath(os.path.join(context.project, path))
     if work.node == "file-check":
-        return {"exists": os.path.exists(real)}
-    if not real.startswith(context.project.rstrip("/") + "/"):
+        return {"exists": os.path.exists(os.path.join(context.project, path))}
+    real = real_inside(context.project, path)
+    if real is None or real == context.project:
         raise NodeError("path-escape", f"`{path}` leads out of the project", transient=False)
     if work.node == "read-file":
         return {"text": _read(real, path)}
@@ -26,19 +26,9 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 
 def put_file(real: str, text: str) -> None:
-    """A whole file in place of another, on the disk before anyone is told; or nothing at all."""
+    """Write a whole file; it is on the disk when this returns."""
     os.makedirs(os.path.dirname(real), exist_ok=True)
-    handle, new = tempfile.mkstemp(prefix=".handrail-", dir=os.path.dirname(real))
-    try:
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(new, 0o644)
-        os.replace(new, real)
-    except BaseException:
-        os.unlink(new)
-        raise
+    write_whole(real, text.encode(), durable=True, mode=0o644)
 
 
 def _read(real: str, path: str) -> str:

@@ -10,9 +10,9 @@ import asyncio
 import os
 from typing import Any
 
+from handrail.artifacts.schemas import problems_of
 from handrail.contracts import AgentSaid, NodeContext, NodeError, Work
 from handrail.nodes.asking import chosen, failure, job_for, performed
-from handrail.schemas import problems_of
 
 RERUN = "safe"
 PAUSES = (1.0, 4.0)

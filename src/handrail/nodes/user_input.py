@@ -6,13 +6,14 @@ Its value has the answers in `values`. With `outputFile` they are also written t
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
-from handrail import forms, formspec
 from handrail.contracts import NodeContext, NodeError, Work
+from handrail.forms import form as forms
+from handrail.forms import read as formspec
 from handrail.nodes.files import put_file
-from handrail.operations import Unresolved
+from handrail.source.values import Unresolved
+from handrail.state.files import real_inside
 
 RERUN = "safe"
 
@@ -27,8 +28,8 @@ async def run(work: Work, context: NodeContext) -> Any:
     target = work.params.get("outputFile")
     if not target:
         return answers
-    real = os.path.realpath(os.path.join(context.project, str(target)))
-    if not real.startswith(context.project.rstrip("/") + "/"):
+    real = real_inside(context.project, str(target))
+    if real is None or real == context.project:
         raise NodeError("path-escape", f"`{target}` leads out of the project", transient=False)
     text = json.dumps({"form_id": form.id, "values": answers["values"]}, ensure_ascii=False, indent=2) + "\n"
     put_file(real, text)

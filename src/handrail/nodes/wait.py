@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from handrail.contracts import NodeContext, NodeError, Work
-from handrail.operations import Unresolved, number
+from handrail.source.values import Unresolved, number
 
 RERUN = "safe"
 MAX_SECONDS = 604_800

@@ -5,7 +5,7 @@ from __future__ import annotations
 import select
 import sys
 
-from handrail.engine import lease
+from handrail.runs.embedded import lease
 
 
 def main(folder: str) -> None:

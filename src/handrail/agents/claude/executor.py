@@ -26,7 +26,7 @@ from handrail.agents.outcomes import (
     last_words,
     plain,
 )
-from handrail.agents.spending import Spent, total, within
+from handrail.agents.usage import Spent, total, within
 from handrail.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
 PROGRAM = "claude"

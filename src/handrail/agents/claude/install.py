@@ -7,9 +7,9 @@ import os
 import shlex
 from typing import Any
 
-from handrail import jsonedit
 from handrail.agents.claude import plugin
 from handrail.contracts import Stubs
+from handrail.source import jsonedit
 
 
 def recipe(home: str, config: str | None, project: str | None, stubs: Stubs) -> Recipe:

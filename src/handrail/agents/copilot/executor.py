@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.agents.outcomes import DONE, Outcome, answer, asking, brief, finished, judge, last_words, plain
-from handrail.agents.spending import Spent, status, total, within
+from handrail.agents.usage import Spent, status, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
 
 PROGRAM = "copilot"

@@ -20,8 +20,8 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from handrail.agents.spending import total, within
-from handrail.engine.process import GRACE, Task, start
+from handrail.agents.usage import total, within
+from handrail.process.child import GRACE, Task, start
 
 LISTENS = b"listening on "
 LONGEST_WAIT = 60.0

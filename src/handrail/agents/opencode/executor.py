@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from handrail.agents.outcomes import DONE, Outcome, answer, brief, finished, judge, last_words
-from handrail.agents.spending import PROVIDERS, Spent, status, total, within
+from handrail.agents.usage import PROVIDERS, Spent, status, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
 PROGRAM = "opencode"

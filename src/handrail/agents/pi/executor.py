@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from handrail.agents.outcomes import DONE, Outcome, answer, asking, brief, finished, judge, last_words, plain
-from handrail.agents.spending import PROVIDERS, Spent, total, within
+from handrail.agents.usage import PROVIDERS, Spent, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
 PROGRAM = "pi"

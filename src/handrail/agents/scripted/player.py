@@ -18,10 +18,11 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import handrail
-from handrail.engine.process import run
 from handrail.errors import HandrailError
-from handrail.sourcefile import decode
-from handrail.yamltree import Node, parse
+from handrail.process.child import run
+from handrail.source.files import decode
+from handrail.source.yamltree import Node, parse
+from handrail.state.files import real_inside
 
 TOOL_SECONDS = 60.0
 HOOK = os.path.join(os.path.dirname(handrail.__file__), "hook.py")
@@ -169,9 +170,8 @@ class ScriptedAgent:
         raise Refused(f"no tool {tool}")
 
     def inside(self, path: str) -> str:
-        root = os.path.realpath(self.project)
-        real = os.path.realpath(os.path.join(root, path))
-        if not real.startswith(root + os.sep):
+        real = real_inside(self.project, path)
+        if real is None:
             raise Refused(f"{path} is outside the working folder")
         return real
 

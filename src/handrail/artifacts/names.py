@@ -1,0 +1,268 @@
+"""Artifacts of flows: what is wanted, where it lies, what it is called on the shelf and what it has to hold. Pure.
+
+There is no list of kinds in code: those of the second seed are a table of data, which the caller loads. What a
+folder holds is asked of the caller too.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from handrail.source.values import Unresolved, as_text, number
+
+SEED = ".agentweaver/scopes"
+OURS = ".handrail/scopes"
+MAX_ITERATION = 10**12
+MAX_NAME_BYTES = 255
+MAX_SCOPE_BYTES = 180
+
+Names = Callable[[str], Iterable[str]]
+
+
+class Wanted(NamedTuple):
+    """An artifact that is asked for: one of a `kind` of the second seed, or one of our own by its `name`.
+
+    `key` is the key of its task or its scope. Without an iteration, the newest one is meant.
+    """
+
+    key: str
+    kind: str | None = None
+    name: str | None = None
+    extension: str = "md"
+    iteration: int | None = None
+
+    def to_text(self) -> str:
+        given = {name: value for name, value in self._asdict().items() if value is not None}
+        return json.dumps(given, ensure_ascii=False, sort_keys=True)
+
+    @classmethod
+    def from_text(cls, text: str) -> Wanted:
+        return cls(**json.loads(text))
+
+
+class Kind(NamedTuple):
+    """Where artifacts of a kind lie: a path below the scope's folder, with `{key}` and `{iteration}` in it."""
+
+    file: str
+    needs_iteration: bool = False
+    schema: str | None = None
+
+
+class Contract(NamedTuple):
+    """What a file has to hold."""
+
+    family: str
+    schema: str
+    version: int
+
+
+class Reference(NamedTuple):
+    """A published artifact, by its full id or by its logical key; without a version, the newest."""
+
+    key: str
+    version: int | None
+    scope: str | None = None
+
+
+class Table(NamedTuple):
+    """The second seed's kinds, its lists of them, and the schemas that it knows by how a file's name begins."""
+
+    kinds: Mapping[str, Kind]
+    lists: Mapping[str, tuple[str, ...]]
+    prefixes: Mapping[str, str]
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Table:
+        kinds = {
+            name: Kind(row["file"], row.get("needsIteration", False), row.get("schema"))
+            for name, row in data["kinds"].items()
+        }
+        return cls(kinds, {name: tuple(members) for name, members in data["lists"].items()}, data["prefixes"])
+
+    def path(self, wanted: Wanted, project: str, names: Names) -> str:
+        """Where a wanted artifact lies. `names` tells the files in a folder, none where there is no folder."""
+        key = safe_name(wanted.key, "key" if wanted.kind else "scope")
+        if wanted.kind is None:
+            ours = _Place(posixpath.join(project, OURS, key), "{key}-{iteration}." + safe_extension(wanted.extension))
+            return ours.path(safe_name(wanted.name or "", "name"), wanted.iteration, names)
+        if wanted.kind not in self.kinds:
+            raise Unresolved("artifact-kind", f"there is no artifact kind `{wanted.kind}`")
+        kind = self.kinds[wanted.kind]
+        if kind.needs_iteration and wanted.iteration is None:
+            raise Unresolved("artifact-needs-iteration", f"`{wanted.kind}` needs an iteration")
+        return _Place(*posixpath.split(posixpath.join(project, SEED, key, kind.file))).path(
+            key, wanted.iteration, names
+        )
+
+    def paths(self, wanted: Wanted, project: str, names: Names) -> list[str]:
+        """Where the artifacts of a list lie; each is the newest of its kind, or all are of one iteration."""
+        members = self.lists.get(wanted.kind or "")
+        if members is None:
+            raise Unresolved("artifact-kind", f"there is no artifact list `{wanted.kind}`")
+        return [self.path(wanted._replace(kind=member), project, names) for member in members]
+
+    def contract(self, path: str, scope: str, schema: str | None = None) -> Contract:
+        """What the file at a path has to hold: a schema that is named, else what its name and ending tell."""
+        path = path.replace("\\", "/")
+        base = posixpath.basename(path)
+        if schema is not None:
+            return _contract("structured-json", schema)
+        if path.endswith(".json"):
+            is_free = base in (f"{scope}.json", f"{scope}-enriched.json") or f"/{OURS}/" in f"/{path}"
+            begins = [] if is_free else [start for start in self.prefixes if base.startswith(start)]
+            found = self.prefixes[max(begins, key=len)] if begins else "helper-json/v1"
+            return _contract("helper-json" if found.startswith("helper-json/") else "structured-json", found)
+        family = {"md": "markdown", "txt": "plain-text"}.get(base.rpartition(".")[2] if "." in base else "")
+        return _contract(family or "opaque-file", f"{family or 'opaque-file'}/v1")
+
+
+def _contract(family: str, schema: str) -> Contract:
+    version = re.search(r"/v([0-9]{1,9})\Z", schema)
+    return Contract(family, schema, int(version[1]) if version else 1)
+
+
+class _Place(NamedTuple):
+    """A folder, and how the files of one sort are called in it."""
+
+    folder: str
+    file: str
+
+    def path(self, key: str, iteration: int | None, names: Names) -> str:
+        before, mark, after = (part.replace("{key}", key) for part in self.file.partition("{iteration}"))
+        if mark:
+            turn = _newest(names(self.folder), before, after) if iteration is None else whole_iteration(iteration)
+            before = f"{before}{turn}"
+        file = before + after
+        if len(file.encode()) > MAX_NAME_BYTES:
+            raise Unresolved("artifact-name", f"the file name `{file[:40]}…` is too long")
+        return posixpath.join(self.folder, file)
+
+
+def _newest(names: Iterable[str], before: str, after: str) -> int:
+    """The highest number between two texts; 1 where there is none."""
+    middles = [
+        name[len(before) : len(name) - len(after)]
+        for name in names
+        if name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after)
+    ]
+    turns = [int(text) for text in middles if re.fullmatch("[1-9][0-9]{0,11}", text)]
+    return max(turns, default=1)
+
+
+def whole_iteration(value: Any) -> int:
+    """The number of an iteration: whole, and 1 at least."""
+    try:
+        found = 0 if isinstance(value, bool) else number(value)
+    except Unresolved:
+        found = 0
+    if not 1 <= found <= MAX_ITERATION or int(found) != found:
+        shown = "nothing" if value in (None, "") else f"`{as_text(value)[:40]}`"
+        raise Unresolved("artifact-iteration", f"an iteration has to be a whole number from 1 on, found {shown}")
+    return int(found)
+
+
+def name_text(value: Any, what: str) -> str:
+    """A value as a part of a file name: text as it is, a whole number by its digits, nothing else."""
+    if isinstance(value, str):
+        return safe_name(value, what)
+    if isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) < 1e15:
+        return safe_name(as_text(value), what)
+    found = "nothing" if value is None else f"`{as_text(value)[:40]}`"
+    raise Unresolved("artifact-name", f"the {what} of an artifact has to be text, found {found}")
+
+
+def safe_name(text: str, what: str) -> str:
+    """A part of a file name that stays in its folder, the same text again."""
+    if not text.strip():
+        raise Unresolved("artifact-name", f"the {what} of an artifact is empty")
+    if any(unicodedata.category(char) in ("Cc", "Cs") for char in text):
+        raise Unresolved("artifact-name", f"the {what} of an artifact holds a character that no file name may hold")
+    if text in (".", "..") or "/" in text or "\\" in text:
+        raise Unresolved("artifact-name", f"the {what} `{text[:40]}` of an artifact would lead out of its folder")
+    return text
+
+
+def safe_extension(value: Any) -> str:
+    """The ending of a file's name, the same text again."""
+    if not isinstance(value, str) or not re.fullmatch("[A-Za-z0-9]{1,16}", value):
+        message = f"an extension has to be letters and digits, found `{as_text(value)[:40]}`"
+        raise Unresolved("artifact-name", message)
+    return value
+
+
+def _is_plain(char: str) -> bool:
+    """Is this a letter, a digit or a mark on one, of any script?"""
+    return unicodedata.category(char)[0] in "LNM"
+
+
+def _plain(text: str, signs: str) -> str:
+    """Letters and digits of any script in lower case, some signs; a dash for whatever else there is."""
+    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
+    return re.sub("-+", "-", "".join(char if _is_plain(char) or char in signs else "-" for char in text))
+
+
+def scope_name(text: str) -> str:
+    """The scope that a name of a branch or a ticket stands for; fit to be a folder's name."""
+    name = _plain(text.strip(), "._@-").strip("-")
+    if not name.strip("."):
+        raise Unresolved("scope-name", f"no scope can be named after `{text[:40]}`: it has no letter and no digit")
+    if len(name.encode()) > MAX_SCOPE_BYTES:
+        raise Unresolved("scope-name", f"the name `{text[:40]}…` is too long for a scope")
+    return name
+
+
+def _below(path: str, root: str, scope: str) -> str | None:
+    """The part of a path below the folder of a scope, if it lies there."""
+    if not scope.strip():
+        return None
+    _, mark, below = f"/{path}".rpartition(f"/{root}/{scope}/")
+    return below if mark and below else None
+
+
+def logical_key(path: str, scope: str) -> str:
+    """What a file is called whatever its iteration: `plan.md`, `artifacts/plan.json`."""
+    path = posixpath.normpath(path.replace("\\", "/"))
+    ours, seed = _below(path, OURS, scope), _below(path, SEED, scope)
+    inner = f"/{path}".rpartition("/.artifacts/")
+    below = ours or seed or (f".artifacts/{inner[2]}" if inner[1] else posixpath.basename(path))
+    folder, base = posixpath.split(below)
+    if not ours and scope.strip():
+        base = _without_scope(base, scope)
+    base = re.sub(r"-[0-9]+(?=\.[^.]+\Z)", "", base)
+    if folder == ".artifacts" or folder.startswith(".artifacts/"):
+        folder = folder[1:]
+    parts = [_plain(part, "._-").lstrip("._-") for part in (*folder.split("/"), base)]
+    return "/".join(part for part in parts[:-1] if part) + ("/" if any(parts[:-1]) else "") + (parts[-1] or "file")
+
+
+def _without_scope(base: str, scope: str) -> str:
+    stem, extension = posixpath.splitext(base)
+    if stem == scope:
+        return f"scope{extension}"
+    return re.sub(rf"-{re.escape(scope)}(-iter-[0-9]+|-[0-9]+)?\Z", "", stem) + extension
+
+
+def artifact_id(scope: str, key: str, version: int) -> str:
+    return f"{scope}:{key}:v{version}"
+
+
+def parse_reference(text: str) -> Reference | None:
+    """`SCOPE:KEY:vN`, `KEY@vN` or `KEY@latest`; nothing for any other text."""
+    found = re.fullmatch(r"(?P<scope>.+):(?P<key>[^:@\n]+):v(?P<version>[1-9][0-9]{0,14})", text)
+    if found and is_key(found["key"]):
+        return Reference(found["key"], int(found["version"]), found["scope"])
+    found = re.fullmatch(r"(?P<key>[^:@\n]+)@(?:latest|v(?P<version>[1-9][0-9]{0,14}))", text)
+    if found and is_key(found["key"]):
+        return Reference(found["key"], int(found["version"]) if found["version"] else None)
+    return None
+
+
+def is_key(text: str) -> bool:
+    """Is this a logical key: letters and digits in lower case, `.`, `_`, `-` and `/`, not a sign at the beginning?"""
+    is_clean = all(_is_plain(char) or char in "._/-" for char in text)
+    return is_clean and text == text.lower() and text[:1] != "" and _is_plain(text[0])

@@ -1,0 +1,240 @@
+"""JSON Schemas of artifacts, those that are shipped and the project's own; and the shipped table of kinds.
+
+A schema refers to nothing outside itself, so nothing is ever fetched. The library behind it is loaded on first use.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterable
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from handrail.artifacts.names import Table
+from handrail.errors import DefinitionError, NotFound
+from handrail.source.suggest import did_you_mean
+from handrail.state.files import real_inside
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError, ValidationError
+
+    _Error = ValidationError | SchemaError
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+FOLDER = os.path.join(".handrail", "schemas")
+MAX_BYTES = 1_000_000
+MAX_PROBLEMS = 5
+MAX_ERRORS = 1_000
+MAX_LENGTH = 160
+_DATA = ("const", "enum", "default", "examples")
+_KINDS = {
+    "array": "a list", "boolean": "true or false", "integer": "a whole number", "null": "null", "number": "a number",
+    "object": "an object", "string": "text",
+}  # fmt: skip
+
+
+@cache
+def _shipped(name: str) -> dict[str, Any]:
+    path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", name)
+    with open(path, encoding="utf-8") as file:
+        data: dict[str, Any] = json.load(file)
+    return data
+
+
+@cache
+def artifact_table() -> Table:
+    """The kinds and lists of artifacts that the second seed has."""
+    return Table.from_data(_shipped("artifacts.json"))
+
+
+def schema_ids() -> frozenset[str]:
+    """The ids of the schemas that are shipped."""
+    return frozenset(_shipped("schemas.json")["schemas"])
+
+
+def builtin_schema(id_: str) -> dict[str, Any] | None:
+    """A shipped schema, whole in itself."""
+    data = _shipped("schemas.json")
+    found = data["schemas"].get(id_)
+    return None if found is None else {"$schema": DIALECT, **found, "$defs": data["$defs"]}
+
+
+def project_schema_ids(project: str) -> frozenset[str]:
+    """The ids of the project's own schemas, whether or not they are sound."""
+    root = os.path.join(project, FOLDER)
+    found = []
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        found += [os.path.relpath(os.path.join(folder, name), root)[:-5] for name in names if name.endswith(".json")]
+        if len(found) > 10_000:
+            break
+    return frozenset(id_.replace(os.sep, "/") for id_ in found)
+
+
+def find_schema(id_: str, project: str) -> dict[str, Any]:
+    """The project's own schema of this id, else the shipped one."""
+    path = os.path.join(FOLDER, f"{id_}.json")
+    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", id_):
+        raise DefinitionError(f"`{id_[:80]}` cannot be the id of a schema", "write it like `report/v1`")
+    text = _read(project, path)
+    if text is not None:
+        return _checked(text, path)
+    shipped = builtin_schema(id_)
+    if shipped is None:
+        hint = did_you_mean(id_, schema_ids() | project_schema_ids(project)) or f"write it as `{path}`"
+        raise NotFound(f"there is no schema `{id_}`", hint)
+    return shipped
+
+
+def _read(project: str, path: str) -> str | None:
+    """The text of a file of the project's schemas; nothing where there is none."""
+    root = os.path.join(project, FOLDER)
+    real = real_inside(root, os.path.relpath(path, FOLDER))
+    if real is None:
+        raise DefinitionError(f"`{path}` leads out of `{FOLDER}`", "put a copy of the file there")
+    try:
+        with open(real, "rb", opener=_unwaiting) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise DefinitionError(f"`{path}` is not a file")
+            data = file.read(MAX_BYTES + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise DefinitionError(f"`{path}` cannot be read: {error.strerror}") from error
+    if len(data) > MAX_BYTES:
+        raise DefinitionError(f"`{path}` is larger than {MAX_BYTES} bytes", "split the schema")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DefinitionError(f"`{path}` is not UTF-8 text: {error.reason} at byte {error.start}") from error
+
+
+def _unwaiting(path: str, flags: int) -> int:
+    """A pipe that nobody writes to is opened all the same, and refused."""
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)
+
+
+def _checked(text: str, path: str) -> dict[str, Any]:
+    try:
+        schema = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DefinitionError(f"`{path}` is not JSON: {_short(str(error))}") from error
+    if not isinstance(schema, dict):
+        raise DefinitionError(f"`{path}` has to be a JSON object")
+    if schema.get("$schema", DIALECT) not in (DIALECT, f"{DIALECT}#"):
+        hint = f"take `$schema` out, or write `{DIALECT}`"
+        raise DefinitionError(f"`{path}` is not of draft 2020-12, found {_shown(schema['$schema'])}", hint)
+    problem = _problem_of_schema(schema)
+    if problem is not None:
+        raise DefinitionError(f"`{path}` is not a JSON Schema: {problem}")
+    return schema
+
+
+def _problem_of_schema(schema: dict[str, Any]) -> str | None:
+    """What is wrong with a schema itself."""
+    from jsonschema import Draft202012Validator
+    from jsonschema.exceptions import SchemaError
+
+    try:
+        outside = _outside(schema)
+        if outside is not None:
+            return f"it refers to {_shown(outside)}; only `#...` inside the same file is allowed"
+        Draft202012Validator.check_schema(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
+    except SchemaError as error:
+        return _problem(error)
+    except RecursionError:
+        return "it is nested too deeply"
+    return None
+
+
+def _outside(value: Any) -> str | None:
+    """A reference to something that is not in the document itself."""
+    if isinstance(value, list):
+        return next((found for item in value if (found := _outside(item)) is not None), None)
+    if not isinstance(value, dict):
+        return None
+    for name, item in value.items():
+        if name in ("$ref", "$dynamicRef") and isinstance(item, str) and not item.startswith("#"):
+            return item
+        found = None if name in _DATA else _outside(item)
+        if found is not None:
+            return found
+    return None
+
+
+def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
+    """What is wrong with data, a few short sentences, each with the place as a JSON pointer. Empty: it fits."""
+    from jsonschema.exceptions import UnknownType
+    from referencing.exceptions import Unresolvable
+
+    try:
+        outside = _outside(schema)
+        if outside is not None:
+            return [f"the schema refers to {_shown(outside)}, which is outside of it"]
+        found = sorted(islice(_validator(schema).iter_errors(data), MAX_ERRORS), key=lambda e: list(map(str, e.path)))
+    except RecursionError:
+        return ["the data or the schema is nested too deeply"]
+    except (Unresolvable, UnknownType, re.error) as error:
+        return [f"the schema cannot be used: {_short(str(error))}"]
+    return list(dict.fromkeys(_problem(error) for error in found))[:MAX_PROBLEMS]
+
+
+def _validator(schema: dict[str, Any]) -> Draft202012Validator:
+    """An empty registry knows no other documents, and so there is nothing to fetch."""
+    from jsonschema import Draft202012Validator
+    from referencing import Registry
+
+    return Draft202012Validator(schema, registry=Registry())
+
+
+def _problem(error: _Error) -> str:
+    place = "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in error.absolute_path)
+    return f"{f'`{_short(place)}`' if place else 'the value'} {_short(_what(error))}"
+
+
+def _what(error: _Error) -> str:
+    """What is wrong at one place, in our words for the rules that matter most."""
+    wanted: Any = error.validator_value
+    value: Any = error.instance
+    match error.validator:
+        case "required":
+            missing = [f"`{name}`" for name in wanted if name not in value]
+            return f"lacks {', '.join(missing[:8])}"
+        case "type":
+            kinds = [_KINDS.get(kind, str(kind)) for kind in ([wanted] if isinstance(wanted, str) else wanted)]
+            return f"has to be {' or '.join(kinds)}, found {_shown(value)}"
+        case "enum":
+            return f"has to be one of {', '.join(map(_shown, wanted))}; found {_shown(value)}"
+        case "pattern":
+            return "is empty" if wanted == r"\S" else f"has to match `{wanted}`, found {_shown(value)}"
+        case "minItems":
+            return f"needs at least {wanted} items, found {len(value)}"
+        case "anyOf" | "oneOf" if error.context:
+            return f"fits none of its {len(wanted)} forms; the nearest one: {_what(_nearest(error.context))}"
+        case _:
+            return error.message
+
+
+def _nearest(errors: Iterable[_Error]) -> _Error:
+    """The first error of the form that has the fewest."""
+    forms: dict[Any, list[_Error]] = {}
+    for error in errors:
+        forms.setdefault(error.schema_path[0], []).append(error)
+    return min(forms.values(), key=len)[0]
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return "an object" if isinstance(value, dict) else "a list"
+    text = json.dumps(value, ensure_ascii=False)
+    return f"`{text[:40]}{'…' if len(text) > 40 else ''}`"
+
+
+def _short(text: str) -> str:
+    clean = "".join(char if char.isprintable() else " " for char in text)
+    return clean if len(clean) <= MAX_LENGTH else clean[: MAX_LENGTH - 1] + "…"

@@ -1,0 +1,45 @@
+"""The scope a run works in when nobody names one: the branch that is checked out, and where."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+
+from handrail.artifacts.names import scope_name
+from handrail.source.values import Unresolved
+
+
+def default_scope(project: str) -> str:
+    """`branch@hash`; the hash keeps two worktrees of one name apart."""
+    top, head = _checkout(project)
+    mark = hashlib.sha1(top.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
+    try:
+        return scope_name(f"{head}@{mark}")
+    except Unresolved:
+        return scope_name(f"scope@{mark}")
+
+
+def _checkout(project: str) -> tuple[str, str]:
+    """The top folder of the checkout and its branch, read from the files that git keeps."""
+    folder = project
+    while True:
+        git = os.path.join(folder, ".git")
+        if os.path.exists(git):
+            return folder, _branch(git)
+        above = os.path.dirname(folder)
+        if above == folder:
+            return project, "no-branch"
+        folder = above
+
+
+def _branch(git: str) -> str:
+    try:
+        if os.path.isfile(git):
+            with open(git, encoding="utf-8") as file:
+                target = file.read(4096).removeprefix("gitdir:").strip()
+            git = os.path.join(os.path.dirname(git), target)
+        with open(os.path.join(git, "HEAD"), encoding="utf-8") as file:
+            head = file.read(4096).strip()
+    except (OSError, UnicodeDecodeError):
+        return "no-branch"
+    return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else "detached-head"

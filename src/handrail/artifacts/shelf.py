@@ -1,0 +1,210 @@
+"""The shelf of a scope: every artifact that was published in it, with its digest, its lineage and its content.
+
+One append-only journal, and each content once, named after its digest. A process reads the journal once and then
+only what is new at its end. What is published is on the disk before anyone is told so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from handrail.artifacts.names import artifact_id, is_key, parse_reference
+from handrail.errors import StateError
+from handrail.state import files, journal, locks
+from handrail.state.files import make_private
+
+LOCK_SECONDS = 30
+_ROOM = "free some space, then run the command again; nothing was lost"
+
+
+class Draft(NamedTuple):
+    """What is known of an artifact before it is published. `step` is the path of the step in its run."""
+
+    scope: str
+    key: str
+    name: str
+    path: str
+    run: str
+    step: str
+    schema: str
+    family: str
+    created: float
+    inputs: tuple[str, ...] = ()
+
+
+class Published(NamedTuple):
+    """One version of an artifact. `path` is where it lay; `inputs` are ids of artifacts, or paths."""
+
+    id: str
+    scope: str
+    key: str
+    version: int
+    name: str
+    path: str
+    sha256: str
+    size: int
+    run: str
+    step: str
+    schema: str
+    family: str
+    created: float
+    inputs: tuple[str, ...] = ()
+    supersedes: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {name: list(value) if name == "inputs" else value for name, value in self._asdict().items()}
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Published:
+        known = {name: value for name, value in data.items() if name in cls._fields}
+        return cls(**{**known, "inputs": tuple(known.get("inputs", ()))})
+
+
+class Shelf:
+    """The published artifacts of one scope, in a folder of their own outside of the project."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.journal = os.path.join(folder, "journal")
+        self._forget()
+
+    def _forget(self) -> None:
+        self._all: list[Published] = []
+        self._versions: dict[tuple[str, int], Published] = {}
+        self._latest: dict[str, Published] = {}
+        self._at: dict[str, Published] = {}
+        self._made: dict[tuple[str, str, str, str], Published] = {}
+        self._last = self._end = 0
+
+    def publish(self, draft: Draft, content: bytes) -> Published:
+        """Put an artifact on the shelf. The same content from the same step of the same run is there already."""
+        assert is_key(draft.key), draft.key
+        sha256 = hashlib.sha256(content).hexdigest()
+        with self._locked():
+            self._catch_up()
+            self._keep(sha256, content)
+            made = self._made.get((draft.run, draft.step, draft.key, sha256))
+            if made is not None:
+                return made
+            record = self._next(draft, sha256, len(content))
+            line = {"n": len(self._all), "t": draft.created, "artifact": record.to_json()}
+            self._last, self._end = self._end, journal.append(self.journal, self._end, line)
+            self._take(record)
+            return record
+
+    def _next(self, draft: Draft, sha256: str, size: int) -> Published:
+        before = self._latest.get(draft.key)
+        version = 1 if before is None else before.version + 1
+        return Published(
+            id=artifact_id(draft.scope, draft.key, version),
+            version=version,
+            sha256=sha256,
+            size=size,
+            supersedes=None if before is None else before.id,
+            **draft._asdict(),
+        )
+
+    def records(self) -> list[Published]:
+        """Everything that was published, in order."""
+        self._catch_up()
+        return list(self._all)
+
+    def latest(self, key: str) -> Published | None:
+        self._catch_up()
+        return self._latest.get(key)
+
+    def at(self, path: str) -> Published | None:
+        """The newest artifact that lay at a path."""
+        self._catch_up()
+        return self._at.get(path)
+
+    def find(self, reference: str) -> Published | None:
+        """The artifact that `SCOPE:KEY:vN`, `KEY@vN` or `KEY@latest` means."""
+        wanted = parse_reference(reference)
+        if wanted is None:
+            return None
+        latest = self.latest(wanted.key)
+        found = latest if wanted.version is None else self._versions.get((wanted.key, wanted.version))
+        return found if found is not None and wanted.scope in (None, found.scope) else None
+
+    def content(self, record: Published) -> bytes:
+        """What an artifact held when it was published."""
+        path = self._place(record.sha256)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            hint = f"`{path}` belongs to it; publish it again"
+            raise StateError(f"the content of `{record.id}` cannot be read: {error.strerror}", hint) from error
+        if hashlib.sha256(data).hexdigest() != record.sha256:
+            raise StateError(f"the content of `{record.id}` is damaged", f"remove `{path}` and publish it again")
+        return data
+
+    def _place(self, name: str) -> str:
+        return os.path.join(self.folder, "content", name)
+
+    def _catch_up(self) -> None:
+        """Read what others have added; all of it where the journal is another one than before."""
+        news = self._news()
+        if news is None:
+            self._forget()
+            news = self._news() or []
+        for record in news:
+            self._take(record)
+
+    def _news(self) -> list[Published] | None:
+        """What follows the last record that is known; nothing where that one is not there any more."""
+        known, start = self._all[-1:], self._last
+        try:
+            scan = journal.read(self.journal, start, len(self._all) - len(known))
+            found = [Published.from_json(line["artifact"]) for line in scan.records]
+        except (journal.JournalDamaged, KeyError, TypeError, AttributeError) as error:
+            if known:
+                return None
+            hint = f"move `{self.folder}` aside and publish again; the files themselves are where they were"
+            raise StateError(f"the journal `{self.journal}` of published artifacts is damaged", hint) from error
+        if found[: len(known)] != known:
+            return None
+        self._last, self._end = start + scan.last, start + scan.end
+        return found[len(known) :]
+
+    def _take(self, record: Published) -> None:
+        self._all.append(record)
+        self._versions[record.key, record.version] = self._latest[record.key] = self._at[record.path] = record
+        self._made.setdefault((record.run, record.step, record.key, record.sha256), record)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One process at a time publishes here."""
+        make_private(os.path.join(self.folder, "content"))
+        with locks.locked(os.path.join(self.folder, "lock"), LOCK_SECONDS, self._busy):
+            yield
+
+    def _busy(self) -> StateError:
+        return StateError(
+            f"`{self.folder}` is held by another process", "wait for it to end, then run the command again"
+        )
+
+    def _keep(self, sha256: str, content: bytes) -> None:
+        """The content under the name of its digest. The lock is held: a copy half done is that of a dead process."""
+        place = self._place(sha256)
+        with contextlib.suppress(OSError):
+            if os.path.getsize(place) == len(content):
+                return
+        try:
+            files.write_whole(place, content, durable=True)
+        except OSError as error:
+            raise StateError(f"`{place}` cannot be written: {error.strerror}", _ROOM) from error
+
+
+def files_in(folder: str) -> list[str]:
+    """The names of the files in a folder; none where there is no folder."""
+    try:
+        with os.scandir(folder) as entries:
+            return [entry.name for entry in entries if entry.is_file()]
+    except OSError:
+        return []

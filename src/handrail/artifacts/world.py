@@ -1,0 +1,70 @@
+"""What flows may ask of the world around them: is there a file, what does it say, where does an artifact lie."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from handrail.artifacts.names import Wanted
+from handrail.artifacts.schemas import artifact_table, find_schema, problems_of
+from handrail.artifacts.shelf import files_in
+from handrail.contracts import NodeError
+from handrail.errors import HandrailError
+from handrail.state.files import real_inside
+
+MAX_TEXT = 16 * 1024 * 1024
+
+
+class World:
+    """A project's folder, as flows see it."""
+
+    def __init__(self, project: str) -> None:
+        self.project = project
+
+    def look(self, kind: str, subject: str) -> Any:
+        match kind:
+            case "exists":
+                return os.path.exists(os.path.join(self.project, subject))
+            case "file":
+                return os.path.isfile(self.inside(subject))
+            case "text":
+                return self.text(subject)
+            case "schema":
+                path, schema = json.loads(subject)
+                return self.against_schema(path, schema)
+            case "artifact":
+                return self.artifact(Wanted.from_text(subject))
+            case "artifacts":
+                return artifact_table().paths(Wanted.from_text(subject), self.project, files_in)
+        raise NodeError("fact-unknown", f"nothing is known of `{kind}`", transient=False)
+
+    def inside(self, path: str) -> str:
+        """The real path of something in the project, and of nothing else."""
+        real = real_inside(self.project, path)
+        if real is None:
+            raise NodeError("path-escape", f"`{path}` leads out of the project", transient=False)
+        return real
+
+    def text(self, path: str) -> str | None:
+        try:
+            with open(self.inside(path), encoding="utf-8", errors="replace") as file:
+                return file.read(MAX_TEXT)
+        except OSError:
+            return None
+
+    def against_schema(self, path: str, schema: str) -> str | None:
+        """What is wrong with a JSON file, nothing when it is as its schema says."""
+        text = self.text(path)
+        if text is None:
+            return f"`{path}` is missing"
+        try:
+            wrong = problems_of(find_schema(schema, self.project), json.loads(text))
+        except ValueError as error:
+            return f"`{path}` is not JSON: {error}"
+        except HandrailError as error:
+            raise NodeError("schema", error.message, transient=False) from error
+        return f"`{path}` is not a `{schema}`: {'; '.join(wrong)}" if wrong else None
+
+    def artifact(self, wanted: Wanted) -> str:
+        return artifact_table().path(wanted, self.project, files_in)

@@ -1,0 +1,84 @@
+"""Commands that put Handrail into agents, and what the stubs there call."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from handrail.app import App
+from handrail.cli.common import command, command_for_scope
+from handrail.cli.output import Shell
+from handrail.hosts.install import Change, Installer, installer_for, write_marketplace
+from handrail.project import shown_path
+from handrail.registry import AGENTS, INSTALLS
+
+
+def _carry_out(shell: Shell, installer: Installer, changes: list[Change], done: str, dry: bool) -> None:
+    for change in changes:
+        shell.say(f"{change.verb:<8} {shown_path(change.path, shell.cwd)}")
+    if not dry:
+        installer.apply(changes)
+    if shell.as_json:
+        rows = [{"path": change.path, "change": change.verb} for change in changes]
+        return shell.data({"changes": rows, "dryRun": dry})
+    shell.say("nothing was changed (--dry-run)" if dry and changes else done if changes else "nothing to do")
+    return None
+
+
+def _scope(function: click.decorators.FC) -> click.decorators.FC:
+    function = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")(function)
+    scope = click.option("--user/--project", "for_user", default=True, help="For all your projects, or only this one.")
+    return scope(function)
+
+
+@click.command()
+@click.argument("agent", type=click.Choice(list(INSTALLS)))
+@_scope
+@command_for_scope
+def install(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
+    """Put Handrail into an agent. Shows every file it touches; run it again to upgrade."""
+    installer = installer_for(app, agent, for_project=not for_user)
+    done = "installed; start the agent anew, then type /workflow"
+    _carry_out(shell, installer, installer.plan_install(), done, dry_run)
+
+
+@click.command()
+@click.argument("agent", type=click.Choice(list(INSTALLS)))
+@_scope
+@command_for_scope
+def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
+    """Take Handrail out of an agent again, without a trace."""
+    installer = installer_for(app, agent, for_project=not for_user)
+    _carry_out(shell, installer, installer.plan_uninstall(), "removed", dry_run)
+
+
+@click.command()
+@click.argument("folder")
+@command
+def marketplace(app: App, shell: Shell, folder: str) -> None:
+    """Write a Claude Code plugin and marketplace to FOLDER that others can point at."""
+    del app
+    written = write_marketplace(os.path.abspath(folder))
+    for path in written:
+        shell.say(f"create   {shown_path(path, shell.cwd)}")
+    if shell.as_json:
+        return shell.data({"changes": [{"path": path, "change": "create"} for path in written], "dryRun": False})
+    shell.say(f"add it: claude plugin marketplace add {folder}, then: claude plugin install handrail@handrail")
+    return None
+
+
+@click.command()
+@click.argument("agent", type=click.Choice(list(AGENTS)))
+def hook(agent: str) -> None:
+    """Answer one hook message of an agent: JSON in, JSON out. The stubs call this."""
+    raise AssertionError(f"handled before the command line: {agent}")
+
+
+@click.command()
+@click.option("--agent", type=click.Choice(list(INSTALLS)), default="claude", help="The agent that starts it.")
+def mcp(agent: str) -> None:
+    """Serve the tool `workflow_step` over MCP on stdin and stdout. The stubs call this."""
+    from handrail.hosts.mcp import main
+
+    raise SystemExit(main(agent))

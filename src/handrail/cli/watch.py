@@ -1,0 +1,150 @@
+"""Driving a run from the command line: what is shown, who answers questions, what Ctrl-C means."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import click
+
+from handrail.app import App
+from handrail.cli.ask import ask, can_ask
+from handrail.cli.output import Shell
+from handrail.cli.progress import Live, Plain, can_draw
+from handrail.forms import read as formspec
+from handrail.forms.answers import read_answers, wrong_answers
+from handrail.forms.form import WrongAnswers, accept
+from handrail.runs import machine
+from handrail.runs.shown import RunView
+from handrail.source.diagnostics import plain
+
+TICK = 0.1
+
+
+class Driving(NamedTuple):
+    """How a run is driven: as a stream of events or not, with which answers at hand."""
+
+    events: bool = False
+    answers: str | None = None
+
+
+class Watch:
+    """Shows a run as it happens: every event a line of JSON, a live view on a terminal, or plain lines."""
+
+    def __init__(self, app: App, shell: Shell, id_: str, *, events: bool) -> None:
+        self.events = events
+        self.clock = app.clock
+        self.show: Live | Plain | None = None
+        if not events and not shell.quiet:
+            live = can_draw(sys.stderr, app.env) and not shell.as_json
+            plan, past = app.runs.view(id_).plan, app.runs.records(id_)
+            self.show = (Live if live else Plain)(sys.stderr, plan, app.clock, past)
+
+    def observer(self, event: machine.Event) -> None:
+        if self.events:
+            click.echo(json.dumps({"time": self.clock(), **machine.event_to_json(event)}, ensure_ascii=False))
+        elif self.show is not None:
+            self.show.observer(event)
+
+    async def ticking(self) -> None:
+        while self.show is not None:
+            self.show.tick()
+            await asyncio.sleep(TICK)
+
+    def close(self) -> None:
+        if self.show is not None:
+            self.show.close()
+
+
+class Person:
+    """Answers a run's questions from a file. Those that it does not answer are left for later."""
+
+    def __init__(self, file: str | None) -> None:
+        self.answers = read_answers(file) if file is not None else None
+
+    async def answer(self, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
+        form = formspec.from_json(question)
+        given = self.answers.for_form(form, path) if self.answers is not None else None
+        if self.answers is None or given is None:
+            return None
+        try:
+            return accept(form, given)
+        except WrongAnswers as error:
+            raise wrong_answers(self.answers, form, path, error.problems) from error
+
+
+def drive(app: App, shell: Shell, id_: str, mode: str, how: Driving) -> None:
+    """Drive a run to its end, and leave with its exit code. At a terminal its questions are asked on the way."""
+    person = Person(how.answers)
+    may_ask = can_ask() and not shell.as_json and not how.events
+    try:
+        view = _once(app, shell, id_, mode, (how, person))
+        while view.state.status == "waiting" and may_ask and view.state.questions:
+            for asked in list(view.state.questions.values()):
+                asyncio.run(app.runs.answer(id_, asked.path, ask(formspec.from_json(asked.question))))
+            view = _once(app, shell, id_, "resume", (how, person))
+    except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
+        shell.talk(f"interrupted; go on with `handrail resume {id_}`")
+        raise SystemExit(130) from None
+    tell(shell, view, events=how.events)
+    if view.exit_code:
+        raise SystemExit(view.exit_code)
+
+
+def _once(app: App, shell: Shell, id_: str, mode: str, how: tuple[Driving, Person]) -> RunView:
+    watch = Watch(app, shell, id_, events=how[0].events)
+    try:
+        return asyncio.run(_drive(app, id_, mode, watch, how[1]))
+    finally:
+        watch.close()
+
+
+async def _drive(app: App, id_: str, mode: str, watch: Watch, person: Person) -> RunView:
+    with _ended_by(signal.SIGTERM, signal.SIGHUP):
+        ticking = asyncio.ensure_future(watch.ticking())
+        try:
+            return await app.runs.drive(id_, mode, watch.observer, person.answer)
+        finally:
+            ticking.cancel()
+
+
+@contextlib.contextmanager
+def _ended_by(*signals: signal.Signals) -> Iterator[None]:
+    """These signals end a run as Ctrl-C does: what it started is ended, what it did is kept."""
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    end: Callable[[], object] = task.cancel if task is not None else lambda: None
+    for number in signals:
+        loop.add_signal_handler(number, end)
+    try:
+        yield
+    finally:
+        for number in signals:
+            loop.remove_signal_handler(number)
+
+
+def tell(shell: Shell, view: RunView, *, events: bool = False) -> None:
+    """How a run stands, and what to do next."""
+    if shell.as_json and not events:
+        return shell.data(view.to_json())
+    if not events:
+        shell.say(line(view))
+    for asked in view.state.questions.values() if view.state.status == "waiting" else ():
+        shell.talk(f"`{asked.path}` waits for an answer: `handrail answer {view.id}`")
+    if view.state.status in ("failed", "cancelled"):
+        shell.talk(f"go on with `handrail resume {view.id}`, look with `handrail log {view.id}`")
+    return None
+
+
+def line(view: RunView) -> str:
+    """A run in one line."""
+    state = view.state
+    status = f"{state.status} (process {view.driver})" if view.driver else state.status
+    if state.status == "running" and view.driver is None:
+        status = "cut off"
+    more = state.error or state.reason or view.delay or state.summary or ""
+    return plain(f"{view.id}  {view.plan.id}  {status}  {more}").rstrip()

@@ -1,1 +1,0 @@
-"""Driven mode: a flow that Handrail runs itself."""

@@ -1,1 +1,0 @@
-"""The only place where things happen: journals, sessions, processes."""

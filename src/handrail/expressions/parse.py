@@ -1,0 +1,391 @@
+"""Located nodes → expressions, with every problem at its place. Pure.
+
+Two ways to write a value: the second seed's forms (`{"const": 1}`, `{"ref": "params.x"}`), and plain ones: a scalar
+stands for itself, `${params.x}` for a reference, text around it makes a template, a list is a list, and a mapping of
+several keys that are no form is an object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import reduce
+from typing import Any, NamedTuple
+
+from handrail.artifacts.names import name_text, safe_extension, whole_iteration
+from handrail.expressions.syntax import ARITHMETIC, CONDITION_FORMS, VALUE_FORMS, form_of
+from handrail.expressions.tree import (
+    AppendPrompt,
+    Artifact,
+    Const,
+    Default,
+    Defined,
+    Every,
+    Exists,
+    Expression,
+    Items,
+    Not,
+    Object,
+    Ref,
+    Template,
+    Test,
+    Truth,
+)
+from handrail.source.diagnostics import Diagnostic
+from handrail.source.fields import found
+from handrail.source.files import Source
+from handrail.source.suggest import did_you_mean
+from handrail.source.values import Unresolved
+from handrail.source.yamltree import Node, as_text
+
+Place = tuple[int, int, int]
+SEED_ARTIFACT = ("kind", "taskKey", "iteration")
+OUR_ARTIFACT = ("name", "extension", "scope", "iteration")
+EXTENSION_HINT = "write `md` or `json`, without a dot"
+ITERATION_HINT = "write 1, 2, 3, …, or leave `iteration` out for the newest"
+NAME_HINT = "use letters, digits, `-`, `_` and `.`"
+
+
+class Kinds(NamedTuple):
+    """The artifacts that there are, and what a name that none of them has was probably meant to be."""
+
+    single: frozenset[str]
+    lists: frozenset[str]
+    near: Callable[[str, frozenset[str]], str | None] = did_you_mean
+
+
+class Used(NamedTuple):
+    """A reference and where it stands. Inside `default`, `defined`, `all` and `any` it may come to nothing."""
+
+    ref: Ref
+    place: Place
+    is_shielded: bool = False
+
+
+class Templated(NamedTuple):
+    """A template as it is rendered, where it stands, and its `vars`."""
+
+    text: str
+    node: Node
+    vars: Node | None
+
+
+class Expressions:
+    """Reads the expressions of one file. `rounds` are the repeat variables that `${name}` stands for here; `bound`,
+    what `repeat.NAME` is replaced by where an expression is looked at in another round."""
+
+    def __init__(
+        self,
+        source: Source,
+        report: Callable[[Diagnostic], None],
+        rounds: dict[str, int],
+        kinds: Kinds,
+        *,
+        bound: Mapping[str, Expression] | None = None,
+    ) -> None:
+        self.source = source
+        self.report = report
+        self.rounds = rounds
+        self.kinds = kinds
+        self.bound = bound or {}
+        self.used: list[Used] = []
+        self.templates: list[Templated] = []
+        self._shields = 0
+
+    def problem(self, node: Node, code: str, message: str, hint: str | None = None) -> None:
+        self.report(self.source.problem(code, place_of(node), message, hint))
+
+    def fill(self, text: str) -> str:
+        """`${i}` of the rounds around this place, put in; other `${...}` stay."""
+        for name, value in self.rounds.items():
+            text = text.replace("${" + name + "}", str(value))
+        return text
+
+    def unknown_form(self, node: Node, code: str, what: str, forms: tuple[str, ...], more: str) -> None:
+        """A mapping that is of no known form: told at its first key."""
+        name = next(iter(node.value), None)
+        known = f"{more}; known forms: {', '.join(forms)}"
+        if name is None:
+            self.problem(node, code, f"an empty mapping is no {what}", known)
+            return
+        message, hint = f"`{name}` is no form of a {what}", did_you_mean(name, forms) or known
+        self.report(self.source.problem(code, key_place(self.source, name, node.keys[name]), message, hint))
+
+    def beside(self, node: Node, *meant: str) -> None:
+        """Keys beside the one that decides the form mean nothing; `_note` is how JSON files carry comments."""
+        for name, place in node.keys.items():
+            if name not in meant and not name.startswith("_"):
+                message, hint = f"`{name}` means nothing beside `{meant[0]}`", "remove it"
+                at = key_place(self.source, name, place)
+                self.report(self.source.problem("unknown-key", at, message, hint, "warning"))
+
+    def ref(self, path: str, node: Node, place: Place | None = None) -> Expression:
+        """A reference; where expressions are `bound` to their round, what that round has for it."""
+        ref = Ref(self.fill(path))
+        parts = ref.parts
+        if parts[:1] == ["repeat"] and len(parts) > 1 and parts[1] in self.bound:
+            return reduce(lambda whole, member: Items("at", (whole, Const(member))), parts[2:], self.bound[parts[1]])
+        self.used.append(Used(ref, place or place_of(node), self._shields > 0))
+        return ref
+
+    @contextmanager
+    def _shielded(self) -> Iterator[None]:
+        self._shields += 1
+        try:
+            yield
+        finally:
+            self._shields -= 1
+
+    def value(self, node: Node) -> Expression:
+        """The expression of a value; where it cannot be read the problem is reported and nothing stands for it."""
+        if node.kind == "text":
+            return self.plain(node)
+        if node.kind == "list":
+            return Items("list", tuple(self.value(item) for item in node.value))
+        if node.kind != "mapping":
+            return Const(node.value)
+        form = form_of(node.value)
+        if form is None and len(node.value) > 1:
+            return self._object(node)
+        if form is None:
+            more = "write a mapping as `const: {...}`, or as `object: {...}` if it holds references"
+            self.unknown_form(node, "value-form", "value", VALUE_FORMS, more)
+            return Const(None)
+        self.beside(node, form, *(("vars",) if form == "template" else ()))
+        return self._form(form, node, node.value[form])
+
+    def _form(self, form: str, node: Node, inner: Node) -> Expression:
+        match form:
+            case "const":
+                return Const(plain_value(inner))
+            case "ref":
+                return self._ref(inner)
+            case "artifact" | "artifactList":
+                return self._artifact(form, inner)
+            case "template":
+                return self._template(node, inner)
+            case "appendPrompt":
+                return self._append_prompt(inner)
+            case "default":
+                with self._shielded():
+                    return Default(tuple(self._several(form, inner, 2)) or (Const(None),))
+            case "object":
+                return self._object(inner)
+            case "length":
+                return Items("length", (self.value(inner),))
+            case _:
+                items = self._several(form, inner, ARITHMETIC[form] or 0, exact=ARITHMETIC[form] is not None)
+                return Items(form, tuple(items)) if items or ARITHMETIC[form] is None else Const(None)
+
+    def plain(self, node: Node) -> Expression:
+        """Text with `${...}` in it: a reference if that is all there is, else a template."""
+        text = self.fill(node.value)
+        if "${" not in text:
+            return Const(text)
+        places = self.places(node)
+        pieces: list[Expression] = []
+        at = 0
+        while (mark := text.find("${", at)) >= 0:
+            if mark > at:
+                pieces.append(Const(text[at:mark]))
+            end = text.find("}", mark)
+            if end < 0:
+                place = next(places, place_of(node))
+                self.report(self.source.problem("placeholder-open", place, "`${` is not closed", "close it with `}`"))
+                return Const(text)
+            pieces.append(self.ref(text[mark + 2 : end].strip(), node, next(places, None)))
+            at = end + 1
+        if at < len(text):
+            pieces.append(Const(text[at:]))
+        return pieces[0] if len(pieces) == 1 else Items("concat", tuple(pieces))
+
+    def places(self, node: Node) -> Iterator[Place]:
+        """Where each reference of a text stands in the file, as long as they can be found there as they are."""
+        text, at = node.value, 0
+        start = self.source.starts[node.line - 1] + node.column - 1
+        while (at := text.find("${", at)) >= 0:
+            end = text.find("}", at)
+            if text[at + 2 : end] in self.rounds:
+                at = end
+                continue
+            while end >= 0 and text[text.rfind("${", at, end) + 2 : end] in self.rounds:
+                end = text.find("}", end + 1)
+            mark = text[at:] if end < 0 else text[at : end + 1]
+            there = self.source.text.find(mark, start, start + 2 * len(text) + 100)
+            if there < 0:
+                return
+            line, column = self.source.place(there)
+            yield line, column, 2 if end < 0 else len(mark)
+            start, at = there + len(mark), at + len(mark)
+
+    def _ref(self, node: Node) -> Expression:
+        if node.kind != "text":
+            self.problem(node, "wrong-type", f"`ref` has to be text, found {found(node)}", "write a path: `params.x`")
+            return Const(None)
+        return self.ref(node.value, node)
+
+    def _several(self, form: str, node: Node, count: int, *, exact: bool = False) -> list[Expression]:
+        if node.kind != "list":
+            message = f"`{form}` has to be a list, found {found(node)}"
+            self.problem(node, "wrong-type", message, f"write `{form}: [A, B]`")
+            return []
+        if len(node.value) < count or (exact and len(node.value) != count):
+            wanted = count if exact else f"at least {count}"
+            message = f"`{form}` takes {wanted} values, found {len(node.value)}"
+            self.problem(node, "wrong-count", message, f"write `{form}: [A, B]`")
+            return []
+        return [self.value(item) for item in node.value]
+
+    def _artifact(self, form: str, node: Node) -> Expression:
+        members = node.value if node.kind == "mapping" else {}
+        is_ours = form == "artifact" and not {"kind", "taskKey"} & members.keys()
+        self._known_members(form, node, OUR_ARTIFACT if is_ours else SEED_ARTIFACT)
+        found = self._named(members) if is_ours and "name" in members else self._of_kind(form, node, members)
+        if found is None or "iteration" not in members:
+            return found or Const(None)
+        iteration = self.value(members["iteration"])
+        self._verify(members["iteration"], iteration, whole_iteration, ITERATION_HINT)
+        return found._replace(iteration=iteration)
+
+    def _of_kind(self, form: str, node: Node, members: dict[str, Node]) -> Artifact | None:
+        """An artifact of the second seed, or a list of them."""
+        kind, key = members.get("kind"), members.get("taskKey")
+        if kind is None or kind.kind != "text" or key is None:
+            place = kind if kind is not None and kind.kind != "text" else node
+            ours = "" if form == "artifactList" else ", or one of your own as `artifact: {name: VALUE}`"
+            hint = f"write `{form}: {{kind: NAME, taskKey: VALUE}}`{ours}"
+            self.problem(place, "artifact-form", f"`{form}` needs `kind`, a name, and `taskKey`", hint)
+            return None
+        kinds = self.kinds.lists if form == "artifactList" else self.kinds.single
+        if kind.value not in kinds:
+            known = f"known: {', '.join(sorted(kinds)[:8])}" + (", …" if len(kinds) > 8 else "")
+            whole = kind.value + ("-artifacts" if form == "artifactList" else "-file")
+            near = f"did you mean `{whole}`?" if whole in kinds else self.kinds.near(kind.value, kinds)
+            hint = near or (known if kinds else "there are none; write a path")
+            self.problem(kind, "artifact-kind", f"there is no artifact kind `{kind.value}`", hint)
+        return Artifact(self._part(key, "key"), kind=kind.value, is_list=form == "artifactList")
+
+    def _named(self, members: dict[str, Node]) -> Artifact:
+        """An artifact of our own, in the scope of the run unless another one is given."""
+        scope, extension = members.get("scope"), members.get("extension")
+        key = self._part(scope, "scope") if scope is not None else self.ref("context.scope", members["name"])
+        if extension is not None:
+            self._verify(extension, Const(plain_value(extension)), safe_extension, EXTENSION_HINT)
+        ending = text_of(extension) if extension is not None else "md"
+        return Artifact(key, name=self._part(members["name"], "name"), extension=ending)
+
+    def _part(self, node: Node, what: str) -> Expression:
+        expression = self.value(node)
+        self._verify(node, expression, lambda value: name_text(value, what), NAME_HINT)
+        return expression
+
+    def _verify(self, node: Node, expression: Expression, check: Callable[[Any], object], hint: str) -> None:
+        """A value that is known by now is checked by now; one that could not be read has its problem already."""
+        if isinstance(expression, Const) and not (expression.value is None and node.kind == "mapping"):
+            try:
+                check(expression.value)
+            except Unresolved as error:
+                self.problem(node, error.code, error.message, hint)
+
+    def _known_members(self, form: str, node: Node, known: tuple[str, ...]) -> None:
+        for name, place in node.keys.items() if node.kind == "mapping" else ():
+            if name not in known and not name.startswith("_"):
+                message, hint = f"`{name}` means nothing in `{form}`", f"known: {', '.join(known)}"
+                at = key_place(self.source, name, place)
+                self.report(self.source.problem("unknown-key", at, message, hint, "warning"))
+
+    def _template(self, node: Node, inner: Node) -> Expression:
+        if inner.kind != "text":
+            message = f"`template` has to be text, found {found(inner)}"
+            self.problem(inner, "wrong-type", message, "write text with `{name}` in it, and `vars` beside it")
+            return Const(None)
+        names, values = self._members(node.value.get("vars"), "vars")
+        text = self.fill(inner.value)
+        self.templates.append(Templated(text, inner, node.value.get("vars")))
+        return Template(text, names, values)
+
+    def _object(self, node: Node) -> Expression:
+        return Object(*self._members(node, "object"))
+
+    def _members(self, node: Node | None, what: str) -> tuple[tuple[str, ...], tuple[Expression, ...]]:
+        if node is None:
+            return (), ()
+        if node.kind != "mapping":
+            message = f"`{what}` has to be a mapping, found {found(node)}"
+            self.problem(node, "wrong-type", message, f"write `{what}: {{NAME: VALUE}}`")
+            return (), ()
+        return tuple(node.value), tuple(self.value(child) for child in node.value.values())
+
+    def _append_prompt(self, node: Node) -> Expression:
+        members = node.value if node.kind == "mapping" else {}
+        if "suffix" not in members:
+            hint = "write `appendPrompt: {base: TEXT, suffix: TEXT}`; `base` may be left out"
+            self.problem(node, "append-prompt", "`appendPrompt` needs `suffix`", hint)
+            return Const(None)
+        base = members.get("base")
+        return AppendPrompt(self.value(base) if base is not None else None, self.value(members["suffix"]))
+
+    def condition(self, node: Node) -> Expression:
+        """The expression of a condition. Plain `true`, `false` and `${...}` are conditions too."""
+        if node.kind == "boolean":
+            return Const(node.value)
+        if node.kind == "text" and "${" in self.fill(node.value):
+            return Truth(self.plain(node))
+        form = next((name for name in CONDITION_FORMS if name in node.value), None) if node.kind == "mapping" else None
+        if form is None:
+            more = "write `ref: params.x` or `equals: [A, B]`"
+            if node.kind == "mapping":
+                self.unknown_form(node, "condition-form", "condition", CONDITION_FORMS, more)
+            else:
+                message = f"a condition has to be true, false, `${{...}}` or a mapping, found {found(node)}"
+                self.problem(node, "condition-form", message, more)
+            return Const(False)
+        self.beside(node, form)
+        return self._condition(form, node.value[form])
+
+    def _condition(self, form: str, inner: Node) -> Expression:
+        match form:
+            case "ref":
+                return Truth(self._ref(inner))
+            case "const":
+                return Truth(Const(plain_value(inner)))
+            case "not":
+                return Not(self.condition(inner))
+            case "all" | "any":
+                if inner.kind != "list":
+                    message = f"`{form}` has to be a list, found {found(inner)}"
+                    self.problem(inner, "wrong-type", message, f"write `{form}: [CONDITION, CONDITION]`")
+                    return Const(False)
+                with self._shielded():
+                    return Every(tuple(self.condition(item) for item in inner.value), form == "all")
+            case "exists":
+                return Exists(self.value(inner))
+            case "defined":
+                with self._shielded():
+                    return Defined(self.value(inner))
+            case _:
+                sides = self._several(form, inner, 2, exact=True)
+                return Test(form, sides[0], sides[1]) if sides else Const(False)
+
+
+def place_of(node: Node) -> Place:
+    return node.line, node.column, node.width
+
+
+def key_place(source: Source, name: str, place: tuple[int, int]) -> Place:
+    """Where a key stands; quotes belong to it."""
+    line = source.line(place[0]) or ""
+    return (*place, len(name) + 2 * (line[place[1] - 1 : place[1]] in ("'", '"')))
+
+
+def plain_value(node: Node) -> Any:
+    """A node as plain data."""
+    if node.kind == "mapping":
+        return {name: plain_value(child) for name, child in node.value.items()}
+    if node.kind == "list":
+        return [plain_value(item) for item in node.value]
+    return node.value
+
+
+def text_of(node: Node) -> str:
+    return as_text(node)

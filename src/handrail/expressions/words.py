@@ -1,0 +1,154 @@
+"""Expressions as people read them: `${params.x}`, `v${params.n + 1}`, `${params.mode} = "full"`. Pure.
+
+What is computed stands in one pair of braces. Text is bare where it stands alone, and quoted inside anything else.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from handrail.expressions.tree import (
+    AppendPrompt,
+    Artifact,
+    Const,
+    Default,
+    Defined,
+    Every,
+    Exists,
+    Expression,
+    Items,
+    Not,
+    Object,
+    Ref,
+    Template,
+    Test,
+    Truth,
+)
+from handrail.source.templates import render
+
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%"}
+_TESTS = {"equals": "=", "differs": "≠", "less": "<", "greater": ">", "atMost": "≤", "atLeast": "≥"}
+
+
+def in_words(expression: Expression) -> str:
+    """An expression as short text: a value as it would be written in a file, a condition as a sentence."""
+    if isinstance(expression, Const):
+        return expression.value if isinstance(expression.value, str) else _json(expression.value)
+    if _is_condition(expression):
+        return _condition(expression)
+    pieces = _pieces(expression)
+    return _quoted(expression) if pieces is None else pieces
+
+
+def as_data(expression: Expression) -> Any:
+    """The same as plain data: lists and objects keep their shape, constants stay what they are."""
+    match expression:
+        case Const():
+            return expression.value
+        case Items("list", items):
+            return [as_data(item) for item in items]
+        case Object():
+            return {name: as_data(value) for name, value in zip(expression.names, expression.values, strict=True)}
+    return in_words(expression)
+
+
+def _is_condition(expression: Expression) -> bool:
+    return isinstance(expression, Truth | Not | Every | Test | Defined | Exists)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _pieces(expression: Expression) -> str | None:
+    """Text with references in it, without quotes; nothing for what is no text."""
+    match expression:
+        case Items("concat", items):
+            return "".join(in_words(item) for item in items)
+        case Template():
+            words = map(in_words, expression.values)
+            return render(expression.text, dict(zip(expression.names, words, strict=True)))
+    return None
+
+
+def _quoted(expression: Expression) -> str:
+    """A value beside others: text in quotes, what is computed in braces."""
+    match expression:
+        case Const():
+            return _json(expression.value)
+        case Items("list", items):
+            return f"[{', '.join(map(_quoted, items))}]"
+        case Object():
+            members = zip(expression.names, map(_quoted, expression.values), strict=True)
+            return "{" + ", ".join(f"{name}: {value}" for name, value in members) + "}"
+    if _is_condition(expression):
+        return f"({_condition(expression)})"
+    pieces = _pieces(expression)
+    return "${" + _bare(expression) + "}" if pieces is None else f'"{pieces}"'
+
+
+def _bare(expression: Expression) -> str:
+    """A value inside braces."""
+    match expression:
+        case Ref():
+            return expression.path
+        case Items("length", (whole,)):
+            return f"length of {_part(whole)}"
+        case Items("at", (whole, Const(place))):
+            return f"{_part(whole)}.{place}" if isinstance(place, str) else f"{_part(whole)}[{place}]"
+        case Items(rule, items) if rule in _SIGNS:
+            return f" {_SIGNS[rule]} ".join(map(_part, items))
+        case Default():
+            return " else ".join(map(_part, expression.choices))
+        case AppendPrompt():
+            parts = [part for part in (expression.base, expression.suffix) if part is not None]
+            return " followed by ".join(map(_part, parts))
+        case Artifact():
+            return _artifact(expression)
+    return _quoted(expression)
+
+
+def _part(expression: Expression) -> str:
+    """A value inside braces, beside others."""
+    words = _bare(expression)
+    is_one = isinstance(expression, Ref | Const | Template | Object) or (
+        isinstance(expression, Items) and expression.rule in ("list", "concat", "at")
+    )
+    return words if is_one else f"({words})"
+
+
+def _artifact(artifact: Artifact) -> str:
+    name = artifact.kind
+    if artifact.name is not None:
+        named = _part(artifact.name) if not isinstance(artifact.name, Const) else in_words(artifact.name)
+        name = f"{named}.{artifact.extension}"
+    key = in_words(artifact.key) if isinstance(artifact.key, Const) else _part(artifact.key)
+    turn = "" if artifact.iteration is None else f", iteration {_part(artifact.iteration)}"
+    return f"{'artifacts' if artifact.is_list else 'artifact'} {name} of {key}{turn}"
+
+
+def _condition(expression: Expression) -> str:
+    match expression:
+        case Truth():
+            value = expression.value
+            return _condition(value) if _is_condition(value) else _quoted(value)
+        case Not():
+            return f"not {_clause(expression.condition)}"
+        case Every():
+            joined = (" and " if expression.wanted else " or ").join(map(_clause, expression.conditions))
+            return joined or ("true" if expression.wanted else "false")
+        case Test():
+            sign = _TESTS.get(expression.rule, expression.rule)
+            return f"{_quoted(expression.left)} {sign} {_quoted(expression.right)}"
+        case Defined():
+            return f"{_quoted(expression.value)} is defined"
+        case Exists():
+            return f"{_quoted(expression.path)} exists"
+    return _quoted(expression)
+
+
+def _clause(condition: Expression) -> str:
+    """A condition beside others, in brackets where it has parts itself."""
+    is_one = isinstance(condition, Const) or (isinstance(condition, Truth) and not _is_condition(condition.value))
+    return _condition(condition) if is_one else f"({_condition(condition)})"

@@ -1,0 +1,1 @@
+"""What a flow says: file → plan."""

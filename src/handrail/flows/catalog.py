@@ -1,0 +1,311 @@
+"""Every flow that was found, with where it was found and what is wrong with it. A broken one hides no other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from handrail.errors import DefinitionError, NotFound
+from handrail.expressions.parse import Place
+from handrail.flows.load import read_flow
+from handrail.flows.plan import FlowPlan
+from handrail.flows.reading import Known, Nested, Suggestions
+from handrail.flows.spec import MAX_DEPTH
+from handrail.source.diagnostics import Diagnostic, in_order
+from handrail.source.files import Root, Source, Unopened, decode
+from handrail.source.suggest import nearest
+
+ENDINGS = (".json", ".yaml", ".yml")
+MAX_FLOWS = 5_000
+MAX_FOLDERS = 20_000
+
+
+class FoundFlow(NamedTuple):
+    """A flow file and what came of it."""
+
+    source: str
+    id: str
+    file: str
+    plan: FlowPlan | None
+    text: str
+    nested: tuple[Nested, ...] = ()
+
+
+class FlowCatalog(NamedTuple):
+    """What can be run (`flows`, by id), all that was found, and what is wrong."""
+
+    flows: dict[str, FoundFlow]
+    found: tuple[FoundFlow, ...]
+    problems: tuple[Diagnostic, ...]
+
+    def named(self, name: str) -> FoundFlow | None:
+        """The flow of an id, or the only one whose file has this name."""
+        if name in self.flows:
+            return self.flows[name]
+        same = [flow for flow in self.flows.values() if name in _names(flow)]
+        return same[0] if len(same) == 1 else None
+
+    def find(self, name: str) -> FoundFlow:
+        flow = self.named(name)
+        if flow is not None:
+            return flow
+        if any(found.id == name for found in self.found):
+            raise DefinitionError(f"flow `{name}` cannot be used: its file has errors", "run `handrail validate`")
+        close = nearest(name, self.flows, most=3)
+        hint = f"did you mean {', '.join(f'`{n}`' for n in close)}?" if close else "`handrail list` shows what there is"
+        raise NotFound(f"there is no flow `{name}`", hint)
+
+
+def _names(flow: FoundFlow) -> tuple[str, str, str]:
+    """What a flow may be called: its id, or its file."""
+    base = os.path.basename(flow.file)
+    return flow.id, base, os.path.splitext(base)[0]
+
+
+def read_flows(roots: Iterable[tuple[str, str]], known: Known) -> FlowCatalog:
+    """Everything below the roots; the first root wins, and a second flow of an id has to say that it overrides."""
+    problems: list[Diagnostic] = []
+    found = [flow for source, path in roots for flow in _read_root(source, path, known, problems)]
+    usable: dict[str, FoundFlow] = {}
+    for flow in found:
+        if flow.plan is None:
+            continue
+        first = usable.setdefault(flow.id, flow)
+        if first is not flow and first.plan is not None and not first.plan.overrides:
+            message = f"there are two flows `{flow.id}`; the other is {_other(first, flow)}"
+            hint = "rename one of them, or say `overrides: true` here; until then, only this one is used"
+            problems.append(Diagnostic("flow-id-twice", "error", first.file, 1, 1, message, hint))
+    catalog = FlowCatalog(usable, tuple(found), ())
+    broken = _broken(catalog, problems)
+    left = {id_: flow for id_, flow in usable.items() if id_ not in broken}
+    return FlowCatalog(left, tuple(found), tuple(in_order(problems)))
+
+
+def _other(first: FoundFlow, flow: FoundFlow) -> str:
+    """How another file is called: relative to what both have in common, where they are in one place."""
+    if first.source != flow.source:
+        return f"`{os.path.basename(flow.file)}` ({flow.source})"
+    return f"`{os.path.relpath(flow.file, os.path.commonpath([first.file, flow.file]))}`"
+
+
+def _read_root(source: str, path: str, known: Known, problems: list[Diagnostic]) -> Iterator[FoundFlow]:
+    root = Root(path)
+    for file in _files(path, problems):
+        name = os.path.relpath(file, path)
+        opened = root.open(path, name)
+        if isinstance(opened, Unopened):
+            problems.append(Diagnostic(opened.code, "error", file, 1, 1, opened.message, opened.hint))
+            continue
+        text, wrong = decode(file, opened.data)
+        problems.extend(wrong)
+        id_ = os.path.splitext(name)[0]
+        if wrong:
+            yield FoundFlow(source, id_, file, None, "")
+            continue
+        plan, job = read_flow(text, id_, known)
+        problems.extend(job.found)
+        yield FoundFlow(source, id_, file, plan, text.text, tuple(job.nested))
+
+
+def _files(path: str, problems: list[Diagnostic]) -> list[str]:
+    """Every flow file below a folder, in order of path."""
+    found: list[str] = []
+    waiting = [path] if os.path.isdir(path) else []
+    for seen in range(MAX_FOLDERS + 1):
+        if not waiting:
+            return sorted(found)
+        if seen == MAX_FOLDERS or len(found) > MAX_FLOWS:
+            break
+        waiting.extend(_look(waiting.pop(), found, problems))
+    message = f"there are more than {MAX_FLOWS} flows or {MAX_FOLDERS} folders here; the rest is not looked at"
+    problems.append(Diagnostic("too-many-folders", "error", path, 1, 1, message, "keep only flows here"))
+    return sorted(found)[:MAX_FLOWS]
+
+
+def _look(folder: str, found: list[str], problems: list[Diagnostic]) -> list[str]:
+    """The folders inside a folder; its flow files go to `found`."""
+    below: list[str] = []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.is_dir(follow_symlinks=False):
+                    below.append(entry.path)
+                elif entry.is_symlink() and os.path.isdir(entry.path):
+                    message = f"`{entry.name}` is a link to a folder and is not followed"
+                    hint = "copy or move the folder here"
+                    problems.append(Diagnostic("folder-link", "warning", entry.path, 1, 1, message, hint))
+                elif entry.name.endswith(ENDINGS):
+                    found.append(entry.path)
+    except OSError as error:
+        message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
+        hint = "give yourself permission to list it, or move it elsewhere"
+        problems.append(Diagnostic("folder-unreadable", "error", folder, 1, 1, message, hint))
+    return below
+
+
+def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
+    """Flows that cannot be used: they run one that is not there, broken or wrongly called, or run too deep."""
+    broken: set[str] = set()
+    suggestions = Suggestions()
+    runs: dict[str, dict[str, Nested]] = {id_: {} for id_ in catalog.flows}
+    called: dict[str, list[FoundFlow]] = {}
+    for flow in catalog.found:
+        for name in dict.fromkeys(_names(flow)):
+            called.setdefault(name, []).append(flow)
+    for flow in catalog.found:
+        is_used, source = catalog.flows.get(flow.id) is flow, Source(flow.file, flow.text)
+        for use in flow.nested:
+            meant = called.get(use.name, [])
+            usable = [other for other in meant if catalog.flows.get(other.id) is other]
+            target = catalog.flows.get(use.name) or (usable[0] if len(usable) == 1 else None)
+            if target is None:
+                near = None if meant else suggestions.near(use.name, catalog.flows)
+                code, message, hint = _missing(flow, use, [other.id for other in usable], bool(meant), near)
+                problems.append(source.problem(code, use.place, message, hint))
+                broken.update([flow.id] if is_used else [])
+                continue
+            if is_used:
+                runs[flow.id].setdefault(target.id, use)
+            for code, place, message, hint in _given(use, target, suggestions):
+                problems.append(source.problem(code, place, message, hint))
+                broken.update([flow.id] if is_used else [])
+    for id_, target_id, code, message, hint in _chains(runs):
+        problems.append(_at(catalog.flows[id_], runs[id_][target_id], code, message, hint))
+        broken.add(id_)
+    _spread(catalog, runs, broken, problems)
+    return broken
+
+
+def _given(use: Nested, target: FoundFlow, suggestions: Suggestions) -> Iterator[tuple[str, Place, str, str]]:
+    """What is wrong with what a step gives the flow that it runs: (code, place, message, hint)."""
+    params = target.plan.params if target.plan is not None else None
+    if params is None:
+        return
+    names = [param.name for param in params]
+    for name, place in use.given:
+        if name not in names:
+            hint = f"its params: {', '.join(names[:8])}" if names else "it takes none; remove it"
+            message = f"flow `{target.id}` has no param `{name}`"
+            hint = suggestions.near(name, names) or hint
+            yield "param-unknown", place, message, hint
+    given = {name for name, _ in use.given}
+    for param in params:
+        if param.required and param.name not in given:
+            message = f"flow `{target.id}` needs the param `{param.name}`"
+            yield "param-missing", use.place, message, f"add `{param.name}:` to `params`"
+
+
+def _chains(runs: Mapping[str, Mapping[str, Nested]]) -> Iterator[tuple[str, str, str, str, str]]:
+    """(flow, the one it runs, code, message, hint) where flows run each other in a circle, or too deep."""
+    levels, endless = _levels(runs)
+    for id_ in endless:
+        circle = _circle(runs, id_)
+        if circle is not None:
+            message = f"flows run each other in a circle: {' → '.join(circle)}"
+            hint = "take one of the references out; none of these flows can be used"
+            yield id_, circle[1], "flow-cycle", message, hint
+    for id_, level in levels.items():
+        if level == MAX_DEPTH + 1:
+            target = next(target for target in runs[id_] if levels[target] == MAX_DEPTH)
+            message = f"flows run flows more than {MAX_DEPTH} levels deep from here"
+            yield id_, target, "flow-depth", message, "let one flow run several others, one after the other"
+
+
+def _missing(flow: FoundFlow, use: Nested, usable: list[str], is_found: bool, near: str | None) -> tuple[str, str, str]:
+    if usable:
+        message, hint = f"`{use.name}` names several flows", f"write one of {', '.join(usable[:8])}"
+    elif is_found:
+        message = f"flow `{use.name}` has errors itself, so `{flow.id}` cannot be used"
+        hint = f"mend `{use.name}` first"
+    else:
+        message = f"there is no flow `{use.name}`" if use.name.strip() else "the name of the flow is blank"
+        hint = near or "write the path of its file below the flows, without its ending"
+    return "flow-missing", message, hint
+
+
+def _levels(runs: Mapping[str, Mapping[str, Nested]]) -> tuple[dict[str, int], list[str]]:
+    """How many levels of flows lie below each one, and those that are part of a circle or lead into one: what is left
+    when all that ends is taken away."""
+    users: dict[str, list[str]] = {}
+    for id_, targets in runs.items():
+        for target in targets:
+            users.setdefault(target, []).append(id_)
+    open_ = {id_: len(targets) for id_, targets in runs.items()}
+    ends = [id_ for id_, count in open_.items() if not count]
+    levels = dict.fromkeys(runs, 0)
+    while ends:
+        below = ends.pop()
+        for user in users.get(below, ()):
+            levels[user] = max(levels[user], levels[below] + 1)
+            open_[user] -= 1
+            if not open_[user]:
+                ends.append(user)
+    endless = [id_ for id_, count in open_.items() if count]
+    return {id_: level for id_, level in levels.items() if not open_[id_]}, endless
+
+
+def _circle(runs: Mapping[str, Mapping[str, Nested]], start: str) -> list[str] | None:
+    """The shortest way from a flow back to itself."""
+    came: dict[str, str] = {}
+    row = [start]
+    while row:
+        following: list[str] = []
+        for id_ in row:
+            for target in runs[id_]:
+                if target not in came:
+                    came[target] = id_
+                    following.append(target)
+        if start in came:
+            way = [start, came[start]]
+            while way[-1] != start:
+                way.append(came[way[-1]])
+            return way[::-1]
+        row = following
+    return None
+
+
+def _spread(
+    catalog: FlowCatalog, runs: Mapping[str, Mapping[str, Nested]], broken: set[str], problems: list[Diagnostic]
+) -> None:
+    """Who runs a broken flow is broken too."""
+    users: dict[str, list[str]] = {}
+    for id_, targets in runs.items():
+        for target in targets:
+            users.setdefault(target, []).append(id_)
+    waiting = sorted(broken)
+    while waiting:
+        target = waiting.pop()
+        for user in users.get(target, ()):
+            if user not in broken:
+                message = f"flow `{target}` has errors itself, so `{user}` cannot be used"
+                problems.append(
+                    _at(catalog.flows[user], runs[user][target], "flow-missing", message, f"mend `{target}` first")
+                )
+                broken.add(user)
+                waiting.append(user)
+
+
+def _at(flow: FoundFlow, use: Nested, code: str, message: str, hint: str) -> Diagnostic:
+    return Source(flow.file, flow.text).problem(code, use.place, message, hint)
+
+
+def is_flow_file(path: str) -> bool:
+    """Is this meant as a flow, when somebody names it?"""
+    return path.endswith(ENDINGS) and os.path.basename(path) != "workflow.yaml" and os.path.isfile(path)
+
+
+def problems_at(paths: Iterable[str], catalog: FlowCatalog, known: Known) -> list[Diagnostic]:
+    """The problems of single flow files: as the catalog knows them, or read alone where it does not have them."""
+    found: list[Diagnostic] = []
+    catalogued = {os.path.realpath(flow.file) for flow in catalog.found}
+    for path in map(os.path.realpath, paths):
+        if path in catalogued:
+            found.extend(problem for problem in catalog.problems if os.path.realpath(problem.file) == path)
+            continue
+        with open(path, "rb") as file:
+            source, wrong = decode(path, file.read())
+        found.extend(wrong)
+        if not wrong:
+            found.extend(read_flow(source, os.path.splitext(os.path.basename(path))[0], known)[1].found)
+    return found

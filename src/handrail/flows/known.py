@@ -1,0 +1,15 @@
+"""What flows may use in a project: the registered nodes, the kinds of artifacts, the schemas."""
+
+from __future__ import annotations
+
+from handrail import registry
+from handrail.artifacts.schemas import artifact_table, project_schema_ids, schema_ids
+from handrail.flows.reading import Known
+
+
+def known_in(project: str | None = None) -> Known:
+    """What flows may use, in a project with schemas of its own."""
+    table = artifact_table()
+    schemas = schema_ids() | (frozenset() if project is None else frozenset(project_schema_ids(project)))
+    infos = {name: info for name, (_, info) in registry.NODES.items()}
+    return Known(infos, frozenset(), frozenset(table.kinds), frozenset(table.lists), schemas)

@@ -1,0 +1,112 @@
+"""A flow file → a plan, with every problem of the file found on the way.
+
+Reads the text it is given and no files. A plan comes out only when nothing in the file is an error.
+"""
+
+from __future__ import annotations
+
+import re
+
+from handrail.expressions.parse import place_of, plain_value
+from handrail.flows.plan import FlowPlan, Param
+from handrail.flows.reading import Declared, Known, Reading
+from handrail.flows.rules import check
+from handrail.flows.spec import FLOW, PARAM
+from handrail.flows.steps import seconds
+from handrail.flows.unfold import Unfold
+from handrail.source.diagnostics import Diagnostic, has_errors
+from handrail.source.fields import Reader, found, quoted
+from handrail.source.files import Source
+from handrail.source.yamltree import parse
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def load_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, list[Diagnostic]]:
+    """The plan of a flow file, or nothing and the reasons."""
+    plan, job = read_flow(source, id_, known)
+    return plan, job.problems
+
+
+def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, Reading]:
+    """The same, with all that was learned on the way."""
+    tree, troubles = parse(source.text)
+    job = Reading(source, known)
+    for t in troubles:
+        job.report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
+    if tree is None or tree.kind != "mapping":
+        if not troubles:
+            what = "nothing" if tree is None else found(tree)
+            place = (1, 1, 1) if tree is None else place_of(tree)
+            message, hint = f"a flow has to be a mapping, found {what}", "begin with keys: `phases: ...`"
+            job.report(source.problem("not-mapping", place, message, hint))
+        return None, job
+    plan = _flow(job, Reader(source, tree, FLOW, job.report), id_)
+    if not job.is_partial and not job.is_cut_short:
+        for problem in check(job):
+            job.report(problem)
+    return (None if has_errors(job.found) else plan), job
+
+
+def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
+    kind, version = reader.child("kind"), reader.integer("version")
+    if kind is not None and not kind.value.strip():
+        reader.on(kind, "blank-text", "`kind` is blank", "name the family this flow belongs to, or leave it out")
+    if version is not None and version < 1:
+        reader.on(reader.node.value["version"], "bad-value", f"`version` has to be 1 or more, found `{version}`")
+    visibility, constants, phases = reader.child("catalogVisibility"), reader.child("constants"), reader.child("phases")
+    params, env, again = _params(reader), _env(reader), reader.child("continue")
+    names = None if params is None else tuple(param.name for param in params)
+    job.declared = Declared(names, plain_value(constants) if constants is not None else {}, env)
+    if phases is not None:
+        Unfold(job).flow(phases)
+    return FlowPlan(
+        id_,
+        job.source.file,
+        kind.value if kind is not None else id_,
+        version or 1,
+        reader.text("description") or "",
+        visibility is None or visibility.value == "visible",
+        dict(job.declared.constants),
+        params,
+        tuple(job.phases),
+        seconds(reader),
+        reader.flag("overrides", False),
+        tuple(dict.fromkeys(use.name for use in job.nested)),
+        env,
+        again.value if again is not None else None,
+        tuple(job.groups),
+    )
+
+
+def _env(reader: Reader) -> tuple[str, ...]:
+    """Environment variables that steps may look at."""
+    node = reader.child("env")
+    names: dict[str, None] = {}
+    for item in node.value if node is not None else ():
+        if item.kind != "text":
+            message = f"an item of `env` has to be text, found {found(item)}"
+            reader.on(item, "wrong-type", message, "write the names of environment variables: `env: [HOME]`")
+        elif not _VARIABLE.fullmatch(item.value):
+            message = f"{quoted(item)} is no name of an environment variable"
+            reader.on(item, "bad-value", message, "use letters, digits and `_`: `env: [HOME]`")
+        else:
+            names[item.value] = None
+    return tuple(names)
+
+
+def _params(reader: Reader) -> tuple[Param, ...] | None:
+    """Declared parameters: `NAME: default`, or `NAME: {required: true, about: ...}`."""
+    node = reader.child("params")
+    if node is None:
+        return None
+    params = []
+    for name, child in node.value.items():
+        if child.kind != "mapping":
+            params.append(Param(name, child.kind == "null", plain_value(child), ""))
+            continue
+        told = Reader(reader.source, child, PARAM, reader.report)
+        default = child.value.get("default")
+        value = plain_value(default) if default is not None else None
+        params.append(Param(name, told.flag("required", False), value, told.text("about") or ""))
+    return tuple(params)

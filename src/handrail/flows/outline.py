@@ -1,0 +1,110 @@
+"""A plan as plain data: every expression in words, nested flows unfolded one level. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from handrail.expressions.tree import Const, Expression
+from handrail.expressions.words import as_data, in_words
+from handrail.flows.plan import FlowPlan, Phase, Prompt, Step, Together
+from handrail.flows.words import prompt_words
+
+Finder = Callable[[str], FlowPlan | None]
+
+
+def outline(plan: FlowPlan, find: Finder) -> dict[str, Any]:
+    """All of a plan. `find` knows the flows that it runs."""
+    return {
+        "id": plan.id,
+        "file": plan.file,
+        "kind": plan.kind,
+        "version": plan.version,
+        "description": plan.description,
+        "visible": plan.visible,
+        "constants": plan.constants,
+        "params": None if plan.params is None else [param._asdict() for param in plan.params],
+        "env": list(plan.env),
+        "timeout": plan.timeout,
+        "continue": plan.again,
+        "overrides": plan.overrides,
+        "nested": list(plan.nested),
+        "phases": _phases(plan, find),
+    }
+
+
+def child_of(step: Step, find: Finder) -> FlowPlan | None:
+    """The flow that a step runs, where the file says which."""
+    name = step.params.get("fileName") if step.node == "flow-run" else None
+    return find(str(name.value)) if isinstance(name, Const) else None
+
+
+def _phases(plan: FlowPlan, find: Finder | None) -> list[dict[str, Any]]:
+    guards: dict[int, str] = {}  # rounds share those of the rounds before
+    for phase in plan.phases:
+        for guard in phase.guards:
+            if id(guard) not in guards:
+                guards[id(guard)] = in_words(guard)
+    return [
+        {**_phase(plan, phase, find), "guards": [guards[id(guard)] for guard in phase.guards]} for phase in plan.phases
+    ]
+
+
+def _phase(plan: FlowPlan, phase: Phase, find: Finder | None) -> dict[str, Any]:
+    return {
+        "id": phase.id,
+        "rounds": phase.rounds,
+        "items": {name: as_data(item) for name, item in phase.items},
+        "guards": [],
+        "when": _words(phase.when),
+        "parallel": _together(phase.parallel) if phase.parallel.limit > 1 else None,
+        "lane": phase.lane and {**phase.lane._asdict(), **_together(plan.groups[phase.lane.group])},
+        "timeout": phase.timeout,
+        "steps": [_step(step, find) for step in phase.steps],
+    }
+
+
+def _step(step: Step, find: Finder | None) -> dict[str, Any]:
+    child = child_of(step, find) if find is not None else None
+    return {
+        "id": step.id,
+        "node": step.node,
+        "when": _words(step.when),
+        "params": _all(step.params),
+        "prompt": None if step.prompt is None else _prompt(step.prompt),
+        "expect": None if step.expect is None else [
+            {"kind": e.kind, "when": _words(e.when), "params": _all(e.params), "message": e.message}
+            for e in step.expect
+        ],
+        "after": [{"kind": a.kind, "when": _words(a.when), "params": _all(a.params)} for a in step.after],
+        "makes": [{**made._asdict(), "path": as_data(made.path)} for made in step.makes],
+        "stopFlowIf": _words(step.stop_if),
+        "stopFlowOutcome": step.stop_outcome,
+        "routingGroup": step.routing_group,
+        "retry": step.retry._asdict(),
+        "timeout": step.timeout,
+        "rerun": step.rerun,
+        "flow": child and {"id": child.id, "phases": _phases(child, None)},
+    }  # fmt: skip
+
+
+def _prompt(prompt: Prompt) -> dict[str, Any]:
+    named = zip(prompt.names, prompt.values, strict=True) if prompt.inline is None else ()
+    return {
+        "template": prompt.template if prompt.inline is None else None,
+        "vars": {name: as_data(value) for name, value in named},
+        "text": prompt_words(prompt),
+        "format": "plain" if prompt.plain else "task-prompt",
+    }
+
+
+def _all(values: Mapping[str, Expression]) -> dict[str, Any]:
+    return {name: as_data(value) for name, value in values.items()}
+
+
+def _words(expression: Expression | None) -> str | None:
+    return None if expression is None else in_words(expression)
+
+
+def _together(how: Together) -> dict[str, Any]:
+    return {"limit": how.limit, "onFailure": how.on_failure}

@@ -1,0 +1,13 @@
+"""The path of a step: `phase/step`, inside a nested flow `phase/step/phase/step`. Pure."""
+
+from __future__ import annotations
+
+
+def segment(id_: str) -> str:
+    """An id as a part of a path."""
+    return id_.replace("%", "%25").replace("/", "%2F")
+
+
+def top(path: str) -> str:
+    """The phase of the outermost flow that a path belongs to."""
+    return path.partition("/")[0]

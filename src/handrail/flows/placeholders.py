@@ -1,0 +1,44 @@
+"""`{name}` of the templates in a flow: those that nothing fills, and values that nothing uses. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from handrail.expressions.parse import Templated, key_place
+from handrail.source.diagnostics import Diagnostic
+from handrail.source.files import Source
+from handrail.source.suggest import did_you_mean
+from handrail.source.templates import placeholders
+from handrail.source.yamltree import Node
+
+
+def template_problems(source: Source, template: Templated, declared: Collection[str]) -> Iterator[Diagnostic]:
+    """Warnings about one template. Text without `vars` may well be meant as it is, braces and all: there, only names
+    that the flow declares are asked about."""
+    variables = template.vars if template.vars is not None and template.vars.kind == "mapping" else None
+    given: dict[str, Node] = variables.value if variables is not None else {}
+    used = placeholders(template.text)
+    for name in dict.fromkeys(name for name, at in used if _is_meant(template.text, name, at)):
+        if name not in given and (given or name in declared):
+            hint = did_you_mean(name, given) or f"add `{name}:` to `vars`; to keep it as it is, `{name}: '{{{name}}}'`"
+            place = _place(source, template.node, "{" + name + "}")
+            message = f"nothing fills `{{{name}}}`, so it stays as it is"
+            yield source.problem("template-unknown", place, message, hint, "warning")
+    names = {name for name, _ in (*used, *placeholders(template.node.value))}
+    for name in given:
+        if name not in names and variables is not None:
+            at = key_place(source, name, variables.keys[name])
+            near = did_you_mean(name, names - given.keys()) or f"write `{{{name}}}` in it, or remove this"
+            yield source.problem("template-unused", at, f"the template has no `{{{name}}}`", near, "warning")
+
+
+def _is_meant(text: str, name: str, at: int) -> bool:
+    """A word in braces is a placeholder; `{2}` is not, and `${HOME}` is the shell's."""
+    return not name[0].isdigit() and text[at - 1 : at] != "$"
+
+
+def _place(source: Source, node: Node, mark: str) -> tuple[int, int, int]:
+    """Where a part of a text stands in the file, if it can be found there as it is."""
+    start = source.starts[node.line - 1] + node.column - 1
+    there = source.text.find(mark, start, start + 2 * len(node.value) + 100)
+    return (*source.place(there), len(mark)) if there >= 0 else (node.line, node.column, node.width)

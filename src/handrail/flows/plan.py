@@ -1,0 +1,129 @@
+"""A compiled flow: repeats unrolled with their guards, every expression parsed, every reference checked. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handrail.expressions.tree import Expression
+
+
+class Prompt(NamedTuple):
+    """What an agent is told: a template of the catalog or an inline one, its variables, and what is added."""
+
+    template: str | None
+    inline: str | None
+    names: tuple[str, ...]
+    values: tuple[Expression, ...]
+    extra: Expression | None
+    plain: bool
+
+
+class Expectation(NamedTuple):
+    """Something that has to hold after a node has run."""
+
+    kind: str
+    when: Expression | None
+    params: dict[str, Expression]
+    message: str
+    line: int
+
+
+class After(NamedTuple):
+    """Something that is done after a step's expectations hold."""
+
+    kind: str
+    when: Expression | None
+    params: dict[str, Expression]
+
+
+class Retry(NamedTuple):
+    """How often a step is tried, and how long is waited between: `wait`, then `factor` times as long each time."""
+
+    attempts: int = 1
+    wait: float = 1.0
+    factor: float = 2.0
+
+
+class Output(NamedTuple):
+    """A file that a step promises to make. It is published when the step is done."""
+
+    path: Expression
+    name: str | None = None
+    schema: str | None = None
+    required: bool = True
+
+
+class Step(NamedTuple):
+    """One unit of work. `rerun`: what the flow says about doing it again after it was cut off; else its node does."""
+
+    id: str
+    node: str
+    when: Expression | None
+    params: dict[str, Expression]
+    prompt: Prompt | None
+    expect: tuple[Expectation, ...] | None
+    stop_if: Expression | None
+    stop_outcome: str
+    after: tuple[After, ...]
+    routing_group: str | None
+    retry: Retry
+    timeout: float | None
+    rerun: str | None = None
+    makes: tuple[Output, ...] = ()
+
+
+class Together(NamedTuple):
+    """How things run at once: how many, and whether a failure ends the others (`stop`) or not (`finish`)."""
+
+    limit: int = 1
+    on_failure: str = "stop"
+
+
+class Lane(NamedTuple):
+    """Phases of one group run at once, lane beside lane; those of one lane one after the other."""
+
+    group: int
+    number: int
+
+
+class Phase(NamedTuple):
+    """Steps that belong together. `guards` decide whether its round takes place at all; `items` are what it is over."""
+
+    id: str
+    rounds: dict[str, int]
+    guards: tuple[Expression, ...]
+    when: Expression | None
+    steps: tuple[Step, ...]
+    parallel: Together
+    timeout: float | None
+    items: tuple[tuple[str, Expression], ...] = ()
+    lane: Lane | None = None
+
+
+class Param(NamedTuple):
+    """A parameter that a flow declares."""
+
+    name: str
+    required: bool
+    default: Any
+    about: str
+
+
+class FlowPlan(NamedTuple):
+    """A whole flow, ready to be run. `again`: how an ended run may be continued, `again` or `from-stop`."""
+
+    id: str
+    file: str
+    kind: str
+    version: int
+    description: str
+    visible: bool
+    constants: dict[str, Any]
+    params: tuple[Param, ...] | None
+    phases: tuple[Phase, ...]
+    timeout: float | None
+    overrides: bool
+    nested: tuple[str, ...]
+    env: tuple[str, ...] = ()
+    again: str | None = None
+    groups: tuple[Together, ...] = ()

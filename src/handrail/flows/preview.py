@@ -1,0 +1,247 @@
+"""What a flow would do, as far as that is known before it does anything. Pure; walks a plan as `interpret` does."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from handrail.contracts import NodeError
+from handrail.expressions.tree import Const, Expression
+from handrail.expressions.words import as_data, in_words
+from handrail.flows.account import skipped, with_defaults
+from handrail.flows.paths import segment
+from handrail.flows.plan import FlowPlan, Phase, Step
+from handrail.flows.prospect import Exists, Given, Prospect, Verdict
+from handrail.flows.spec import MAX_DEPTH
+from handrail.flows.words import expectation_words, output_words
+from handrail.source.values import Unresolved, as_text, is_true
+
+MAX_ROWS = 10_000
+Finder = Callable[[str], FlowPlan | None]
+
+
+class Asked(NamedTuple):
+    """What part of a flow is asked for, and the prompts that are known by name."""
+
+    start: str | None = None
+    until: str | None = None
+    prompts: Mapping[str, str] = {}
+
+
+class Row(NamedTuple):
+    """A phase or a step (`kind`), and what would become of it (`verdict`): runs, skipped, depends or fails.
+
+    `why` is the reason, `on` what it waits for. Of `params`, those in `unknown` are words; `flow` is the flow that a
+    step runs, whose rows follow one level deeper. A last row of kind `more` says that the rest was left out.
+    """
+
+    kind: str
+    path: str
+    depth: int
+    id: str
+    verdict: str = "runs"
+    why: str = ""
+    on: tuple[str, ...] = ()
+    timeout: float | None = None
+    rounds: Mapping[str, Any] = {}
+    lane: int | None = None
+    parallel: int | None = None
+    node: str | None = None
+    flow: str | None = None
+    params: Mapping[str, Any] = {}
+    unknown: tuple[str, ...] = ()
+    prompt: str | None = None
+    expect: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
+    stops: str | None = None
+    attempts: int = 1
+
+
+class _Enough(Exception):
+    """More rows than anybody reads."""
+
+
+class _Later:
+    """Stands for a parameter that is not known yet."""
+
+
+class _End(NamedTuple):
+    """Why what follows is not reached."""
+
+    why: str
+    is_failure: bool = False
+
+
+class _Shared:
+    """What all flows of one preview have in common."""
+
+    def __init__(self, exists: Exists, find: Finder, prompts: Mapping[str, str]) -> None:
+        self.exists: Exists | None = exists
+        self.find = find
+        self.prompts = prompts
+        self.rows: list[Row] = []
+
+    def add(self, row: Row) -> None:
+        if len(self.rows) >= MAX_ROWS:
+            raise _Enough
+        self.rows.append(row)
+        if row.kind == "step" and row.verdict in ("runs", "depends"):
+            self.exists = None
+
+
+def preview(
+    plan: FlowPlan,
+    params: Mapping[str, Any],
+    context: Mapping[str, Any],
+    exists: Exists,
+    find: Finder,
+    asked: Asked | None = None,
+) -> list[Row]:
+    """What would happen, phase by phase and step by step. `exists` is asked about files as they are now."""
+    asked = asked or Asked()
+    shared = _Shared(exists, find, asked.prompts)
+    try:
+        _Flow(plan, Given(params, context), shared).run(asked)
+    except _Enough:
+        shared.rows.append(Row("more", "", 0, "", "depends", f"there are more than {MAX_ROWS} phases and steps"))
+    return shared.rows
+
+
+class _Flow:
+    """One flow being looked at; a nested one has its own, below this one's path."""
+
+    def __init__(self, plan: FlowPlan, given: Given, shared: _Shared, base: str = "", level: int = 0) -> None:
+        self.plan = plan
+        self.shared = shared
+        self.base = base
+        self.level = level
+        self.prospect = Prospect(plan, given)
+
+    def run(self, asked: Asked) -> _End | None:
+        """Why the flow does not come to its last phase, if that is known."""
+        ids = [phase.id for phase in self.plan.phases]
+        before = set(ids[: ids.index(asked.start)]) if asked.start in ids else set()
+        end: _End | None = None
+        for phases in self._groups():
+            lanes = itertools.groupby(phases, key=lambda phase: phase.lane)
+            ends = [self.lane(lane, end, before) for _, lane in lanes]
+            end = end or next(filter(None, ends), None)
+            if end is None and any(phase.id == asked.until for phase in phases):
+                end = _End("the run ends before it")
+        return end
+
+    def _groups(self) -> Iterator[list[Phase]]:
+        keyed = [(phase.lane.group if phase.lane else -1 - n, phase) for n, phase in enumerate(self.plan.phases)]
+        for _, members in itertools.groupby(keyed, key=lambda pair: pair[0]):
+            yield [phase for _, phase in members]
+
+    def lane(self, phases: Iterable[Phase], end: _End | None, before: set[str]) -> _End | None:
+        """Phases that run one after the other."""
+        for phase in phases:
+            if end is None and phase.id not in before:
+                end = self.phase(phase)
+                continue
+            why = "the run is started behind it" if end is None else end.why
+            self.shared.add(self._row(phase)._replace(verdict="skipped", why=why))
+            self.prospect.skip(phase)
+        return end
+
+    def _row(self, phase: Phase, step: Step | None = None) -> Row:
+        path = self.base + segment(phase.id)
+        if step is None:
+            row = Row("phase", path, 2 * self.level, phase.id, timeout=phase.timeout)
+            limit = phase.parallel.limit
+            return row._replace(lane=phase.lane and phase.lane.number + 1, parallel=limit if limit > 1 else None)
+        row = Row("step", f"{path}/{segment(step.id)}", 2 * self.level + 1, step.id, timeout=step.timeout)
+        return row._replace(node=step.node, attempts=step.retry.attempts)
+
+    def phase(self, phase: Phase) -> _End | None:
+        self.prospect.exists = self.shared.exists
+        row = self._row(phase)._replace(rounds=self.prospect.enter(phase))
+        try:
+            verdict = self.prospect.verdict(phase.guards, phase.when)
+        except Unresolved as error:
+            self.shared.add(row._replace(verdict="fails", why=error.message))
+            return _End(f"`{row.path}` fails before", is_failure=True)
+        self.shared.add(row._replace(**verdict._asdict()))
+        if verdict.verdict == "skipped":
+            self.prospect.skip(phase)
+            return None
+        end: _End | None = None
+        for step in phase.steps:
+            if end is not None and phase.parallel.limit == 1:
+                self.shared.add(self._row(phase, step)._replace(verdict="skipped", why=end.why))
+            else:
+                end = self.step(phase, step, is_sure=verdict.verdict == "runs") or end
+        return end if verdict.verdict == "runs" else None
+
+    def step(self, phase: Phase, step: Step, *, is_sure: bool) -> _End | None:
+        """Why what follows in this flow is not reached, if this step runs at all."""
+        self.prospect.exists = self.shared.exists
+        row, verdict = self._row(phase, step), Verdict()
+        try:
+            verdict = self.prospect.verdict((), step.when)
+            row = row._replace(**verdict._asdict())
+            if verdict.verdict == "skipped":
+                self.prospect.steps[phase.id][step.id] = skipped()
+                self.shared.add(row)
+                return None
+            row, child = self._work(row, step)
+        except (Unresolved, NodeError) as error:
+            return self._fails(row, error.message)
+        runs = verdict.verdict == "runs"
+        if runs and is_sure:
+            self.prospect.steps[phase.id][step.id] = {"status": "done"}
+        stop = None if step.stop_if is None else self.prospect.show(step.stop_if)
+        always = isinstance(stop, Const) and is_true(stop.value)
+        if step.stop_if is not None and stop is not None and (always or not isinstance(stop, Const)):
+            row = row._replace(stops=in_words(step.stop_if if always else stop))
+        self.shared.add(row)
+        failed = child.run(Asked()) if child is not None else None
+        if failed is not None and failed.is_failure:
+            return failed if runs else None
+        return _End(f"`{row.path}` stops the flow before") if runs and always else None
+
+    def _fails(self, row: Row, message: str) -> _End | None:
+        if row.verdict == "depends":
+            self.shared.add(row._replace(why=f"{row.why}; it would fail: {message}"))
+            return None
+        self.shared.add(row._replace(verdict="fails", why=message))
+        return _End(f"`{row.path}` fails before", is_failure=True)
+
+    def _work(self, row: Row, step: Step) -> tuple[Row, _Flow | None]:
+        """What a step is given, what it is held to, and the flow that it runs."""
+        seen = {name: self.prospect.see(value) for name, value in step.params.items()}
+        shown = {name: self.prospect.show(value) for name, value in step.params.items()}
+        child = self._child(seen, shown, row.path) if step.node == "flow-run" else None
+        prompt = None if step.prompt is None else self.prospect.prompt(step.prompt, self.shared.prompts)
+        self.prospect.exists = None  # what follows is asked when the node has run
+        expect = filter(None, map(self.prospect.expectation, step.expect or ()))
+        makes = [made._replace(path=self.prospect.show(made.path)) for made in step.makes]
+        row = row._replace(
+            flow=None if child is None else child.plan.id,
+            params={name: as_data(value) for name, value in shown.items()},
+            unknown=tuple(name for name, value in shown.items() if not isinstance(value, Const)),
+            prompt=prompt,
+            expect=tuple(map(expectation_words, expect)),
+            makes=tuple(map(output_words, makes)),
+        )
+        return row, child
+
+    def _child(self, seen: Mapping[str, Expression], shown: Mapping[str, Expression], path: str) -> _Flow | None:
+        """The flow that a step runs; nothing while it is not known which."""
+        name = seen.get("fileName")
+        if not isinstance(name, Const):
+            return None
+        plan = self.shared.find(as_text(name.value))
+        if plan is None:
+            raise NodeError("flow-missing", f"there is no flow `{as_text(name.value)}`", transient=False)
+        if self.level >= MAX_DEPTH:
+            raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
+        given = {key: value.value if isinstance(value, Const) else _Later for key, value in seen.items()}
+        params = with_defaults(plan, {key: value for key, value in given.items() if key != "fileName"})
+        later = frozenset(f"params.{key}" for key, value in params.items() if value is _Later)
+        hidden = frozenset(f"params.{key}" for key, value in shown.items() if not isinstance(value, Const))
+        inner = Given(params, self.prospect.given.context, later, hidden)
+        return _Flow(plan, inner, self.shared, f"{path}/", self.level + 1)

@@ -1,0 +1,58 @@
+"""What an agent is told, read from a step: text with `${...}` in it, or a template with variables. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from handrail.expressions.parse import Expressions, Templated
+from handrail.expressions.tree import SCOPES, Expression
+from handrail.flows.plan import Prompt
+from handrail.flows.reading import Reading
+from handrail.flows.spec import PROMPT
+from handrail.source.suggest import did_you_mean
+from handrail.source.yamltree import Node
+
+_REFERENCE = re.compile(r"\$\{\s*((?:" + "|".join(SCOPES) + r")\.[^{}]*?)\s*\}")
+
+
+def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
+    if node.kind == "text":
+        return Prompt(None, "", (), (), expressions.plain(node), True)
+    prompt = flow.reader(node, PROMPT)
+    template, inline, form = prompt.text("templateRef"), prompt.text("inlineTemplate"), prompt.child("format")
+    if template is None and inline is None:
+        if not {"templateRef", "inlineTemplate"} & node.value.keys():
+            hint = "write the prompt itself as `inlineTemplate: ...`"
+            prompt.on(node, "prompt-template", "a prompt needs `templateRef` or `inlineTemplate`", hint)
+    elif inline is None and template not in flow.known.prompts:
+        near = did_you_mean(template or "", flow.known.prompts)
+        hint = near or "correct the name, or write the prompt itself as `inlineTemplate: ...`"
+        prompt.on(node.value["templateRef"], "prompt-unknown", f"there is no prompt `{template}`", hint)
+    variables, extra = prompt.child("vars"), prompt.child("extraPrompt")
+    members: dict[str, Node] = variables.value if variables is not None else {}
+    values = {name: expressions.value(child) for name, child in members.items()}
+    if inline is not None:
+        inline = expressions.fill(inline)
+        expressions.templates.append(Templated(inline, node.value["inlineTemplate"], variables))
+        inline, found = _references(inline, node.value["inlineTemplate"], expressions)
+        values |= found
+    return Prompt(
+        template,
+        inline,
+        tuple(values),
+        tuple(values.values()),
+        expressions.value(extra) if extra is not None else None,
+        form is not None and form.value == "plain",
+    )
+
+
+def _references(text: str, node: Node, expressions: Expressions) -> tuple[str, dict[str, Expression]]:
+    """`${params.x}` in a template is a variable without a name of its own. Any other `${...}` stays as it is."""
+    found: dict[str, Expression] = {}
+
+    def put(match: re.Match[str]) -> str:
+        name = f"_{len(found)}"
+        found[name] = expressions.ref(match[1], node)
+        return "{" + name + "}"
+
+    return _REFERENCE.sub(put, text), found

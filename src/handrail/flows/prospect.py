@@ -1,0 +1,168 @@
+"""The values of one flow before it runs: what its expressions come to, and how they may be shown. Pure.
+
+What steps make is not known, nor are files once a step may have run. Values of the environment are used to decide,
+and never shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from handrail.expressions.partial import Foresight, waits_for
+from handrail.expressions.tree import Const, Expression, Ref, Template
+from handrail.expressions.words import as_data, in_words
+from handrail.flows.account import skipped
+from handrail.flows.plan import Expectation, FlowPlan, Phase, Prompt
+from handrail.flows.words import round_numbers
+from handrail.source.values import Unresolved, is_true
+
+Exists = Callable[[str], bool]
+MOST_CONDITIONS = 3
+
+
+class Given(NamedTuple):
+    """What a flow is given. `later` are references that are not known yet, `hidden` those that are not shown."""
+
+    params: Mapping[str, Any]
+    context: Mapping[str, Any]
+    later: frozenset[str] = frozenset()
+    hidden: frozenset[str] = frozenset()
+
+
+class Verdict(NamedTuple):
+    """What becomes of a phase or a step: it runs, is skipped, or depends `on` something that is not known yet."""
+
+    verdict: str = "runs"
+    why: str = ""
+    on: tuple[str, ...] = ()
+
+
+class Prospect:
+    """One flow at one place of it. `exists` is nothing once files may have changed."""
+
+    def __init__(self, plan: FlowPlan, given: Given) -> None:
+        self.plan = plan
+        self.given = given
+        self.steps: dict[str, dict[str, dict[str, Any]]] = {phase.id: {} for phase in plan.phases}
+        self.exists: Exists | None = None
+        self._guards: dict[tuple[int, bool], Expression] = {}
+        self._repeat: dict[str, Any] = {}
+        self._later = given.later
+        self._hidden = given.hidden
+
+    def skip(self, phase: Phase) -> None:
+        """The phase does not run, and neither do its steps."""
+        self.steps[phase.id] = {step.id: skipped() for step in phase.steps}
+
+    def see(self, expression: Expression) -> Expression:
+        """A constant if the value is known. `Unresolved` where it cannot have one."""
+        return self._foresight(self._is_later).see(expression)
+
+    def show(self, expression: Expression) -> Expression:
+        """The same for people: nothing of the environment, and what cannot be resolved stays as it is."""
+        try:
+            return self._foresight(self._is_not_shown).see(expression)
+        except Unresolved:
+            return expression
+
+    def words(self, expression: Expression) -> str:
+        return in_words(self.show(expression))
+
+    def _foresight(self, is_later: Callable[[Ref], bool]) -> Foresight:
+        env = self.given.context.get("env", {})
+        allowed = {name: value for name, value in env.items() if name in self.plan.env}
+        values = {
+            "params": self.given.params,
+            "flow": self.plan.constants,
+            "context": {**self.given.context, "env": allowed},
+            "repeat": self._repeat,
+            "steps": self.steps,
+        }
+        return Foresight(values, is_later, self.exists)
+
+    def _is_later(self, ref: Ref) -> bool:
+        parts = ref.parts
+        match parts:
+            case ["steps", phase, step, field, *_]:
+                known = self.steps.get(phase, {}).get(step)
+                return known is None or field not in known
+            case ["steps", *_]:
+                return True
+            case ["context", name, *_]:
+                return name != "env" and name not in self.given.context
+        return ".".join(parts[:2]) in self._later
+
+    def _is_not_shown(self, ref: Ref) -> bool:
+        parts = ref.parts
+        return parts[:2] == ["context", "env"] or ".".join(parts[:2]) in self._hidden or self._is_later(ref)
+
+    def enter(self, phase: Phase) -> dict[str, Any]:
+        """Look at the flow from this phase. What its round is about, as it is shown."""
+        self._repeat, self._later, self._hidden = dict(phase.rounds), self.given.later, self.given.hidden
+        about: dict[str, Any] = dict(round_numbers(phase))
+        for name, item in phase.items:
+            shown = self.show(item)
+            about[name] = as_data(shown)
+            try:
+                seen = self.see(item)
+            except Unresolved:
+                seen = item
+            if isinstance(seen, Const):
+                self._repeat[name] = seen.value
+            else:
+                self._later |= {f"repeat.{name}"}
+            if not isinstance(shown, Const):
+                self._hidden |= {f"repeat.{name}"}
+        return about
+
+    def verdict(self, guards: tuple[Expression, ...], when: Expression | None) -> Verdict:
+        """What becomes of something that takes place only if all of these hold."""
+        left: list[Expression] = []
+        for condition in (*guards, *([when] if when is not None else [])):
+            try:
+                seen = self._guard(condition) if condition is not when else self.see(condition)
+            except Unresolved:
+                if not left:
+                    raise
+                seen = condition  # it may never be looked at
+            if not isinstance(seen, Const):
+                left.append(condition)
+            elif not is_true(seen.value):
+                return Verdict("skipped", f"{in_words(condition)} does not hold")
+        return self._depends(left) if left else Verdict()
+
+    def _guard(self, guard: Expression) -> Expression:
+        """A guard means the same in every round below it, and all that it looks at is behind it by then."""
+        key = (id(guard), self.exists is None)
+        if key not in self._guards:
+            self._guards[key] = self.see(guard)
+        return self._guards[key]
+
+    def _depends(self, left: list[Expression]) -> Verdict:
+        """Of many conditions the last ones are told: those before them have been told of the rounds before."""
+        shown = [self.show(condition) for condition in left[-MOST_CONDITIONS:]]
+        on = dict.fromkeys(name for condition in shown for name in waits_for(condition))
+        more = len(left) - len(shown)
+        why = " and ".join(map(in_words, shown)) + (f", and {more} more" if more else "")
+        return Verdict("depends", why, tuple(on))
+
+    def prompt(self, prompt: Prompt, known: Mapping[str, str]) -> str:
+        """What an agent would be told. `known` are the prompts of the catalog."""
+        for value in (*prompt.values, *([prompt.extra] if prompt.extra is not None else [])):
+            self.see(value)
+        text = prompt.inline if prompt.inline is not None else known.get(prompt.template or "")
+        body = f"the prompt `{prompt.template}`"
+        if text is not None:
+            body = self.words(Template(text, prompt.names, prompt.values))
+        extra = Const(None) if prompt.extra is None else self.show(prompt.extra)
+        more = "" if isinstance(extra, Const) and extra.value is None else in_words(extra)
+        return "\n\n".join(part for part in (body, more) if part)
+
+    def expectation(self, expectation: Expectation) -> Expectation | None:
+        """With all that is known put in; nothing where it is not asked for."""
+        when = None if expectation.when is None else self.show(expectation.when)
+        if isinstance(when, Const) and not is_true(when.value):
+            return None
+        params = {name: self.show(value) for name, value in expectation.params.items()}
+        return expectation._replace(params=params, when=None if isinstance(when, Const) else when)

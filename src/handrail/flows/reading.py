@@ -1,0 +1,182 @@
+"""A flow file while it is read: what was found so far, every problem, and how much more may be read. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+from handrail.contracts import NodeInfo
+from handrail.expressions.parse import Expressions, Kinds, Place, Used, place_of
+from handrail.expressions.tree import Const, Expression
+from handrail.flows.placeholders import template_problems
+from handrail.flows.plan import Lane, Phase, Together
+from handrail.source.diagnostics import Diagnostic, Severity
+from handrail.source.fields import Reader, Shape
+from handrail.source.files import Source
+from handrail.source.suggest import did_you_mean
+from handrail.source.yamltree import Node
+
+
+class Known(NamedTuple):
+    """What flows may use: nodes, prompts, artifact kinds, schemas. Where no schemas are named, none is checked."""
+
+    nodes: Mapping[str, NodeInfo]
+    prompts: frozenset[str]
+    artifact_kinds: frozenset[str]
+    artifact_lists: frozenset[str]
+    schemas: frozenset[str] = frozenset()
+
+
+MAX_VALUES = 1_000_000
+MAX_ERRORS = 10_000
+MAX_COMPARED = 100_000
+
+
+class Nested(NamedTuple):
+    """The name of a flow that a step runs, and where it stands; the params it is given, and where each stands."""
+
+    name: str
+    place: Place
+    given: tuple[tuple[str, Place], ...] = ()
+
+
+class Declared(NamedTuple):
+    """What a flow says about itself that its steps refer to. Where it declares no params, any may be given."""
+
+    params: tuple[str, ...] | None = None
+    constants: Mapping[str, Any] = {}
+    env: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> set[str]:
+        return {*(self.params or ()), *self.constants}
+
+
+class Suggestions:
+    """`did you mean`, as long as it costs little: a file may have thousands of wrong names."""
+
+    def __init__(self) -> None:
+        self.left = MAX_COMPARED
+
+    def near(self, name: str, known: Collection[str]) -> str | None:
+        self.left -= len(known) * (len(name) + 1)
+        return did_you_mean(name, known) if self.left >= 0 else None
+
+
+class Around(NamedTuple):
+    """What a phase stands in: rounds, the guards that decide whether they take place, what they are over, a lane."""
+
+    rounds: dict[str, int]
+    guards: tuple[Expression, ...]
+    items: tuple[tuple[str, Expression], ...]
+    lane: Lane | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What there is of `repeat.NAME`."""
+        return (*self.rounds, *(name for name, _ in self.items))
+
+    @property
+    def bound(self) -> dict[str, Expression]:
+        """What `repeat.NAME` stands for, so that it means the same in every other round."""
+        return {**{name: Const(number) for name, number in self.rounds.items()}, **dict(self.items)}
+
+
+NOWHERE = Around({}, (), (), None)
+
+
+class Slot(NamedTuple):
+    """References of one place of the flow: the step it belongs to, whether it may look at that step, and whether a
+    condition above it may keep it from being looked at."""
+
+    phase: int
+    step: int | None
+    own: bool
+    is_shielded: bool
+    around: Around
+    used: tuple[Used, ...]
+
+
+class Reading:
+    """One flow file being read."""
+
+    def __init__(self, source: Source, known: Known) -> None:
+        self.source = source
+        self.known = known
+        self.found: dict[Diagnostic, None] = {}
+        self.errors = 0
+        self.values_left = MAX_VALUES
+        self.is_too_large = False
+        self.is_partial = False
+        self.phases: list[Phase] = []
+        self.places: list[Node] = []
+        self.slots: list[Slot] = []
+        self.groups: list[Together] = []
+        self.declared = Declared()
+        self.nested: dict[Nested, None] = {}
+        self.suggestions = Suggestions()
+        self._kinds: dict[tuple[str, frozenset[str]], str | None] = {}
+        self._seen: set[int] = set()
+        self._templates: set[tuple[int, int]] = set()
+        self._weights: dict[int, int] = {}
+
+    @property
+    def problems(self) -> list[Diagnostic]:
+        return list(self.found)
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Nothing more is unrolled: it is too much, or the same errors come again in every round."""
+        return self.is_too_large or self.errors > MAX_ERRORS
+
+    def report(self, problem: Diagnostic) -> None:
+        self.errors += problem.severity == "error"
+        self.found[problem] = None
+
+    def spend(self, node: Node) -> bool:
+        """Is there room for all that a node holds? A round reads it anew, so each time counts."""
+        if id(node) not in self._weights:
+            self._weights[id(node)] = _weight(node)
+        self.values_left -= self._weights[id(node)]
+        return self.values_left >= 0
+
+    def reader(self, node: Node, shape: Shape) -> Reader:
+        """Reads a mapping; its unknown keys are told in the first round only."""
+        known = node._replace(keys={}) if id(node) in self._seen else node
+        self._seen.add(id(node))
+        return Reader(self.source, known, shape, self.report)
+
+    def problem(
+        self, node: Node, code: str, message: str, hint: str | None = None, severity: Severity = "error"
+    ) -> None:
+        self.report(self.source.problem(code, place_of(node), message, hint, severity))
+
+    def _near_kind(self, name: str, kinds: frozenset[str]) -> str | None:
+        """The same answer in every round, so that a problem is told once."""
+        if (name, kinds) not in self._kinds:
+            self._kinds[name, kinds] = self.suggestions.near(name, kinds)
+        return self._kinds[name, kinds]
+
+    def expressions(self, around: Around, *, bound: bool = False) -> Expressions:
+        kinds = Kinds(self.known.artifact_kinds, self.known.artifact_lists, self._near_kind)
+        return Expressions(self.source, self.report, around.rounds, kinds, bound=around.bound if bound else None)
+
+    def keep(self, slot: Slot, expressions: Expressions) -> None:
+        """Remember the references of a place; look at its templates, in the first round only."""
+        if expressions.used:
+            self.slots.append(slot._replace(used=tuple(expressions.used)))
+        for template in expressions.templates:
+            key = id(template.node), id(template.vars)
+            if key not in self._templates:
+                self._templates.add(key)
+                for problem in template_problems(self.source, template, self.declared.names):
+                    self.report(problem)
+
+
+def _weight(node: Node) -> int:
+    """How much there is to read: one for each value, more for a long text."""
+    if node.kind == "mapping":
+        return 1 + sum(map(_weight, node.value.values()))
+    if node.kind == "list":
+        return 1 + sum(map(_weight, node.value))
+    return 1 + len(node.value) // 16 + 4 * node.value.count("${") if node.kind == "text" else 1

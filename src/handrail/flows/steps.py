@@ -1,0 +1,239 @@
+"""The steps of a phase, read from their nodes: node, params, prompt, expectations. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from handrail.contracts import NodeInfo
+from handrail.expressions.parse import Expressions, key_place, place_of, plain_value
+from handrail.expressions.tree import Const, Expression
+from handrail.flows.outputs import outputs, structured
+from handrail.flows.plan import After, Expectation, Output, Prompt, Retry, Step
+from handrail.flows.prompts import read_prompt
+from handrail.flows.reading import Around, Nested, Reading, Slot
+from handrail.flows.spec import AFTER_KINDS, EXPECT_KINDS, OPTIONAL, RETRY, STEP
+from handrail.source.fields import Reader, found, quoted
+from handrail.source.suggest import did_you_mean
+from handrail.source.values import is_true
+from handrail.source.yamltree import Node
+
+MAX_SECONDS = 604_800
+
+
+class Steps:
+    """Reads the steps of one phase in one round. `is_asked`: the phase has a `when` of its own."""
+
+    def __init__(self, flow: Reading, phase: int, around: Around, is_asked: bool) -> None:
+        self.flow = flow
+        self.phase = phase
+        self.around = around
+        self.is_asked = is_asked
+
+    def read(self, node: Node) -> tuple[Step, ...]:
+        steps: list[Step] = []
+        lines: dict[str, int] = {}
+        for item in node.value:
+            if item.kind != "mapping":
+                message = f"a step has to be a mapping, found {found(item)}"
+                self.flow.problem(item, "wrong-type", message, "write `id:` and `node:`")
+                continue
+            step = self.step(self.flow.reader(item, STEP), len(steps))
+            if step.id:
+                self.once(step.id, item.value["id"], lines)
+            steps.append(step)
+        return tuple(steps)
+
+    def once(self, id_: str, node: Node, lines: dict[str, int]) -> None:
+        if id_ in lines:
+            hint = f"the first one is on line {lines[id_]}; give each step its own id"
+            self.flow.problem(node, "step-id-twice", f"step id `{id_}` is used twice in this phase", hint)
+        lines.setdefault(id_, node.line)
+
+    def step(self, reader: Reader, number: int) -> Step:
+        first, before, after = (self.flow.expressions(self.around) for _ in range(3))
+        node = reader.text("node") or ""
+        info = self.node(reader, node)
+        when, is_asked = asks(self.flow, reader, first, "step")
+        stop_if = reader.child("stopFlowIf")
+        outcome, group, rerun = reader.child("stopFlowOutcome"), reader.child("routingGroup"), reader.child("rerun")
+        step = Step(
+            before.fill(reader.text("id") or ""),
+            node,
+            when,
+            self.params(reader, before, info),
+            self.prompt(reader, before, info),
+            self.expectations(reader, after),
+            after.condition(stop_if) if stop_if is not None else None,
+            outcome.value if outcome is not None else "success",
+            self.after(reader, after),
+            group.value if group is not None else None,
+            self.retry(reader),
+            seconds(reader),
+            rerun.value if rerun is not None else None,
+            outputs(self.flow, reader, after),
+        )
+        step = step._replace(makes=step.makes + _made_by_node(info, step))
+        self.route(reader, info, step)
+        slot = Slot(self.phase, number, False, self.is_asked, self.around, ())
+        self.flow.keep(slot, first)
+        self.flow.keep(slot._replace(is_shielded=self.is_asked or is_asked), before)
+        self.flow.keep(slot._replace(is_shielded=self.is_asked or is_asked, own=True), after)
+        return step
+
+    def node(self, reader: Reader, name: str) -> NodeInfo:
+        known = self.flow.known.nodes
+        if name and name not in known:
+            hint = did_you_mean(name, known) or "known nodes: " + ", ".join(known)
+            reader.on(reader.node.value["node"], "node-unknown", f"there is no node `{name}`", hint)
+        return known.get(name, NodeInfo("optional"))
+
+    def params(self, reader: Reader, expressions: Expressions, info: NodeInfo) -> dict[str, Expression]:
+        node = reader.child("params")
+        members: dict[str, Node] = node.value if node is not None else {}
+        params = {name: expressions.value(child) for name, child in members.items()}
+        for name in info.required:
+            if name not in params:
+                place, kind = reader.node.value["node"], reader.node.value["node"].value
+                reader.on(place, "param-missing", f"`{kind}` needs the param `{name}`", f"add `{name}:` to `params`")
+        nested = params.get(info.nested) if info.nested else None
+        if info.nested and isinstance(nested, Const) and isinstance(nested.value, str):
+            given = members[info.nested]
+            place = given.value["const"] if given.kind == "mapping" and "const" in given.value else given
+            keys = node.keys.items() if node is not None else ()
+            others = tuple((n, key_place(self.flow.source, n, at)) for n, at in keys if n != info.nested)
+            self.flow.nested[Nested(nested.value, place_of(place), others)] = None
+        return params
+
+    def prompt(self, reader: Reader, expressions: Expressions, info: NodeInfo) -> Prompt | None:
+        node = reader.child("prompt")
+        if node is None:
+            if info.prompt == "required":
+                place = reader.node.value["node"]
+                reader.on(place, "prompt-required", f"`{place.value}` needs a prompt", "add `prompt:`")
+            return None
+        if info.prompt == "forbidden":
+            kind, hint = reader.node.value["node"].value, "remove `prompt`; give the node what it needs in `params`"
+            reader.on(node, "prompt-forbidden", f"`{kind}` takes no prompt", hint)
+            return None
+        return read_prompt(self.flow, node, expressions)
+
+    def route(self, reader: Reader, info: NodeInfo, step: Step) -> None:
+        group = reader.node.value.get("routingGroup")
+        if group is not None and not info.routed and step.node in self.flow.known.nodes:
+            message = f"`{step.node}` is not given to an agent, so it has no routing group"
+            reader.on(group, "routing-group", message, "remove `routingGroup`")
+        if info.must_route and group is None and "executor" not in step.params:
+            message, hint = f"`{step.node}` needs `routingGroup` or a param `executor`", "add `routingGroup:`"
+            reader.on(reader.node.value["node"], "param-missing", message, hint)
+
+    def expectations(self, reader: Reader, expressions: Expressions) -> tuple[Expectation, ...] | None:
+        node = reader.child("expect")
+        if node is None:
+            return None
+        found_ = self.listed(node, EXPECT_KINDS, "expectation", ("kind", "when", "message"))
+        return tuple(self.expectation(item, kind, expressions) for item, kind in found_)
+
+    def expectation(self, item: Node, kind: str, expressions: Expressions) -> Expectation:
+        members: dict[str, Node] = item.value
+        message, when = members.get("message"), members.get("when")
+        told = expressions.fill(message.value) if message is not None and message.kind == "text" else ""
+        if message is not None and message.kind != "text":
+            wrong = f"`message` has to be text, found {found(message)}"
+            self.flow.problem(message, "wrong-type", wrong, "write what people are told when it does not hold")
+        names = [name for name in members if name not in ("kind", "message", "when")]
+        params = {name: expressions.value(members[name]) for name in names if name != "items"}
+        if "items" in members:
+            params["items"] = structured(self.flow, members["items"], expressions)
+        return Expectation(kind, expressions.condition(when) if when is not None else None, params, told, item.line)
+
+    def after(self, reader: Reader, expressions: Expressions) -> tuple[After, ...]:
+        node = reader.child("after")
+        actions = []
+        for item, kind in self.listed(node, AFTER_KINDS, "action", ("kind", "when")) if node is not None else ():
+            when = item.value.get("when")
+            params = {n: expressions.value(c) for n, c in item.value.items() if n not in ("kind", "when")}
+            actions.append(After(kind, expressions.condition(when) if when is not None else None, params))
+        return tuple(actions)
+
+    def listed(
+        self, node: Node, kinds: Mapping[str, tuple[str, ...]], what: str, common: tuple[str, ...]
+    ) -> Iterator[tuple[Node, str]]:
+        """The items of a list that are mappings of a known kind with all that it needs."""
+        known = "known: " + ", ".join(kinds)
+        for item in node.value:
+            kind = item.value.get("kind") if item.kind == "mapping" else None
+            if kind is None:
+                has = "needs `kind`" if item.kind == "mapping" else f"has to be a mapping, found {found(item)}"
+                code = "missing-key" if item.kind == "mapping" else "wrong-type"
+                self.flow.problem(item, code, f"an {what} {has}", known)
+            elif kind.kind != "text":
+                self.flow.problem(kind, "wrong-type", f"`kind` has to be text, found {found(kind)}", known)
+            elif kind.value not in kinds:
+                hint = did_you_mean(kind.value, kinds) or known
+                self.flow.problem(kind, f"{what}-unknown", f"there is no {what} {quoted(kind)}", hint)
+            elif missing := [need for need in kinds[kind.value] if need not in item.value]:
+                hint = f"add `{missing[0]}:` beside `kind`"
+                self.flow.problem(kind, "missing-key", f"`{kind.value}` needs `{missing[0]}`", hint)
+            else:
+                self.unknown_keys(item, (*common, *kinds[kind.value], *OPTIONAL.get(kind.value, ())))
+                yield item, kind.value
+
+    def unknown_keys(self, item: Node, known: tuple[str, ...]) -> None:
+        for name, place in item.keys.items():
+            if name not in known:
+                hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
+                at = key_place(self.flow.source, name, place)
+                self.flow.report(self.flow.source.problem("unknown-key", at, f"unknown key `{name}`", hint, "warning"))
+
+    def retry(self, reader: Reader) -> Retry:
+        node = reader.child("retry")
+        if node is None:
+            return Retry()
+        retry = self.flow.reader(node, RETRY)
+        attempts = between(retry, "attempts", 1, 100)
+        wait, factor = between(retry, "wait", 0, 86_400), between(retry, "factor", 0, 100)
+        return Retry(int(attempts or 1), 1.0 if wait is None else wait, 2.0 if factor is None else factor)
+
+
+def asks(flow: Reading, reader: Reader, expressions: Expressions, what: str) -> tuple[Expression | None, bool]:
+    """The `when` of a phase or a step, and whether it may keep it from running: `true` does not."""
+    node = reader.child("when")
+    if node is None:
+        return None, False
+    condition = expressions.condition(node)
+    is_const = node.kind == "boolean" or (node.kind == "mapping" and next(iter(node.value), None) == "const")
+    if not is_const:
+        return condition, True
+    holds = is_true(node.value if node.kind == "boolean" else plain_value(node.value["const"]))
+    if not holds:
+        message, hint = f"`when` is always false, so the {what} never runs", "write a condition, or take the {} out"
+        flow.problem(node, "never-runs", message, hint.format(what), "warning")
+    return condition, not holds
+
+
+def between(reader: Reader, name: str, least: int, most: int) -> float | None:
+    """A number within its limits; nothing where it is not given or not within them."""
+    node = reader.child(name)
+    if node is None:
+        return None
+    if not least <= node.value <= most:
+        reader.on(node, "bad-value", f"`{name}` has to be between {least} and {most}, found {quoted(node)}")
+        return None
+    return float(node.value)
+
+
+def seconds(reader: Reader) -> float | None:
+    """The `timeout` of a step, a phase or a flow."""
+    node = reader.child("timeout")
+    if node is None:
+        return None
+    if not 0 < node.value <= MAX_SECONDS:
+        message = f"`timeout` has to be a number of seconds, more than 0, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"write a number up to {MAX_SECONDS}, a week")
+        return None
+    return float(node.value)
+
+
+def _made_by_node(info: NodeInfo, step: Step) -> tuple[Output, ...]:
+    """Files that a node promises by one of its params. With expectations of its own, a step need not keep that."""
+    return tuple(Output(step.params[n], required=step.expect is None) for n in info.makes if n in step.params)

@@ -1,0 +1,234 @@
+"""The phases of a flow, read in order: repeats unrolled into rounds, parallel blocks into lanes. Pure."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from handrail.expressions.tree import Const, Expression, Items, Not, Test
+from handrail.flows.plan import Lane, Phase, Together
+from handrail.flows.reading import MAX_VALUES, NOWHERE, Around, Reading, Slot
+from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, PHASE, REPEAT, TOGETHER
+from handrail.flows.steps import Steps, asks, between, seconds
+from handrail.source.fields import Reader, found, quoted
+from handrail.source.yamltree import Node
+
+MAX_ROUNDS = 1_000
+MAX_PHASES = 10_000
+ALONE = Together()
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+class Repeat(NamedTuple):
+    """What a repeat says about its rounds."""
+
+    node: Node
+    var: str | None
+    item: str | None
+    over: Expression | None
+    until: Node | None
+    group: int | None
+    first: int
+    last: int
+
+    def round(self, around: Around, number: int, stops: tuple[Expression, ...]) -> Around:
+        """What stands around the phases of one round. Inner names hide outer ones."""
+        mine = {self.var: number, f"{self.var}_minus_one": number - 1} if self.var is not None else {}
+        items = tuple((name, item) for name, item in around.items if name not in mine and name != self.item)
+        rounds = {name: other for name, other in {**around.rounds, **mine}.items() if name != self.item}
+        guards = around.guards + stops
+        if self.over is not None:
+            place = Const(number - self.first)
+            guards += (Test("less", place, Items("length", (self.over,))),)
+            if self.item is not None:
+                items += ((self.item, Items("at", (self.over, place))),)
+        return in_lane(Around(rounds, guards, items, around.lane), self.group, number - self.first)
+
+
+def in_lane(around: Around, group: int | None, number: int) -> Around:
+    return around if group is None else around._replace(lane=Lane(group, number))
+
+
+class Unfold:
+    """Reads the phases of a flow, unrolls its repeats and numbers its lanes."""
+
+    def __init__(self, job: Reading) -> None:
+        self.job = job
+        self.outermost: Node | None = None
+
+    def flow(self, phases: Node) -> None:
+        self.entries(phases, NOWHERE)
+
+    def entries(self, node: Node, around: Around) -> None:
+        for item in node.value:
+            self.entry(item, around)
+
+    def entry(self, item: Node, around: Around) -> None:
+        """A phase, a repeat or a parallel block."""
+        if self.job.is_cut_short:
+            return
+        if item.kind != "mapping":
+            hint = "write `id:` and `steps:`, or `repeat:` and `phases:`"
+            self.job.problem(item, "wrong-type", f"a phase has to be a mapping, found {found(item)}", hint)
+        elif "repeat" in item.value:
+            self.repeat(item, around)
+        elif "parallel" in item.value and "phases" in item.value and "steps" not in item.value:
+            self.block(item, around)
+        elif len(self.job.phases) >= MAX_PHASES:
+            self.too_large(item, f"{MAX_PHASES} phases")
+        elif not self.job.spend(item):
+            self.too_large(item, f"{MAX_VALUES} values")
+        else:
+            self.phase(item, around)
+
+    def too_large(self, item: Node, most: str) -> None:
+        """Told where the outermost repeat says how often."""
+        self.job.is_too_large = True
+        hint = "go through fewer rounds, or repeat less in each"
+        self.job.problem(self.outermost or item, "flow-too-large", f"the flow unfolds to more than {most}", hint)
+
+    def phase(self, node: Node, around: Around) -> None:
+        reader = self.job.reader(node, PHASE)
+        expressions = self.job.expressions(around)
+        id_ = expressions.fill(reader.text("id") or "")
+        number = len(self.job.phases)
+        when, is_asked = asks(self.job, reader, expressions, "phase")
+        self.job.keep(Slot(number, None, False, False, around, ()), expressions)
+        steps = reader.child("steps")
+        together = self.together(reader)
+        read = Steps(self.job, number, around, is_asked).read(steps) if steps is not None else ()
+        how = (together, seconds(reader), around.items, around.lane)
+        self.job.phases.append(Phase(id_, around.rounds, around.guards, when, read, *how))
+        self.job.places.append(node)
+
+    def together(self, reader: Reader) -> Together:
+        """How many run at once; one after the other where it is not said."""
+        node = reader.child("parallel", "write `parallel: true`, or how many at once: `parallel: 4`")
+        if node is None or node.value is False:
+            return ALONE
+        if node.value is True:
+            return Together(MAX_PARALLEL)
+        if node.kind == "integer":
+            return Together(int(between(reader, "parallel", 1, MAX_PARALLEL) or 1))
+        told = self.job.reader(node, TOGETHER)
+        limit, on_failure = between(told, "limit", 1, MAX_PARALLEL), told.child("onFailure")
+        return Together(int(limit or MAX_PARALLEL), on_failure.value if on_failure is not None else "stop")
+
+    def block(self, node: Node, around: Around) -> None:
+        """Each entry of a parallel block is a lane of its own."""
+        reader = self.job.reader(node, GROUP)
+        group, phases = self.group(reader, around), reader.child("phases")
+        for number, item in enumerate(phases.value if phases is not None else ()):
+            self.entry(item, in_lane(around, group, number))
+
+    def group(self, reader: Reader, around: Around) -> int | None:
+        """The number of a new group, where its lanes run at once."""
+        together = self.together(reader)
+        if together == ALONE:
+            return None
+        if around.lane is not None:
+            message, hint = "this runs beside others already, and cannot be split again", "remove one `parallel`"
+            self.job.problem(reader.node.value["parallel"], "parallel-nested", message, hint)
+            return None
+        self.job.groups.append(together)
+        return len(self.job.groups) - 1
+
+    def repeat(self, node: Node, around: Around) -> None:
+        block = self.job.reader(node, BLOCK)
+        how, phases = block.child("repeat"), block.child("phases")
+        if how is None or phases is None:
+            return
+        reader = self.job.reader(how, REPEAT)
+        var, bounds = self.variable(reader), self.bounds(reader)
+        item, until, over = self.item(reader, var), reader.child("until"), reader.child("over")
+        if var is None or bounds is None:
+            self.job.is_partial = True
+        is_outermost = self.outermost is None
+        if is_outermost:
+            self.outermost = how.value.get("to", how.value.get("max", how))
+        group = self.group(reader, around)
+        if until is not None and group is not None:
+            hint = "remove `parallel`, or go through all rounds"
+            message = "rounds that run at once cannot wait for one another's `until`"
+            self.job.problem(how.value["parallel"], "bad-value", message, hint)
+        items = None if over is None else self.over(over, around)
+        self.rounds(Repeat(how, var, item, items, until, group, *(bounds or (1, 1))), phases, around)
+        if is_outermost:
+            self.outermost = None
+
+    def rounds(self, repeat: Repeat, phases: Node, around: Around) -> None:
+        stops: tuple[Expression, ...] = ()
+        for number in range(repeat.first, repeat.last + 1):
+            if not self.job.spend(repeat.node):
+                self.too_large(repeat.node, f"{MAX_VALUES} values")
+            if self.job.is_cut_short:
+                return
+            inner = repeat.round(around, number, stops)
+            self.entries(phases, inner)
+            if repeat.until is not None:
+                expressions = self.job.expressions(inner, bound=True)
+                stops += (Not(expressions.condition(repeat.until)),)
+                self.job.keep(Slot(len(self.job.phases), None, False, False, inner, ()), expressions)
+
+    def over(self, node: Node, around: Around) -> Expression:
+        expressions = self.job.expressions(around, bound=True)
+        items = expressions.value(node)
+        self.job.keep(Slot(len(self.job.phases), None, False, False, around, ()), expressions)
+        return items
+
+    def variable(self, reader: Reader) -> str | None:
+        """What the round's number is called; a repeat over a list may leave it out."""
+        given: Node | None = reader.node.value.get("var")
+        if given is None and "over" in reader.node.value:
+            return "index"
+        name = reader.text("var")
+        if given is None or (name is not None and not name.strip()):
+            hint = "write `var: round`; `${round}` then stands for the number of the round"
+            place = reader.node if given is None else given
+            reader.on(place, "repeat-var", "a repeat needs `var`, a name for the number of the round", hint)
+            return None
+        return name
+
+    def item(self, reader: Reader, var: str | None) -> str | None:
+        """What the round's item is called, in a repeat over a list."""
+        given: Node | None = reader.node.value.get("item")
+        if "over" not in reader.node.value:
+            if given is not None:
+                hint = "remove it, or say what the repeat is `over`"
+                reader.on(given, "bad-value", "`item` names an item of a list, and there is no `over`", hint)
+            return None
+        name = "item" if given is None else reader.text("item")
+        if given is not None and name is not None and not _NAME.fullmatch(name):
+            hint = "use letters, digits, `_` and `-`: `item: file`; steps then refer to `repeat.file`"
+            reader.on(given, "bad-value", f"`item` has to be a name, found {quoted(given)}", hint)
+            return None
+        if name is not None and name == var:
+            message = f"`{name}` is the item of the round, so its number needs another name"
+            reader.on(reader.node.value.get("var", given), "bad-value", message, "`var` is the number, `item` the item")
+            return None
+        return name
+
+    def bounds(self, reader: Reader) -> tuple[int, int] | None:
+        members = reader.node.value
+        first, last, most = reader.integer("from"), reader.integer("to"), reader.integer("max")
+        if first is None:
+            if "from" in members:
+                return None
+            first = 1
+        if "to" not in members and "max" not in members:
+            hint = "write `to: 3`, or `max: 3` beside `until` or `over`"
+            reader.on(reader.node, "repeat-bounds", "a repeat needs `to` or `max`, so that it ends", hint)
+            return None
+        name, given = ("to", last) if "to" in members else ("max", most)
+        if given is None:
+            return None
+        last = given if name == "to" else first + given - 1
+        if last < first:
+            least = f"{first} or more, as `from` is" if name == "to" and "from" in members else "1 or more"
+            reader.on(members[name], "repeat-bounds", f"`{name}` has to be {least}, found {quoted(members[name])}")
+            return None
+        if last - first >= MAX_ROUNDS:
+            message = f"a repeat may have {MAX_ROUNDS} rounds, found {last - first + 1}"
+            reader.on(members[name], "repeat-bounds", message, f"lower `{name}`; leave the repeat early with `until`")
+            return None
+        return first, last

@@ -1,0 +1,44 @@
+"""What a plan says about its steps, as people read it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from handrail.expressions.tree import Expression, Template
+from handrail.expressions.words import in_words
+from handrail.flows.plan import After, Expectation, Output, Phase, Prompt
+
+
+def expectation_words(expectation: Expectation) -> str:
+    told = f" ({expectation.message})" if expectation.message else ""
+    return _action(expectation.kind, expectation.params, expectation.when) + told
+
+
+def after_words(after: After) -> str:
+    return _action(after.kind, after.params, after.when)
+
+
+def _action(kind: str, params: Mapping[str, Expression], when: Expression | None) -> str:
+    given = ", ".join(f"{name} {in_words(value)}" for name, value in params.items())
+    return f"{kind}: {given}" + ("" if when is None else f", when {in_words(when)}")
+
+
+def output_words(made: Output) -> str:
+    name = f" as {made.name}" if made.name else ""
+    schema = f", {made.schema}" if made.schema else ""
+    return f"{in_words(made.path)}{name}{schema}{'' if made.required else ', if there is one'}"
+
+
+def prompt_words(prompt: Prompt) -> str:
+    """What an agent is told, with references in place; of a prompt of the catalog its name."""
+    body = f"the prompt `{prompt.template}`"
+    if prompt.inline is not None:
+        body = in_words(Template(prompt.inline, prompt.names, prompt.values))
+    extra = "" if prompt.extra is None else in_words(prompt.extra)
+    return "\n\n".join(part for part in (body, extra) if part)
+
+
+def round_numbers(phase: Phase) -> dict[str, int]:
+    """The numbers of the rounds that a phase stands in, without those that are only counted from another."""
+    derived = {f"{name}_minus_one" for name in phase.rounds}
+    return {name: number for name, number in phase.rounds.items() if name not in derived}

@@ -1,0 +1,185 @@
+"""Answers files: JSON or YAML, read with the same care as definitions, every problem with its place.
+
+One file serves one form (`field: value`) or many (`FORM: {field: value}`, `phase/step: {field: value}`); a file that
+the second seed wrote (`form_id`, `values`) serves its form.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+
+from handrail.errors import UsageError
+from handrail.forms.form import Answers, Form, Problem
+from handrail.source.diagnostics import Diagnostic, in_order
+from handrail.source.fields import found
+from handrail.source.files import MAX_BYTES, Source, decode
+from handrail.source.jsonedit import NotJson, Span, outline
+from handrail.source.suggest import did_you_mean
+from handrail.source.yamltree import Kind, Node, parse
+
+_HINT = "write `field: value` lines, or the form's id and its fields below it"
+_JSON = re.compile(r'\s*\{\s*["}]')
+Place = tuple[int, int]
+
+
+def read_answers(path: str) -> Answers:
+    """The answers of a file; `-` is the standard input. What is wrong with it is a `UsageError` with places."""
+    source, problems = decode("<stdin>" if path == "-" else path, _data(path))
+    reading = _Reading(source, problems)
+    if not problems:
+        reading.read()
+    if problems:
+        raise _error(problems)
+    return Answers(reading.sets, source.file, reading.places)
+
+
+def wrong_answers(answers: Answers, form: Form, path: str, problems: list[Problem]) -> UsageError:
+    """What is wrong with the answers of a file to a form, as an error that points into the file."""
+    places = [(answers.place(form, path, problem.field), problem.text) for problem in problems]
+    return _error([Diagnostic("answer", "error", answers.file, *at, text) for at, text in places])
+
+
+def _error(problems: list[Diagnostic]) -> UsageError:
+    ordered = in_order(problems)
+    lines = [f"{d.file}:{d.line}:{d.column}: {d.message}" for d in ordered]
+    return UsageError("\n".join(lines), next((d.hint for d in ordered if d.hint), None))
+
+
+def _data(path: str) -> bytes:
+    try:
+        if path == "-":
+            data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        else:
+            with open(path, "rb") as file:
+                data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError) as error:  # a NUL character in the path is a ValueError
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise UsageError(f"the answers file `{path}` cannot be read: {reason}", _instead(path)) from error
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"the answers file `{path}` has more than {MAX_BYTES} bytes")
+    return data
+
+
+def _instead(path: str) -> str | None:
+    folder, name = os.path.split(path)
+    try:
+        return did_you_mean(name, sorted(os.listdir(folder or ".")))
+    except (OSError, ValueError):
+        return None
+
+
+class _Reading:
+    """One file on its way to answers."""
+
+    def __init__(self, source: Source, problems: list[Diagnostic]) -> None:
+        self.source = source
+        self.problems = problems
+        self.sets: dict[str | None, dict[str, object]] = {}
+        self.places: dict[tuple[str | None, str | None], Place] = {}
+
+    def problem(self, node: Node, message: str, hint: str | None = _HINT) -> None:
+        self.problems.append(self.source.problem("answer", (node.line, node.column, node.width), message, hint))
+
+    def read(self) -> None:
+        tree = self.tree()
+        if tree is None:
+            if not self.problems:
+                self.problems.append(
+                    self.source.problem("answer", (1, 1, 1), "answers were expected, found nothing", _HINT)
+                )
+        elif tree.kind != "mapping":
+            self.problem(tree, f"answers were expected, found {found(tree)}")
+        else:
+            self.forms(tree)
+
+    def tree(self) -> Node | None:
+        """JSON is read as JSON: not every escape that it knows is one of YAML's."""
+        broken: BaseException | None = None
+        if _JSON.match(self.source.text):
+            try:
+                return self.from_json(outline(self.source.text))
+            except (NotJson, RecursionError) as error:
+                broken = error.__cause__
+        tree, troubles = parse(self.source.text)
+        if troubles and isinstance(broken, json.JSONDecodeError):
+            self.broken(broken)
+            return None
+        for t in troubles:
+            self.problems.append(self.source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
+        return tree
+
+    def broken(self, error: json.JSONDecodeError) -> None:
+        line, column = self.source.place(error.pos)
+        message = f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        self.problems.append(self.source.problem("answer", (line, column, 1), message))
+
+    def from_json(self, span: Span) -> Node:
+        line, column = self.source.place(span.start)
+        if span.kind == "list":
+            return Node("list", [self.from_json(part.value) for part in span.parts], line, column, 1, {})
+        if span.kind == "object":
+            keys: dict[str, Place] = {}
+            for part in span.parts:
+                place, name = self.source.place(part.start), part.key or ""
+                if name in keys:
+                    self.problems.append(self.source.problem("answer", (*place, 1), f"key `{name}` is given twice"))
+                keys[name] = place
+            values = {part.key or "": self.from_json(part.value) for part in span.parts}
+            return Node("mapping", values, line, column, 1, keys)
+        value = json.loads(self.source.text[span.start : span.end])
+        return Node(_kind(value), value, line, column, span.end - span.start, {})
+
+    def forms(self, tree: Node) -> None:
+        id_, values = tree.value.get("form_id"), tree.value.get("values")
+        if id_ is not None and values is not None and id_.kind == "text" and values.kind == "mapping":
+            return self.form(id_.value, values, tree.keys["values"])
+        bare = {name: node for name, node in tree.value.items() if node.kind != "mapping"}
+        if bare or not tree.value:
+            self.form(None, tree._replace(value=bare), (tree.line, tree.column))
+        for name, node in tree.value.items():
+            if name not in bare:
+                self.form(name, node, tree.keys[name])
+        return None
+
+    def form(self, key: str | None, node: Node, place: Place) -> None:
+        self.places[key, None] = place
+        self.sets[key] = {}
+        for name, item in node.value.items():
+            self.places[key, name] = (item.line, item.column)
+            self.sets[key][name] = self.value(name, item)
+
+    def value(self, name: str, node: Node) -> object:
+        """Text, a number, true or false, null, or a list of such."""
+        if node.kind == "list":
+            return [self.value(name, item) for item in node.value if self.is_single(name, item)]
+        if self.is_single(name, node) and isinstance(node.value, str) and not _is_text(node.value):
+            self.problem(
+                node, f"the answer `{name}` has half a sign in it", "write the character itself, not its halves"
+            )
+        return node.value
+
+    def is_single(self, name: str, node: Node) -> bool:
+        if node.kind not in ("list", "mapping"):
+            return True
+        message = f"the answer `{name}` has to be text, true or false, or a list of texts, found {found(node)}"
+        self.problem(node, message, None)
+        return False
+
+
+def _kind(value: object) -> Kind:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    return "text" if isinstance(value, str) else "integer" if isinstance(value, int) else "number"
+
+
+def _is_text(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,278 @@
+"""Forms: what a person is asked, what counts as an answer, and answers written down before the question. Pure.
+
+Values are plain JSON: true or false, text, the value of an option, a list of such values; null is "not answered".
+Surfaces show a form and send values; only `accept` decides what a flow gets to see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from handrail.source.suggest import did_you_mean
+from handrail.source.values import Unresolved, as_text, same
+
+Type = Literal["boolean", "text", "single-select", "multi-select"]
+TYPES: tuple[Type, ...] = ("boolean", "text", "single-select", "multi-select")
+SEVERITIES = ("blocker", "critical", "high", "medium", "low", "info")
+_SHOWN = 12
+
+
+class When(NamedTuple):
+    """Holds when an earlier field's answer is one of these values, or has one of them among its own."""
+
+    field: str
+    values: tuple[Any, ...]
+
+    def holds(self, answers: Mapping[str, Any]) -> bool:
+        answer = answers.get(self.field)
+        given = answer if isinstance(answer, list) else [answer]
+        return any(same(item, value) for item in given for value in self.values)
+
+
+class Option(NamedTuple):
+    value: str
+    label: str
+    description: str = ""
+    when: When | None = None
+
+
+class Field(NamedTuple):
+    """One question. `default` is of the field's own kind (several choices: a tuple), or nothing."""
+
+    id: str
+    type: Type
+    label: str
+    help: str = ""
+    required: bool = False
+    default: Any = None
+    options: tuple[Option, ...] = ()
+    multiline: bool = False
+    rows: int | None = None
+    placeholder: str = ""
+    when: When | None = None
+
+    @property
+    def is_select(self) -> bool:
+        return self.type in ("single-select", "multi-select")
+
+    @property
+    def blank(self) -> Any:
+        """What an optional field is when nobody answered it."""
+        return {"boolean": False, "text": "", "single-select": None, "multi-select": []}[self.type]
+
+    @property
+    def given_default(self) -> Any:
+        return list(self.default) if isinstance(self.default, tuple) else self.default
+
+
+class Form(NamedTuple):
+    id: str
+    title: str
+    description: str
+    fields: tuple[Field, ...]
+
+
+class Problem(NamedTuple):
+    """What is wrong with an answer; the message goes on after the field's name."""
+
+    field: str
+    message: str
+
+    @property
+    def text(self) -> str:
+        return f"`{self.field}` {self.message}"
+
+
+class WrongAnswers(Exception):
+    """Values that a form does not take; all that is wrong with them."""
+
+    def __init__(self, found: list[Problem]) -> None:
+        super().__init__("; ".join(problem.text for problem in found))
+        self.problems = found
+
+
+def is_shown(field: Field, answers: Mapping[str, Any]) -> bool:
+    """Is the field asked for, after these answers to the fields before it?"""
+    return field.when is None or field.when.holds(answers)
+
+
+def choices(field: Field, answers: Mapping[str, Any]) -> tuple[Option, ...]:
+    """The options that there are, after these answers to the fields before it."""
+    return tuple(option for option in field.options if option.when is None or option.when.holds(answers))
+
+
+def initial(form: Form) -> dict[str, Any]:
+    """What a surface shows before anybody has answered."""
+    return normalize(form, {})
+
+
+def normalize(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Values for showing, one for each field: what does not fit is dropped, or replaced by the default."""
+    before: dict[str, Any] = {}
+    fitted: dict[str, Any] = {}
+    for field in form.fields:
+        names = [option.value for option in choices(field, before)]
+        fitted[field.id] = _fitted(field, names, values.get(field.id))
+        before[field.id] = fitted[field.id] if is_shown(field, before) else None
+    return fitted
+
+
+def _fitted(field: Field, names: list[str], value: Any) -> Any:
+    for candidate in (value, field.given_default):
+        if field.type == "multi-select" and isinstance(candidate, list):
+            return [name for name in _once(candidate) if name in names]
+        fits_text = field.type == "text" and isinstance(candidate, str)
+        fits_boolean = field.type == "boolean" and isinstance(candidate, bool)
+        if fits_text or fits_boolean or (field.type == "single-select" and candidate in names):
+            return candidate
+    return names[0] if field.type == "single-select" and field.required and names else field.blank
+
+
+def _once(items: list[Any]) -> list[str]:
+    return list(dict.fromkeys(item for item in items if isinstance(item, str)))
+
+
+def problems(form: Form, values: Mapping[str, Any]) -> list[Problem]:
+    """All that is wrong with these values, in the order of the fields."""
+    return _judged(form, values)[1]
+
+
+def accept(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The answers as a flow gets them: a value for every field, nothing else; or `WrongAnswers`."""
+    accepted, wrong = _judged(form, values)
+    if wrong:
+        raise WrongAnswers(wrong)
+    return accepted
+
+
+def unknown(form: Form, values: Mapping[str, Any]) -> list[str]:
+    """Names of values that the form has no field for. They are dropped; a surface may say so."""
+    known = {field.id for field in form.fields}
+    return [name for name in values if name not in known]
+
+
+def _judged(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+    before: dict[str, Any] = {}
+    accepted: dict[str, Any] = {}
+    wrong: list[Problem] = []
+    for field in form.fields:
+        before[field.id], accepted[field.id] = None, field.blank
+        if not is_shown(field, before):
+            continue
+        names = [option.value for option in choices(field, before)]
+        value = _answered(field, names, values.get(field.id))
+        message = wrong_with(field, names, value)
+        if message:
+            wrong.append(Problem(field.id, message))
+        elif value is not None:
+            accepted[field.id] = _once(value) if field.type == "multi-select" else value
+        before[field.id] = value if message else accepted[field.id]
+    return accepted, wrong
+
+
+def _answered(field: Field, names: list[str], value: Any) -> Any:
+    """The value, or the default where there is none; a choice of nothing is no answer."""
+    is_nothing = value is None or (value == "" and field.type == "single-select" and "" not in names)
+    if not is_nothing:
+        return value
+    default = field.given_default
+    if field.type == "single-select":
+        return default if default in names else None
+    return [name for name in default if name in names] if isinstance(default, list) else default
+
+
+def wrong_with(field: Field, names: list[str], value: Any) -> str | None:
+    """What is wrong with a value of a field that has these options; nothing if it will do."""
+    is_needed = field.required and (bool(names) or not field.is_select)
+    if value is None:
+        return f"is not answered; {_expected(field, names)} is needed" if is_needed else None
+    if field.type == "multi-select":
+        if isinstance(value, list):
+            empty = "is empty; choose at least one" if is_needed and not value else None
+            return empty or _wrong_choices("may hold only", names, value)
+    elif field.type == "single-select":
+        if isinstance(value, str):
+            return _wrong_choices("has to be one of", names, [value])
+    elif field.type == "text" and isinstance(value, str):
+        return "is blank; text is needed" if is_needed and not value.strip() else None
+    elif field.type == "boolean" and isinstance(value, bool):
+        return None
+    return f"has to be {_expected(field, names)}, found {found(value)}"
+
+
+def _wrong_choices(rule: str, names: list[str], values: list[Any]) -> str | None:
+    bad = [value for value in values if not isinstance(value, str) or value not in names]
+    if not bad:
+        return None
+    if not names:
+        return f"has nothing to choose from, found {found(bad[0])}"
+    hint = did_you_mean(bad[0], names) if isinstance(bad[0], str) else None
+    return f"{rule} {_listed(names)}, found {found(bad[0])}" + (f"; {hint}" if hint else "")
+
+
+def _expected(field: Field, names: list[str]) -> str:
+    match field.type:
+        case "boolean":
+            return "true or false"
+        case "text":
+            return "text"
+        case "single-select":
+            return one_of(names)
+        case "multi-select":
+            return f"a list of {_listed(names)}" if names else "an empty list"
+
+
+def one_of(names: Sequence[str]) -> str:
+    return f"one of {_listed(names)}" if names else "null, as there is nothing to choose from"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names[:_SHOWN]) + (", …" if len(names) > _SHOWN else "")
+
+
+def found(value: Any) -> str:
+    """What stands there, for the second half of a sentence."""
+    if isinstance(value, list | Mapping) or value is None:
+        return "a list" if isinstance(value, list) else "nothing" if value is None else "a mapping"
+    text = as_text(value)
+    kind = "the truth value" if isinstance(value, bool) else "the text" if isinstance(value, str) else "the number"
+    return f"{kind} `{text if len(text) <= 40 else text[:39] + '…'}`"
+
+
+def parse_severities(text: str) -> list[str]:
+    """`high, low` → its names, in the order given; blank, unknown or repeated ones are refused."""
+    names = [name for name in (part.strip().lower() for part in text.split(",")) if name]
+    if not names:
+        raise Unresolved("severities", f"at least one severity is needed: {_listed(SEVERITIES)}")
+    for place, name in enumerate(names):
+        if name not in SEVERITIES:
+            raise Unresolved("severities", f"a severity {_wrong_choices('has to be one of', list(SEVERITIES), [name])}")
+        if name in names[:place]:
+            raise Unresolved("severities", f"severity `{name}` is given twice")
+    return names
+
+
+class Answers(NamedTuple):
+    """Answers from a file: by step path or form id, and under `None` bare ones, for whichever form has such fields.
+
+    `places` says where a value stands in the file; the place of a whole set is under the field `None`.
+    """
+
+    sets: Mapping[str | None, Mapping[str, Any]]
+    file: str = ""
+    places: Mapping[tuple[str | None, str | None], tuple[int, int]] = {}
+
+    def for_form(self, form: Form, path: str) -> dict[str, Any] | None:
+        """The values meant for a form at a step: the step's own, else the form's, else bare ones that it knows."""
+        for key in (path, form.id):
+            if key in self.sets:
+                return dict(self.sets[key])
+        bare = self.sets.get(None, {})
+        known = {field.id for field in form.fields}
+        return dict(bare) if known & bare.keys() else None
+
+    def place(self, form: Form, path: str, field: str) -> tuple[int, int]:
+        """Line and column of a field's answer, or of the set that it is missing from."""
+        key = next((key for key in (path, form.id) if key in self.sets), None)
+        return self.places.get((key, field)) or self.places.get((key, None)) or (1, 1)

@@ -1,1 +1,0 @@
-"""Guided mode: a workflow that an agent follows inside its own session."""

@@ -1,1 +1,0 @@
-"""What Handrail answers to a host's events, in its own words: one small file a kind of event."""

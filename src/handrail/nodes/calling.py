@@ -1,0 +1,80 @@
+"""Calls an agent: starts its program, hears what it says, and ends it with everything it started.
+
+What the program exits with decides nothing by itself; its reader judges by what was said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator
+
+from handrail.contracts import AgentJob, AgentReader, AgentSaid, Executor, NodeError
+from handrail.process.child import Task
+from handrail.process.stream import Program
+
+KEEP_NOISE = 2_000
+
+
+async def call(executor: Executor, job: AgentJob) -> AsyncIterator[AgentSaid]:
+    """Everything that an agent does with a job; the last is `finished`."""
+    folder = tempfile.mkdtemp(prefix="handrail-")
+    try:
+        launch = executor.launch(job, folder)
+        for name, content in launch.files.items():
+            path = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(content)
+        argv = (_program(launch.argv[0], job), *launch.argv[1:])
+        task = Task(argv, job.cwd, {**job.env, **launch.env}, job.timeout, launch.stdin, job.hold)
+        async for said in _hear(task, executor.reader(job, folder)):
+            yield said
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _program(name: str, job: AgentJob) -> str:
+    found = name if os.path.isabs(name) else shutil.which(name, path=job.env.get("PATH"))
+    if found is None:
+        raise NodeError("agent-missing", f"the program `{name}` is not installed or not on the PATH", transient=False)
+    return found
+
+
+async def _hear(task: Task, reader: AgentReader) -> AsyncIterator[AgentSaid]:
+    noise, end, in_time = "", time.monotonic() + task.timeout, True
+    async with Program(task) as program:
+        lines = program.lines()
+        while True:
+            try:
+                line = await asyncio.wait_for(anext(lines), max(0.0, end - time.monotonic()))
+            except StopAsyncIteration:
+                break
+            except TimeoutError:
+                in_time = False
+                break
+            data = _object(line)
+            if data is None:
+                noise = (noise + line.decode("utf-8", "replace"))[-KEEP_NOISE:]
+                continue
+            for said in reader.take(data):
+                yield said
+    for said in reader.end(program.exit_code or 0, "\n".join(part for part in (program.errors, noise) if part)):
+        if said.kind == "finished" and not in_time:
+            late = {"outcome": "timeout", "message": f"not done after {task.timeout:g} seconds", "resetsAt": None}
+            yield AgentSaid("finished", {**said.data, **late})
+        else:
+            yield said
+
+
+def _object(line: bytes) -> dict[str, object] | None:
+    """The JSON object of a line; nothing for whatever else a program may print."""
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return data if isinstance(data, dict) else None

@@ -1,0 +1,1 @@
+"""Other programs: started, heard, and ended with everything they started."""

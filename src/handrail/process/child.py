@@ -1,0 +1,155 @@
+"""Starting other programs: the only place that does. Argument lists, a time limit, bounded output.
+
+A program runs in a process group of its own; when its time is up the whole group is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from handrail.process.family import MARK, family
+
+KEEP = 65_536
+MAX_LINE = 64 * 1024 * 1024
+GRACE = 2.0
+
+
+class Task(NamedTuple):
+    """A program to be run: what, where, with which environment, for how long. `hold` is a descriptor it inherits."""
+
+    argv: Sequence[str]
+    cwd: str
+    env: Mapping[str, str]
+    timeout: float
+    stdin: bytes | None = None
+    hold: int | None = None
+
+
+class Ended(NamedTuple):
+    """How a program ended. `exit_code` is negative for a signal; the end of its output is kept."""
+
+    exit_code: int
+    output: str
+    timed_out: bool
+    seconds: float
+
+
+async def run(
+    argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float, stdin: bytes | None = None
+) -> Ended:
+    """Run a program to its end. Raises `OSError` when it cannot be started at all."""
+    return await perform(Task(argv, cwd, env, timeout, stdin))
+
+
+async def start(task: Task, *, errors: int = asyncio.subprocess.STDOUT) -> asyncio.subprocess.Process:
+    """Start a program in a process group of its own. Raises `OSError` when that cannot be done."""
+    starting = asyncio.ensure_future(
+        asyncio.create_subprocess_exec(
+            *task.argv,
+            cwd=task.cwd,
+            env=dict(task.env),
+            stdin=asyncio.subprocess.DEVNULL if task.stdin is None else asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+            limit=MAX_LINE,
+            start_new_session=True,
+            pass_fds=() if task.hold is None else (task.hold,),
+        )
+    )
+    try:
+        return await asyncio.shield(starting)
+    except asyncio.CancelledError:  # half started it could not be ended: its children would not be known
+        await _end_group(await starting)
+        raise
+
+
+async def perform(task: Task, keep: int = KEEP) -> Ended:
+    """The same for a task; so many bytes of its output are kept, the last ones."""
+    begin, mark = time.monotonic(), uuid.uuid4().hex
+    process = await start(task._replace(env={**task.env, MARK: mark}))
+    kept = bytearray()
+    output = asyncio.ensure_future(_collect(process, kept, keep))
+    feeding = asyncio.ensure_future(feed(process, task.stdin))
+    timed_out = False
+    try:
+        async with asyncio.timeout(task.timeout):
+            await process.wait()
+        with contextlib.suppress(TimeoutError):  # a child in the background may hold the output open for ever
+            await asyncio.wait_for(asyncio.shield(output), GRACE)
+    except TimeoutError:
+        timed_out = True
+    finally:
+        await _end_group(process)
+        for pid in family(process.pid, mark):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(TimeoutError):  # its end is seen, so that nothing is left open behind us
+            await asyncio.wait_for(asyncio.shield(output), GRACE)
+        for reader in (output, feeding):
+            reader.cancel()
+        await asyncio.gather(output, feeding, return_exceptions=True)
+    code = process.returncode if process.returncode is not None else -signal.SIGKILL
+    return Ended(code, kept.decode("utf-8", "replace"), timed_out, time.monotonic() - begin)
+
+
+def detach(argv: Sequence[str], env: Mapping[str, str], log: str) -> int:
+    """Start a program that goes on when we end; what it prints goes to a file. Says which process it is."""
+    handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    streams = [(os.POSIX_SPAWN_DUP2, nothing, 0), (os.POSIX_SPAWN_DUP2, handle, 1), (os.POSIX_SPAWN_DUP2, handle, 2)]
+    try:
+        return os.posix_spawn(argv[0], list(argv), dict(env), file_actions=streams, setsid=True)
+    finally:
+        os.close(handle)
+        os.close(nothing)
+
+
+async def feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
+    """Give a program what it reads, and no more."""
+    if data is None or process.stdin is None:
+        return
+    try:
+        process.stdin.write(data)
+        await process.stdin.drain()
+        process.stdin.close()
+    except (BrokenPipeError, ConnectionResetError):  # the program did not want to read it
+        return
+
+
+async def _collect(process: asyncio.subprocess.Process, kept: bytearray, keep: int) -> None:
+    assert process.stdout is not None
+    while piece := await process.stdout.read(KEEP):
+        kept += piece
+        del kept[:-keep]
+
+
+async def _end_group(process: asyncio.subprocess.Process) -> None:
+    """SIGTERM, and a little later SIGKILL, to the program and everything it started in its group."""
+    if process.returncode is not None:
+        return _signal_group(process.pid, signal.SIGTERM)
+    _signal_group(process.pid, signal.SIGTERM)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(process.wait(), GRACE)
+    _signal_group(process.pid, signal.SIGKILL)
+    await process.wait()
+    return None
+
+
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    try:
+        os.killpg(pid, number)
+    except (ProcessLookupError, PermissionError):  # already gone
+        return
+
+
+def tail(output: str, lines: int = 12, width: int = 400) -> str:
+    """The last lines of an output, short enough to read."""
+    kept = [line.rstrip()[:width] for line in output.splitlines() if line.strip()]
+    return "\n".join(kept[-lines:])

@@ -1,0 +1,1 @@
+"""The default engine: one folder per run, on local files."""

@@ -1,0 +1,380 @@
+"""The embedded engine of flows: one folder a run, one journal, one process at a time. Implements `Durable`.
+
+A node that finished is never run again: its result is found by its path and the digest of all it was given. One
+that was under way when the process died is run again, asked about or refused, as its step or its node says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from handrail.artifacts.publish import Publisher
+from handrail.artifacts.world import World
+from handrail.contracts import AgentSaid, Done, Made, NodeContext, NodeError, NodeKind, Waiting, Work
+from handrail.errors import HandrailError, StateError
+from handrail.flows.plan import Retry
+from handrail.runs import machine
+from handrail.runs.embedded import lease
+from handrail.runs.embedded.inbox import Inbox
+from handrail.runs.embedded.memory import RERUN, Kept, Memory
+from handrail.runs.embedded.payloads import LARGE, Payloads
+from handrail.runs.embedded.recorder import Recorder
+from handrail.runs.embedded.telling import Telling
+from handrail.runs.machine import Event, RunState
+from handrail.secrets import Redactor
+from handrail.state import journal, jsonlite
+
+JOURNAL = "journal"
+LOOK_AGAIN = 0.2
+BREATH = 0.02
+PATIENCE = 20
+LONGEST_MESSAGE = 2_000
+LONGEST = 7 * 24 * 3600.0
+Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
+
+
+class Outside(NamedTuple):
+    """What an engine needs of the world: the time, who watches, who answers, where artifacts are kept."""
+
+    clock: Callable[[], float]
+    observer: Callable[[Event], None] | None = None
+    asker: Asker | None = None
+    publisher: Publisher | None = None
+
+
+class Run:
+    """One execution of a flow, on disk. `nodes` are the kinds of work it knows.
+
+    `folder` is that of the run's current attempt; the lock lies above it and is the same for all of them.
+    """
+
+    def __init__(self, folder: str, nodes: Mapping[str, NodeKind], context: NodeContext, outside: Outside) -> None:
+        self.folder = folder
+        self.nodes = nodes
+        self.context = context
+        self.outside = outside
+        self.journal = os.path.join(folder, JOURNAL)
+        self.memory = Memory()
+        self.payloads = Payloads(folder)
+        self.programs = lease.Programs(folder)
+        self.inbox = Inbox(folder)
+        self.world = World(context.project)
+        self.redact = Redactor(context.env)
+        self.recorder = Recorder(self.journal, outside.clock, self.redact)
+        self._breath = 0.0
+        self.is_reading = False
+
+    @property
+    def state(self) -> RunState:
+        return self.memory.state
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """This process drives the run, and no other does."""
+        with lease.held(os.path.dirname(self.folder)):
+            self.recall()
+            try:
+                yield
+            finally:
+                self.recorder.close()
+
+    def recall(self) -> None:
+        """Everything that the journal tells."""
+        self.memory = Memory()
+        scan = journal.read(self.journal)
+        try:
+            for record in scan.records:
+                for data in record["events"]:
+                    self.memory.take(machine.event_from_json(data))
+        except (ValueError, KeyError, TypeError) as error:
+            raise StateError(f"the journal `{self.journal}` cannot be read: {error}") from error
+        self.recorder.follow(len(scan.records), scan.end)
+
+    def record(self, event: Event, *, durable: bool = True) -> None:
+        if self.is_reading:
+            return
+        self.recorder.add(event, durable=durable)
+        self.memory.take(event)
+        if self.outside.observer is not None:
+            self.outside.observer(event)
+
+    def note(self, event: Event) -> None:
+        """Something to be seen; said once, also over several lives of the run."""
+        if self.memory.is_news(event):
+            self.record(event, durable=False)
+
+    def done(self, path: str) -> Done | None:
+        known = self.memory.done(path)
+        if known is None or not known.has_value:
+            return known
+        step = self.state.steps[path]
+        return known._replace(value=self.payloads.value(Kept(step.value, step.payload)))
+
+    async def node(self, work: Work, retry: Retry) -> Any:
+        kind = self.nodes.get(work.node)
+        if kind is None:
+            raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
+        if getattr(kind, "INSTANT", False):
+            return await self._at_once(kind, work)
+        digest = digest_of([work.node, work.params, work.prompt])
+        if (work.path, digest) in self.memory.finished:
+            return self.payloads.value(self.memory.finished[work.path, digest])
+        rerun = work.rerun or kind.RERUN
+        if work.path in self.memory.under_way or self.programs.is_held(work.path):
+            await self._outlived(work.path)
+        wait, is_parked = retry.wait, self.memory.is_parked(work.path)
+        if work.path in self.memory.under_way and not is_parked and not await self._again(work, rerun):
+            return await self._finish(work.path, digest, {"assumedDone": True})
+        for attempt in range(1, retry.attempts + 1):
+            number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
+            if not is_parked:
+                self._start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
+            is_parked = False
+            try:
+                value = await self._patiently(kind, work)
+            except NodeError as error:
+                message = self.redact.text(error.message)[:LONGEST_MESSAGE]
+                self.record(machine.NodeFailed(work.path, digest, number, error.code, message))
+                if attempt == retry.attempts or not error.transient:
+                    raise NodeError(error.code, message, transient=error.transient) from error
+                await asyncio.sleep(wait)
+                wait *= retry.factor
+            else:
+                return await self._finish(work.path, digest, value)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _at_once(self, kind: NodeKind, work: Work) -> Any:
+        """Work that touches nothing and takes no time: only what came of it is put down."""
+        known = self.state.steps.get(work.path)
+        if known is not None and known.has_value:
+            return self.payloads.value(Kept(known.value, known.payload))
+        return await self._finish(work.path, "", await kind.run(work, self.context), is_plain=True)
+
+    def _start(self, event: machine.NodeStarted, *, durable: bool) -> None:
+        try:
+            self.record(event, durable=durable)
+        except StateError:  # it is not begun, so the journal may not be told so later
+            self.recorder.take_back()
+            raise
+
+    async def _finish(self, path: str, digest: str, made: Any, *, is_plain: bool = False) -> Any:
+        """Keep what a node made, as JSON has it and without secrets. Others get a turn now and then."""
+        try:
+            text = jsonlite.dumps(made)
+        except (ValueError, TypeError) as error:
+            raise NodeError("result", f"its result cannot be put down: {error}", transient=False) from error
+        value = made if is_plain else jsonlite.loads(text)
+        if self.redact.values:
+            value = self.redact.value(value)
+            text = jsonlite.dumps(value)
+        kept = Kept(value, None) if len(text) <= LARGE else self.payloads.keep(value, text)
+        number = self.memory.starts.get(path, 1)
+        self.record(machine.NodeFinished(path, digest, number, kept.value, kept.payload))
+        now = time.monotonic()
+        if now - self._breath > BREATH:
+            self._breath = now
+            await asyncio.sleep(0)
+        return value
+
+    async def _outlived(self, path: str) -> None:
+        """Wait for a program that an earlier driver started for this step and that is still at work."""
+        told = False
+        while self.programs.is_running(path, self._key(path)):
+            if not told:
+                who = ", ".join(map(str, sorted(self.programs.pids(path, self._key(path))))) or "unknown"
+                text = f"the program that it started before is still at work (process {who})"
+                self.note(machine.Noticed(path, f"{text}; `handrail stop {self.context.run}` ends it"))
+                told = True
+            await asyncio.sleep(LOOK_AGAIN)
+
+    async def _again(self, work: Work, rerun: str) -> bool:
+        """May work that was cut off be done again? A person who says that it is done is believed."""
+        if rerun == "safe":
+            return True
+        message = f"`{work.path}` was under way when the run was interrupted and may have done its work"
+        if rerun == "never":
+            raise NodeError("rerun", f"{message}; it must not be done twice", transient=False)
+        options = [
+            {"value": "again", "label": "run it again"},
+            {"value": "done", "label": "it did its work: go on"},
+            {"value": "fail", "label": "neither: end the run here"},
+        ]
+        field = {"id": "rerun", "type": "single-select", "label": message, "required": True, "options": options}
+        start = self.memory.starts.get(work.path, 0)
+        form = {"formId": RERUN, "title": message, "description": f"attempt {start}", "fields": [field]}
+        answer = (await self.ask(work.path, form)).get("rerun")
+        if answer == "fail":
+            raise NodeError("rerun", f"{message}; a person ended it", transient=False)
+        return answer != "done"
+
+    async def _patiently(self, kind: NodeKind, work: Work) -> Any:
+        """Run a node. A limit that is known to reset is waited for: no failure, and no attempt of the step's own."""
+        known = self.state.delays.get(work.path)
+        if known is not None:
+            await asyncio.sleep(max(known.until - self.outside.clock(), 0.0))
+        for tried in range(PATIENCE):
+            try:
+                return await self._run(kind, work)
+            except NodeError as error:
+                left = _until_reset(error, self.outside.clock(), tried)
+                if left is None or left > LONGEST:
+                    raise
+                left = max(left, min(60.0, 0.1 * 2**tried))  # a moment that is past already is no promise
+                until = self.outside.clock() + left
+                self.record(machine.Delayed(work.path, until, self.redact.text(error.message)))
+                await asyncio.sleep(left)
+        return await self._run(kind, work)
+
+    async def _run(self, kind: NodeKind, work: Work) -> Any:
+        handles: list[int] = []
+
+        def hold() -> int | None:
+            handle = self.programs.hold(work.path)
+            if handle is not None:
+                handles.append(handle)
+            return handle
+
+        async def ask(question: dict[str, Any]) -> dict[str, Any]:
+            return await self.ask(work.path, question)
+
+        def tell(said: AgentSaid) -> None:
+            for event in telling.told(work.path, said, self.redact):
+                self.record(event, durable=isinstance(event, machine.SessionOpened))
+
+        telling = Telling()
+        session = self.memory.sessions.get(work.path)
+        context = self.context._replace(key=self._key(work.path), hold=hold, ask=ask, session=session, tell=tell)
+        try:
+            async with asyncio.timeout(work.timeout):
+                value = await kind.run(work, context)
+        except TimeoutError as error:
+            raise NodeError("timeout", f"not done after {work.timeout or 0:g} seconds") from error
+        except OSError as error:
+            raise NodeError("failed", str(error)) from error
+        except StateError:
+            raise
+        except HandrailError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            raise NodeError(error.code, f"{error.message}{hint}", transient=False) from error
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+            raise NodeError("failed", f"{type(error).__name__}: {error}", transient=False) from error
+        finally:
+            for usage in telling.settle():
+                self.record(machine.UsageReported(work.path, usage), durable=False)
+            for handle in handles:
+                self.programs.release(work.path, handle)
+        return value
+
+    def _key(self, path: str) -> str:
+        again = f"#{self.state.rewinds}" if self.state.rewinds else ""
+        return f"{self.context.run}/{path}{again}"
+
+    async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        """A person's answer, from wherever it comes. `Waiting` when there is none yet."""
+        digest = digest_of(question)
+        if (path, digest) in self.memory.answers:
+            self.inbox.clear(path)  # killed between the journal and the inbox
+            return self.memory.answers[path, digest]
+        asked = self.state.questions.get(path)
+        if asked is None or asked.input != digest:
+            self.record(machine.Asked(path, digest, question))
+        values = self.inbox.take(path, question)
+        if values is None and self.outside.asker is not None:
+            values = await self.outside.asker(path, question)
+        if values is None:
+            raise Waiting(path, str(question.get("title") or "a question"))
+        self.record(machine.Answered(path, digest, values))
+        self.inbox.clear(path)
+        return values
+
+    async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
+        known = self.memory.facts.get(path, {})
+        key = (place, kind, subject)
+        if key not in known:
+            found = machine.FactFound(path, place, kind, subject, self.world.look(kind, subject))
+            self.record(found)
+            return found.value
+        return known[key]
+
+    async def look(self, kind: str, subject: str) -> Any:
+        return self.world.look(kind, subject)
+
+    async def publish(self, path: str, made: list[Made], inputs: list[str]) -> None:
+        """Put what a step made on the shelf; once, also over several lives of the run."""
+        if self.outside.publisher is None:
+            return
+        known = {artifact["path"] for artifact in self.memory.published.get(path, ())}
+        for item in made:
+            shown = self.outside.publisher.shown(item.path)
+            if shown in known:
+                continue
+            artifact = self.outside.publisher.publish(item, path, inputs)
+            if artifact is not None:
+                self.record(machine.ArtifactPublished(path, {**artifact, "isNew": item.is_new}))
+
+    def is_newest(self, artifact: dict[str, Any]) -> bool:
+        """Has nobody published at this place since?"""
+        shelf = self.outside.publisher.shelf if self.outside.publisher is not None else None
+        newest = shelf.at(artifact["path"]) if shelf is not None else None
+        return newest is not None and newest.id == artifact["id"] and newest.run == self.context.run
+
+    async def together(self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
+        """All at once, so many at a time. A branch that waits for a person lets the others go on."""
+        room = asyncio.Semaphore(limit)
+
+        async def one(work: Callable[[], Awaitable[Any]]) -> Any:
+            async with room:
+                return await work()
+
+        tasks = [asyncio.ensure_future(one(work)) for work in works]
+        left = set(tasks)
+        try:
+            while left:
+                ready, left = await asyncio.wait(left, return_when=asyncio.FIRST_EXCEPTION)
+                if on_failure == "stop" and any(_failure(task) for task in ready):
+                    break
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+        for failure in filter(None, map(_failure, tasks)):
+            raise failure
+        return [task.result() for task in tasks]
+
+    async def pause(self, path: str, seconds: float) -> None:
+        del path
+        await asyncio.sleep(seconds)
+
+    @contextlib.asynccontextmanager
+    async def limit(self, path: str, seconds: float | None) -> AsyncIterator[None]:
+        try:
+            async with asyncio.timeout(seconds):
+                yield
+        except TimeoutError as error:
+            what = f"`{path}`" if path else "the run"
+            raise NodeError("timeout", f"{what} was not done after {seconds or 0:g} seconds") from error
+
+
+def _until_reset(error: NodeError, now: float, tried: int) -> float | None:
+    """How long a limit is waited for; one that does not say when it ends is tried now and then. Nothing: it is none."""
+    if error.resets_at is not None:
+        return error.resets_at - now
+    return min(1800.0, 30.0 * 2**tried) if error.code in ("rate-limit", "quota") else None
+
+
+def _failure(task: asyncio.Future[Any]) -> BaseException | None:
+    """Why a branch failed; waiting is no failure."""
+    if not task.done() or task.cancelled():
+        return None
+    error = task.exception()
+    return None if isinstance(error, Waiting) else error
+
+
+def digest_of(value: Any) -> str:
+    return hashlib.sha256(jsonlite.dumps(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]

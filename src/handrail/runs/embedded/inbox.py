@@ -1,0 +1,62 @@
+"""Answers on their way to a run: put there by any process, taken up by the one that drives it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.forms import form as forms
+from handrail.forms import read as formspec
+from handrail.project import file_name
+from handrail.source.values import Unresolved
+from handrail.state import files
+from handrail.state.files import make_private
+
+FOLDER = "inbox"
+STOP = "stop"
+
+
+class Inbox:
+    """Letters to one run: an answer for each step that waits, and the wish that it ends."""
+
+    def __init__(self, folder: str) -> None:
+        self.run = folder
+        self.folder = os.path.join(folder, FOLDER)
+
+    def _file(self, path: str) -> str:
+        return os.path.join(self.folder, file_name(path))
+
+    def put(self, path: str, values: Mapping[str, Any]) -> None:
+        make_private(self.folder)
+        files.replace(self._file(path), json.dumps(dict(values), ensure_ascii=False).encode(), durable=True)
+
+    def holds(self, path: str) -> bool:
+        return os.path.exists(self._file(path))
+
+    def take(self, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
+        """The answer to a question, if one lies here that fits. It stays until the journal has it."""
+        try:
+            with open(self._file(path), "rb") as file:
+                given = json.loads(file.read())
+            return forms.accept(formspec.from_json(question), given)
+        except (OSError, ValueError, Unresolved, forms.WrongAnswers):
+            self.clear(path)  # it does not fit, and must not be looked at again and again
+            return None
+
+    def clear(self, path: str) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(self._file(path))
+
+    def wish_to_stop(self) -> None:
+        make_private(self.run)
+        files.replace(os.path.join(self.run, STOP), b"", durable=False)
+
+    def is_to_stop(self) -> bool:
+        return os.path.exists(os.path.join(self.run, STOP))
+
+    def forget_stop(self) -> None:
+        with contextlib.suppress(OSError):
+            os.unlink(os.path.join(self.run, STOP))

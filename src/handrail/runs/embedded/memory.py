@@ -1,0 +1,124 @@
+"""What an engine has to know to do nothing twice: folded from the journal, beside the state that people see."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from handrail.contracts import Done
+from handrail.flows.paths import top
+from handrail.runs import machine
+from handrail.runs.machine import Event, RunState
+
+_OF_STATE_ALONE = (machine.StepDone, machine.StepStarted, machine.PhaseStarted, machine.PhaseDone)
+RERUN = "rerun"
+"""The form that asks whether work which was cut off may be done again."""
+
+
+class Kept(NamedTuple):
+    """What a node made: the value itself, or the digest of the file that holds it."""
+
+    value: Any
+    payload: str | None
+
+
+class Memory:
+    """Everything that a run's journal tells."""
+
+    def __init__(self) -> None:
+        self.state = RunState()
+        self.finished: dict[tuple[str, str], Kept] = {}
+        self.under_way: dict[str, str] = {}
+        self.starts: dict[str, int] = {}
+        self.facts: dict[str, dict[tuple[str, str, str], Any]] = {}
+        self.answers: dict[tuple[str, str], dict[str, Any]] = {}
+        self.sessions: dict[str, tuple[str, str]] = {}
+        self.published: dict[str, list[dict[str, Any]]] = {}
+        self.noticed: set[machine.Noticed] = set()
+        self.waiting: set[str] = set()
+        self.is_empty = True
+
+    def take(self, event: Event) -> None:
+        self.is_empty = False
+        self.state.apply(event)
+        if isinstance(event, _OF_STATE_ALONE):
+            return
+        match event:
+            case machine.NodeFinished():
+                self.finished[event.path, event.input] = Kept(event.value, event.payload)
+                self.under_way.pop(event.path, None)
+            case machine.NodeStarted():
+                self.waiting.discard(event.path)
+                self.under_way[event.path] = event.input
+                self.starts[event.path] = self.starts.get(event.path, 0) + 1
+            case machine.NodeFailed():
+                self.under_way.pop(event.path, None)
+            case machine.FactFound():
+                self.facts.setdefault(event.path, {})[event.place, event.kind, event.subject] = event.value
+            case machine.Asked() if event.question.get("formId") != RERUN:
+                self.waiting.add(event.path)
+            case machine.Answered():
+                self.answers[event.path, event.input] = event.values
+            case machine.SessionOpened():
+                self.sessions[event.path] = (event.agent, event.session)
+            case machine.ArtifactPublished():
+                self.published.setdefault(event.path, []).append(event.artifact)
+            case machine.StepFailed():
+                self._failed(event.path)
+            case machine.RunResumed():
+                self._forget(set(event.rewound))
+            case machine.Noticed():
+                self.noticed.add(event)
+            case _:
+                pass
+
+    def is_news(self, event: Event) -> bool:
+        """Notes are told once, also over several lives of a run."""
+        match event:
+            case machine.StepStarted():
+                step = self.state.steps.get(event.path)
+                return step is None or step.status in ("pending", "failed")
+            case machine.StepDone() | machine.StepSkipped():
+                step = self.state.steps.get(event.path)
+                return step is None or step.status not in ("done", "skipped")
+            case machine.PhaseStarted():
+                return event.path not in self.state.phases
+            case machine.PhaseDone() | machine.PhaseSkipped():
+                return self.state.phases.get(event.path) not in ("done", "skipped")
+            case machine.Noticed():
+                return event not in self.noticed
+            case _:
+                return True
+
+    def done(self, path: str) -> Done | None:
+        status = self.state.phases.get(path)
+        if status is not None:
+            return Done(status) if status in ("done", "skipped") else None
+        step = self.state.steps.get(path)
+        if step is None or step.status not in ("done", "skipped"):
+            return None
+        return Done(step.status, step.value, step.has_value, step.stop)
+
+    def is_parked(self, path: str) -> bool:
+        """Is this work that only waits for an answer of a person? Going on with it is no new attempt."""
+        return path in self.under_way and path in self.waiting
+
+    def _failed(self, path: str) -> None:
+        """It may be tried again; what it looked at before it began may have been mended by then."""
+        for pair in [pair for pair in self.answers if pair[0] == path and self.answers[pair].get(RERUN) == "fail"]:
+            del self.answers[pair]
+        if path not in self.starts:
+            self.facts.pop(path, None)
+        known = self.facts.get(path, {})
+        for key in [key for key in known if key[0].partition(".")[0] in ("expect", "after", "makes", "stopFlowIf")]:
+            del known[key]
+
+    def _forget(self, phases: set[str]) -> None:
+        """All that is known of these phases of the outermost flow."""
+        if not phases:
+            return
+        for known in (self.under_way, self.starts, self.facts, self.published, self.sessions):
+            for path in [path for path in known if top(path) in phases]:
+                del known[path]
+        for keyed in (self.finished, self.answers):
+            for pair in [pair for pair in keyed if top(pair[0]) in phases]:
+                del keyed[pair]

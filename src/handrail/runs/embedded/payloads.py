@@ -1,0 +1,47 @@
+"""Large values of a run: each once, in a file that is named by its digest. Small ones stay in the journal."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from typing import Any
+
+from handrail.errors import StateError
+from handrail.runs.embedded.memory import Kept
+from handrail.state import files, jsonlite
+from handrail.state.files import make_private
+
+LARGE = 8192
+
+
+class Payloads:
+    """The payloads of one run."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = os.path.join(folder, "payloads")
+
+    def keep(self, value: Any, text: str | None = None) -> Kept:
+        """`text` is the value as JSON, where the caller has it already."""
+        text = jsonlite.dumps(value) if text is None else text
+        if len(text) <= LARGE:
+            return Kept(value, None)
+        data = text.encode("utf-8", "surrogatepass")
+        digest = hashlib.sha256(data).hexdigest()
+        path = os.path.join(self.folder, digest)
+        if not os.path.exists(path):
+            make_private(self.folder)
+            files.replace(path, data, durable=True)
+        return Kept(None, digest)
+
+    def value(self, kept: Kept) -> Any:
+        if kept.payload is None:
+            return kept.value
+        path = os.path.join(self.folder, kept.payload)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise StateError(f"a result of this run cannot be read: `{path}`: {error.strerror}") from error
+        if hashlib.sha256(data).hexdigest() != kept.payload:
+            raise StateError(f"a result of this run is damaged: `{path}`")
+        return jsonlite.loads(data.decode("utf-8", "surrogatepass"))

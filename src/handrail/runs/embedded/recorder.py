@@ -1,0 +1,100 @@
+"""Writes a run's events to its journal. What need not be safe at once is written together with what must be.
+
+One record may carry several events; a reader sees them in order. Notes wait for the next durable event, or for a
+moment when nothing happens; a crash loses at most notes, which are said again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+from handrail.errors import StateError
+from handrail.runs.machine import Event, event_to_json
+from handrail.secrets import Redactor
+from handrail.state import journal
+from handrail.state.files import sync_folder
+
+SOON = 0.05
+ROOM = 1 << 16
+FREE = ("value", "values", "message", "text", "reason", "error", "question", "artifact", "subject")
+"""What people, programs and agents say. Paths, kinds and digests are ours, and have to stay as they are."""
+
+
+class Recorder:
+    """An open journal. The caller holds the run's lock."""
+
+    def __init__(self, path: str, clock: Callable[[], float], redact: Redactor | None = None) -> None:
+        self.path = path
+        self.clock = clock
+        self.redact = redact or Redactor({})
+        self.waiting: list[dict[str, Any]] = []
+        self.number = self.end = 0
+        self._handle: int | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_clean = False
+        self._room = 0
+
+    def follow(self, number: int, end: int) -> None:
+        """Go on behind this many records, which end here."""
+        self.number, self.end = number, end
+
+    def add(self, event: Event, *, durable: bool) -> None:
+        data = event_to_json(event)
+        data["t"] = int(self.clock() * 1000) / 1000
+        if self.redact.values:
+            data |= {name: self.redact.value(data[name]) for name in FREE if name in data}
+        self.waiting.append(data)
+        if durable:
+            self.flush(durable=True)
+        elif self._timer is None:
+            try:
+                self._timer = asyncio.get_running_loop().call_later(SOON, self._soon)
+            except RuntimeError:  # nobody waits for anything here: written at the end
+                return
+
+    def _soon(self) -> None:
+        """What cannot be written now is tried again with the next event, whose caller is told."""
+        self._timer = None
+        with contextlib.suppress(StateError):
+            self.flush()
+
+    def take_back(self) -> None:
+        """The last event was not written, and did not happen."""
+        self.waiting.pop()
+
+    def flush(self, *, durable: bool = False) -> None:
+        if not self.waiting:
+            return
+        line = journal.encode({"n": self.number, "events": self.waiting})
+        try:
+            if self._handle is None:
+                created = not os.path.exists(self.path)
+                self._handle = journal.open_for_writing(self.path)
+                if created:
+                    sync_folder(os.path.dirname(self.path))
+            if self._is_clean and self.end + len(line) > self._room:
+                self._room = journal.make_room(self._handle, self.end, max(ROOM, len(line)))
+            journal.put(self._handle, self.path, self.end, line, durable=durable, is_clean=self._is_clean)
+            self._is_clean = True
+        except OSError as error:
+            self._is_clean, self._room = False, 0
+            raise journal.unwritable(self.path, error) from error
+        self.waiting = []
+        self.number, self.end = self.number + 1, self.end + len(line)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        try:
+            self.flush()
+        finally:
+            if self._handle is not None:
+                with contextlib.suppress(OSError):
+                    os.ftruncate(self._handle, self.end)
+                os.close(self._handle)
+                self._handle = None

@@ -1,0 +1,45 @@
+"""What an agent does, as events of a run: short, and without secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.contracts import AgentSaid
+from handrail.runs import machine
+from handrail.secrets import Redactor
+
+SHORT = 200
+
+
+class Telling:
+    """Follows one piece of work. What an agent says last of its usage counts, for each time that it was called."""
+
+    def __init__(self) -> None:
+        self.usages: list[dict[str, Any]] = []
+        self._usage: dict[str, Any] | None = None
+
+    def settle(self) -> list[dict[str, Any]]:
+        """All that was used, also by a call that was cut off."""
+        last = [] if self._usage is None else [self._usage]
+        self.usages, self._usage = self.usages + last, None
+        return self.usages
+
+    def told(self, path: str, said: AgentSaid, redact: Redactor) -> Iterator[machine.Event]:
+        data = said.data
+        match said.kind:
+            case "session":
+                yield machine.SessionOpened(path, str(data.get("agent", "")), str(data["id"]))
+            case "usage":
+                self._usage = data
+            case "finished":
+                self.settle()
+            case "tool":
+                text = f"{data.get('name')} {json.dumps(redact.value(data.get('input')), ensure_ascii=False)}"
+                yield machine.AgentActed(path, "tool", redact.text(text)[:SHORT])
+            case "denied":
+                text = f"{data.get('name')}: {data.get('reason')}"
+                yield machine.AgentActed(path, "denied", redact.text(text)[:SHORT])
+            case "retry":
+                yield machine.AgentActed(path, "retry", redact.text(str(data.get("message")))[:SHORT])

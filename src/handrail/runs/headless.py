@@ -1,0 +1,26 @@
+"""A workflow as a flow of one step, so that a run of it is a run like any other: resumed, stopped, shown."""
+
+from __future__ import annotations
+
+import json
+
+from handrail.flows.catalog import FoundFlow
+from handrail.flows.load import load_flow
+from handrail.flows.reading import Known
+from handrail.source.files import Source
+from handrail.workflows.spec import WorkflowSpec
+
+
+def workflow_as_flow(spec: WorkflowSpec, known: Known) -> FoundFlow:
+    step = {"id": "run", "node": "workflow-run", "params": {"workflow": spec.key, "task": "${params.task}"}}
+    flow = {
+        "kind": "workflow",
+        "description": spec.name,
+        "params": {"task": {"required": True, "about": "what the workflow is started for"}},
+        "phases": [{"id": spec.key, "steps": [step]}],
+    }
+    text = json.dumps(flow, indent=1, ensure_ascii=False)
+    file = f"workflow:{spec.key}"
+    plan, problems = load_flow(Source(file, text), file, known)
+    assert plan is not None, problems
+    return FoundFlow("workflow", file, file, plan, text)

@@ -1,0 +1,317 @@
+"""Runs a flow's plan. Knows no clock, no files, no processes: everything goes through `Durable`.
+
+Read it top to bottom: a flow is its phases, a phase its steps, a step is `when` → params → prompt → node → expect →
+after → publish → `stopFlowIf`. What was finished before a crash is answered by `Durable` and not done again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, NoReturn
+
+from handrail.contracts import Done, Durable, Made, NodeError, Work
+from handrail.expressions.tree import Expression
+from handrail.flows.account import Ended, envelope, pending, result, skipped, texts, with_defaults
+from handrail.flows.paths import segment
+from handrail.flows.plan import After, Expectation, FlowPlan, Phase, Prompt, Step
+from handrail.flows.spec import MAX_DEPTH
+from handrail.runs import machine
+from handrail.runs.resolve import Resolver
+from handrail.source.templates import render
+from handrail.source.values import Unresolved, as_text, is_true, same
+
+FlowFinder = Callable[[str], FlowPlan | None]
+Stop = tuple[str, str] | None
+
+
+class FlowFailed(Exception):
+    """A step could not be done. Carries the path of the step and the reason."""
+
+    def __init__(self, path: str, code: str, message: str) -> None:
+        super().__init__(message)
+        self.path = path
+        self.code = code
+        self.message = message
+
+
+class Interpreter:
+    """One flow being run; a nested flow has an interpreter of its own below this one's path."""
+
+    def __init__(
+        self, durable: Durable, plan: FlowPlan, find: FlowFinder, prompts: Mapping[str, str], depth: int = 0
+    ) -> None:
+        self.durable = durable
+        self.plan = plan
+        self.find = find
+        self.prompts = prompts
+        self.depth = depth
+        self.base = ""
+        self.context: dict[str, Any] = {}
+        self.values = Resolver(durable, plan)
+        self.used: dict[str, list[str]] = {}
+
+    def prepare(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> None:
+        self.base, self.context, self.values.params = base, context, params
+        self.values.context = {**context, "env": _allowed(context, self.plan)}
+        self.values.steps = {phase.id: {step.id: pending() for step in phase.steps} for phase in self.plan.phases}
+
+    async def run(
+        self, params: dict[str, Any], context: dict[str, Any], base: str = "", until: str | None = None
+    ) -> Ended:
+        self.prepare(params, context, base)
+        stopped: Stop = None
+        async with self.durable.limit(base.rstrip("/"), self.plan.timeout):
+            for group in self._groups():
+                if stopped is None:
+                    stopped = await self._group(group)
+                else:
+                    for phase in group:
+                        self.durable.note(machine.PhaseSkipped(self.at(phase), "the flow stopped before"))
+                if until is not None and stopped is None and any(phase.id == until for phase in group):
+                    return Ended(None, "success", self.values.steps, group[-1] is not self.plan.phases[-1])
+        by, outcome = stopped or (None, "success")
+        return Ended(by, outcome, self.values.steps)
+
+    def at(self, phase: Phase, step: Step | None = None) -> str:
+        path = self.base + segment(phase.id)
+        return path if step is None else f"{path}/{segment(step.id)}"
+
+    def _groups(self) -> Iterator[list[Phase]]:
+        """Phases that run at once belong together; every other phase is a group of its own."""
+        keyed = [(phase.lane.group if phase.lane else -1 - n, phase) for n, phase in enumerate(self.plan.phases)]
+        for _, members in itertools.groupby(keyed, key=lambda pair: pair[0]):
+            yield [phase for _, phase in members]
+
+    async def _group(self, group: list[Phase]) -> Stop:
+        lane = group[0].lane
+        if lane is None:
+            return await self._phase(group[0])
+        lanes: dict[int, list[Phase]] = {}
+        for phase in group:
+            if phase.lane is not None:
+                lanes.setdefault(phase.lane.number, []).append(phase)
+        how = self.plan.groups[lane.group]
+        works = [partial(self._lane, phases) for phases in lanes.values()]
+        return _first(await self.durable.together(works, how.limit, how.on_failure))
+
+    async def _lane(self, phases: list[Phase]) -> Stop:
+        stopped: Stop = None
+        for phase in phases:
+            if stopped is None:
+                stopped = await self._phase(phase)
+            else:
+                self.durable.note(machine.PhaseSkipped(self.at(phase), "the flow stopped before"))
+        return stopped
+
+    async def _phase(self, phase: Phase) -> Stop:
+        try:
+            return await self.phase(phase)
+        except (Unresolved, NodeError) as error:
+            raise FlowFailed(self.at(phase), error.code, error.message) from error
+
+    async def phase(self, phase: Phase) -> Stop:
+        """(who stopped the flow, outcome), or nothing when it goes on."""
+        path = self.at(phase)
+        known = self.durable.done(path)
+        if known is None and not await self._takes_place(phase, path):
+            for step in phase.steps:
+                self.durable.note(machine.StepSkipped(self.at(phase, step)))
+            self.durable.note(machine.PhaseSkipped(path, "its condition does not hold"))
+            known = Done("skipped")
+        if known is not None and known.status == "skipped":
+            self.values.steps[phase.id] = {step.id: skipped() for step in phase.steps}
+            return None
+        self.durable.note(machine.PhaseStarted(path))
+        async with self.durable.limit(path, phase.timeout):
+            stopped = await self._steps(phase, is_done=known is not None)
+        self.durable.note(machine.PhaseDone(path))
+        return stopped
+
+    async def _takes_place(self, phase: Phase, path: str) -> bool:
+        for guard in phase.guards:
+            if not is_true(await self.values.resolve_guard(guard, phase, path)):
+                return False
+        return phase.when is None or is_true(await self.values.resolve(phase.when, phase, path, "when"))
+
+    async def _steps(self, phase: Phase, *, is_done: bool) -> Stop:
+        if phase.parallel.limit > 1 or phase.parallel.on_failure == "finish":
+            works: list[Callable[[], Awaitable[Any]]] = [partial(self.step, phase, step) for step in phase.steps]
+            return _first(await self.durable.together(works, phase.parallel.limit, phase.parallel.on_failure))
+        for step in phase.steps:
+            if is_done and self.durable.done(self.at(phase, step)) is None:
+                continue  # the flow was stopped before this one
+            if stopped := await self.step(phase, step):
+                return stopped
+        return None
+
+    async def step(self, phase: Phase, step: Step) -> Stop:
+        path = self.at(phase, step)
+        known = self.durable.done(path)
+        if known is None:
+            self.durable.note(machine.StepStarted(path))
+        try:
+            return await self._recalled(phase, step, known) if known else await self._work(phase, step, path)
+        except (Unresolved, NodeError) as error:
+            self.fail(path, error.code, error.message)
+        except asyncio.CancelledError:
+            self.durable.note(machine.StepFailed(path, "cancelled", "it was cut off"))
+            raise
+
+    async def _recalled(self, phase: Phase, step: Step, known: Done) -> Stop:
+        """A step that is behind us. One that ran a flow asks that flow again, all of which is behind us too."""
+        if known.status == "skipped":
+            self.values.steps[phase.id][step.id] = skipped()
+            return None
+        value = known.value if known.has_value else await self.node(phase, step, self.at(phase, step))
+        self.values.steps[phase.id][step.id] = result(value)
+        return (f"{phase.id}:{step.id}", step.stop_outcome) if known.stop else None
+
+    async def _work(self, phase: Phase, step: Step, path: str) -> Stop:
+        resolve = self.values.resolve
+        if step.when is not None and not is_true(await resolve(step.when, phase, path, "when")):
+            self.values.steps[phase.id][step.id] = skipped()
+            self.durable.note(machine.StepSkipped(path))
+            return None
+        before = await self._there_before(phase, step, path)
+        value = await self.node(phase, step, path)
+        self.values.steps[phase.id][step.id] = result(value)
+        await self.check(phase, step, path)
+        for number, action in enumerate(step.after):
+            await self.afterwards(phase, action, path, f"after.{number}")
+        await self.publish(phase, step, path, before)
+        stop = step.stop_if is not None and is_true(await resolve(step.stop_if, phase, path, "stopFlowIf"))
+        self.durable.note(machine.StepDone(path, stop))
+        return (f"{phase.id}:{step.id}", step.stop_outcome) if stop else None
+
+    def fail(self, path: str, code: str, message: str) -> NoReturn:
+        self.durable.note(machine.StepFailed(path, code, message))
+        raise FlowFailed(path, code, message)
+
+    async def _all(self, values: Mapping[str, Expression], phase: Phase, path: str, place: str) -> dict[str, Any]:
+        return {n: await self.values.resolve(v, phase, path, f"{place}.{n}") for n, v in values.items()}
+
+    async def node(self, phase: Phase, step: Step, path: str) -> Any:
+        params = await self._all(step.params, phase, path, "params")
+        prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
+        if step.makes:
+            self.used[path] = [*self.used.get(path, ()), *texts(params)]
+        if step.node == "flow-run":
+            return await self._several(step, params, path)
+        work = Work(path, step.node, params, prompt, step.expect is None, step.timeout, step.rerun, step.routing_group)
+        return await self.durable.node(work, step.retry)
+
+    async def _several(self, step: Step, params: dict[str, Any], path: str) -> Any:
+        """A child flow, as often as the step says; what was finished in it is not done again."""
+        wait = step.retry.wait
+        for _ in range(step.retry.attempts - 1):
+            try:
+                return await self._limited(step, params, path)
+            except NodeError as error:
+                if not error.transient:
+                    raise
+            await self.durable.pause(path, wait)
+            wait *= step.retry.factor
+        return await self._limited(step, params, path)
+
+    async def _limited(self, step: Step, params: dict[str, Any], path: str) -> Any:
+        async with self.durable.limit(path, step.timeout):
+            return await self.nested(params, path)
+
+    async def nested(self, params: dict[str, Any], path: str) -> Any:
+        """A child flow: its steps lie below this one's path; its result is an account of how it ended."""
+        name = as_text(params.get("fileName", ""))
+        child = self.find(name)
+        if child is None:
+            raise NodeError("flow-missing", f"there is no flow `{name}`", transient=False)
+        if self.depth >= MAX_DEPTH:
+            raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
+        given = {key: value for key, value in params.items() if key != "fileName"}
+        inner = Interpreter(self.durable, child, self.find, self.prompts, self.depth + 1)
+        try:
+            ended = await inner.run(with_defaults(child, given), self.context, f"{path}/")
+        except FlowFailed as error:
+            raise NodeError(error.code, error.message) from error
+        return envelope(child, ended)
+
+    async def prompt(self, prompt: Prompt, phase: Phase, path: str) -> str:
+        values = [await self.values.resolve(value, phase, path, "prompt") for value in prompt.values]
+        self.used[path] = list(texts(values))
+        names = dict(zip(prompt.names, map(as_text, values), strict=True))
+        body = render(prompt.inline if prompt.inline is not None else self.prompts[prompt.template or ""], names)
+        extra = None if prompt.extra is None else await self.values.resolve(prompt.extra, phase, path, "extraPrompt")
+        return "\n\n".join(part for part in (body, "" if extra is None else as_text(extra)) if part)
+
+    async def check(self, phase: Phase, step: Step, path: str) -> None:
+        for number, expectation in enumerate(step.expect or ()):
+            place, when = f"expect.{number}", expectation.when
+            if when is not None and not is_true(await self.values.resolve(when, phase, path, place)):
+                continue
+            wrong = await self._wrong(phase, expectation, path, place)
+            if wrong is not None:
+                told = ": ".join(part for part in (expectation.message, wrong) if part)
+                raise NodeError("expectation", told or f"`{expectation.kind}` does not hold", transient=False)
+
+    async def _wrong(self, phase: Phase, expectation: Expectation, path: str, place: str) -> str | None:
+        """What is wrong, nothing when it holds."""
+        params = await self._all(expectation.params, phase, path, place)
+        if expectation.kind == "step-output":
+            holds = same(params["value"], params["equals"]) if "equals" in params else is_true(params["value"])
+            return None if holds else ""
+        if expectation.kind == "require-structured-artifacts":
+            for item in params["items"]:
+                subject = json.dumps([as_text(item["path"]), as_text(item["schemaId"])])
+                if problem := await self.durable.look("schema", subject):
+                    return str(problem)
+            return None
+        paths = params["paths"] if "paths" in params else params["path"]
+        for item in paths if isinstance(paths, list) else [paths]:
+            if not await self.durable.look("file", as_text(item)):
+                return f"`{as_text(item)}` is missing"
+        return None
+
+    async def afterwards(self, phase: Phase, action: After, path: str, place: str) -> None:
+        if action.when is not None and not is_true(await self.values.resolve(action.when, phase, path, place)):
+            return
+        source = as_text(await self.values.resolve(action.params["path"], phase, path, place))
+        text = await self.durable.look("text", source)
+        if text is None:
+            raise NodeError("file-missing", f"`{source}` cannot be read")
+        self.durable.note(machine.SummarySet(str(text).strip()))
+
+    async def _there_before(self, phase: Phase, step: Step, path: str) -> set[str]:
+        """Which of the files that a step promises were there before it; what cannot be known yet counts as there."""
+        found: set[str] = set()
+        for number, output in enumerate(step.makes):
+            try:
+                paths = await self.values.resolve(output.path, phase, path, f"before.{number}")
+            except (Unresolved, NodeError):
+                return {"*"}
+            for item in paths if isinstance(paths, list) else [paths]:
+                if isinstance(item, str) and await self.durable.fact(path, f"before.{number}", "exists", item):
+                    found.add(item)
+        return found
+
+    async def publish(self, phase: Phase, step: Step, path: str, before: set[str]) -> None:
+        made: list[Made] = []
+        for number, output in enumerate(step.makes):
+            found = await self.values.resolve(output.path, phase, path, f"makes.{number}")
+            for item in found if isinstance(found, list) else [found]:
+                if not isinstance(item, str):
+                    raise NodeError("artifact-path", f"{as_text(item)[:80]} is not a path", transient=False)
+                is_new = item not in before and "*" not in before
+                made.append(Made(item, output.name, output.schema, output.required, is_new))
+        if made:
+            await self.durable.publish(path, made, self.used.get(path, []))
+
+
+def _first(stops: list[Any]) -> Stop:
+    return next((stop for stop in stops if stop is not None), None)
+
+
+def _allowed(context: dict[str, Any], plan: FlowPlan) -> dict[str, Any]:
+    """Of the environment a flow sees what it asks for by name, and nothing else."""
+    return {name: value for name, value in context.get("env", {}).items() if name in plan.env}

@@ -1,0 +1,78 @@
+"""Expressions of one flow being run: what they may look at. What they ask of the world is recorded first."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.contracts import Durable
+from handrail.expressions.tree import Const, Expression, Scope
+from handrail.flows.account import Results
+from handrail.flows.plan import FlowPlan, Phase
+
+
+class NeedsFact(Exception):
+    """A decision needs to know something about the world first."""
+
+    def __init__(self, kind: str, subject: str) -> None:
+        super().__init__(kind, subject)
+        self.kind = kind
+        self.subject = subject
+
+
+class Resolver:
+    """The values of one flow: its parameters and constants, its context, what its steps made so far."""
+
+    def __init__(self, durable: Durable, plan: FlowPlan) -> None:
+        self.durable = durable
+        self.plan = plan
+        self.params: dict[str, Any] = {}
+        self.context: dict[str, Any] = {}
+        self.steps: Results = {}
+        self._items: dict[str, dict[str, Any]] = {}
+
+    async def resolve(self, expression: Expression, phase: Phase, path: str, place: str) -> Any:
+        """An expression's value. `place` says which part of the step at `path` it stands in."""
+        if isinstance(expression, Const):
+            return expression.value
+        repeat = phase.rounds if not phase.items else {**phase.rounds, **await self._items_of(phase, path)}
+        return await self._find(expression, repeat, path, place)
+
+    async def resolve_guard(self, guard: Expression, phase: Phase, path: str) -> Any:
+        """Does a round take place? Asked before there is an item for it to be about."""
+        return await self._find(guard, phase.rounds, path, "guard")
+
+    async def _items_of(self, phase: Phase, path: str) -> dict[str, Any]:
+        """What this round of a repeat is about; found once."""
+        if phase.id not in self._items:
+            found: dict[str, Any] = {}
+            for name, expression in phase.items:
+                found[name] = await self._find(expression, {**phase.rounds, **found}, path, f"repeat.{name}")
+            self._items[phase.id] = found
+        return self._items[phase.id]
+
+    async def _find(self, expression: Expression, repeat: dict[str, Any], path: str, place: str) -> Any:
+        facts: dict[tuple[str, str], Any] = {}
+
+        def fact(kind: str, subject: str) -> Any:
+            if (kind, subject) not in facts:
+                raise NeedsFact(kind, subject)
+            return facts[kind, subject]
+
+        values = {
+            "params": self.params,
+            "flow": self.plan.constants,
+            "context": self.context,
+            "repeat": repeat,
+            "steps": self.steps,
+        }
+        scope = Scope(
+            values,
+            lambda path: bool(fact("exists", path)),
+            lambda wanted: str(fact("artifact", wanted.to_text())),
+            lambda wanted: list(fact("artifacts", wanted.to_text())),
+        )
+        while True:
+            try:
+                return expression.resolve(scope)
+            except NeedsFact as need:
+                facts[need.kind, need.subject] = await self.durable.fact(path, place, need.kind, need.subject)

@@ -1,0 +1,1 @@
+"""A workflow happening in an agent's conversation."""

@@ -1,0 +1,378 @@
+"""The guided state machine: `decide` (plan + state + command → events) and `apply` (state + event → state).
+
+Pure: time, ids and results of checks come in with the commands. Resuming is folding the journal.
+Standard library only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple, assert_never, get_args
+
+from handrail.workflows.plan import Plan, relocate
+
+Status = Literal["none", "active", "done", "cancelled"]
+MAX_SUMMARIES = 3
+
+
+class State(NamedTuple):
+    """Where a session stands. Everything else is derived from the plan."""
+
+    status: Status = "none"
+    at: int = 0
+    steps: int = 0
+    plan: str = ""
+    task: str = ""
+    task_id: str = ""
+    started: float = 0.0
+    cancel_asked: bool = False
+    idle_stops: int = 0
+    told: bool = False
+    summaries: tuple[tuple[str, str], ...] = ()
+    idle_limit: int = 3
+    reminders: int = 0
+    sent_on: int = 0
+    checked: str = ""
+
+    @property
+    def is_active(self) -> bool:
+        return self.status == "active"
+
+
+class Result(NamedTuple):
+    """What a check found. `held` is nothing when it could not be run at all: never counted as held."""
+
+    name: str
+    kind: str
+    held: bool | None
+    detail: str
+    seconds: float
+
+
+class Start(NamedTuple):
+    """Begin a workflow; `plan` is the digest under which its plan is kept."""
+
+    plan: str
+    task: str
+    task_id: str
+    time: float
+    replace: bool = False
+    idle_limit: int = 3
+
+
+class Next(NamedTuple):
+    """Leave the phase. `results` are those of its exit checks, run by the engine for this very stop."""
+
+    summary: str = ""
+    results: tuple[Result, ...] = ()
+
+
+class Loop(NamedTuple):
+    """Start the innermost workflow over."""
+
+
+class Cancel(NamedTuple):
+    """Give up the workflow: confirmed by a person, or asked for twice in a row."""
+
+    confirmed: bool = False
+    reason: str = ""
+
+
+class AgentStopped(NamedTuple):
+    """The agent wants to end its turn. `aborted`: a person stopped it. `progress`: it did something since."""
+
+    aborted: bool = False
+    progress: bool = False
+
+
+class Resumed(NamedTuple):
+    """The conversation was opened again, perhaps days later: no question from before is open any more."""
+
+
+class Tell(NamedTuple):
+    """The person is being told how the workflow ended."""
+
+
+class Reload(NamedTuple):
+    """Go on with an edited definition."""
+
+    plan: str
+    new: Plan
+
+
+Command = Start | Next | Loop | Cancel | AgentStopped | Resumed | Tell | Reload
+
+
+class Started(NamedTuple):
+    plan: str
+    task: str
+    task_id: str
+    time: float
+    idle_limit: int = 3
+
+
+class Checked(NamedTuple):
+    at: int
+    results: tuple[Result, ...]
+
+
+class Moved(NamedTuple):
+    origin: int
+    to: int
+    phase: str
+    summary: str
+
+
+class Finished(NamedTuple):
+    origin: int
+    phase: str
+    summary: str
+
+
+class Looped(NamedTuple):
+    origin: int
+    to: int
+
+
+class CancelAsked(NamedTuple):
+    at: int
+
+
+class CancelWithdrawn(NamedTuple):
+    at: int
+
+
+class Cancelled(NamedTuple):
+    at: int
+    reason: str
+
+
+class SentOn(NamedTuple):
+    at: int
+    idle: int
+
+
+class LetGo(NamedTuple):
+    at: int
+    reason: str
+
+
+class Told(NamedTuple):
+    status: str
+
+
+class Reloaded(NamedTuple):
+    plan: str
+    to: int
+
+
+Event = (
+    Started
+    | Checked
+    | Moved
+    | Finished
+    | Looped
+    | CancelAsked
+    | CancelWithdrawn
+    | Cancelled
+    | SentOn
+    | LetGo
+    | Told
+    | Reloaded
+)
+EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+
+
+class Refusal(NamedTuple):
+    """Why a command was not done. `code` is stable; the words are for the agent."""
+
+    code: str
+    reason: str
+
+
+class Decision(NamedTuple):
+    """The facts that a command makes true, and why it was refused, if it was."""
+
+    events: tuple[Event, ...] = ()
+    refusal: Refusal | None = None
+
+
+def decide(plan: Plan | None, state: State, command: Command) -> Decision:
+    """What a command means in this state. `plan` is the pinned plan of the session, if it has one."""
+    decision = _decide(plan, state, command)
+    if state.cancel_asked and not decision.events and not isinstance(command, AgentStopped | Tell):
+        return decision._replace(events=(CancelWithdrawn(state.at),))
+    return decision
+
+
+def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
+    if isinstance(command, Start):
+        return _start(state, command)
+    if isinstance(command, Tell):
+        ended = state.status in ("done", "cancelled") and not state.told
+        return Decision((Told(state.status),)) if ended else Decision()
+    if not state.is_active or plan is None:
+        return Decision(
+            (),
+            Refusal(
+                "not-active",
+                "No workflow is active in this session. Start one: /workflow NAME TASK, or `handrail start NAME TASK`.",
+            ),
+        )
+    return _decide_active(plan, state, command)
+
+
+def _start(state: State, command: Start) -> Decision:
+    started = Started(command.plan, command.task, command.task_id, command.time, command.idle_limit)
+    if not state.is_active:
+        return Decision((started,))
+    if command.replace:
+        return Decision((Cancelled(state.at, "replaced by another workflow"), started))
+    return Decision((), Refusal("active", "A workflow is already active in this session."))
+
+
+def _decide_active(plan: Plan, state: State, command: Command) -> Decision:
+    match command:
+        case Next():
+            return _next(plan, state, command)
+        case Loop():
+            return _loop(plan, state)
+        case Cancel():
+            if command.confirmed or state.cancel_asked:
+                return Decision((Cancelled(state.at, command.reason),))
+            return Decision((CancelAsked(state.at),))
+        case AgentStopped():
+            return _agent_stopped(state, command)
+        case Resumed():
+            return Decision()
+        case Reload():
+            return _reload(plan, state, command)
+        case Start() | Tell():
+            raise AssertionError("decided before")
+        case _:
+            assert_never(command)
+
+
+def _next(plan: Plan, state: State, command: Next) -> Decision:
+    stop = plan.stops[state.at]
+    checked: tuple[Event, ...] = ()
+    if stop.checks:
+        if len(command.results) != len(stop.checks):
+            return Decision((), Refusal("unchecked", f"The exit checks of {stop.name} were not run."))
+        checked = (Checked(state.at, command.results),)
+        if not all(result.held for result in command.results):
+            return Decision(checked, Refusal("check-failed", f"{stop.name} cannot be left yet."))
+    if state.at + 1 == len(plan.stops):
+        return Decision((*checked, Finished(state.at, stop.name, command.summary)))
+    return Decision((*checked, Moved(state.at, state.at + 1, stop.name, command.summary)))
+
+
+def _loop(plan: Plan, state: State) -> Decision:
+    stop = plan.stops[state.at]
+    if not stop.scope_loopable:
+        return Decision((), Refusal("not-loopable", f"{stop.levels[-1].name} does not allow starting over."))
+    return Decision((Looped(state.at, stop.scope_first),))
+
+
+def _agent_stopped(state: State, command: AgentStopped) -> Decision:
+    if command.aborted:
+        return Decision()
+    idle = 1 if command.progress else state.idle_stops + 1
+    if idle > state.idle_limit:
+        return Decision((LetGo(state.at, f"no progress after being sent on {state.idle_limit} times"),))
+    return Decision((SentOn(state.at, idle),))
+
+
+def _reload(plan: Plan, state: State, command: Reload) -> Decision:
+    to = relocate(plan, state.at, command.new)
+    if isinstance(to, str):
+        return Decision((), Refusal("not-found", f"The session cannot go on with the edited files: {to}."))
+    return Decision((Reloaded(command.plan, to),))
+
+
+def apply(state: State, event: Event) -> State:
+    """The state after a fact. Any fact ends a pending question about cancelling, but the question itself."""
+    quiet = state._replace(cancel_asked=False)
+    match event:
+        case Started():
+            fresh = State("active", plan=event.plan, task=event.task, task_id=event.task_id)
+            return fresh._replace(started=event.time, idle_limit=event.idle_limit)
+        case Moved():
+            moved = quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
+            return moved._replace(summaries=_remember(state, event.phase, event.summary))
+        case Finished():
+            done = quiet._replace(status="done", steps=state.steps + 1, idle_stops=0)
+            return done._replace(summaries=_remember(state, event.phase, event.summary))
+        case Looped():
+            return quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
+        case Checked():
+            return _found(quiet, event)
+        case CancelWithdrawn():
+            return quiet
+        case CancelAsked():
+            return state._replace(cancel_asked=True)
+        case Cancelled():
+            return quiet._replace(status="cancelled")
+        case SentOn():
+            return state._replace(idle_stops=event.idle, reminders=state.reminders + 1, sent_on=state.sent_on + 1)
+        case LetGo():
+            return state._replace(idle_stops=0)
+        case Told():
+            return quiet._replace(told=True)
+        case Reloaded():
+            return quiet._replace(plan=event.plan, at=event.to)
+        case _:
+            assert_never(event)
+
+
+def _found(state: State, event: Checked) -> State:
+    """A check that finds something new is progress."""
+    found = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
+    return state._replace(checked=found, idle_stops=state.idle_stops if found == state.checked else 0)
+
+
+def _remember(state: State, phase: str, summary: str) -> tuple[tuple[str, str], ...]:
+    return (*state.summaries, (phase, summary))[-MAX_SUMMARIES:] if summary else state.summaries
+
+
+def fold(events: Iterable[Event], state: State | None = None) -> State:
+    """The state that a journal tells."""
+    current = State() if state is None else state
+    for event in events:
+        current = apply(current, event)
+    return current
+
+
+def event_to_json(event: Event) -> dict[str, Any]:
+    data = event._asdict()
+    if isinstance(event, Checked):
+        data["results"] = [result._asdict() for result in event.results]
+    return {"type": type(event).__name__, **data}
+
+
+def event_from_json(data: dict[str, Any]) -> Event:
+    """The event that `event_to_json` wrote; `ValueError` for anything else."""
+    fields = dict(data)
+    kind = EVENT_TYPES.get(str(fields.pop("type", "")))
+    if kind is None:
+        raise ValueError(f"not an event: {data.get('type')!r}")
+    try:
+        if kind is Checked:
+            fields["results"] = tuple(Result(**result) for result in fields["results"])
+        event: Event = kind(**fields)
+    except (TypeError, KeyError) as error:
+        raise ValueError(f"not a {kind.__name__} event: {error}") from error
+    return event
+
+
+def state_to_json(state: State) -> dict[str, Any]:
+    return state._asdict()
+
+
+def state_from_json(data: dict[str, Any]) -> State:
+    """The state that `state_to_json` wrote; `ValueError` for anything else."""
+    try:
+        state = State(**data)
+        return state._replace(summaries=tuple((phase, text) for phase, text in state.summaries))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"not a state: {error}") from error

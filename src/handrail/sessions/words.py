@@ -1,0 +1,298 @@
+"""The words an agent or a person reads in guided mode, from a plan and a state. Pure; standard library only.
+
+Every default is here and every placeholder is resolved here. A workflow may replace most of the defaults.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail import STEP_TOOL
+from handrail.sessions.machine import Result, State
+from handrail.source.templates import render
+from handrail.workflows.placeholders import DONE, NONE
+from handrail.workflows.plan import Plan, Stop
+
+MAX_LISTED = 40
+
+DEFAULTS: dict[str, str] = {
+    "sessionNamePrefix": "Workflow: ",
+    "roleInstruction": (
+        "This session follows the workflow {workflowName}, one phase at a time. Do what the current phase asks "
+        "and nothing that belongs to a later one. Handrail denies tools that the phase does not allow."
+    ),
+    "advanceReminder": (
+        'When this phase is finished, call {toolName} with action "next" and a short summary of what you did. '
+        "Do not end your turn before the workflow is done."
+    ),
+    "blockReasonTemplate": (
+        "{toolName} is not allowed in the phase {phaseName} of {workflowName}. Allowed now: {allowedTools}. "
+        f'Do what this phase asks; when it is finished, call {STEP_TOOL} with action "next".'
+    ),
+    "notDoneReminder": (
+        "{workflowName} is not done yet: you are in the phase {phaseEmoji} {phaseName}, next is {nextPhaseName}. "
+        'Go on with what this phase asks. When it is finished, call {toolName} with action "next"; '
+        'action "status" shows the instructions again.'
+    ),
+}
+_DONE_MESSAGE = "{workflowName} is done.\nTask: {taskDescription}\nPhases: {phaseCount}, steps: {globalStepCount}"
+_CANCELLED_MESSAGE = "{workflowName} was cancelled in the phase {phaseName}.\nTask: {taskDescription}"
+
+
+def allowed_tools(stop: Stop) -> str:
+    if stop.allow is not None:
+        return ", ".join(stop.allow)
+    if stop.deny:
+        return "all except: " + ", ".join(stop.deny)
+    return "all"
+
+
+def variables(plan: Plan, state: State) -> dict[str, str]:
+    """Every placeholder and its value at the current stop."""
+    stop, first = plan.stops[state.at], plan.stops[0]
+    values = {
+        "workflowName": plan.name,
+        "workflowKey": plan.key,
+        "description": state.task,
+        "taskDescription": state.task,
+        "taskId": state.task_id,
+        "phaseId": stop.id,
+        "phaseName": stop.name,
+        "phaseEmoji": stop.emoji,
+        "phaseCount": str(len(plan.stops)),
+        "previousPhaseName": stop.previous,
+        "nextPhaseName": stop.next,
+        "firstPhaseId": first.id,
+        "firstPhaseName": first.name,
+        "firstPhaseEmoji": first.emoji,
+        "firstPhaseProfiles": ", ".join(first.profiles) or NONE,
+        "availableProfiles": ", ".join(stop.profiles) or NONE,
+        "blockedToolsList": ", ".join(stop.deny or ()) or NONE,
+        "allowedTools": allowed_tools(stop),
+        "toolName": STEP_TOOL,
+        "breadcrumbPath": stop.breadcrumb,
+        "globalStepCount": str(state.steps),
+    }
+    values["phaseInstructions"] = render(stop.instructions, values)
+    return values
+
+
+def text(plan: Plan, name: str) -> str:
+    """A message template: the workflow's own, else the default."""
+    return plan.texts.get(name, DEFAULTS.get(name, ""))
+
+
+def initial_message(plan: Plan, state: State) -> str:
+    return render(plan.initial_message, variables(plan, state))
+
+
+def session_title(plan: Plan, task: str) -> str:
+    """Title for the host's session: the prefix and as much of the task as the workflow wants shown."""
+    shown = task if len(task) <= plan.session_name_length else task[: plan.session_name_length] + "…"
+    return text(plan, "sessionNamePrefix") + shown
+
+
+def status_line(plan: Plan, state: State) -> str | None:
+    """`Release > Review [2/3] > 🔍 Static Analysis [1/2]`, or nothing when no workflow is active."""
+    if not state.is_active:
+        return None
+    stop = plan.stops[state.at]
+    names = [level.name for level in stop.levels[1:]] + [f"{stop.emoji} {stop.name}"]
+    parts = [f"{name} [{level.position + 1}/{level.total}]" for name, level in zip(names, stop.levels, strict=True)]
+    return " > ".join([plan.name, *parts])
+
+
+def step_list(plan: Plan, at: int) -> list[str]:
+    """Every phase in order, the current one marked; of a long plan, the part around it."""
+    first = max(0, min(at - MAX_LISTED // 2, len(plan.stops) - MAX_LISTED))
+    last = min(len(plan.stops), first + MAX_LISTED)
+    lines = [
+        f"{'▶ ' if i == at else '  '}{i + 1}. {plan.stops[i].emoji} {plan.stops[i].name}" for i in range(first, last)
+    ]
+    if first:
+        lines.insert(0, f"  … {first} before")
+    if last < len(plan.stops):
+        lines.append(f"  … {len(plan.stops) - last} after")
+    return lines
+
+
+def context(plan: Plan, state: State) -> str:
+    """What the agent has to know now: where it is, what to do, how to go on."""
+    stop = plan.stops[state.at]
+    values = variables(plan, state)
+    here = stop.levels[-1]
+    scope = "phases" if len(stop.levels) == 1 else "in current scope"
+    lines = [
+        f"[Workflow path: {stop.breadcrumb} ▸ {stop.emoji} {stop.name}]",
+        "",
+        render(text(plan, "roleInstruction"), values),
+        "",
+        f"**Task:** {state.task}",
+        f"**Task ID:** {state.task_id}",
+        f"**Current Phase:** {stop.emoji} {stop.name}",
+        f"**Progress:** Step {state.steps} ({here.position + 1}/{here.total} {scope})",
+        "",
+        "**All Steps:**",
+        *step_list(plan, state.at),
+        "",
+        *_summaries(state),
+        "**What to do now:**",
+        values["phaseInstructions"],
+        "",
+        *_checks(stop),
+        *_profiles(plan, stop),
+        render(text(plan, "advanceReminder"), values),
+    ]
+    return "\n".join(lines)
+
+
+def _summaries(state: State) -> list[str]:
+    if not state.summaries:
+        return []
+    return ["**Done so far:**", *[f"- {phase}: {summary}" for phase, summary in state.summaries], ""]
+
+
+def _checks(stop: Stop) -> list[str]:
+    if not stop.checks:
+        return []
+    lines = [f"- {_kind(check.kind)}: {check.name}" for check in stop.checks]
+    return ["**Handrail checks this itself before the phase is left:**", *lines, ""]
+
+
+def _kind(kind: str) -> str:
+    return {"run": "exits with 0", "file": "exists"}.get(kind, kind)
+
+
+def _profiles(plan: Plan, stop: Stop) -> list[str]:
+    if not plan.profiles:
+        return []
+    here = ", ".join(stop.profiles) or NONE
+    return [f"**Profiles for this phase:** {here}", f"**All profiles:** {', '.join(plan.profiles)}", ""]
+
+
+def reminder(plan: Plan, state: State) -> str:
+    """What an agent is told that stops before the workflow is done: short the second time, never twice the same."""
+    if state.reminders > 1 and "notDoneReminder" not in plan.texts:
+        name = plan.stops[state.at].name
+        return f'Still in {name} (reminder {state.sent_on}). Go on, or call {STEP_TOOL} with action "next".'
+    said = render(text(plan, "notDoneReminder"), variables(plan, state))
+    return said if state.sent_on < 2 else f"{said}\n\n(Reminder {state.sent_on}.)"
+
+
+def brief(plan: Plan, state: State) -> str:
+    """What a subagent is told: enough to keep to the phase."""
+    stop = plan.stops[state.at]
+    return (
+        f"[{status_line(plan, state)}] You work for a conversation that follows this workflow. "
+        f"Allowed tools in this phase: {allowed_tools(stop)}. Only the main conversation moves the workflow on."
+    )
+
+
+def farewell(plan: Plan, state: State) -> str | None:
+    """What the person is told once, when the workflow has ended."""
+    if state.status not in ("done", "cancelled"):
+        return None
+    default = _DONE_MESSAGE if state.status == "done" else _CANCELLED_MESSAGE
+    return render(plan.texts.get("completionMessage", default), variables(plan, state))
+
+
+def gate(plan: Plan, state: State) -> dict[str, Any] | None:
+    """The gate of the current stop as data for `gate.verdict`; nothing when no workflow is active."""
+    if not state.is_active:
+        return None
+    stop = plan.stops[state.at]
+    values = variables(plan, state)
+    template = text(plan, "blockReasonTemplate")
+    used = {name: value for name, value in values.items() if "{" + name + "}" in template}
+    return {"deny": stop.deny, "allow": stop.allow, "template": template, "values": used}
+
+
+def instructions(plan: Plan, state: State) -> str:
+    """The resolved instructions and what will be checked, for the result of a step."""
+    stop = plan.stops[state.at]
+    return "\n".join([variables(plan, state)["phaseInstructions"], "", *_checks(stop)]).rstrip()
+
+
+def moved(plan: Plan, before: State, after: State) -> str:
+    """The result of `next`: what changed, what is around, what to do."""
+    origin = plan.stops[before.at]
+    if after.status == "done":
+        return f"✓ Finished: {origin.name} → {DONE}\n\n{farewell(plan, after)}"
+    stop = plan.stops[after.at]
+    coming = plan.stops[after.at + 1].name if after.at + 1 < len(plan.stops) else DONE
+    return "\n".join(
+        [
+            f"✓ {_verb(origin, stop)}: {origin.name} → {stop.emoji} {stop.name}",
+            f"Previous: {origin.name} | Current: {stop.emoji} {stop.name} | Next: {coming}",
+            "",
+            instructions(plan, after),
+        ]
+    )
+
+
+def _verb(origin: Stop, stop: Stop) -> str:
+    came, went = [level.key for level in origin.levels], [level.key for level in stop.levels]
+    same = came == went and origin.scope_first == stop.scope_first
+    if same:
+        return "Advanced"
+    if len(went) >= len(came):
+        return f"Entered subworkflow '{stop.levels[-1].name}'"
+    return f"Back in {stop.breadcrumb}"
+
+
+def looped(plan: Plan, before: State, after: State) -> str:
+    stop, scope = plan.stops[after.at], plan.stops[before.at].levels[-1]
+    head = f"🔄 Starting '{scope.name}' over at: {stop.emoji} {stop.name}"
+    return f"{head}\n\n{instructions(plan, after)}"
+
+
+def refuted(results: tuple[Result, ...], phase: str) -> str:
+    """What the agent is told when an exit check does not hold."""
+    lines = [f"✗ {phase} cannot be left yet: {_failed(results)}."]
+    for result in results:
+        sign = "✓" if result.held else "✗"
+        lines.append(
+            f"{sign} {_kind(result.kind)}: {result.name} ({result.detail.splitlines()[0]})" if result.detail else ""
+        )
+        if not result.held and "\n" in result.detail:
+            lines.extend("    " + line for line in result.detail.splitlines()[1:])
+    lines.append(f'Mend this, then call {STEP_TOOL} with action "next" again.')
+    return "\n".join(lines)
+
+
+def _failed(results: tuple[Result, ...]) -> str:
+    failed = sum(not result.held for result in results)
+    return f"{failed} of {len(results)} exit checks {'does' if failed == 1 else 'do'} not hold"
+
+
+def status(plan: Plan, state: State, started: str) -> str:
+    """The result of `status`, for the agent. `started` is the time in words."""
+    if not state.is_active:
+        return farewell(plan, state) or "No workflow is active. Start one with /workflow NAME TASK."
+    stop = plan.stops[state.at]
+    here = stop.levels[-1]
+    nested = f" (step {state.steps})" if len(stop.levels) > 1 else ""
+    lines = [
+        f"**Workflow:** {plan.name} ({plan.key})",
+        f"**Task ID:** {state.task_id}",
+        f"**Task:** {state.task}",
+        *([f"**Path:** {stop.breadcrumb}"] if len(stop.levels) > 1 else []),
+        f"**Phase:** {stop.emoji} {stop.name} [{here.position + 1}/{here.total}]{nested}",
+        f"**Started:** {started}",
+        "",
+        *_summaries(state),
+        "**What to do now:**",
+        instructions(plan, state),
+    ]
+    return "\n".join(lines)
+
+
+def cancel_asked(state: State) -> str:
+    return (
+        f'Cancel the workflow for "{state.task}"? Nothing is cancelled yet. '
+        "Call cancel again, as the very next action, to confirm; any other action keeps the workflow."
+    )
+
+
+def cancelled(plan: Plan, state: State) -> str:
+    return farewell(plan, state) or ""

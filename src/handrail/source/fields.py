@@ -1,0 +1,226 @@
+"""Declared fields of a mapping: read with located problems, and shown as JSON Schema, from one table.
+
+A reader never stops at the first problem and never raises for what a file contains.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from handrail.source.diagnostics import Diagnostic, Severity
+from handrail.source.files import Source
+from handrail.source.suggest import did_you_mean
+from handrail.source.yamltree import Kind, Node, as_text
+
+
+class Field(NamedTuple):
+    """One key of a mapping: what it may hold and what it means to the person who writes it."""
+
+    name: str
+    kinds: tuple[Kind, ...]
+    about: str
+    required: bool = False
+    default: Any = None
+    choices: tuple[str, ...] = ()
+    lenient: bool = False
+    schema: Mapping[str, Any] | None = None
+
+
+class Shape(NamedTuple):
+    """All keys a mapping may have."""
+
+    title: str
+    about: str
+    fields: tuple[Field, ...]
+
+    by_name: dict[str, Field]
+
+
+def shape(title: str, about: str, *fields: Field) -> Shape:
+    return Shape(title, about, fields, {field.name: field for field in fields})
+
+
+Report = Callable[[Diagnostic], None]
+
+_NOUNS: dict[Kind, str] = {
+    "text": "text",
+    "integer": "a whole number",
+    "number": "a number",
+    "boolean": "true or false",
+    "null": "nothing",
+    "list": "a list",
+    "mapping": "a mapping",
+}
+
+
+def noun(kinds: Sequence[Kind]) -> str:
+    return " or ".join(_NOUNS[kind] for kind in kinds if kind != "integer" or "number" not in kinds)
+
+
+def found(node: Node) -> str:
+    """What stands there, for the second half of a sentence."""
+    if node.kind in ("list", "mapping", "null"):
+        return _NOUNS[node.kind]
+    name = "a truth value" if node.kind == "boolean" else _NOUNS[node.kind]
+    return f"{name} {quoted(node)}"
+
+
+def quoted(node: Node) -> str:
+    """A scalar in backticks, cut where it is long."""
+    shown = as_text(node)
+    return f"`{shown if len(shown) <= 40 else shown[:39] + '…'}`"
+
+
+class Reader:
+    """Reads one mapping of a file by its shape; every problem goes to `report`."""
+
+    def __init__(self, source: Source, node: Node, shape: Shape, report: Report) -> None:
+        self.source = source
+        self.node = node
+        self.shape = shape
+        self.report = report
+        self._check_names()
+
+    def _check_names(self) -> None:
+        if self.node.keys.keys() <= self.shape.by_name.keys():
+            return
+        for name, (line, column) in self.node.keys.items():
+            if name not in self.shape.by_name:
+                hint = did_you_mean(name, self.shape.by_name) or f"known here: {', '.join(self.shape.by_name)}"
+                if name == "<<":
+                    hint = "merge keys are not read; write the keys themselves"
+                place = (line, column, self.key_width(name, line, column))
+                self.at(place, "unknown-key", f"unknown key `{name}`", hint, "warning")
+
+    def key_width(self, name: str, line: int, column: int) -> int:
+        """How wide a key stands in the file: quotes belong to it."""
+        text = self.source.line(line) or ""
+        quote = text[column - 1 : column]
+        end = text.find(quote, column) if quote in ("'", '"') else -1
+        return len(name) if end < 0 else end - column + 2
+
+    def at(
+        self,
+        place: tuple[int, int, int],
+        code: str,
+        message: str,
+        hint: str | None = None,
+        severity: Severity = "error",
+    ) -> None:
+        self.report(self.source.problem(code, place, message, hint, severity))
+
+    def on(self, node: Node, code: str, message: str, hint: str | None = None) -> None:
+        self.at((node.line, node.column, node.width), code, message, hint)
+
+    def child(self, name: str, example: str | None = None) -> Node | None:
+        """The node of a field if it is there and of a kind that the shape allows; `example` helps where it is not."""
+        field = self.shape.by_name[name]
+        node: Node | None = self.node.value.get(name)
+        if node is None:
+            if field.required:
+                place = (self.node.line, self.node.column, 1)
+                self.at(place, "missing-key", f"key `{name}` is missing", f"add `{name}:`, {field.about}")
+            return None
+        if node.kind not in field.kinds:
+            self._wrong_kind(field, node, example)
+            return None
+        if field.choices and node.value not in field.choices:
+            wanted = " or ".join(f"`{choice}`" for choice in field.choices)
+            hint = did_you_mean(str(node.value), field.choices) or field.about
+            self.on(node, "bad-value", f"`{name}` has to be {wanted}, found {quoted(node)}", hint)
+            return None
+        return node
+
+    def _wrong_kind(self, field: Field, node: Node, example: str | None) -> None:
+        hint = example or self._other_kind(field, node) or f"`{field.name}` means: {field.about}"
+        message = f"`{field.name}` has to be {noun(field.kinds)}, found {found(node)}"
+        severity: Severity = "warning" if field.lenient else "error"
+        self.at((node.line, node.column, node.width), "wrong-type", message, hint, severity)
+
+    def _other_kind(self, field: Field, node: Node) -> str | None:
+        """How to write what was probably meant."""
+        if "text" in field.kinds and node.kind in ("integer", "number", "boolean"):
+            return f'put it in quotes: `{field.name}: "{self.written(node)}"`'
+        if "text" in field.kinds and self.written(node)[:1] in ("{", "["):
+            return f"put text that begins with `{self.written(node)[0]}` in quotes"
+        if node.kind != "text":
+            return None
+        if "boolean" in field.kinds:
+            return "write true or false, without quotes"
+        if "integer" in field.kinds:
+            return "write a number, without quotes"
+        return f"write a list: `{field.name}: [{as_text(node)}]`" if field.kinds == ("list",) else None
+
+    def written(self, node: Node) -> str:
+        """What stands in the file at a node, as far as it is on one line."""
+        line = self.source.line(node.line) or ""
+        return line[node.column - 1 : node.column - 1 + node.width]
+
+    def text(self, name: str) -> str | None:
+        """Text that is not blank where the field is required."""
+        node = self.child(name)
+        if node is None:
+            return None
+        field = self.shape.by_name[name]
+        if field.required and not node.value.strip():
+            self.on(node, "blank-text", f"`{name}` is blank", f"fill it in: {field.about}")
+            return None
+        return str(node.value)
+
+    def flag(self, name: str, default: bool) -> bool:
+        node = self.child(name)
+        return default if node is None else bool(node.value)
+
+    def integer(self, name: str) -> int | None:
+        node = self.child(name)
+        return None if node is None else int(node.value)
+
+    def texts(self, name: str) -> tuple[str, ...] | None:
+        """A list of scalars, each as text; items of another kind are problems."""
+        node = self.child(name)
+        if node is None:
+            return None
+        items: list[str] = []
+        severity: Severity = "warning" if self.shape.by_name[name].lenient else "error"
+        for item in node.value:
+            if item.kind in ("list", "mapping"):
+                place = (item.line, item.column, item.width)
+                message = f"an item of `{name}` has to be text, found {found(item)}"
+                self.at(place, "wrong-type", message, "write plain text, or put it in quotes", severity)
+            else:
+                items.append(as_text(item))
+        return tuple(items)
+
+
+_SCHEMA_TYPES: dict[Kind, str] = {
+    "text": "string",
+    "integer": "integer",
+    "number": "number",
+    "boolean": "boolean",
+    "null": "null",
+    "list": "array",
+    "mapping": "object",
+}
+
+
+def json_schema(shape: Shape) -> dict[str, Any]:
+    """The shape as a JSON Schema object, for editors."""
+    properties: dict[str, Any] = {}
+    for field in shape.fields:
+        if field.schema is not None:
+            entry = dict(field.schema)
+        else:
+            types = [_SCHEMA_TYPES[kind] for kind in field.kinds]
+            entry = {"type": types[0] if len(types) == 1 else types}
+        entry["description"] = field.about
+        if field.choices:
+            entry["enum"] = list(field.choices)
+        if field.default is not None:
+            entry["default"] = field.default
+        properties[field.name] = entry
+    schema: dict[str, Any] = {"type": "object", "description": shape.about, "properties": properties}
+    required = [field.name for field in shape.fields if field.required]
+    if required:
+        schema["required"] = required
+    return schema

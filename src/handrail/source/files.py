@@ -1,0 +1,241 @@
+"""Opening files that somebody else wrote: one routine decides whether a path may be read and reads it.
+
+Decides on the file that was really opened, so a link swapped in between changes nothing. Bounded in size,
+never blocks on a pipe, never follows a path out of its root.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from bisect import bisect_right
+from functools import cached_property
+from itertools import accumulate
+from typing import NamedTuple
+
+from handrail.source.diagnostics import Diagnostic, Severity
+from handrail.source.suggest import nearest
+from handrail.state.files import is_below
+
+MAX_BYTES = 1_048_576
+
+
+class Stamp(NamedTuple):
+    """What tells two states of a file apart without reading it."""
+
+    device: int
+    inode: int
+    size: int
+    modified: int
+    changed: int
+
+
+class Source:
+    """The text of a file with line ends as `\\n`, and the name it is reported under.
+
+    Cut into lines once, if at all: a file may have as many problems as it has lines.
+    """
+
+    def __init__(self, file: str, text: str) -> None:
+        self.file = file
+        self.text = text
+
+    @cached_property
+    def lines(self) -> list[str]:
+        return self.text.split("\n")
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """The offset at which each line begins."""
+        return [0, *accumulate(len(line) + 1 for line in self.lines[:-1])]
+
+    def line(self, number: int) -> str | None:
+        return self.lines[number - 1] if 0 < number <= len(self.lines) else None
+
+    def place(self, at: int) -> tuple[int, int]:
+        """Line and column of an offset into the text."""
+        line = bisect_right(self.starts, at)
+        return line, at - self.starts[line - 1] + 1
+
+    def problem(
+        self,
+        code: str,
+        place: tuple[int, int, int],
+        message: str,
+        hint: str | None = None,
+        severity: Severity = "error",
+    ) -> Diagnostic:
+        line, column, width = place
+        return Diagnostic(code, severity, self.file, line, column, message, hint, self.line(line), width)
+
+
+class Opened(NamedTuple):
+    """A file that may be read: its bytes, its stamp."""
+
+    data: bytes
+    stamp: Stamp
+
+
+class Unopened(NamedTuple):
+    """Why a file may not or cannot be read."""
+
+    code: str
+    message: str
+    hint: str | None = None
+
+
+class Root:
+    """A folder that definitions may be read from, and nothing outside it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.real = os.path.realpath(path)
+        self._real_folders: dict[str, str] = {}
+
+    def open(self, folder: str, entry: str) -> Opened | Unopened:
+        """The file that `entry`, written in a file of `folder`, names."""
+        if entry.startswith("/") or (len(entry) > 1 and entry[1] == ":" and entry[0].isalpha()):
+            hint = "write it relative to the folder of this file"
+            return Unopened("path-escape", f"`{entry}` is an absolute path", hint)
+        if "\x00" in entry:
+            return Unopened("path-escape", f"`{entry}` contains a NUL character", "remove `\\0` from the path")
+        path = os.path.join(folder, entry)
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            return self._cannot(path, entry, error)
+        try:
+            return self._read(handle, path, entry)
+        finally:
+            os.close(handle)
+
+    def _read(self, handle: int, path: str, entry: str) -> Opened | Unopened:
+        status = os.fstat(handle)
+        if not self._holds(path, status):
+            return self._escape(entry)
+        if stat.S_ISDIR(status.st_mode):
+            hint = "name a file inside it, or put a file in its place"
+            return Unopened("path-folder", f"`{entry}` is a folder, a file was expected", hint)
+        if not stat.S_ISREG(status.st_mode):
+            return _not_regular(entry, stat.S_ISFIFO(status.st_mode))
+        if status.st_size > MAX_BYTES:
+            return _too_large(entry, f"{status.st_size}")
+        data = os.read(handle, status.st_size + 1)
+        while len(data) <= MAX_BYTES and len(data) != status.st_size and (more := os.read(handle, 65_536)):
+            data += more
+        if len(data) > MAX_BYTES:
+            return _too_large(entry, f"more than {MAX_BYTES}")
+        return Opened(data, stamp_of(status))
+
+    def _holds(self, path: str, status: os.stat_result) -> bool:
+        """Is the opened file, wherever the links led, a file below this root?"""
+        real = self._real_path(path)
+        try:
+            found = os.lstat(real)
+        except OSError:
+            return False
+        same = (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino)
+        return same and self._is_below(real)
+
+    def _is_below(self, real: str) -> bool:
+        return is_below(real, self.real)
+
+    def _real_path(self, path: str) -> str:
+        """`os.path.realpath`, with the folders remembered: most files of a catalog share theirs."""
+        folder, name = os.path.split(path)
+        if name in ("", ".", ".."):
+            return os.path.realpath(path)
+        known = self._real_folders.get(folder)
+        if known is None:
+            known = self._real_folders[folder] = os.path.realpath(folder)
+        real = known + "/" + name
+        return os.path.realpath(real) if os.path.islink(real) else real
+
+    def _escape(self, entry: str) -> Unopened:
+        return Unopened(
+            "path-escape",
+            f"`{entry}` leads out of the folder it may use",
+            "keep it inside the folder that holds the workflows",
+        )
+
+    def _cannot(self, path: str, entry: str, error: OSError) -> Unopened:
+        if isinstance(error, FileNotFoundError):
+            if not self._is_below(self._real_path(path)):
+                return self._escape(entry)
+            if os.path.islink(path):
+                message = f"`{entry}` is a link to a file that does not exist"
+                return Unopened("file-missing", message, "mend the link, or put the file itself there")
+            hint = self._instead(path) or "a path is relative to the folder of the file that names it"
+            return Unopened("file-missing", f"`{entry}` does not exist", hint)
+        if error.errno == errno.ENXIO:
+            return _not_regular(entry)
+        reason = error.strerror or type(error).__name__
+        is_denied = isinstance(error, PermissionError)
+        hint = "give yourself permission to read it" if is_denied else "put an ordinary file there"
+        return Unopened("file-unreadable", f"`{entry}` cannot be read: {reason}", hint)
+
+    def _instead(self, path: str) -> str | None:
+        folder, name = os.path.split(path)
+        try:
+            names = sorted(os.listdir(folder))
+        except OSError:
+            return None
+        found = nearest(name, names)
+        if not found:
+            return None
+        if found[0].casefold() == name.casefold():
+            return f"did you mean `{found[0]}`? capital and small letters differ"
+        return f"did you mean `{found[0]}`?"
+
+
+def _not_regular(entry: str, is_pipe: bool = False) -> Unopened:
+    what = "a pipe" if is_pipe else "a socket or a device"
+    return Unopened("path-kind", f"`{entry}` is {what}, a file was expected", "use an ordinary file")
+
+
+def _too_large(entry: str, size: str) -> Unopened:
+    hint = "keep definitions short; let the agent read large material itself"
+    return Unopened("file-too-large", f"`{entry}` has {size} bytes, {MAX_BYTES} are allowed", hint)
+
+
+def stamp_of(status: os.stat_result) -> Stamp:
+    return Stamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def stamp(path: str) -> Stamp | None:
+    """The present stamp of a path, links followed; nothing where there is no file."""
+    try:
+        return stamp_of(os.stat(path))
+    except (OSError, ValueError):  # a NUL character in the path is a ValueError
+        return None
+
+
+def decode(file: str, data: bytes) -> tuple[Source, list[Diagnostic]]:
+    """Bytes → text with `\\n` line ends and without a byte-order mark; or what is wrong with them."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return Source(file, ""), [_not_utf8(file, data, error)]
+    text = _lines(text)
+    source = Source(file, text)
+    at = text.find("\x00")
+    if at >= 0:
+        message, hint = "the file contains a NUL byte", "the file is binary or damaged; save it as UTF-8 text"
+        return Source(file, ""), [source.problem("file-nul", (*source.place(at), 1), message, hint)]
+    return source, []
+
+
+def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> Diagnostic:
+    """The problem at the first byte that is wrong, with the line as far as it can be read."""
+    before = _lines(data[: error.start].decode("utf-8"))
+    whole = _lines(data.decode("utf-8", "replace"))
+    line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
+    message = f"byte 0x{data[error.start]:02x} is not UTF-8"
+    is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
+    hint = "the file looks like UTF-16; save it as UTF-8" if is_utf16 else "save the file as UTF-8"
+    return Source(file, whole).problem("file-encoding", (line, column, 1), message, hint)
+
+
+def _lines(text: str) -> str:
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

@@ -1,0 +1,1 @@
+"""What is kept on disk: journals, whole files, locks, and the JSON in them. Standard library only."""

@@ -1,0 +1,1 @@
+"""Events and states → what every screen and `--json` shows."""

@@ -1,0 +1,316 @@
+"""Events of a run → what a screen shows of it: where it stands, what runs now and for how long. Pure.
+
+Phases and steps of the flow itself are known from its plan; those of flows inside it show up when they begin.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+from handrail.flows.paths import segment, top
+from handrail.flows.plan import FlowPlan
+from handrail.runs import machine
+from handrail.runs.machine import Event, RunState, StepState
+from handrail.source.diagnostics import plain
+
+SIGNS = {"pending": "○", "running": "▸", "done": "✓", "skipped": "·", "failed": "✗"}
+MOST_QUESTIONS = 3
+_EMOJI_STYLE = "\ufe0f"
+
+
+class Progress:
+    """A run as its events tell it. `take` every event, also those of an earlier life; ask for `lines` at any time."""
+
+    def __init__(self, plan: FlowPlan) -> None:
+        self.phases = [segment(phase.id) for phase in plan.phases]
+        self.state = RunState()
+        self.notice: machine.Noticed | None = None
+        self._began: float | None = None
+        self._ended: float | None = None
+        self._begun: dict[str, float] = {}
+        self._took: dict[str, float] = {}
+        self._why: dict[str, str] = {}
+        self._doing: dict[str, machine.AgentActed | machine.Delayed] = {}
+        self._finished: set[str] = set()
+        self._below: dict[str, dict[str, None]] = {}
+        self._attempts: dict[str, int] = {}
+        for phase in plan.phases:
+            for step in phase.steps:
+                path = f"{segment(phase.id)}/{segment(step.id)}"
+                self._below.setdefault(segment(phase.id), {})[path] = None
+                self._attempts[path] = step.retry.attempts
+
+    def take(self, event: Event, now: float) -> None:
+        """Something happened, now."""
+        self.state.apply(event)
+        match event:
+            case machine.RunStarted():
+                self._began, self._ended = now, None
+            case machine.RunResumed():
+                self._began, self._ended = now, None
+                self._resume(set(event.rewound), now)
+            case machine.RunParked() | machine.RunEnded():
+                self._ended = now
+            case machine.Noticed():
+                self.notice = event
+            case machine.AgentActed() | machine.Delayed():
+                self._doing[event.path] = event
+            case machine.PhaseStarted() | machine.StepStarted():
+                self._appear(event.path)
+                self._begun[event.path] = now
+                self._finished.discard(event.path)
+                self._took.pop(event.path, None)
+            case machine.PhaseSkipped():
+                self._appear(event.path)
+                self._why[event.path] = event.reason
+                self._finished.update(self._below.get(event.path, ()))
+            case machine.StepSkipped():
+                self._appear(event.path)
+                self._finish(event.path)
+            case machine.PhaseDone() | machine.StepDone() | machine.StepFailed():
+                if event.path in self._begun:
+                    self._took[event.path] = now - self._begun[event.path]
+                self._finish(event.path)
+
+    def _appear(self, path: str) -> None:
+        parent = path.rpartition("/")[0]
+        if parent:
+            self._below.setdefault(parent, {})[path] = None
+
+    def _finish(self, path: str) -> None:
+        self._finished.add(path)
+        self._doing.pop(path, None)
+        if self.notice is not None and self.notice.path == path:
+            self.notice = None
+
+    def _resume(self, rewound: set[str], now: float) -> None:
+        """What was under way begins again; what is gone through once more was never there."""
+        for known in (self._begun, self._took, self._why, self._below):
+            for path in [path for path in known if top(path) in rewound and (known is not self._below or "/" in path)]:
+                del known[path]
+        self._finished = {path for path in self._finished if top(path) not in rewound}
+        for path in self._begun:
+            if self.status(path) == "running":
+                self._begun[path] = now
+
+    def status(self, path: str) -> str:
+        """Of a phase or a step, by its path. A phase has failed when a step of it has and none runs any more."""
+        if _is_step(path):
+            return self.state.steps.get(path, StepState()).status
+        status = self.state.phases.get(path, "pending")
+        if status == "running":
+            below = {self.status(step) for step in self._below.get(path, ())}
+            return "failed" if "failed" in below and "running" not in below else status
+        return status
+
+    @property
+    def total(self) -> int:
+        return len(self._attempts)
+
+    @property
+    def finished(self) -> int:
+        """How many steps of the flow itself are done, skipped or failed."""
+        return len(self._finished & self._attempts.keys())
+
+    def elapsed(self, path: str, now: float) -> float | None:
+        """How long a phase or step took, or has been under way."""
+        if self.status(path) == "running" and path in self._begun:
+            return (now if self._ended is None else self._ended) - self._begun[path]
+        return self.took(path)
+
+    def took(self, path: str) -> float | None:
+        return self._took.get(path)
+
+    def lines(self, now: float, width: int, height: int) -> list[str]:
+        """The screen: at most `height` lines, none wider than `width` columns."""
+        foot = [*self._questions(), *self._noticed(), self._foot(now)][-max(1, height) :]
+        room = max(0, height - len(foot))
+        places, at = self._places()
+        start = max(0, min(at - room // 2, len(places) - room))
+        shown = [self._line(path, depth, now) for path, depth in places[start : start + room]]
+        if start and room > 2:
+            shown[0] = f"… {start + 1} above"
+        if start + room < len(places) and room > 2:
+            shown[-1] = f"… {len(places) - start - room + 1} below"
+        return [clipped(line, width) for line in [*shown, *foot]]
+
+    def _places(self) -> tuple[list[tuple[str, int]], int]:
+        """(path, depth) of every line there is, and which of them is about now. Cheap: most phases are one line."""
+        places: list[tuple[str, int]] = []
+        at = 0
+        for path in self.phases:
+            status = self.state.phases.get(path, "pending")
+            if status == "running":
+                begin = len(places)
+                places.extend(self._unfold(path, 0))
+                below = range(len(places) - 1, begin, -1)
+                at = next((n for n in below if self.status(places[n][0]) in ("running", "failed")), begin)
+                continue
+            if status != "pending" and at == len(places) - 1:
+                at = len(places)
+            places.append((path, 0))
+        return places, at
+
+    def _unfold(self, path: str, depth: int) -> Iterator[tuple[str, int]]:
+        """What runs or has failed is shown with all that is below it, anything else in one line."""
+        yield path, depth
+        if self.status(path) in ("running", "failed"):
+            for child in self._below.get(path, ()):
+                yield from self._unfold(child, depth + 1)
+
+    def _line(self, path: str, depth: int, now: float) -> str:
+        status = self.status(path)
+        parts = [f"{'  ' * depth}{SIGNS[status]} {_name(path)}"]
+        elapsed = self.elapsed(path, now)
+        if elapsed is not None:
+            parts.append(duration(elapsed))
+        parts.append(self._remark(path, status, now))
+        return "  ".join(part for part in parts if part)
+
+    def _remark(self, path: str, status: str, now: float) -> str:
+        """What else there is to say of a phase or step."""
+        step = self.state.steps.get(path, StepState())
+        if status == "failed":
+            return one_line(step.error or "")
+        if status != "running":
+            return one_line(self._why.get(path, "")) if status == "skipped" else ""
+        if path in self.state.questions:
+            return "waits for an answer"
+        doing = self._doing.get(path)
+        attempt = self.attempt(path) if step.attempts > 1 else ""
+        return attempt if doing is None else one_line(act_words(doing, now)) or attempt
+
+    def attempt(self, path: str) -> str:
+        """`attempt 2 of 3, after: ...`."""
+        step = self.state.steps[path]
+        most = f" of {self._attempts[path]}" if self._attempts.get(path, 0) >= step.attempts else ""
+        after = f", after: {one_line(step.error)}" if step.error else ""
+        return f"attempt {step.attempts}{most}{after}"
+
+    def _questions(self) -> list[str]:
+        if self.state.status not in ("running", "waiting"):
+            return []
+        asked = list(self.state.questions.values())[:MOST_QUESTIONS]
+        return [f"? {plain(question.path)}  {question_title(question)}" for question in asked]
+
+    def _noticed(self) -> list[str]:
+        if self.notice is None:
+            return []
+        return [f"! {plain(self.notice.path)}  {one_line(self.notice.text)}"]
+
+    def _usage(self) -> list[str]:
+        """What agents said that they used so far."""
+        told = [usage for many in self.state.usage.values() for usage in many]
+        names = (("inputTokens", "{:,} in"), ("outputTokens", "{:,} out"), ("usd", "${:.2f}"))
+        counts = [(words, [u[name] for u in told if isinstance(u.get(name), int | float)]) for name, words in names]
+        return [words.format(sum(found)) for words, found in counts if found]
+
+    def _foot(self, now: float) -> str:
+        state = self.state
+        parts = [f"{self.finished}/{self.total} steps"]
+        if self._began is not None:
+            parts.append(duration((now if self._ended is None else self._ended) - self._began))
+        parts.extend(self._usage())
+        if state.status != "running":
+            parts.insert(0, state.status)
+        why = state.error or state.reason if state.status not in ("running", "waiting") else None
+        return ", ".join(parts) + (f": {one_line(why)}" if why else "")
+
+
+def told(event: Event, progress: Progress, now: float) -> str | None:
+    """An event that was just taken as one line for people; nothing for what they need not see."""
+    sign, more = "", ""
+    match event:
+        case machine.PhaseStarted() | machine.StepStarted():
+            sign = SIGNS["running"]
+        case machine.PhaseDone() | machine.StepDone():
+            sign = SIGNS["done"]
+        case machine.PhaseSkipped():
+            sign, more = SIGNS["skipped"], event.reason
+        case machine.StepSkipped():
+            sign = SIGNS["skipped"]
+        case machine.StepFailed():
+            sign, more = SIGNS["failed"], event.message
+        case machine.NodeStarted() if event.attempt > 1:
+            return _said(event.path, SIGNS["running"], progress.attempt(event.path))
+        case machine.Asked():
+            sign, more = "?", question_title(event)
+        case machine.Noticed():
+            sign, more = "!", event.text
+        case machine.Delayed():
+            sign, more = "!", act_words(event, now)
+        case machine.AgentActed() if event.kind != "tool":
+            sign, more = "!", act_words(event, now)
+        case _:
+            return None
+    elapsed = progress.took(event.path) if sign in (SIGNS["done"], SIGNS["failed"]) else None
+    return _said(event.path, sign, "" if elapsed is None else duration(elapsed), one_line(more))
+
+
+def _said(path: str, sign: str, *parts: str) -> str:
+    words = [f"{'  ' * path.count('/')}{sign} {plain(path)}", *parts]
+    return "  ".join(word for word in words if word)
+
+
+def act_words(event: machine.AgentActed | machine.Delayed, now: float) -> str:
+    """What an agent does, or how long nothing can be done; nothing when that is over."""
+    if isinstance(event, machine.Delayed):
+        return f"waits {duration(event.until - now)}: {event.reason}" if event.until > now else ""
+    return event.text if event.kind == "tool" else f"{event.kind}: {event.text}"
+
+
+def question_title(asked: machine.Asked) -> str:
+    return one_line(str(asked.question.get("title") or asked.question.get("id") or "a question"))
+
+
+def _is_step(path: str) -> bool:
+    return path.count("/") % 2 == 1
+
+
+def _name(path: str) -> str:
+    """The id at the end of a path."""
+    return plain(path.rpartition("/")[2].replace("%2F", "/").replace("%25", "%"))
+
+
+def one_line(text: str) -> str:
+    """A text from anywhere in one line that does nothing to a terminal."""
+    return plain(" ".join(text.split()))
+
+
+def duration(seconds: float) -> str:
+    """`0.4s`, `42s`, `3m 05s`, `1h 02m`."""
+    whole = int(max(0.0, seconds))
+    if whole < 10:
+        return f"{max(0.0, seconds):.1f}s"
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+
+
+def columns(text: str) -> int:
+    """How many columns of a terminal a text takes, rather too many than too few."""
+    return len(text) if text.isascii() else sum(map(_columns_of, text))
+
+
+def _columns_of(char: str) -> int:
+    if char == _EMOJI_STYLE:
+        return 1  # makes the sign before it a wide one, on most terminals
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def clipped(text: str, width: int) -> str:
+    """The text, or as much of it as fits, with `…` for the rest."""
+    if columns(text) <= width:
+        return text
+    used, end = 0, 0
+    for char in text:
+        used += _columns_of(char)
+        if used > width - 1:
+            break
+        end += 1
+    return (text[:end] + "…") if width > 0 else ""

@@ -1,0 +1,1 @@
+"""What a workflow says: files → spec → plan."""

@@ -1,0 +1,154 @@
+"""Remembers healthy workflows between starts, by the stamps of every file they were read from.
+
+Never wrong: an entry is used only while every file is the same file, of the same size, unchanged; files that
+were touched a moment ago are not remembered at all. Deleted or damaged, it costs time and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from handrail import __version__
+from handrail.source import fields, yamltree
+from handrail.source import files as sourcefile
+from handrail.source.files import Stamp
+from handrail.state.files import write_whole
+from handrail.workflows import load as loading
+from handrail.workflows import placeholders, rules, spec
+from handrail.workflows.load import Loaded
+from handrail.workflows.plan import Check
+from handrail.workflows.spec import Entry, LaterEntries, PhaseSpec, Reference, WorkflowSpec
+
+FRESH_NS = 1_000_000_000
+
+
+class Row(NamedTuple):
+    """One workflow as it is kept: the names of its files, their stamps in one list, its head and its entries."""
+
+    names: list[str]
+    stamps: list[int]
+    head: list[Any]
+    references: list[list[Any]]
+    phases: int
+    entries: bytes
+
+
+class CatalogCache:
+    """What was read before, in one file a place that definitions are read from."""
+
+    def __init__(self, folder: str, now_ns: Callable[[], int]) -> None:
+        self.folder = os.path.join(folder, "catalog")
+        self.now_ns = now_ns
+        self.known: dict[str, dict[str, Row]] = {}
+        self.changed: set[str] = set()
+
+    def recall(self, root: str, folder: str) -> WorkflowSpec | None:
+        if root not in self.known:
+            self.known[root] = self._read(root)
+        row = self.known[root].get(folder)
+        if row is None:
+            return None
+        stamps, place = row.stamps, 0
+        try:
+            for name in row.names:
+                now = os.stat(name if name[0] == "/" else f"{folder}/{name}")
+                if [now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns] != stamps[place : place + 5]:
+                    return None
+                place += 5
+        except OSError:
+            return None
+        return _spec(row)
+
+    def store(self, root: str, folder: str, loaded: Loaded) -> None:
+        """Remember a workflow that has no problems and whose files have settled."""
+        known = self.known.setdefault(root, {})
+        self.changed.add(root)
+        known.pop(folder, None)
+        stamps = list(loaded.stamps.values())
+        if loaded.spec is not None and not loaded.problems and self._settled(stamps):
+            below = folder + "/"
+            names = [path.removeprefix(below) for path in loaded.stamps]
+            flat = [number for stamp in stamps if stamp is not None for number in stamp]
+            known[folder] = _row(loaded.spec, names, flat)
+
+    def _settled(self, stamps: list[Stamp | None]) -> bool:
+        limit = self.now_ns() - FRESH_NS
+        return all(stamp is not None and max(stamp.modified, stamp.changed) < limit for stamp in stamps)
+
+    def save(self) -> None:
+        """Write what changed. A cache that cannot be written is no reason to fail."""
+        for root in self.changed:
+            with contextlib.suppress(OSError):
+                self._write(root)
+        self.changed.clear()
+
+    def _file(self, root: str) -> str:
+        return os.path.join(self.folder, f"{zlib.crc32(root.encode('utf-8', 'surrogateescape')):08x}.json")
+
+    def _write(self, root: str) -> None:
+        os.makedirs(self.folder, 0o700, exist_ok=True)
+        rows = self.known[root]
+        heads = {folder: row[:5] for folder, row in rows.items()}
+        body = json.dumps({"root": root, "version": _version(), "rows": heads}, separators=(",", ":"))
+        data = b"\n".join([body.encode(), *[row.entries for row in rows.values()]])
+        write_whole(self._file(root), b"%08x\n%s" % (zlib.crc32(data), data), durable=False)
+
+    def _read(self, root: str) -> dict[str, Row]:
+        """What is kept of a place; nothing where it is damaged, of another version, or not there."""
+        try:
+            with open(self._file(root), "rb") as file:
+                head, data = file.read(9), file.read()
+            if head != b"%08x\n" % zlib.crc32(data):
+                return {}
+            first, *entries = data.split(b"\n")
+            kept = json.loads(first)
+            if kept["root"] != root or kept["version"] != _version():
+                return {}
+            rows = zip(kept["rows"].items(), entries, strict=True)
+            return {folder: Row._make([*row, body]) for (folder, row), body in rows}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+
+def _version() -> str:
+    """Changes whenever the code that reads definitions does."""
+    readers = (loading, spec, rules, placeholders, fields, sourcefile, yamltree)
+    times = [os.stat(module.__file__ or "").st_mtime_ns for module in readers]
+    return f"{__version__}/{max(times)}"
+
+
+def _row(workflow: WorkflowSpec, names: list[str], stamps: list[int]) -> Row:
+    entries = [["ref", *e] if isinstance(e, Reference) else ["phase", *e] for e in workflow.entries]
+    head = [*workflow[:7], *workflow[8:]]
+    references = [list(ref) for ref in workflow.references]
+    return Row(names, stamps, head, references, len(entries), json.dumps(entries).encode())
+
+
+def _spec(row: Row) -> WorkflowSpec:
+    references = [Reference(*ref) for ref in row.references]
+    later = LaterEntries(row.phases, references, lambda: _entries(row.entries))
+    return WorkflowSpec._make([*row.head[:7], later, *row.head[7:]])
+
+
+def _entries(data: bytes) -> tuple[Entry, ...]:
+    return tuple(Reference(*row[1:]) if row[0] == "ref" else _phase(row[1:]) for row in json.loads(data))
+
+
+def _phase(row: list[Any]) -> PhaseSpec:
+    id_, name, emoji, instructions, deny, allow, profiles, checks, file = row
+    return PhaseSpec(
+        id_,
+        name,
+        emoji,
+        instructions,
+        None if deny is None else tuple(deny),
+        None if allow is None else tuple(allow),
+        tuple(profiles),
+        tuple([Check(*check) for check in checks]),
+        file,
+    )

@@ -1,0 +1,264 @@
+"""Every definition that was found, resolved, shadowed or broken. A broken one never hides the healthy ones."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple, Protocol
+
+from handrail.errors import DefinitionError, NotFound, UsageError
+from handrail.source.diagnostics import Diagnostic, in_order
+from handrail.source.files import Root
+from handrail.source.suggest import nearest
+from handrail.workflows import rules
+from handrail.workflows.compile import MAX_STOPS, compile_plan, count_stops
+from handrail.workflows.load import WORKFLOW_FILE, Loaded, load, located
+from handrail.workflows.plan import Plan
+from handrail.workflows.spec import Reference, WorkflowSpec
+
+MAX_DEPTH = 6
+MAX_FOLDERS = 20_000
+MAX_NESTING = 100
+
+
+class Memory(Protocol):
+    """What remembers specs between starts; may always answer that it knows nothing."""
+
+    def recall(self, root: str, folder: str) -> WorkflowSpec | None: ...
+
+    def store(self, root: str, folder: str, loaded: Loaded) -> None: ...
+
+
+class Found(NamedTuple):
+    """A workflow folder and what came of it."""
+
+    source: str
+    root: str
+    key: str
+    file: str
+    spec: WorkflowSpec | None
+    references: tuple[Reference, ...] = ()
+
+
+class Catalog(NamedTuple):
+    """What can be used (`workflows`), all that was found in order of precedence, and what is wrong."""
+
+    workflows: dict[str, WorkflowSpec]
+    found: tuple[Found, ...]
+    problems: tuple[Diagnostic, ...]
+
+    def source_of(self, spec: WorkflowSpec) -> str:
+        return next(found.source for found in self.found if found.file == spec.file)
+
+    def visible(self) -> list[WorkflowSpec]:
+        return [spec for spec in self.in_precedence() if spec.is_visible]
+
+    def in_precedence(self) -> list[WorkflowSpec]:
+        """The usable workflows, nearest source first."""
+        return [f.spec for f in self.found if f.spec is not None and self.workflows.get(f.key) is f.spec]
+
+    def shadowed(self) -> list[tuple[Found, WorkflowSpec]]:
+        """Healthy workflows that are not used because a nearer one has their key."""
+        return [
+            (found, self.workflows[found.key])
+            for found in self.found
+            if found.spec is not None and self.workflows.get(found.key) not in (found.spec, None)
+        ]
+
+    def passed_over(self, spec: WorkflowSpec) -> list[Found]:
+        """Nearer definitions of the same key that cannot be used, so that this one is used in their place."""
+        entries = [found for found in self.found if found.key == spec.key]
+        return entries[: [found.file for found in entries].index(spec.file)]
+
+    def find(self, name: str) -> WorkflowSpec:
+        """The workflow that is started by `name`, or has it as key; an error that helps otherwise."""
+        for spec in self.visible():
+            if spec.command == name:
+                return spec
+        if name in self.workflows:
+            return self.workflows[name]
+        self._explain_broken(name)
+        names = sorted({spec.command for spec in self.visible()})
+        close = nearest(name, [*names, *self.workflows], most=3)
+        known = ", ".join(f"`{n}`" for n in (close or names[:8]))
+        hint = f"did you mean {known}?" if close else f"there are {known}; `handrail list` shows all"
+        raise NotFound(f"there is no workflow `{name}`", hint)
+
+    def _explain_broken(self, name: str) -> None:
+        for found in self.found:
+            if found.key == name:
+                count = sum(p.severity == "error" for p in self.problems if p.file.startswith(_folder(found.file)))
+                errors = "an error" if count == 1 else f"{count or 'some'} errors"
+                message = f"workflow `{name}` cannot be used: its files have {errors}"
+                raise DefinitionError(message, f"run `handrail validate {os.path.dirname(found.file)}`")
+
+    def plan(self, spec: WorkflowSpec) -> Plan:
+        return compile_plan(self.workflows, spec.key)
+
+
+def _folder(file: str) -> str:
+    return os.path.dirname(file) + os.sep
+
+
+def read_catalog(roots: Iterable[tuple[str, str]], memory: Memory | None = None) -> Catalog:
+    """Everything below the roots; the first root wins where two have the same key."""
+    problems: list[Diagnostic] = []
+    found = [entry for source, path in roots for entry in _read_root(source, path, memory, problems)]
+    return _resolve(found, problems)
+
+
+def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
+    """The workflows at these paths, before all others; its problems are those of these workflows alone."""
+    problems: list[Diagnostic] = []
+    given: list[Found] = []
+    for path in paths:
+        roots = sorted({entry.root for entry in others.found}, key=len, reverse=True)
+        for root, folders in _given(path, roots, problems).items():
+            given.extend(_read_folders("given", root, folders, None, problems))
+    files = {entry.file for entry in given}
+    found = [*given, *[entry for entry in others.found if entry.file not in files]]
+    local = list(problems)
+    catalog = _resolve(found, problems)
+    mine = [problem for problem in catalog.problems if problem in local or problem.file in files]
+    return catalog._replace(problems=tuple(mine))
+
+
+def _given(path: str, roots: list[str], problems: list[Diagnostic]) -> dict[str, list[str]]:
+    """Root → workflow folders that a path on the command line means; each under the root that is known for it."""
+    folder = path if os.path.isdir(path) else os.path.dirname(path)
+    if os.path.lexists(os.path.join(folder, WORKFLOW_FILE)):
+        return {_root_of(folder, roots) or os.path.dirname(folder): [folder]}
+    if folder == path:
+        found: dict[str, list[str]] = {}
+        for below in workflow_folders(path, problems):
+            found.setdefault(_root_of(below, roots) or path, []).append(below)
+        if not found and not problems:
+            hint = f"a workflow is a folder with a `{WORKFLOW_FILE}`"
+            raise UsageError(f"there is no workflow in `{path}`", hint)
+        return found
+    hint = "name a workflow folder, its `workflow.yaml`, or a folder of workflows"
+    raise UsageError(f"`{path}` is not part of a workflow: there is no `{WORKFLOW_FILE}` beside it", hint)
+
+
+def _root_of(folder: str, roots: list[str]) -> str | None:
+    return next((root for root in roots if folder.startswith(root + os.sep)), None)
+
+
+def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
+    candidates: dict[str, list[WorkflowSpec]] = {}
+    for entry in found:
+        specs = candidates.setdefault(entry.key, [])
+        if entry.spec is not None:
+            specs.append(entry.spec)
+    chosen, broken = rules.resolve(candidates)
+    problems.extend(broken)
+    problems.extend(_dangling_of_broken(found, sorted(candidates)))
+    chosen = _without_oversized(chosen, problems)
+    catalog = Catalog(chosen, tuple(found), ())
+    built_in = {entry.file for entry in found if entry.source == "builtin"}
+    twice = rules.duplicate_commands(catalog.in_precedence(), built_in)
+    problems.extend(located(problem, "commandName") for problem in twice)
+    return catalog._replace(problems=tuple(in_order(problems)))
+
+
+def _dangling_of_broken(found: list[Found], every: list[str]) -> Iterator[Diagnostic]:
+    """References to nothing in workflows that have other errors too: those are told at the same time."""
+    known = set(every)
+    for entry in found:
+        for ref in entry.references if entry.spec is None else ():
+            if ref.key not in known:
+                yield rules.dangling((entry.key, entry.file), ref, every)
+
+
+def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnostic]) -> dict[str, WorkflowSpec]:
+    kept: dict[str, WorkflowSpec] = {}
+    levels = rules.nesting(chosen)
+    for key, spec in chosen.items():
+        if levels[key] > MAX_NESTING:
+            message = f"the workflow nests {levels[key]} workflows in each other, {MAX_NESTING} are allowed"
+            hint = "let workflows follow each other instead of containing each other"
+        elif spec.references and (total := count_stops(chosen, key)) > MAX_STOPS:
+            message = f"the workflow unfolds to {total} phases, {MAX_STOPS} are allowed"
+            hint = "a subworkflow that is used many times multiplies; use fewer"
+        else:
+            kept[key] = spec
+            continue
+        problem = Diagnostic("plan-too-large", "error", spec.file, 1, 1, message, hint)
+        problems.append(located(problem, "phases"))
+    return kept
+
+
+def _read_root(source: str, path: str, memory: Memory | None, problems: list[Diagnostic]) -> Iterator[Found]:
+    if os.path.isdir(path):
+        yield from _read_folders(source, path, workflow_folders(path, problems), memory, problems)
+
+
+def _read_folders(
+    source: str, path: str, folders: Iterable[str], memory: Memory | None, problems: list[Diagnostic]
+) -> Iterator[Found]:
+    root = Root(path)
+    owners: dict[str, str] = {}
+    for folder in folders:
+        key = os.path.basename(folder)
+        file = os.path.join(folder, WORKFLOW_FILE)
+        if key in owners:
+            other = os.path.relpath(owners[key], path)
+            message = f"there are two workflows `{key}` in this place; the other is `{other}`"
+            hint = "rename one of the folders; until then, only the other is used"
+            problems.append(Diagnostic("key-twice", "error", file, 1, 1, message, hint))
+            continue
+        owners[key] = file
+        spec = memory.recall(path, folder) if memory else None
+        references: tuple[Reference, ...] = ()
+        if spec is None:
+            loaded = load(root, folder)
+            problems.extend(loaded.problems)
+            spec, references = loaded.spec, loaded.references
+            if memory is not None:
+                memory.store(path, folder, loaded)
+        yield Found(source, path, key, file, spec, references)
+
+
+def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:
+    """Every folder below `root` that holds a `workflow.yaml`, in order of path."""
+    waiting = [(root, 0)]
+    seen = 0
+    while waiting:
+        folder, depth = waiting.pop()
+        seen += 1
+        if seen > MAX_FOLDERS:
+            message = f"there are more than {MAX_FOLDERS} folders here; the rest is not looked at"
+            hint = "keep only workflows here"
+            problems.append(Diagnostic("too-many-folders", "error", root, 1, 1, message, hint))
+            return
+        below, is_workflow = _look(folder, depth, problems)
+        if is_workflow:
+            yield folder
+        waiting.extend((path, depth + 1) for path in sorted(below, reverse=True))
+
+
+def _look(folder: str, depth: int, problems: list[Diagnostic]) -> tuple[list[str], bool]:
+    below: list[str] = []
+    is_workflow = False
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.name == WORKFLOW_FILE and depth > 0:
+                    is_workflow = True
+                elif entry.name in (WORKFLOW_FILE, "workflow.yml"):
+                    message = f"`{entry.name}` is not read here"
+                    hint = f"rename it to `{WORKFLOW_FILE}`" if depth else f"move it to `KEY/{WORKFLOW_FILE}`"
+                    problems.append(Diagnostic("file-name", "warning", entry.path, 1, 1, message, hint))
+                elif entry.is_dir(follow_symlinks=False):
+                    below.append(entry.path)
+                elif entry.is_symlink() and os.path.isdir(entry.path):
+                    message = f"`{entry.name}` is a link to a folder and is not followed"
+                    hint = "copy or move the folder here"
+                    problems.append(Diagnostic("folder-link", "warning", entry.path, 1, 1, message, hint))
+    except OSError as error:
+        message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
+        hint = "give yourself permission to list it, or move it elsewhere"
+        problems.append(Diagnostic("folder-unreadable", "error", folder, 1, 1, message, hint))
+    if depth >= MAX_DEPTH:
+        return [], is_workflow
+    return below, is_workflow

@@ -1,0 +1,364 @@
+"""`workflow.yaml` and its phase files → a spec, with every problem of every file found on the way.
+
+The only part of `guided` that reads files. A spec comes out only when nothing in its own files is an error.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from handrail.source.diagnostics import Diagnostic, has_errors
+from handrail.source.fields import Reader, Shape, found, quoted
+from handrail.source.files import Root, Source, Stamp, Unopened, decode, stamp
+from handrail.source.suggest import nearest
+from handrail.source.yamltree import Node, parse
+from handrail.workflows import rules
+from handrail.workflows.plan import Check
+from handrail.workflows.spec import EXIT, PHASE, TEXTS, TOOLS, WORKFLOW, PhaseSpec, Reference, WorkflowSpec
+
+WORKFLOW_FILE = "workflow.yaml"
+MAX_SECONDS = 86_400
+_KEY_HINT = "name the key of a workflow: the name of its folder"
+
+
+class Loaded(NamedTuple):
+    """What one workflow folder gave: a spec or none, all problems, and the files that were looked at."""
+
+    key: str
+    file: str
+    spec: WorkflowSpec | None
+    problems: tuple[Diagnostic, ...]
+    stamps: dict[str, Stamp | None]
+    references: tuple[Reference, ...] = ()
+
+
+class _Load:
+    """One workflow folder being read."""
+
+    def __init__(self, root: Root, folder: str) -> None:
+        self.root = root
+        self.folder = folder
+        self.key = os.path.basename(folder)
+        self.problems: list[Diagnostic] = []
+        self.stamps: dict[str, Stamp | None] = {}
+        self.references: list[Reference] = []
+
+    def report(self, problem: Diagnostic) -> None:
+        self.problems.append(problem)
+
+    def read(self, entry: str, blame: Diagnostic) -> Source | None:
+        """The text of a file of this workflow; `blame` says where a file that cannot be had was asked for."""
+        path = os.path.normpath(os.path.join(self.folder, entry))
+        opened = self.root.open(self.folder, entry)
+        if isinstance(opened, Unopened):
+            self.stamps[path] = stamp(path)
+            hint = opened.hint or blame.hint
+            self.report(blame._replace(code=opened.code, message=opened.message, hint=hint))
+            return None
+        self.stamps[path] = opened.stamp
+        source, problems = decode(path, opened.data)
+        self.problems.extend(problems)
+        return None if problems else source
+
+    def mapping(self, source: Source, text: str, first_line: int, shape: Shape) -> Reader | None:
+        """The top-level mapping of a YAML text, ready to be read by its shape."""
+        tree, troubles = parse(text, first_line)
+        for t in troubles:
+            self.report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
+        if any(t.fatal for t in troubles):
+            return None
+        if tree is None or tree.kind != "mapping":
+            what = "nothing" if tree is None else found(tree)
+            place = (first_line, 1, 1) if tree is None else (tree.line, tree.column, tree.width)
+            hint = f"begin with a key: `{shape.fields[0].name}: ...`"
+            subject = "the front matter" if shape is PHASE else f"`{shape.title}`"
+            message = f"{subject} has to be `key: value` lines, found {what}"
+            self.report(source.problem("not-mapping", place, message, hint))
+            return None
+        return Reader(source, tree, shape, self.report)
+
+
+def load(root: Root, folder: str) -> Loaded:
+    """Everything that the workflow in `folder` says."""
+    job = _Load(root, folder)
+    file = os.path.join(folder, WORKFLOW_FILE)
+    blame = Diagnostic("file-missing", "error", file, 1, 1, f"`{WORKFLOW_FILE}` is missing")
+    source = job.read(WORKFLOW_FILE, blame)
+    reader = job.mapping(source, source.text, 1, WORKFLOW) if source else None
+    spec = _workflow(job, reader, file) if reader else None
+    ok = spec is not None and not has_errors(job.problems)
+    return Loaded(job.key, file, spec if ok else None, tuple(job.problems), job.stamps, tuple(job.references))
+
+
+def _workflow(job: _Load, reader: Reader, file: str) -> WorkflowSpec | None:
+    name = reader.text("name")
+    show_node = reader.child("show")
+    show = show_node.value if show_node else "user"
+    is_unclear = show_node is None and "show" in reader.node.value
+    command, message = _start(reader, show, is_unclear)
+    phases = reader.child("phases")
+    entries = _entries(job, reader, phases) if phases else None
+    texts = {field.name: text for field in TEXTS if (text := reader.text(field.name)) is not None}
+    loopable = reader.flag("loopable", True)
+    length = reader.integer("sessionNameMaxLength")
+    if length is not None and length < 0:
+        node = reader.node.value["sessionNameMaxLength"]
+        hint = "write how many characters of the task the title may show"
+        reader.on(node, "bad-value", f"`sessionNameMaxLength` has to be 0 or more, found {quoted(node)}", hint)
+    for field, text in (("initialMessage", message), *texts.items()):
+        if text:
+            node = reader.node.value[field]
+            _placeholders(job, reader.source, text, (node.line, node.column))
+    if name is None or entries is None:
+        return None
+    return WorkflowSpec(
+        job.key, file, name, command, show, loopable, message, entries, texts, 50 if length is None else length
+    )
+
+
+def _start(reader: Reader, show: str, is_unclear: bool) -> tuple[str, str]:
+    """Command and first message: required of a workflow that people start; nobody knows when `show` is wrong."""
+    command, message = reader.text("commandName"), reader.text("initialMessage")
+    if show == "user":
+        abouts = (("commandName", "the name it is started by"), ("initialMessage", "the first message to the agent"))
+        for name, about in abouts:
+            value = command if name == "commandName" else message
+            node: Node | None = reader.node.value.get(name)
+            if node is None and is_unclear:
+                continue
+            if node is None:
+                place = (reader.node.line, reader.node.column, 1)
+                hint = f"add `{name}:`, {about}, or `show: workflows` if it only runs inside others"
+                reader.at(place, "missing-key", f"key `{name}` is missing", hint)
+            elif value is not None and not value.strip():
+                reader.on(node, "blank-text", f"`{name}` is blank", f"fill it in: {about}")
+            elif name == "commandName" and value is not None and not rules.is_command_name(value):
+                instead = rules.as_command_name(value)
+                hint = "use letters, digits, `_` and `-` only" + (f", such as `{instead}`" if instead else "")
+                reader.on(node, "command-name", f"`{value}` cannot be typed as the name of a command", hint)
+    return command or "", message or ""
+
+
+def _entries(job: _Load, reader: Reader, node: Node) -> tuple[PhaseSpec | Reference, ...] | None:
+    if not node.value:
+        reader.on(node, "phases-empty", "`phases` is empty", "list at least one phase file")
+        return None
+    entries: list[PhaseSpec | Reference | None] = []
+    seen: dict[str, str] = {}
+    for item in node.value:
+        if item.kind == "text":
+            phase = _phase_entry(job, reader, item)
+            entries.append(phase)
+            if phase is not None and phase.id in seen:
+                hint = f"`{seen[phase.id]}` has it already; give each phase an id of its own"
+                reader.on(item, "phase-id-twice", f"phase id `{phase.id}` is used twice in this workflow", hint)
+            elif phase is not None:
+                seen[phase.id] = item.value
+        elif item.kind == "mapping" and "subworkflow" in item.value:
+            reference = _reference(reader, item)
+            entries.append(reference)
+            job.references.extend([reference] if reference else [])
+        else:
+            names = item.value if item.kind == "mapping" else ()
+            near = any(nearest(name, ["subworkflow"]) for name in names)
+            hint = "did you mean `subworkflow`?" if near else "write the path of a phase file, or `subworkflow: KEY`"
+            message = f"a phase has to be a path or a subworkflow, found {found(item)}"
+            reader.on(item, "phase-entry", message, hint)
+            entries.append(None)
+    whole = tuple(entry for entry in entries if entry is not None)
+    return whole if len(whole) == len(entries) else None
+
+
+def _reference(reader: Reader, item: Node) -> Reference | None:
+    target: Node = item.value["subworkflow"]
+    if target.kind != "text":
+        is_scalar = target.kind in ("integer", "number", "boolean")
+        hint = f'put it in quotes: `subworkflow: "{reader.written(target)}"`' if is_scalar else _KEY_HINT
+        reader.on(target, "phase-entry", f"`subworkflow` has to be text, found {found(target)}", hint)
+        return None
+    if not target.value.strip():
+        reader.on(target, "subworkflow-blank", "`subworkflow` is blank", _KEY_HINT)
+        return None
+    for name, (line, column) in item.keys.items():
+        if name != "subworkflow":
+            hint = "a subworkflow takes no other keys"
+            reader.at((line, column, len(name)), "unknown-key", f"unknown key `{name}`", hint, "warning")
+    excerpt = reader.source.line(target.line)
+    return Reference(target.value, target.line, target.column, target.width, excerpt)
+
+
+def _phase_entry(job: _Load, reader: Reader, item: Node) -> PhaseSpec | None:
+    blame = reader.source.problem("file-missing", (item.line, item.column, item.width), "")
+    if not item.value.strip():
+        reader.on(item, "phase-entry", "the path of a phase file is blank", "write the path of a phase file")
+        return None
+    source = job.read(item.value, blame)
+    return _phase(job, source) if source else None
+
+
+def split_front_matter(text: str) -> tuple[str, str, int] | None:
+    """(front matter, body, line on which the body starts), or nothing where there is no front matter."""
+    if not text.startswith("---"):
+        return None
+    first, *rest = text.split("\n")
+    if first.strip("- ") != "":
+        return None
+    for number, line in enumerate(rest):
+        if line.startswith("---"):
+            return "\n".join(rest[:number]), "\n".join(rest[number + 1 :]), number + 3
+    return None
+
+
+def _phase(job: _Load, source: Source) -> PhaseSpec | None:
+    parts = split_front_matter(source.text)
+    if parts is None:
+        job.report(_no_front_matter(source))
+        return None
+    front, body, body_line = parts
+    reader = job.mapping(source, front, 2, PHASE)
+    if reader is None:
+        return None
+    id_, name, emoji = reader.text("id"), reader.text("name"), reader.text("emoji")
+    deny, allow = _tools(job, reader)
+    profiles = reader.texts("availableProfiles") or ()
+    checks = _exit(job, reader)
+    instructions = body.strip()
+    if not instructions:
+        hint = "write what the agent has to do below the front matter"
+        place = (min(body_line, source.text.count("\n") + 1), 1, 1)
+        job.report(source.problem("instructions-blank", place, "the phase has no instructions", hint))
+    _placeholders(job, source, body, (body_line, 1))
+    if id_ is None or name is None or emoji is None:
+        return None
+    return PhaseSpec(id_, name, emoji, instructions, deny, allow, profiles, checks, source.file)
+
+
+def _no_front_matter(source: Source) -> Diagnostic:
+    begin = len(source.text) - len(source.text.lstrip())
+    place = (*source.place(begin), 3)
+    if not source.text.startswith("---", begin):
+        hint = "begin the file, on its first line, with `---`"
+        return source.problem("front-matter", (1, 1, 1), "the file has no front matter", hint)
+    if begin:
+        message, hint = "the front matter does not begin on the first line", "remove what stands above `---`"
+        return source.problem("front-matter", place, message, hint)
+    return source.problem("front-matter", place, "the front matter is not closed", "end it with a line `---`")
+
+
+def _tools(job: _Load, reader: Reader) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    node = reader.child("tools", "write `blacklist: [TOOL]` or `whitelist: [TOOL]` below `tools:`")
+    if node is None:
+        return None, None
+    tools = Reader(reader.source, node, TOOLS, job.report)
+    deny, allow = tools.texts("blacklist"), tools.texts("whitelist")
+    if deny is not None and allow is not None:
+        line, column = node.keys["whitelist"]
+        hint = "keep one: `blacklist` denies its tools, `whitelist` denies all others"
+        tools.at((line, column, 9), "tools-both", "`blacklist` and `whitelist` are both given", hint)
+    return deny, allow
+
+
+def _exit(job: _Load, reader: Reader) -> tuple[Check, ...]:
+    node = reader.child("exit", "write `- run: COMMAND` or `- file: PATH` below `exit:`")
+    if node is None:
+        return ()
+    items: list[Node] = [node] if node.kind == "mapping" else node.value
+    checks: list[Check] = []
+    for item in items:
+        if item.kind != "mapping":
+            hint = "write `- run: COMMAND` or `- file: PATH`"
+            reader.on(item, "wrong-type", f"an exit check has to be a mapping, found {found(item)}", hint)
+            continue
+        check = _check(Reader(reader.source, item, EXIT, job.report))
+        if check is not None:
+            checks.append(check)
+    return tuple(checks)
+
+
+def _check(reader: Reader) -> Check | None:
+    kinds = [kind for kind in ("run", "file") if kind in reader.node.value]
+    if len(kinds) != 1:
+        message = "an exit check needs `run` or `file`" if not kinds else "`run` and `file` are two checks"
+        hint = "write each as a list item of its own" if kinds else "add `run: COMMAND` or `file: PATH`"
+        place = (reader.node.line, reader.node.column, 1)
+        if kinds:
+            second = max(kinds, key=lambda kind: reader.node.keys[kind])
+            place = (*reader.node.keys[second], len(second))
+        reader.at(place, "exit-check", message, hint)
+        return None
+    if kinds[0] == "file" and "timeout" in reader.node.keys:
+        message, hint = "`timeout` means nothing for `file`", "remove it; only `run` takes time"
+        reader.at((*reader.node.keys["timeout"], 7), "unknown-key", message, hint, "warning")
+    params = _run_params(reader) if kinds[0] == "run" else _file_params(reader)
+    if params is None:
+        return None
+    shown = params.get("path") or params.get("line") or " ".join(params.get("argv", ()))
+    return Check(kinds[0], params, reader.text("name") or shown)
+
+
+def _run_params(reader: Reader) -> dict[str, Any] | None:
+    node = reader.child("run")
+    timeout = reader.child("timeout")
+    if node is None:
+        return None
+    if timeout is not None and not 0 < timeout.value <= MAX_SECONDS:
+        message = f"`timeout` has to be more than 0 and at most {MAX_SECONDS} seconds, found {quoted(timeout)}"
+        reader.on(timeout, "bad-value", message, "write the seconds that the command may take")
+        return None
+    seconds = 600.0 if timeout is None else float(timeout.value)
+    if node.kind == "text":
+        line = node.value.strip()
+        if not line:
+            reader.on(node, "blank-text", "`run` is blank", "write a command")
+            return None
+        return {"line": line, "timeout": seconds}
+    argv = reader.texts("run") or ()
+    if len(argv) != len(node.value):
+        return None
+    if not argv or not argv[0].strip():
+        reader.on(node, "exit-check", "`run` has no program to start", "write `run: [PROGRAM, ARGUMENT]`")
+        return None
+    return {"argv": list(argv), "timeout": seconds}
+
+
+def _file_params(reader: Reader) -> dict[str, Any] | None:
+    node = reader.child("file")
+    if node is None:
+        return None
+    path = node.value.strip()
+    if not path:
+        reader.on(node, "blank-text", "`file` is blank", "write the path of a file, relative to the project")
+        return None
+    parts = path.replace("\\", "/").split("/")
+    if path.startswith("/") or ".." in parts or "\x00" in path:
+        hint = "write a path below the project, without `..`"
+        reader.on(node, "exit-path", f"`{path}` is not a path inside the project", hint)
+        return None
+    return {"path": path}
+
+
+def _placeholders(job: _Load, source: Source, text: str, start: tuple[int, int]) -> None:
+    """Placeholders that are nearly right; `start` is where the text begins in the file."""
+    lines = source.text.split("\n")[: start[0] - 1]
+    at = sum(map(len, lines)) + len(lines) + start[1] - 1
+    for placeholder, hint in rules.misspelt(text):
+        written = "{" + placeholder + "}"
+        found_at = source.text.find(written, at)
+        place = (*start, 1) if found_at < 0 else (*source.place(found_at), len(written))
+        at = max(at, found_at + 1)
+        message = f"`{written}` is not a placeholder; it will be shown as it is"
+        job.report(source.problem("placeholder", place, message, hint, "warning"))
+
+
+def located(problem: Diagnostic, key: str) -> Diagnostic:
+    """A problem of a whole workflow, at a key of its file: specs do not carry the place of every key."""
+    folder = os.path.dirname(problem.file)
+    opened = Root(os.path.dirname(folder)).open(folder, WORKFLOW_FILE)
+    source = None if isinstance(opened, Unopened) else decode(problem.file, opened.data)[0]
+    tree = parse(source.text)[0] if source else None
+    if source is None or tree is None or key not in tree.keys:
+        return problem
+    node = tree.value[key]
+    line, column, width = (*tree.keys[key], len(key)) if node.kind == "list" else (node.line, node.column, node.width)
+    return problem._replace(line=line, column=column, width=width, excerpt=source.line(line))

@@ -1,0 +1,264 @@
+"""OpenCode: the job that the driver gets, what the driver makes of its server's events, and what is read from that."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.spoilt import spoilt
+from handrail.agents.opencode import driver, executor
+from handrail.contracts import AgentJob, AgentSaid, NodeError
+
+SAMPLES = Path(__file__).parent.parent / "agents" / "samples" / "opencode"
+END = {"type": "end", "role": "assistant", "finish": "stop", "error": None, "structured": None}
+
+
+@pytest.fixture
+def env(tmp_path: Path) -> dict[str, str]:
+    """Where the program is installed."""
+    (tmp_path / "opencode").touch(0o755)
+    return {"PATH": str(tmp_path)}
+
+
+def job(**changes: Any) -> AgentJob:
+    return AgentJob("do it", "/project", {}, 60.0)._replace(**changes)
+
+
+def heard(*events: dict[str, Any], given: AgentJob | None = None, code: int = 0, errors: str = "") -> list[AgentSaid]:
+    reader = executor.reader(given or job(), "/private")
+    said = [said for event in events for said in reader.take(event)]
+    return [*said, *reader.end(code, errors)]
+
+
+def sample(case: str) -> list[AgentSaid]:
+    about = json.loads((SAMPLES / f"{case}.json").read_text())
+    lines = (SAMPLES / f"{case}.jsonl").read_text().splitlines()
+    return heard(*map(json.loads, lines), code=about["code"], errors=about["stderr"])
+
+
+def kinds(said: list[AgentSaid]) -> list[str]:
+    return [one.kind for one in said]
+
+
+def test_a_turn_that_went_well_is_told_event_by_event() -> None:
+    said = sample("success")
+    assert kinds(said) == ["session", "text", "tool", "result", "usage", "text", "usage", "finished"]
+    assert said[2].data["name"] == "write"
+    assert said[2].data["input"] == {"filePath": "/project/made.txt", "content": "made\n"}
+    assert said[3].data == {"id": said[2].data["id"], "ok": True, "output": "Wrote file successfully."}
+    assert said[6].data == {"inputTokens": 2200, "outputTokens": 70, "cachedTokens": 1400, "usd": 0.00387}
+    assert said[7].data["outcome"] == "done"
+    assert said[7].data["text"] == "It is written."
+
+
+@pytest.mark.parametrize(("case", "outcome"), [("401", "auth"), ("429", "rate-limit"), ("500-then-fine", "done")])
+def test_a_failure_of_the_model_has_a_name(case: str, outcome: str) -> None:
+    assert sample(case)[-1].data["outcome"] == outcome
+
+
+def test_a_wait_that_is_too_long_ends_with_the_time_that_it_takes() -> None:
+    said = heard({"type": "gave_up", "message": "Too Many Requests", "seconds": 3600.0}, {**END, "finish": None})
+    assert said[-1].data["outcome"] == "rate-limit"
+    assert said[-1].data["resetsAt"] == pytest.approx(time.time() + 3600, abs=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "outcome"),
+    [("ContentFilterError", "refused"), ("ContextOverflowError", "overflow"), ("ProviderAuthError", "auth")],
+)
+def test_errors_with_a_name_of_their_own_are_known(name: str, outcome: str) -> None:
+    error = {"name": name, "data": {"message": "no"}}
+    finished = heard({"type": "error", "error": error}, END)[-1].data
+    assert (finished["outcome"], finished["message"]) == (outcome, "no")
+
+
+def test_a_limit_that_only_the_body_tells_is_known() -> None:
+    data = {"message": "Too many", "statusCode": 429, "responseBody": '{"error": {"code": "insufficient_quota"}}'}
+    finished = heard({"type": "error", "error": {"name": "APIError", "data": data}})[-1].data
+    assert (finished["outcome"], finished["message"]) == ("quota", "Too many")
+
+
+@pytest.mark.parametrize(
+    ("events", "errors", "words"),
+    [
+        (({"type": "session", "sessionID": "ses_1"},), "", "did not say why"),
+        ((), "error: GET /session/ses_1: 404 Session not found\n", "Session not found"),
+        (({**END, "finish": "length"},), "", "cut off"),
+        (({**END, "role": "user", "finish": None},), "", "did not say why"),
+    ],
+)
+def test_what_is_not_the_end_of_a_turn_is_no_success(
+    events: tuple[dict[str, Any], ...], errors: str, words: str
+) -> None:
+    finished = heard(*events, code=1, errors=errors)[-1].data
+    assert finished["outcome"] == "crash"
+    assert words in finished["message"]
+
+
+def test_only_the_last_message_is_the_answer() -> None:
+    texts = [("1", "first"), ("2", "second,"), ("2", "third")]
+    lines = [{"type": "text", "part": {"messageID": key, "text": text}} for key, text in texts]
+    assert heard(*lines, END)[-1].data["text"] == "second,\nthird"
+
+
+def test_a_structured_answer_is_the_servers_or_else_in_the_text() -> None:
+    given = job(schema={"type": "object"})
+    assert heard({**END, "structured": {"a": 1}}, given=given)[-1].data["structured"] == {"a": 1}
+    none = {**END, "error": {"name": "StructuredOutputError", "data": {"message": "no"}}}
+    text = {"type": "text", "part": {"messageID": "1", "text": '{"a": 2}'}}
+    finished = heard(text, none, given=given)[-1].data
+    assert (finished["outcome"], finished["structured"]) == ("done", {"a": 2})
+
+
+def test_a_job_becomes_one_of_the_driver(env: dict[str, str]) -> None:
+    given = job(env={**env, "HANDRAIL_STEP": "plan"}, model="openai/gpt/5", session="ses_1", schema={"type": "object"})
+    launch = executor.launch(given, "/private")
+    wanted = json.loads(launch.stdin or b"")
+    assert wanted["program"] == f"{env['PATH']}/opencode"
+    assert wanted["model"] == {"providerID": "openai", "modelID": "gpt/5"}
+    assert (wanted["session"], wanted["title"]) == ("ses_1", "Handrail: plan")
+    assert wanted["format"] == {"type": "json_schema", "schema": {"type": "object"}}
+    assert "do it" not in launch.argv
+
+
+def test_a_program_that_is_not_there_is_said() -> None:
+    with pytest.raises(NodeError, match="not installed"):
+        executor.launch(job(env={"PATH": "/nowhere"}), "/private")
+
+
+@pytest.mark.parametrize("wrong", [{"model": "gpt-5"}, {"session": "../config"}])
+def test_what_the_server_would_not_understand_is_not_asked(env: dict[str, str], wrong: dict[str, str]) -> None:
+    with pytest.raises(NodeError):
+        executor.launch(job(env=env, **wrong), "/private")
+
+
+class Scripted:
+    """A server that tells what it is given, and keeps what it was asked."""
+
+    def __init__(self, *events: dict[str, Any], **known: Any) -> None:
+        self.script = events
+        self.known = known
+        self.asked: list[tuple[str, str, Any]] = []
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        self.asked.append((method, path, body))
+        name = path.strip("/").partition("?")[0].replace("/", "_") if method == "GET" else method
+        made: dict[str, Any] = {"POST": {"id": "ses_1"}, "ses_1_message": [{"info": {"role": "assistant"}}]}
+        return {**made, **self.known}.get(name.removeprefix("session_"))
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        yield {"type": "server.connected", "properties": {}}
+        yield from self.script
+
+    def body(self, path: str) -> Any:
+        return next(body for _, asked, body in self.asked if asked == path)
+
+
+def idle(session: str = "ses_1") -> dict[str, Any]:
+    return {"type": "session.status", "properties": {"sessionID": session, "status": {"type": "idle"}}}
+
+
+def part(session: str = "ses_1", **fields: Any) -> dict[str, Any]:
+    return {"type": "message.part.updated", "properties": {"part": {"sessionID": session, **fields}}}
+
+
+def asked(permission: str) -> dict[str, Any]:
+    return {"type": "permission.asked", "properties": {"id": "per_1", "permission": permission, "patterns": ["/*"]}}
+
+
+def take(server: Scripted, capsys: pytest.CaptureFixture[str], **changes: Any) -> list[dict[str, Any]]:
+    given = {"prompt": "do it", "title": "Handrail", "session": None, "permissions": "work", **changes}
+    turn = driver.Turn(server, given)  # type: ignore[arg-type]  # a double of the server
+    assert turn.take() is (idle() in server.script)
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_driver_tells_what_run_tells_and_how_it_ended(capsys: pytest.CaptureFixture[str]) -> None:
+    state = {"status": "completed", "input": {}, "output": "ok", "metadata": {"diff": "long"}}
+    server = Scripted(
+        part(type="text", text="the prompt"),
+        part(type="text", text="words", time={"end": 1}),
+        part("ses_2", type="text", text="of a subagent", time={"end": 1}),
+        part(type="tool", callID="1", tool="write", state={"status": "pending", "input": {}}),
+        *[part(type="tool", callID="1", tool="write", state={"status": "running", "input": {}})] * 2,
+        part(type="tool", callID="1", tool="write", state=state),
+        part("ses_2", type="step-finish", reason="stop"),
+        idle("ses_2"),
+        idle(),
+    )
+    lines = take(server, capsys)
+    types = ["session", "text", "tool_start", "tool_use", "step_finish", "end"]
+    assert [line["type"] for line in lines] == types
+    assert lines[1]["part"]["text"] == "words"
+    assert lines[3]["part"]["state"] == {"status": "completed", "input": {}, "output": "ok"}
+
+
+def test_a_server_that_goes_away_ends_no_turn(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [line["type"] for line in take(Scripted(), capsys)] == ["session"]
+
+
+@pytest.mark.parametrize(
+    ("permissions", "asks", "reply"),
+    [
+        ("work", "external_directory", "reject"),
+        ("work", "bash", "once"),
+        ("full", "external_directory", "once"),
+        ("read", "external_directory", "reject"),
+    ],
+)
+def test_what_the_server_asks_is_answered(
+    capsys: pytest.CaptureFixture[str], permissions: str, asks: str, reply: str
+) -> None:
+    server = Scripted(asked(asks), idle())
+    lines = take(server, capsys, permissions=permissions)
+    assert server.body("/permission/per_1/reply")["reply"] == reply
+    assert ("denied" in [line["type"] for line in lines]) == (reply == "reject")
+
+
+def test_a_question_to_a_person_is_turned_down(capsys: pytest.CaptureFixture[str]) -> None:
+    server = Scripted({"type": "question.asked", "properties": {"id": "que_1"}}, idle())
+    take(server, capsys)
+    assert ("POST", "/question/que_1/reject", None) in server.asked
+
+
+@pytest.mark.parametrize(("seconds", "kind"), [(5, "retry"), (3600, "gave_up")])
+def test_long_waits_are_given_up(capsys: pytest.CaptureFixture[str], seconds: float, kind: str) -> None:
+    status = {"type": "retry", "attempt": 1, "message": "slow down", "next": (time.time() + seconds) * 1000}
+    server = Scripted({"type": "session.status", "properties": {"sessionID": "ses_1", "status": status}}, idle())
+    line = take(server, capsys)[1]
+    assert (line["type"], line["message"]) == (kind, "slow down")
+    assert line["seconds"] == pytest.approx(seconds, abs=2)
+    aborted = ("POST", "/session/ses_1/abort", None) in server.asked
+    assert aborted == (kind == "gave_up")
+
+
+def test_who_only_reads_has_no_tools_that_write(capsys: pytest.CaptureFixture[str]) -> None:
+    server = Scripted(idle())
+    take(server, capsys, permissions="read")
+    rules = server.body("/session")["permission"]
+    assert rules[0] == driver.EVERYTHING
+    assert {rule["permission"] for rule in rules if rule["action"] == "allow"}.isdisjoint({"edit", "bash", "task"})
+
+
+def test_a_session_that_could_only_read_gets_its_agents_rules_back(capsys: pytest.CaptureFixture[str]) -> None:
+    rules = [{"permission": "*", "pattern": "*", "action": "allow"}]
+    known = {"id": "ses_1", "permission": [driver.EVERYTHING]}
+    agents = [{"name": "plan", "permission": []}, {"name": "build", "permission": rules}]
+    server = Scripted(idle(), ses_1=known, config={}, agent=agents)
+    take(server, capsys, session="ses_1")
+    assert ("PATCH", "/session/ses_1", {"permission": [*rules, *driver.QUIET]}) in server.asked
+
+
+def test_a_session_goes_on_with_its_own_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    server = Scripted(idle(), ses_1={"id": "ses_1", "permission": []})
+    take(server, capsys, session="ses_1")
+    assert ("PATCH", "/session/ses_1", {"permission": driver.QUIET}) in server.asked
+
+
+def test_lines_that_are_not_what_they_were_are_borne() -> None:
+    assert all(heard(line)[-1].kind == "finished" for line in spoilt(SAMPLES))

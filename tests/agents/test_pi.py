@@ -1,0 +1,148 @@
+"""pi: the command line that a job becomes, and what is read from the lines that the program prints."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agents.spoilt import spoilt
+from handrail.agents.pi import executor
+from handrail.contracts import AgentJob, AgentSaid, NodeError
+
+SAMPLES = Path(__file__).parent.parent / "agents" / "samples" / "pi"
+SESSION = {"type": "session", "id": "01a1e195-cb83-7423-80f8-8b0bdbd16b53"}
+SETTLED = {"type": "agent_settled"}
+
+
+def job(**changes: Any) -> AgentJob:
+    return AgentJob("do it", "/project", {"HOME": "/home/me"}, 60.0)._replace(**changes)
+
+
+def heard(*events: dict[str, Any], given: AgentJob | None = None, code: int = 0, errors: str = "") -> list[AgentSaid]:
+    reader = executor.reader(given or job(), "/private")
+    said = [said for event in events for said in reader.take(event)]
+    return [*said, *reader.end(code, errors)]
+
+
+def sample(case: str) -> list[AgentSaid]:
+    about = json.loads((SAMPLES / f"{case}.json").read_text())
+    lines = (SAMPLES / f"{case}.jsonl").read_text().splitlines()
+    return heard(*map(json.loads, lines), code=about["code"], errors=about["stderr"])
+
+
+def kinds(said: list[AgentSaid]) -> list[str]:
+    return [one.kind for one in said]
+
+
+def message(text: str = "", reason: str = "stop", **more: Any) -> dict[str, Any]:
+    content = [{"type": "text", "text": text}] if text else []
+    return {"type": "message_end", "message": {"role": "assistant", "content": content, "stopReason": reason, **more}}
+
+
+def test_a_turn_that_went_well_is_told_event_by_event() -> None:
+    said = sample("success")
+    assert kinds(said) == ["session", "text", "usage", "tool", "result", "text", "usage", "finished"]
+    assert said[3].data["name"] == "write"
+    assert said[3].data["input"] == {"path": "/project/made.txt", "content": "made\n"}
+    assert said[4].data["ok"] is True
+    assert said[4].data["id"] == said[3].data["id"]
+    assert said[6].data == {"inputTokens": 2200, "outputTokens": 70, "cachedTokens": 1400, "usd": 0.00387}
+    assert said[7].data["outcome"] == "done"
+    assert said[7].data["text"] == "It is written."
+
+
+@pytest.mark.parametrize(("case", "outcome"), [("401", "auth"), ("429", "rate-limit"), ("spent", "quota")])
+def test_a_failure_of_the_model_is_one_though_the_program_exits_with_0(case: str, outcome: str) -> None:
+    finished = sample(case)[-1].data
+    assert finished["outcome"] == outcome
+    assert "{" not in finished["message"]
+
+
+def test_the_time_that_the_service_asks_for_is_told() -> None:
+    resets_at = sample("429")[-1].data["resetsAt"]
+    assert resets_at == pytest.approx(time.time() + 1, abs=5)
+
+
+def test_a_retry_that_helped_leaves_a_turn_that_went_well() -> None:
+    said = sample("500-then-fine")
+    assert kinds(said)[:2] == ["session", "retry"]
+    assert said[-1].data["outcome"] == "done"
+
+
+def test_the_session_is_told_when_pi_has_kept_it() -> None:
+    assert kinds(heard(SESSION, {"type": "agent_start"})) == ["finished"]
+    assert kinds(heard(SESSION, message("hi"), SETTLED)) == ["session", "text", "finished"]
+
+
+@pytest.mark.parametrize(
+    ("events", "errors", "outcome", "words"),
+    [
+        ((SESSION, message("part")), "", "crash", "signal 9"),
+        ((), "No session found matching '0000'\n", "crash", "No session found"),
+        ((), "Error: No API key found for anthropic\n", "auth", "No API key"),
+        ((message("cut", "length"), SETTLED), "", "crash", "cut off"),
+        ((message("", "aborted"), SETTLED), "", "crash", "aborted"),
+    ],
+)
+def test_what_is_not_the_end_of_a_turn_is_no_success(
+    events: tuple[dict[str, Any], ...], errors: str, outcome: str, words: str
+) -> None:
+    finished = heard(*events, code=-9, errors=errors)[-1].data
+    assert finished["outcome"] == outcome
+    assert words in finished["message"]
+
+
+def test_an_older_pi_that_does_not_say_settled_is_done_when_the_agent_ends() -> None:
+    assert heard(message("hi"), {"type": "agent_end", "messages": []})[-1].data["outcome"] == "done"
+
+
+def test_costs_and_tokens_that_are_not_known_are_not_zero() -> None:
+    nothing = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "cost": {"total": 0}}
+    assert "usage" not in kinds(heard(message("hi", usage=nothing), SETTLED))
+    free = {**nothing, "input": 5, "output": 2}
+    said = heard(message("hi", usage=free), SETTLED)
+    assert said[1].data == {"inputTokens": 5, "outputTokens": 2, "cachedTokens": 0, "usd": None}
+
+
+def test_a_tool_that_a_reader_does_not_have_was_denied() -> None:
+    ended = {"type": "tool_execution_end", "toolCallId": "1", "toolName": "write", "isError": True, "result": {}}
+    assert kinds(heard(ended, given=job(permissions="read"))) == ["result", "denied", "finished"]
+    assert kinds(heard(ended)) == ["result", "finished"]
+
+
+def test_an_answer_of_a_shape_is_asked_for_and_read() -> None:
+    given = job(schema={"type": "object"})
+    assert b"JSON Schema" in (executor.launch(given, "/private").stdin or b"")
+    assert heard(message('{"a": 1}'), SETTLED, given=given)[-1].data["structured"] == {"a": 1}
+    assert heard(message('{"a": 1}', "length"), SETTLED, given=given)[-1].data["structured"] is None
+
+
+def test_a_job_becomes_a_command_line_without_its_prompt() -> None:
+    launch = executor.launch(job(model="openai/gpt-5", session="01a1-b2", permissions="read"), "/private")
+    assert launch.argv == (
+        *("pi", "--mode", "json", "--print", "--model", "openai/gpt-5", "--session", "01a1-b2"),
+        *("--tools", "read,grep,find,ls"),
+    )
+    assert launch.stdin == b"do it"
+    assert executor.launch(job(permissions="work"), "/private").argv == ("pi", "--mode", "json", "--print")
+
+
+@pytest.mark.parametrize("prompt", ["/help me", " \n/help me"])
+def test_a_prompt_is_never_a_command_of_pi(prompt: str) -> None:
+    given = (executor.launch(job(prompt=prompt), "/private").stdin or b"").decode()
+    assert given.endswith(prompt)
+    assert not given.lstrip().startswith("/")
+
+
+@pytest.mark.parametrize("session", ["-c", "../other.jsonl", "a/b", ""])
+def test_what_is_no_id_is_not_given_as_a_session(session: str) -> None:
+    with pytest.raises(NodeError, match="not the id"):
+        executor.launch(job(session=session), "/private")
+
+
+def test_lines_that_are_not_what_they_were_are_borne() -> None:
+    assert all(heard(line)[-1].kind == "finished" for line in spoilt(SAMPLES))

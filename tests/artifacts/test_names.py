@@ -1,0 +1,257 @@
+"""Where artifacts lie and what they are called: no name leads out of its folder, no two share a key by accident."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.artifacts.names import Wanted, is_key, logical_key, parse_reference, scope_name
+from handrail.artifacts.schemas import artifact_table, schema_ids
+from handrail.contracts import NodeInfo
+from handrail.expressions.parse import Expressions, Kinds
+from handrail.expressions.tree import Scope
+from handrail.flows.load import load_flow
+from handrail.flows.reading import Known
+from handrail.source import suggest
+from handrail.source.diagnostics import Diagnostic
+from handrail.source.files import Source
+from handrail.source.values import Unresolved
+from handrail.source.yamltree import parse
+
+TABLE = artifact_table()
+KINDS = Kinds(frozenset(TABLE.kinds), frozenset(TABLE.lists))
+SEED, OURS = "/p/.agentweaver/scopes", "/p/.handrail/scopes"
+
+
+def empty(folder: str) -> list[str]:
+    assert folder.startswith("/p/.")
+    return []
+
+
+def path(wanted: Wanted, names: Iterable[str] = ()) -> str:
+    return TABLE.path(wanted, "/p", lambda _: names)
+
+
+def read(text: str) -> tuple[Any, list[Diagnostic], Expressions]:
+    problems: list[Diagnostic] = []
+    tree, troubles = parse(text)
+    assert tree is not None
+    assert not troubles
+    reader = Expressions(Source("flow.yaml", text), problems.append, {}, KINDS)
+    return reader.value(tree), problems, reader
+
+
+def resolve(text: str, **params: Any) -> str | list[str]:
+    expression, problems, _ = read(text)
+    assert not problems
+    values = {"params": params, "context": {"scope": "main@ab"}, "flow": {}, "repeat": {}, "steps": {}}
+    scope = Scope(values, bool, lambda w: TABLE.path(w, "/p", empty), lambda w: TABLE.paths(w, "/p", empty))
+    found: str | list[str] = expression.resolve(scope)
+    return found
+
+
+def code_of(wanted: Wanted) -> str:
+    with pytest.raises(Unresolved) as caught:
+        path(wanted)
+    return caught.value.code
+
+
+def test_the_table_has_every_kind_of_the_seed() -> None:
+    assert (len(TABLE.kinds), len(TABLE.lists), len(schema_ids())) == (70, 2, 27)
+    assert sum(kind.needs_iteration for kind in TABLE.kinds.values()) == 11
+    assert {member for members in TABLE.lists.values() for member in members} <= set(TABLE.kinds)
+    named = {kind.schema for kind in TABLE.kinds.values()} | set(TABLE.prefixes.values())
+    assert named - {None, "helper-json/v1"} <= schema_ids()
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [
+        ("plan-file", "K/plan-K-2.md"),
+        ("plan-json-file", "K/.artifacts/plan-K-2.json"),
+        ("task-summary-file", "K/task-K-2.md"),
+        ("ready-to-merge-file", "K/ready-to-merge.md"),
+        ("jira-task-file", "K/.artifacts/K.json"),
+        ("jira-attachments-context-file", "K/jira-attachments-context-K.txt"),
+        ("project-guidance-repair-review-fix-json-file", "K/.artifacts/project-guidance-repair-review-fix-K-2.json"),
+    ],
+)
+def test_an_artifact_of_a_kind_lies_where_the_seed_puts_it(kind: str, place: str) -> None:
+    assert path(Wanted("K", kind, iteration=2)) == f"{SEED}/{place}"
+
+
+def test_without_an_iteration_the_newest_is_meant() -> None:
+    names = [
+        "plan-K-2.md",
+        "plan-K-10.md",
+        "plan-K-99.json",
+        "plan-K-x.md",
+        "plan-K-1-50.md",
+        "plan-K-007.md",
+        "plan-K-",
+    ]
+    assert path(Wanted("K", "plan-file"), names) == f"{SEED}/K/plan-K-10.md"
+    assert path(Wanted("K", "plan-file")) == f"{SEED}/K/plan-K-1.md"
+    ours = ["report-3.md", "report-2-9.md", "report-4.txt"]
+    assert path(Wanted("s", name="report"), ours) == f"{OURS}/s/report-3.md"
+
+
+def test_a_list_has_all_its_artifacts() -> None:
+    found = TABLE.paths(Wanted("K", "plan-artifacts", iteration=3), "/p", empty)
+    assert found == [
+        f"{SEED}/K/{name}"
+        for part in ("design", "plan", "qa")
+        for name in (f"{part}-K-3.md", f".artifacts/{part}-K-3.json")
+    ]
+
+
+def test_braces_in_a_key_are_letters_like_others() -> None:
+    assert path(Wanted("{iteration}", "plan-file", iteration=2)) == f"{SEED}/{{iteration}}/plan-{{iteration}}-2.md"
+    assert path(Wanted("s", name="{key}", iteration=2)) == f"{OURS}/s/{{key}}-2.md"
+
+
+@pytest.mark.parametrize(
+    "bad", ["", " ", ".", "..", "../x", "a/b", "/etc", "a\\b", "a\0b", "a\nb", "\ud800", "x" * 300]
+)
+def test_a_name_that_leads_out_of_its_folder_is_refused(bad: str) -> None:
+    assert code_of(Wanted(bad, "plan-file", iteration=1)) == "artifact-name"
+    assert code_of(Wanted("s", name=bad, iteration=1)) == "artifact-name"
+    if len(bad) < 255:
+        assert code_of(Wanted(bad, name="report", iteration=1)) == "artifact-name"
+
+
+@pytest.mark.parametrize("bad", ["", "../x", "m d", "a.b", "x" * 17, "é"])
+def test_an_extension_is_letters_and_digits(bad: str) -> None:
+    assert code_of(Wanted("s", name="report", extension=bad)) == "artifact-name"
+
+
+@given(st.text(min_size=1, max_size=40), st.text(min_size=1, max_size=40))
+def test_whatever_the_names_are_an_artifact_lies_in_its_folder(key: str, name: str) -> None:
+    for wanted, root in ((Wanted(key, "plan-file"), SEED), (Wanted(key, name=name), OURS)):
+        try:
+            found = path(wanted)
+        except Unresolved:
+            assert code_of(wanted) == "artifact-name"
+            continue
+        folder, _, file = found.rpartition("/")
+        assert folder == f"{root}/{key}"
+        assert key not in (".", "..")
+        assert file.startswith(name if wanted.name else "plan-")
+
+
+@pytest.mark.parametrize("bad", [0, -1, 1.5, True, None, "", "x", [], float("nan"), float("inf"), 10**400])
+def test_iterations_are_whole_numbers_from_one_on(bad: Any) -> None:
+    with pytest.raises(Unresolved) as caught:
+        resolve("artifact: {name: report, iteration: '${params.turn}'}", turn=bad)
+    assert caught.value.code == "artifact-iteration"
+
+
+@pytest.mark.parametrize("good", [4, 4.0, "4", " 4 "])
+def test_a_number_may_be_written_as_text(good: Any) -> None:
+    assert resolve("artifact: {name: report, iteration: '${params.turn}'}", turn=good) == f"{OURS}/main@ab/report-4.md"
+
+
+def test_an_artifact_of_our_own_is_in_the_scope_of_the_run_or_in_another() -> None:
+    assert resolve("artifact: {name: 'r-${params.x}'}", x="отчёт") == f"{OURS}/main@ab/r-отчёт-1.md"
+    assert resolve("artifact: {name: r, scope: '${params.x}', extension: json}", x=7) == f"{OURS}/7/r-1.json"
+    _, _, reader = read("artifact: {name: r}")
+    assert [use.ref.path for use in reader.used] == ["context.scope"]
+
+
+@pytest.mark.parametrize("bad", [None, True, [], {}, ["a"], 1e300])
+def test_a_key_is_text_and_never_the_word_null(bad: Any) -> None:
+    with pytest.raises(Unresolved) as caught:
+        resolve("artifact: {kind: plan-file, taskKey: '${params.key}'}", key=bad)
+    assert caught.value.code == "artifact-name"
+
+
+@pytest.mark.parametrize(
+    ("text", "codes"),
+    [
+        ("artifact: {kind: plan-fiel, taskKey: K}", ["artifact-kind"]),
+        ("artifactList: {kind: plan-file, taskKey: K}", ["artifact-kind"]),
+        ("artifactList: {name: report}", ["unknown-key", "artifact-form"]),
+        ("artifact: {kind: plan-file, taskKey: K, name: report}", ["unknown-key"]),
+        ("artifact: {kind: 3, taskKey: K}", ["artifact-form"]),
+        ("artifact: {taskKey: K}", ["artifact-form"]),
+        ("artifact: {taskKey: K, name: report}", ["unknown-key", "artifact-form"]),
+        ("artifact: {kind: plan-file, taskKey: ../K, iteration: x}", ["artifact-name", "artifact-iteration"]),
+        ("artifact: {name: {foo: 1}}", ["value-form"]),
+        ("artifact: {name: null, extension: {a: 1}}", ["artifact-name", "artifact-name"]),
+        ("artifact: {name: report, iteration: 1, scope: s, extension: json, _note: x}", []),
+        ("artifact: [report]", ["artifact-form"]),
+    ],
+)
+def test_what_is_wrong_with_an_artifact_is_told_where_it_stands(text: str, codes: list[str]) -> None:
+    _, problems, _ = read(text)
+    assert [problem.code for problem in problems] == codes
+
+
+def test_a_kind_that_is_nearly_right_is_suggested() -> None:
+    for form, meant in (("artifact: {kind: plan-fiel", "plan-file"), ("artifact: {kind: qa", "qa-file")):
+        _, problems, _ = read(form + ", taskKey: K}")
+        assert problems[0].hint == f"did you mean `{meant}`?"
+
+
+def test_thousands_of_unknown_kinds_are_each_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+
+    def far(left: str, _: str) -> int:
+        compared.append(left)
+        return 9
+
+    monkeypatch.setattr(suggest, "distance", far)
+    kind = "{artifact: {kind: project-guidance-plan-jso%05d, taskKey: K}}"
+    step = f"      - {{id: s%d, node: check, params: {{path: {kind}}}}}\n"
+    text = "phases:\n- repeat: {var: i, from: 1, to: 9}\n  phases:\n  - id: a${i}\n    steps:\n"
+    text += "".join(step % (n, n) for n in range(1_000))
+    known = Known({"check": NodeInfo()}, frozenset(), KINDS.single, KINDS.lists)
+    _, problems = load_flow(Source("flow.yaml", text), "flow", known)
+    assert [problem.code for problem in problems] == ["artifact-kind"] * 1_000
+    assert 0 < len(compared) < 10_000
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [Wanted("K", "plan-file"), Wanted("s", name="отчёт", extension="json", iteration=3), Wanted("a\ud83d", "x")],
+)
+def test_what_is_wanted_survives_being_written_down(wanted: Wanted) -> None:
+    text = wanted.to_text()
+    assert Wanted.from_text(text) == wanted
+    assert json.loads(text)
+
+
+@given(st.text(max_size=60), st.text(alphabet="K-1@./ ", max_size=6))
+def test_every_path_has_a_key_that_can_be_referred_to(path: str, scope: str) -> None:
+    key = logical_key(path, scope)
+    assert is_key(key)
+    assert parse_reference(f"s:{key}:v1") == (key, 1, "s")
+    assert parse_reference(f"{key}@latest") == (key, None, None)
+
+
+@given(st.text(max_size=60))
+def test_the_name_of_a_scope_is_the_name_of_a_folder(text: str) -> None:
+    try:
+        name = scope_name(text)
+    except Unresolved:
+        assert not any(char.isalnum() for char in text) or len(text.encode("utf-8", "surrogatepass")) > 90
+        return
+    assert scope_name(name) == name
+    assert path(Wanted(name, name="report")).startswith(f"{OURS}/{name}/")
+
+
+@pytest.mark.parametrize("name", ["report", "phase-2", "review-k", "k", "план"])
+def test_artifacts_of_our_own_with_different_names_have_different_keys(name: str) -> None:
+    places = {turn: path(Wanted("k", name=name, iteration=turn)) for turn in (1, 12)}
+    assert {logical_key(place, "k") for place in places.values()} == {f"{name}.md"}
+
+
+def test_a_file_of_our_own_is_not_held_to_a_schema_of_the_seed_by_its_name() -> None:
+    mine = TABLE.contract(path(Wanted("s", name="plan", extension="json")), "s")
+    assert mine == ("helper-json", "helper-json/v1", 1)
+    assert TABLE.contract("/p/plan-1.json", "s", "report/v12") == ("structured-json", "report/v12", 12)

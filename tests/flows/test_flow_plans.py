@@ -1,0 +1,315 @@
+"""What flow files unfold to: lanes and groups, rounds and their items, what steps say about themselves."""
+
+from __future__ import annotations
+
+import json
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fuzz.inputs import pieces, spoilt
+from handrail.contracts import NodeInfo
+from handrail.expressions.tree import Const, Expression, Items, Object, Ref, Scope
+from handrail.flows.load import load_flow
+from handrail.flows.plan import FlowPlan, Lane, Output, Phase, Together
+from handrail.flows.reading import Known
+from handrail.flows.spec import FLOW, MAX_PARALLEL, SHAPES
+from handrail.source.codes import RULES
+from handrail.source.diagnostics import as_text, has_errors
+from handrail.source.fields import json_schema
+from handrail.source.files import Source, decode
+from handrail.source.values import JOIN, Unresolved
+from handrail.source.yamltree import parse
+
+KNOWN = Known({"set": NodeInfo(), "ask": NodeInfo("required")}, frozenset(), frozenset(), frozenset())
+CORPUS = Path(__file__).parent.parent / "corpus" / "ok"
+
+
+def read(text: str, known: Known = KNOWN) -> tuple[FlowPlan | None, list[tuple[str, str]]]:
+    plan, problems = load_flow(Source("flow.yaml", text), "flow", known)
+    return plan, [(problem.code, problem.message) for problem in problems]
+
+
+def plan_of(text: str) -> FlowPlan:
+    plan, problems = read(text)
+    assert plan is not None, problems
+    assert not problems
+    return plan
+
+
+def value(expression: Expression, **scopes: Any) -> Any:
+    """What an expression comes to. It may look at nothing but what is given here."""
+    return expression.resolve(Scope(scopes, lambda _: False, lambda _: "", lambda _: []))
+
+
+def lanes(plan: FlowPlan) -> list[tuple[str, Lane | None]]:
+    return [(phase.id, phase.lane) for phase in plan.phases]
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("true", Together(MAX_PARALLEL)),
+        ("false", Together()),
+        ("3", Together(3)),
+        ("1", Together()),
+        ("{}", Together(MAX_PARALLEL)),
+        ("{limit: 2}", Together(2)),
+        ("{onFailure: finish}", Together(MAX_PARALLEL, "finish")),
+        ("{limit: 1, onFailure: finish}", Together(1, "finish")),
+    ],
+)
+def test_parallel_is_written_the_same_everywhere(written: str, meant: Together) -> None:
+    phase = plan_of(f"phases: [{{id: a, parallel: {written}, steps: []}}]").phases[0]
+    assert phase.parallel == meant
+    groups = () if meant == Together() else (meant,)
+    assert plan_of(f"phases: [{{parallel: {written}, phases: [{{id: a, steps: []}}]}}]").groups == groups
+    repeat = f"{{over: [1], max: 1, parallel: {written}}}"
+    assert plan_of(f"phases: [{{repeat: {repeat}, phases: [{{id: 'a${{index}}', steps: []}}]}}]").groups == groups
+
+
+def test_each_entry_of_a_parallel_block_is_a_lane() -> None:
+    plan = plan_of(
+        "phases:\n"
+        "- {id: a, steps: []}\n"
+        "- parallel: 2\n"
+        "  phases:\n"
+        "  - {id: b, steps: []}\n"
+        "  - {repeat: {var: i, to: 2}, phases: [{id: 'c${i}', steps: []}, {id: 'd${i}', steps: []}]}\n"
+        "  - {id: e, steps: []}\n"
+        "- {id: f, steps: []}\n"
+    )
+    first, second, third = (Lane(0, number) for number in range(3))
+    middle = [(name, second) for name in ("c1", "d1", "c2", "d2")]
+    assert lanes(plan) == [("a", None), ("b", first), *middle, ("e", third), ("f", None)]
+    assert plan.groups == (Together(2),)
+
+
+def test_each_round_of_a_parallel_repeat_is_a_lane() -> None:
+    plan = plan_of(
+        "phases:\n"
+        "- repeat: {over: '${params.files}', max: 2, parallel: {onFailure: finish}}\n"
+        "  phases: [{id: 'a${index}', steps: []}, {id: 'b${index}', steps: []}]\n"
+    )
+    wanted = [("a1", 0), ("b1", 0), ("a2", 1), ("b2", 1)]
+    assert lanes(plan) == [(name, Lane(0, number)) for name, number in wanted]
+    assert [value(phase.guards[0], params={"files": ["x"]}) for phase in plan.phases] == [True, True, False, False]
+
+
+def test_a_parallel_block_in_a_repeat_is_a_new_group_in_every_round() -> None:
+    block = "{parallel: true, phases: [{id: 'a${i}', steps: []}, {id: 'b${i}', steps: []}]}"
+    plan = plan_of(f"phases: [{{repeat: {{var: i, to: 2}}, phases: [{block}]}}]")
+    assert lanes(plan) == [("a1", Lane(0, 0)), ("b1", Lane(0, 1)), ("a2", Lane(1, 0)), ("b2", Lane(1, 1))]
+    assert len(plan.groups) == 2
+
+
+def items(phase: Phase, **scopes: Any) -> dict[str, Any]:
+    return {name: value(item, **scopes) for name, item in phase.items}
+
+
+def test_a_round_knows_its_item() -> None:
+    text = "phases: [{repeat: {over: '${params.words}', max: 2%s}, phases: [{id: 'a${index}', steps: []}]}]"
+    first, second = plan_of(text % "").phases
+    assert items(first, params={"words": ["x", "y"]}) == {"item": "x"}
+    assert items(second, params={"words": ["x", "y"]}) == {"item": "y"}
+    assert items(second, params={"words": ["x"]}) == {"item": None}
+    assert [name for name, _ in plan_of(text % ", item: word").phases[0].items] == ["word"]
+
+
+NESTED = """
+phases:
+- repeat: {over: '${params.files}', item: file, var: i, max: 2}
+  phases:
+  - repeat: {over: '${repeat.file.parts}', var: j, max: 2, until: {equals: ['${repeat.item}', '${repeat.file.last}']}}
+    phases: [{id: '${i}-${j}', steps: [{id: x, node: set, params: {t: '${repeat.file.name} ${repeat.item}'}}]}]
+"""
+
+
+def test_nested_repeats_keep_all_their_items_and_guards_need_no_round() -> None:
+    files = [{"name": "a", "parts": [1, 2], "last": 1}, {"name": "b", "parts": [3, 4], "last": 9}]
+    told: dict[str, Any] = {}
+    for phase in plan_of(NESTED).phases:
+        if all(value(guard, params={"files": files}) for guard in phase.guards):
+            repeat = {**phase.rounds, **items(phase, params={"files": files})}
+            told[phase.id] = value(phase.steps[0].params["t"], repeat=repeat)
+    assert told == {"1-1": "a 1", "2-1": "b 3", "2-2": "b 4"}
+
+
+def test_rounds_beyond_the_list_have_no_items_to_trip_over() -> None:
+    last = plan_of(NESTED).phases[-1]
+    assert items(last, params={"files": []}) == {"file": None, "item": None}
+
+
+def test_an_inner_name_hides_the_outer_one() -> None:
+    text = (
+        "phases:\n- repeat: {over: [[1, 2]], max: 1}\n  phases:\n"
+        "  - repeat: {over: '${repeat.item}', max: 2, var: j}\n"
+        "    phases: [{repeat: {var: item, to: 1}, phases: [{id: '${j}${item}', steps: []}]}]\n"
+    )
+    plan = plan_of(text)
+    assert [items(phase) for phase in plan.phases] == [{}, {}]
+    inner = plan_of(
+        text.replace(
+            "{repeat: {var: item, to: 1}, phases: [{id: '${j}${item}', steps: []}]}", "{id: '${j}', steps: []}"
+        )
+    )
+    assert [items(phase) for phase in inner.phases] == [{"item": 1}, {"item": 2}]
+
+
+def test_what_steps_and_flows_say_about_themselves() -> None:
+    plan = plan_of(
+        "env: [HOME, CI, HOME]\ncontinue: again\nphases:\n- id: a\n  steps:\n  - id: x\n    node: set\n    rerun: ask\n"
+        "    makes:\n    - out-${steps.a.x.outputs.n}.md\n"
+        "    - {path: '${params.p}', name: n, schema: s, required: false}\n"
+    )
+    assert (plan.env, plan.again) == (("HOME", "CI"), "again")
+    step = plan.phases[0].steps[0]
+    assert step.rerun == "ask"
+    first = Items("concat", (Const("out-"), Ref("steps.a.x.outputs.n"), Const(".md")))
+    assert step.makes == (Output(first), Output(Ref("params.p"), "n", "s", False))
+
+
+def test_structured_artifacts_are_pairs_of_path_and_schema() -> None:
+    plan = plan_of(
+        "phases: [{id: a, steps: [{id: x, node: set, expect: [{kind: require-structured-artifacts, message: m,\n"
+        "  items: [{path: '${params.p}', schemaId: plan/v1}]}]}]}]\n"
+    )
+    expect = plan.phases[0].steps[0].expect
+    assert expect is not None
+    assert expect[0].params["items"] == Items(
+        "list", (Object(("path", "schemaId"), (Ref("params.p"), Const("plan/v1"))),)
+    )
+
+
+def test_schemas_are_not_checked_where_none_are_known() -> None:
+    text = "phases: [{id: a, steps: [{id: x, node: set, makes: [{path: p, schema: zoo/v1}]}]}]"
+    assert read(text)[1] == []
+    assert [code for code, _ in read(text, KNOWN._replace(schemas=frozenset({"plan/v1"})))[1]] == ["schema-file"]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "codes"),
+    [
+        ("{inlineTemplate: 'Hello {name}'}", []),
+        ("{inlineTemplate: 'Hello {who}'}", ["template-unknown"]),
+        ("{inlineTemplate: 'Hello {name}', vars: {who: 1}}", ["template-unknown", "template-unused"]),
+        ("{inlineTemplate: 'Hello {name}', vars: {name: '{name}'}}", []),
+        ("{inlineTemplate: 'Give {\"name\": 1}, {2}, { name }, ${name}, {a.b}', vars: {name: 1}}", []),
+    ],
+)
+def test_prompts_are_asked_for_what_nothing_fills(prompt: str, codes: list[str]) -> None:
+    text = f"params: {{who: Ada}}\nphases: [{{id: a, steps: [{{id: x, node: ask, prompt: {prompt}}}]}}]"
+    assert [code for code, _ in read(text)[1]] == codes
+
+
+def test_a_value_for_the_number_of_the_round_is_used_where_the_text_has_it() -> None:
+    text = "{template: 'Round ${i} of {n}', vars: {i: '${repeat.i}', n: 3}}"
+    step = f"{{id: x, node: set, params: {{t: {text}}}}}"
+    plan_of(f"phases: [{{repeat: {{var: i, to: 2}}, phases: [{{id: 'a${{i}}', steps: [{step}]}}]}}]")
+
+
+def test_a_list_has_items_and_an_object_members() -> None:
+    at = JOIN["at"]
+    assert (at([["a"], 0]), at([["a"], "0"]), at([["a"], 1]), at([["a"], "9" * 5_000])) == ("a", "a", None, None)
+    assert (at([{"a": 1}, "a"]), at([None, 3]), at([None, "a"])) == (1, None, None)
+    for whole, place, code in (
+        ({"a": 1}, "b", "ref-unresolvable"),
+        ("text", 0, "not-a-list"),
+        (3, "b", "ref-unresolvable"),
+    ):
+        with pytest.raises(Unresolved) as caught:
+            at([whole, place])
+        assert caught.value.code == code
+
+
+_entries = st.recursive(
+    st.just("phase"),
+    lambda inner: st.lists(inner, max_size=3).flatmap(
+        lambda entries: st.sampled_from(
+            [("repeat", entries), ("rounds", entries), ("block", entries), ("row", entries)]
+        )
+    ),
+    max_leaves=12,
+)
+
+
+def document(entries: list[Any], names: tuple[str, ...], *, is_beside: bool = False) -> list[dict[str, Any]]:
+    """A flow's entries; ids are unique, and nothing that runs beside others is split again."""
+    made: list[dict[str, Any]] = []
+    for number, entry in enumerate(entries):
+        here = (*names, str(number))
+        if entry == "phase":
+            made.append({"id": "-".join(here), "steps": []})
+            continue
+        kind, inner = entry
+        splits = kind in ("rounds", "block") and not is_beside
+        var = f"v{len(names)}"
+        inside = (*here, f"${{{var}}}") if kind in ("repeat", "rounds") else here
+        phases = document(inner, inside, is_beside=is_beside or splits)
+        if kind in ("repeat", "rounds"):
+            made.append({"repeat": {"var": var, "to": 2, "parallel": splits}, "phases": phases})
+        else:
+            made.append({"parallel": splits, "phases": phases})
+    return made
+
+
+@given(st.lists(_entries, max_size=3))
+def test_phases_of_a_group_stand_together_and_lanes_in_order(entries: list[Any]) -> None:
+    plan = plan_of(json.dumps({"phases": document(entries, ())}))
+    runs = [
+        (group, [p.lane for p in phases]) for group, phases in groupby(plan.phases, lambda p: p.lane and p.lane.group)
+    ]
+    groups = [group for group, _ in runs if group is not None]
+    assert groups == sorted(set(groups))
+    assert all(group < len(plan.groups) for group in groups)
+    for group, found in runs:
+        numbers = [lane.number for lane in found if lane is not None]
+        assert group is None or numbers == sorted(numbers)
+
+
+WHOLE = (CORPUS / "flow-keys/.handrail/flows/every-key.yaml").read_bytes()
+SIGNS = (*(f"{field.name}: " for shape in SHAPES for field in shape.fields), "${repeat.item}", "{x}", "[", "- ", "1")
+NOISE = pieces(*SIGNS, most=5).map(lambda text: text.encode("utf-8", "replace"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(spoilt(st.just(WHOLE), NOISE))
+def test_a_spoilt_flow_gives_a_plan_or_problems_that_can_be_shown(data: bytes) -> None:
+    text, wrong = decode("flow.yaml", data)
+    if wrong:
+        return
+    plan, problems = load_flow(text, "flow", KNOWN)
+    assert (plan is None) == has_errors(problems)
+    for problem in problems:
+        assert 1 <= problem.line <= len(text.lines)
+        assert problem.column >= 1
+        assert problem.code in RULES
+        assert as_text(problem)
+
+
+def test_editors_get_a_schema_that_good_flows_fit() -> None:
+    schema = json_schema(FLOW)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    files = [*CORPUS.rglob("flows/*.yaml"), *CORPUS.rglob("review.json")]
+    assert len(files) >= 5
+    for file in files:
+        tree, troubles = parse(file.read_text("utf-8"))
+        assert tree is not None
+        assert not troubles
+        jsonschema.validate(plain(tree), schema)
+    wrong = {
+        "phases": [{"parallel": True, "phases": [{"id": "a", "steps": [{"id": "x", "node": "set", "rerun": "no"}]}]}]
+    }
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(wrong, schema)
+
+
+def plain(node: Any) -> Any:
+    if node.kind == "mapping":
+        return {name: plain(child) for name, child in node.value.items()}
+    return [plain(item) for item in node.value] if node.kind == "list" else node.value

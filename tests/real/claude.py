@@ -1,0 +1,171 @@
+"""The real Claude Code in a clean home, with Handrail installed as a person would install it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from real.model import Model
+
+STEP = "mcp__plugin_handrail_handrail__workflow_step"
+PROGRAMS = Path(__file__).parent.parent.parent / ".cache" / "agents" / "node_modules" / ".bin"
+HANDRAIL = str(Path(sys.executable).parent / "handrail")
+LIMIT = 120
+FREE = ("--allowedTools", "Read,Write,Edit,Bash")
+
+
+class Ran(NamedTuple):
+    """How one run of the program ended, and the events it printed."""
+
+    code: int
+    events: list[dict[str, Any]]
+    err: str
+
+    def hooks(self, name: str) -> list[dict[str, Any]]:
+        return [e for e in self.events if e.get("type") == "system" and e.get("hook_event") == name]
+
+    @property
+    def result(self) -> str:
+        return next((str(e.get("result", "")) for e in reversed(self.events) if e.get("type") == "result"), "")
+
+
+class Phase(NamedTuple):
+    """A phase of a workflow for tests: `more` is the rest of its front matter, `text` comes behind its mark."""
+
+    id: str
+    more: str = ""
+    text: str = ""
+
+
+def mark(workflow: str, phase: str) -> str:
+    """What only the instructions of this phase say."""
+    return f"DO-{workflow}-{phase}-NOW"
+
+
+class Claude:
+    """One home, one project, one scripted model."""
+
+    def __init__(self, folder: Path, model: Model, program: str = "claude") -> None:
+        self.model = model
+        self.program = str(PROGRAMS / program)
+        self.home = folder / "home"
+        self.project = folder / "project"
+        self.state = self.home / ".local" / "state" / "handrail"
+        for path in (self.home / ".claude", self.project / ".handrail"):
+            path.mkdir(parents=True)
+        self.env = {
+            "PATH": f"{PROGRAMS}{os.pathsep}/usr/local/bin:/usr/bin:/bin",
+            "HOME": str(self.home),
+            "ANTHROPIC_BASE_URL": model.url,
+            "ANTHROPIC_API_KEY": "fake",
+            "DISABLE_TELEMETRY": "1",
+            "DISABLE_AUTOUPDATER": "1",
+            "DISABLE_ERROR_REPORTING": "1",
+            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+            "CLAUDE_CODE_MAX_RETRIES": "1",
+            "IS_SANDBOX": "1",
+            "LANG": "C.UTF-8",
+            "TERM": "xterm-256color",
+        }
+        subprocess.run(["git", "init", "-q"], cwd=self.project, check=True)
+        seen = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
+        start = {
+            "hasCompletedOnboarding": True,
+            "theme": "dark",
+            "lastOnboardingVersion": "9.9.9",
+            "bypassPermissionsModeAccepted": True,
+            "customApiKeyResponses": {"approved": ["fake"], "rejected": []},
+            "projects": {str(self.project): seen},
+        }
+        (self.home / ".claude.json").write_text(json.dumps(start))
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def workflow(self, key: str, *phases: Phase | str, head: str = "") -> None:
+        """A workflow of these phases; `@x` stands for the subworkflow x. Each phase says its mark."""
+        entries = [f"subworkflow: {p[1:]}" if isinstance(p, str) else f"{p.id}.md" for p in phases]
+        start = f'name: {key.title()}\ncommandName: {key}\ninitialMessage: "Begin {{description}}."\n{head}'
+        folder = f".handrail/workflows/{key}"
+        self.write(f"{folder}/workflow.yaml", f"{start}phases:\n" + "".join(f"  - {entry}\n" for entry in entries))
+        for phase in (p for p in phases if isinstance(p, Phase)):
+            about = f"id: {phase.id}\nname: {phase.id.title()}\nemoji: •\n{phase.more}"
+            self.write(f"{folder}/{phase.id}.md", f"---\n{about}\n---\n{mark(key, phase.id)} {phase.text}\n")
+
+    def handrail(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [HANDRAIL, *argv], cwd=self.project, env=self.env, capture_output=True, text=True, timeout=60, check=check
+        )
+
+    def begin(self, conversation: str, words: str) -> None:
+        """What the installed hook does when a person types `/workflow WORDS`, without the program."""
+        event = self.home / ".claude" / "skills" / "handrail" / "bin" / "event"
+        typed = {"hook_event_name": "UserPromptExpansion", "command_name": "handrail:workflow", "command_args": words}
+        body = json.dumps({**typed, "session_id": conversation, "cwd": str(self.project)})
+        env = {**self.env, "CLAUDE_CODE_SESSION_ID": conversation}
+        subprocess.run(["/bin/sh", event], input=body, env=env, text=True, capture_output=True, timeout=60, check=True)
+        assert self.link(conversation).exists()
+
+    def status(self, conversation: str) -> dict[str, Any]:
+        said = self.handrail("status", "--session", f"claude-{conversation}", "--json")
+        view = json.loads(said.stdout)
+        assert isinstance(view, dict)
+        return view
+
+    def at(self, conversation: str) -> str:
+        """The phase that a conversation is in, else how its workflow ended."""
+        view = self.status(conversation)
+        return str(view["phase"]["id"] if view["phase"] else view["status"])
+
+    def link(self, conversation: str) -> Path:
+        return self.state / "hosts" / "claude" / conversation
+
+    def folder(self, conversation: str) -> Path:
+        """Where the session of a conversation is kept."""
+        return next((self.state / "sessions").glob(f"*/claude-{conversation}"))
+
+    def transcript(self, conversation: str) -> Path:
+        return next((self.home / ".claude" / "projects").glob(f"*/{conversation}.jsonl"))
+
+    def argv(self, prompt: str, *options: str) -> list[str]:
+        shape = ["--output-format", "stream-json", "--verbose", "--include-hook-events"]
+        return [self.program, "-p", prompt, *shape, *options]
+
+    def spawn(self, prompt: str, *options: str, **env: str) -> subprocess.Popen[str]:
+        """The program without a terminal, at work."""
+        return subprocess.Popen(
+            self.argv(prompt, *options),
+            cwd=self.project,
+            env={**self.env, **env},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, prompt: str, *options: str, **env: str) -> Ran:
+        """The program without a terminal, to its end."""
+        with self.spawn(prompt, *options, **env) as process:
+            return ended(process)
+
+
+def ended(process: subprocess.Popen[str]) -> Ran:
+    """Wait for the program, and end it if it takes too long."""
+    try:
+        out, err = process.communicate(timeout=LIMIT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise
+    return Ran(process.returncode, [json.loads(line) for line in out.splitlines() if line.startswith("{")], err)
+
+
+def new_id() -> str:
+    return str(uuid.uuid4())

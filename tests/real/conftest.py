@@ -1,0 +1,32 @@
+"""A scripted model, and Claude Code with Handrail in a home of its own, for every test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from real.claude import PROGRAMS, Claude
+from real.model import Model
+
+
+@pytest.fixture
+def model() -> Iterator[Model]:
+    scripted = Model([])
+    yield scripted
+    scripted.close()
+
+
+@pytest.fixture
+def bare(tmp_path: Path, model: Model) -> Claude:
+    """The program as it comes, without Handrail."""
+    assert (PROGRAMS / "claude").exists(), "the agents are not installed; run scripts/agents"
+    return Claude(tmp_path, model)
+
+
+@pytest.fixture
+def claude(bare: Claude) -> Claude:
+    """The program with Handrail installed for the user."""
+    bare.handrail("install", "claude")
+    return bare

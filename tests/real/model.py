@@ -1,0 +1,199 @@
+"""A scripted model on loopback that speaks Anthropic's Messages protocol, so that the real program runs offline.
+
+Every request with tools takes the next turn of its script; what the model received is kept for assertions.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, NamedTuple
+
+from real.waiting import until
+
+
+class Turn(NamedTuple):
+    """One answer of the model: text, then tool calls. `slow` streams the text in pieces with pauses."""
+
+    text: str = ""
+    tools: tuple[tuple[str, dict[str, Any]], ...] = ()
+    slow: float = 0.0
+    status: int = 200
+
+
+class Model:
+    """The server. `main` is the script of the conversation, `sub` that of subagents."""
+
+    def __init__(self, main: Iterable[Turn], sub: Iterable[Turn] = ()) -> None:
+        self.scripts = {"main": deque(main), "sub": deque(sub)}
+        self.requests: list[dict[str, Any]] = []
+        self.lock = threading.Lock()
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("BoundHandler", (Handler,), {"model": self}))
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def close(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+    def script(self, *turns: Turn) -> None:
+        """What the model says from now on."""
+        with self.lock:
+            self.scripts["main"] = deque(turns)
+
+    def script_subagents(self, *turns: Turn) -> None:
+        with self.lock:
+            self.scripts["sub"] = deque(turns)
+
+    def next_turn(self, body: dict[str, Any], subagent: bool) -> Turn:
+        with self.lock:
+            self.requests.append({"subagent": subagent, **body})
+            if not body.get("tools"):
+                return Turn("ok")
+            script = self.scripts["sub" if subagent else "main"]
+            return script.popleft() if script else Turn("(the script is over)")
+
+    def wait(self, count: int) -> None:
+        """Until so many requests of the conversation came in."""
+        until(lambda: len(self.received()) >= count, lambda: f"{count} requests; {len(self.received())} came")
+
+    def received(self, *, subagent: bool = False) -> list[dict[str, Any]]:
+        """The requests of the conversation, in order; side questions without tools left out."""
+        return [r for r in self.requests if r.get("tools") and r["subagent"] == subagent]
+
+    def last_texts(self) -> str:
+        """Everything that the newest request of the conversation contains, as one text."""
+        return texts(self.received()[-1])
+
+
+def texts(request: dict[str, Any]) -> str:
+    return "\n".join(_texts(request.get("messages", [])))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict):
+        for name in ("text", "content"):
+            if name in value:
+                yield from _texts(value[name])
+
+
+def tool_results(request: dict[str, Any]) -> list[str]:
+    """The texts of every tool result in a request, oldest first."""
+    lists = [message["content"] for message in request["messages"] if isinstance(message["content"], list)]
+    blocks = [block for blocks in lists for block in blocks if block.get("type") == "tool_result"]
+    return ["\n".join(_texts(block.get("content", ""))) for block in blocks]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers the program's requests with the turns of the script."""
+
+    model: Model
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
+        """Quiet."""
+
+    def reply(self, value: Any, status: int = 200) -> None:
+        data = json.dumps(value).encode()
+        self.send_response(status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(data)
+
+    def do_HEAD(self) -> None:
+        self.reply({})
+
+    def do_GET(self) -> None:
+        self.reply({"data": [], "has_more": False, "first_id": None, "last_id": None})
+
+    def do_POST(self) -> None:
+        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
+        path = self.path.split("?")[0]
+        if path.endswith("/count_tokens"):
+            return self.reply({"input_tokens": len(raw) // 4})
+        if path != "/v1/messages":
+            return self.reply(_error("not_found_error"), 404)
+        body = json.loads(raw)
+        turn = self.model.next_turn(body, bool(self.headers.get("x-claude-code-agent-id")))
+        if turn.status != 200:
+            return self.reply(_error("invalid_request_error"), turn.status)
+        if not body.get("stream"):
+            return self.reply(_message(body, turn))
+        return self.stream(body, turn)
+
+    def stream(self, body: dict[str, Any], turn: Turn) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("connection", "close")
+        self.end_headers()
+        try:
+            for event in _events(_message(body, turn), turn):
+                self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+                self.wfile.flush()
+                if turn.slow and event["type"] == "content_block_delta":
+                    time.sleep(turn.slow)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+        self.close_connection = True
+
+
+def _error(kind: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": kind, "message": "scripted"}}
+
+
+def _message(body: dict[str, Any], turn: Turn) -> dict[str, Any]:
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": turn.text}] if turn.text else []
+    for name, arguments in turn.tools:
+        blocks.append({"type": "tool_use", "id": "toolu_" + uuid.uuid4().hex[:20], "name": name, "input": arguments})
+    return {
+        "id": "msg_" + uuid.uuid4().hex[:20],
+        "type": "message",
+        "role": "assistant",
+        "model": body.get("model", "scripted"),
+        "content": blocks,
+        "stop_reason": "tool_use" if turn.tools else "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 100, "output_tokens": 10},
+    }
+
+
+def _events(message: dict[str, Any], turn: Turn) -> Iterator[dict[str, Any]]:
+    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
+    for index, block in enumerate(message["content"]):
+        empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
+        yield {"type": "content_block_start", "index": index, "content_block": empty}
+        for delta in _deltas(block, turn):
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+        yield {"type": "content_block_stop", "index": index}
+    yield {
+        "type": "message_delta",
+        "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
+        "usage": {"output_tokens": 10},
+    }
+    yield {"type": "message_stop"}
+
+
+def _deltas(block: dict[str, Any], turn: Turn) -> Iterator[dict[str, Any]]:
+    if block["type"] == "tool_use":
+        yield {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        return
+    text = block["text"]
+    size = 10 if turn.slow else max(1, len(text))
+    for start in range(0, len(text), size):
+        yield {"type": "text_delta", "text": text[start : start + size]}

@@ -1,0 +1,147 @@
+"""A conversation that was ended, killed, continued or forked: the same phase, the same gate, the same words."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from real.claude import FREE, Claude, Phase, Ran, ended, mark, new_id
+from real.model import Model, Turn, tool_results
+from real.turns import call, step, write
+from real.waiting import until
+
+STOPS = tuple(Turn(f"stop {n}") for n in range(4))
+DENIED = "Write is not allowed in the phase Build of W."
+BUILD = mark("w", "build")
+
+
+@pytest.fixture(autouse=True)
+def _workflow(claude: Claude) -> None:
+    """Three phases; all but the last deny writing."""
+    closed = "tools: {blacklist: [write]}"
+    claude.workflow("w", Phase("look", closed), Phase("build", closed), Phase("ship"))
+
+
+def begun(claude: Claude, model: Model, *more: Turn) -> str:
+    """A conversation that moved to its second phase, said more, and was let go."""
+    conversation = new_id()
+    model.script(step("next"), *more, *STOPS)
+    claude.run("/workflow w tea", *FREE, "--session-id", conversation)
+    assert claude.at(conversation) == "build"
+    return conversation
+
+
+def conversation_of(ran: Ran) -> str:
+    return str(next(e["session_id"] for e in ran.events if e.get("subtype") == "init"))
+
+
+def killed(claude: Claude, model: Model) -> str:
+    """A conversation that ended with SIGKILL in the middle of its second phase."""
+    conversation = new_id()
+    before = len(model.received())
+    model.script(step("next"), Turn("I think about it. " * 50, slow=0.5))
+    with claude.spawn("/workflow w tea", *FREE, "--session-id", conversation) as process:
+        model.wait(before + 2)
+        process.kill()
+        ended(process)
+    return conversation
+
+
+def test_a_killed_conversation_is_resumed_in_the_same_phase_with_the_same_gate(claude: Claude, model: Model) -> None:
+    conversation = killed(claude, model)
+    assert claude.at(conversation) == "build"
+    model.script(write(claude), *STOPS)
+    claude.run("go on", *FREE, "--resume", conversation)
+    assert any(DENIED in result for result in tool_results(model.received()[-1]))
+    assert model.last_texts().count(BUILD) == 1
+    assert claude.at(conversation) == "build"
+    assert not (claude.project / "written.txt").exists()
+
+
+def test_continuing_the_newest_conversation_moves_that_one(claude: Claude, model: Model) -> None:
+    older, newer = begun(claude, model), killed(claude, model)
+    model.script(write(claude, "early"), step("next"), write(claude, "late"), step("next"), Turn("Done."))
+    ran = claude.run("go on", *FREE, "--continue")
+    assert conversation_of(ran) == newer
+    assert (claude.at(newer), claude.at(older)) == ("done", "build")
+    assert [name for name in ("early", "late") if (claude.project / name).exists()] == ["late"]
+
+
+def test_a_move_whose_result_was_lost_is_told_after_the_resume(claude: Claude, model: Model) -> None:
+    """Killed between the move and its result: the session has moved, the conversation does not know."""
+    reached = claude.home / "reached"
+    slow = {"type": "command", "command": f"touch {reached}; exec sleep 60"}
+    hooks = {"hooks": {"PostToolUse": [{"matcher": ".*workflow_step", "hooks": [slow]}]}}
+    conversation = new_id()
+    model.script(step("next"))
+    options = ("--session-id", conversation, "--settings", json.dumps(hooks))
+    with claude.spawn("/workflow w tea", *FREE, *options) as process:
+        until(reached.exists, "the tool's result")
+        process.kill()
+        ended(process)
+    assert claude.at(conversation) == "build"
+    model.script(*STOPS)
+    claude.run("go on", *FREE, "--resume", conversation)
+    assert model.last_texts().count(BUILD) == 1
+
+
+def test_a_fork_goes_on_at_the_same_phase_in_a_session_of_its_own(claude: Claude, model: Model) -> None:
+    parent = begun(claude, model)
+    model.script(write(claude), *STOPS)
+    fork = conversation_of(claude.run("go on", *FREE, "--resume", parent, "--fork-session"))
+    assert fork != parent
+    assert any(DENIED in result for result in tool_results(model.received()[-1]))
+    assert BUILD in model.last_texts()
+    assert (claude.at(parent), claude.at(fork)) == ("build", "build")
+
+
+def test_a_fork_and_its_parent_move_apart(claude: Claude, model: Model) -> None:
+    parent = begun(claude, model)
+    model.script(step("next"), write(claude, "by-fork"), *STOPS)
+    fork = conversation_of(claude.run("go on", *FREE, "--resume", parent, "--fork-session"))
+    assert (claude.at(parent), claude.at(fork)) == ("build", "ship")
+    assert (claude.project / "by-fork").exists()
+    model.script(write(claude, "by-parent"), step("next"), step("next"), Turn("Done."))
+    claude.run("go on", *FREE, "--resume", parent)
+    assert (claude.at(parent), claude.at(fork)) == ("done", "ship")
+    assert not (claude.project / "by-parent").exists()
+
+
+def test_a_long_conversation_can_be_forked(claude: Claude, model: Model) -> None:
+    parent = begun(claude, model, Turn("words " * 100_000))
+    model.script(write(claude), *STOPS)
+    fork = conversation_of(claude.run("go on", *FREE, "--resume", parent, "--fork-session"))
+    assert claude.at(fork) == "build"
+    assert not (claude.project / "written.txt").exists()
+
+
+def test_a_fork_of_a_conversation_without_a_workflow_is_free(claude: Claude, model: Model) -> None:
+    begun(claude, model)
+    free = new_id()
+    model.script(Turn("Hello."))
+    claude.run("hello", *FREE, "--session-id", free)
+    model.script(write(claude), Turn("Done."))
+    fork = conversation_of(claude.run("go on", *FREE, "--resume", free, "--fork-session"))
+    assert (claude.project / "written.txt").exists()
+    assert not claude.link(fork).exists()
+
+
+def test_a_question_about_cancelling_does_not_survive_a_resume(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    before = len(model.received())
+    model.script(step("cancel"), Turn("Shall I?" * 20, slow=0.5))
+    with claude.spawn("/workflow w tea", *FREE, "--session-id", conversation) as process:
+        model.wait(before + 2)
+        process.kill()
+        ended(process)
+    model.script(step("cancel"), *STOPS)
+    claude.run("go on", *FREE, "--resume", conversation)
+    assert claude.at(conversation) == "look"
+
+
+def test_a_phase_is_not_told_again_by_asking_for_a_tool(claude: Claude, model: Model) -> None:
+    conversation = begun(claude, model, call("Read", file_path=str(claude.project / ".handrail")))
+    model.script(*STOPS)
+    claude.run("go on", *FREE, "--resume", conversation)
+    assert model.last_texts().count(BUILD) == 1

@@ -1,0 +1,161 @@
+"""Handrail drives Claude Code: prompts of flows, workflows headless, kills in the middle. Nothing is installed."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from real.claude import HANDRAIL, Claude, Phase
+from real.model import Model, Turn
+from real.turns import bash, step, write
+
+FLOW = """\
+phases:
+- id: a
+  steps:
+  - id: ask
+    node: llm-prompt
+    prompt: 'Write proof.md about ${params.what}.'
+    params: {requiredArtifacts: [proof.md]}
+"""
+
+
+def drive(claude: Claude, *argv: str, code: int = 0, **env: str) -> dict[str, Any]:
+    said = subprocess.run(
+        [HANDRAIL, *argv, "--json"],
+        cwd=claude.project,
+        env={**claude.env, **env},
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+    )
+    assert said.returncode == code, said.stdout + said.stderr
+    data: dict[str, Any] = json.loads(said.stdout)
+    return data
+
+
+def nested(claude: Claude) -> None:
+    closed = "tools:\n  blacklist: [edit, write]\n"
+    claude.workflow("release", Phase("plan", closed), "@review", Phase("ship"))
+    claude.workflow("review", Phase("judge", "exit:\n  - file: report.txt"), head="show: workflows\n")
+
+
+def test_a_prompt_of_a_flow_is_done_and_what_it_used_is_known(bare: Claude, model: Model) -> None:
+    bare.write(".handrail/flows/ask.yaml", FLOW)
+    model.script(write(bare, "proof.md"), Turn("Written."))
+    data = drive(bare, "run", "ask", "--agent", "claude", "--param", "what=tea")
+    value = data["phases"][0]["steps"][0]["value"]
+    assert (value["executor"], value["output"]) == ("claude", "Written.")
+    assert [artifact["path"] for artifact in data["artifacts"]] == ["proof.md"]
+    assert data["usage"]["inputTokens"] > 0
+    assert data["usage"]["outputTokens"] > 0
+    assert data["usage"]["usd"] is not None
+    assert "Write proof.md about tea." in model.last_texts()
+
+
+def test_a_nested_workflow_goes_headless_to_its_end(bare: Claude, model: Model) -> None:
+    """One tool call is blocked, one stop is too early, and once the host itself gives up."""
+    nested(bare)
+    model.script(
+        write(bare, "too-early.txt"),
+        Turn("I stop."),
+        step("next", "planned"),
+        Turn("I stop."),
+        Turn("I stop again, and my host lets me."),
+        write(bare, "report.txt"),
+        step("next", "judged"),
+        step("next", "shipped"),
+        Turn("All done."),
+    )
+    data = drive(bare, "run", "release", "the", "login", "--agent", "claude", CLAUDE_CODE_STOP_HOOK_BLOCK_CAP="1")
+    value = data["phases"][0]["steps"][0]["value"]
+    assert (data["status"], value["status"], value["denied"]) == ("completed", "done", 1)
+    assert value["calls"] == 2, "it was started again in its own conversation after the host gave up"
+    assert not (bare.project / "too-early.txt").exists()
+    assert (bare.project / "report.txt").exists()
+    assert not (bare.home / ".claude" / "skills").exists(), "nothing is installed"
+    assert data["usage"]["outputTokens"] > 0
+
+
+@pytest.mark.parametrize("victim", ["agent", "handrail"])
+def test_after_a_kill_in_the_middle_finished_phases_are_not_repeated(bare: Claude, model: Model, victim: str) -> None:
+    nested(bare)
+    marker = bare.project / "working"
+    model.script(
+        step("next", "planned"),
+        bash(f"echo $PPID > {marker}; sleep 120"),
+    )
+    process = subprocess.Popen(
+        [HANDRAIL, "run", "release", "tea", "--agent", "claude", "--quiet"],
+        cwd=bare.project,
+        env=bare.env,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        while not (marker.exists() and marker.read_text().strip()):
+            assert process.poll() is None
+        model.script(write(bare, "report.txt"), step("next", "judged"), step("next", "shipped"), Turn("Done."))
+        if victim == "agent":
+            kill_tree(claude_of(process.pid))
+            assert process.wait(120) == 0
+            run = drive(bare, "runs")["runs"][0]
+        else:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+            drive(bare, "stop", drive(bare, "runs")["runs"][0]["run"])
+            run = drive(bare, "resume", drive(bare, "runs")["runs"][0]["run"])
+    finally:
+        process.kill()
+        process.wait()
+    value = run["phases"][0]["steps"][0]["value"]
+    assert (run["status"], value["status"]) == ("completed", "done")
+    assert [summary["summary"] for summary in value["summaries"]] == ["planned", "judged", "shipped"]
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[1]) == pid:
+                found.append(int(name))
+    return found
+
+
+def claude_of(pid: int) -> int:
+    return next(child for child in children(pid) if "claude" in Path(f"/proc/{child}/cmdline").read_text())
+
+
+def kill_tree(pid: int) -> None:
+    for child in children(pid):
+        kill_tree(child)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("turn", "outcome"),
+    [
+        (Turn(status=401), "auth"),
+        (Turn(status=529), "unavailable"),
+    ],
+    ids=["auth", "unavailable"],
+)
+def test_what_the_service_says_has_a_name(bare: Claude, model: Model, turn: Turn, outcome: str) -> None:
+    bare.write(".handrail/flows/ask.yaml", FLOW)
+    model.script(*[turn] * 12)
+    data = drive(bare, "run", "ask", "--agent", "claude", "--param", "what=tea", code=1)
+    assert data["reason"] == f"{outcome} at a/ask", data["error"]

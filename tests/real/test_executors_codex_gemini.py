@@ -1,0 +1,296 @@
+"""The real Codex and Gemini CLI, called as flows call them, each against the scripted model of its protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, cast
+
+import pytest
+
+from handrail.agents.codex import executor as codex
+from handrail.agents.gemini import executor as gemini
+from handrail.contracts import AgentJob, AgentSaid, Executor
+from handrail.nodes.calling import call
+from real.hosts import HOSTS, Seat
+from real.models.turn import SPENT, Turn, Usage, calls, failed
+from real.waiting import until
+
+EXECUTORS: dict[str, ModuleType] = {"codex": codex, "gemini": gemini}
+STUBBORN = "trap '' TERM; echo begun > begun.txt; while :; do sleep 0.1; done"
+NOISE = r"""#!/bin/sh
+echo 'Welcome!'; echo '{not json'; echo '[1]'; echo null; printf '\377\376\n'; echo 'bye' >&2
+exec "$REAL" "$@"
+"""
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+
+
+@pytest.fixture(params=EXECUTORS)
+def seat(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Seat]:
+    host = HOSTS[request.param]
+    with host.protocol() as model:
+        found = Seat(host, tmp_path, model)
+        (tmp_path / "tmp").mkdir()
+        found.env |= {"PATH": f"{host.program.parent}{os.pathsep}{found.env['PATH']}", "TMPDIR": str(tmp_path / "tmp")}
+        yield found
+        nothing_left(found)
+
+
+def left_over(seat: Seat) -> list[str]:
+    """The processes that carry the mark of a call and this home, by their command lines."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            env = (folder / "environ").read_bytes().split(b"\0") if folder.name.isdigit() else []
+            if f"HOME={seat.home}".encode() in env and any(one.startswith(b"HANDRAIL_CALL=") for one in env):
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return [line for line in found if line]
+
+
+def nothing_left(seat: Seat) -> None:
+    """What was killed may take a moment to be gone."""
+    until(lambda: not left_over(seat), lambda: f"the end of {left_over(seat)}")
+
+
+def settings(seat: Seat, **general: Any) -> None:
+    """Other general settings of Gemini CLI."""
+    path = seat.home / ".gemini" / "settings.json"
+    if path.exists():
+        data = json.loads(path.read_text())
+        path.write_text(json.dumps({**data, "general": {**data["general"], **general}}))
+
+
+def job(seat: Seat, prompt: str = "Do it.", **changes: Any) -> AgentJob:
+    return AgentJob(prompt, str(seat.project), seat.env, 60.0)._replace(**changes)
+
+
+async def perform(seat: Seat, given: AgentJob, then: Callable[[AgentSaid], None] | None = None) -> list[AgentSaid]:
+    said = []
+    async for one in call(cast("Executor", EXECUTORS[seat.host.name]), given):
+        said.append(one)
+        if then is not None:
+            then(one)
+    return said
+
+
+def performed(seat: Seat, given: AgentJob) -> list[AgentSaid]:
+    said = asyncio.run(perform(seat, given))
+    assert [one.kind for one in said].count("finished") == 1
+    assert said[-1].kind == "finished"
+    return said
+
+
+def only(said: list[AgentSaid], kind: str) -> dict[str, Any]:
+    (found,) = [one.data for one in said if one.kind == kind]
+    return found
+
+
+def write(seat: Seat, usage: Usage | None = None) -> Turn:
+    return calls(seat.host.write(seat.project / "made.txt", "made\n"), text="I write it.", usage=usage)
+
+
+def shell(seat: Seat, command: str) -> Turn:
+    return calls(seat.host.shell(command))
+
+
+@pytest.mark.parametrize("permissions", ["work", "full"])
+def test_it_writes_a_file_and_tells_what_it_did(seat: Seat, permissions: str) -> None:
+    command = shell(seat, "sleep 0.1; printf '%s-%s' 40 two > ran.txt; cat ran.txt")
+    seat.model.script(write(seat, Usage(1000, 50, 400)), command, Turn("It is written.", usage=Usage(1200, 20, 1000)))
+    said = performed(seat, job(seat, permissions=permissions))
+    assert (seat.project / "made.txt").read_text() == "made\n"
+    assert (seat.project / "ran.txt").read_text() == "40-two"
+    kinds = ["session", "text", "tool", "result", "tool", "result", "text", "usage", "finished"]
+    assert [one.kind for one in said] == kinds
+    assert [one.data["ok"] for one in said if one.kind == "result"] == [True, True]
+    assert "40-two" in said[5].data["output"]
+    assert only(said, "usage") == {"inputTokens": 2300, "outputTokens": 80, "cachedTokens": 1400, "usd": None}
+    finished = only(said, "finished")
+    assert (finished["outcome"], finished["message"], finished["text"]) == ("done", None, "It is written.")
+
+
+def test_the_prompt_comes_to_the_model_as_it_is(seat: Seat) -> None:
+    prompt = "/help: -x \"two\" 'words' $(id) `id` {{args}} !{ls}\nand ä € \\n" + "long " * 40_000
+    seat.model.script(Turn("So."))
+    assert only(performed(seat, job(seat, prompt, model="gpt-5.5")), "finished")["text"] == "So."
+    (request,) = seat.model.received()
+    assert prompt.strip() in request.text
+
+
+def test_it_only_looks_where_it_may_only_read(seat: Seat) -> None:
+    (seat.project / "there.txt").write_text("words of the file\n")
+    read = calls(seat.host.read(seat.project / "there.txt"))
+    seat.model.script(write(seat), shell(seat, "echo x > ran.txt"), read, Turn("I may not."))
+    said = performed(seat, job(seat, permissions="read"))
+    assert not (seat.project / "made.txt").exists()
+    assert not (seat.project / "ran.txt").exists()
+    assert "words of the file" in seat.model.received()[-1].text
+    assert next(one.data["name"] for one in said if one.kind == "denied") in ("apply_patch", "write_file")
+    assert only(said, "finished")["outcome"] == "done"
+
+
+def test_it_does_not_write_outside_of_its_folder(seat: Seat) -> None:
+    outside = Path("/var/tmp") / f"handrail-{uuid.uuid4()}.txt"  # Codex may write below /tmp
+    seat.model.script(calls(seat.host.write(outside, "x\n")), Turn("I may not."))
+    performed(seat, job(seat))
+    assert not outside.exists()
+
+
+def test_a_conversation_is_taken_up_again(seat: Seat) -> None:
+    seat.model.script(Turn("One.", usage=Usage(1000, 50, 400)))
+    first = performed(seat, job(seat, "The word is heron."))
+    session = only(first, "session")["id"]
+    seat.model.script(Turn("Two.", usage=Usage(7, 3, 1)))
+    second = performed(seat, job(seat, "Which word?", session=session))
+    assert only(second, "session")["id"] == session
+    assert "The word is heron." in seat.model.received()[-1].text
+    assert only(second, "usage") == {"inputTokens": 7, "outputTokens": 3, "cachedTokens": 1, "usd": None}
+    assert only(second, "finished")["text"] == "Two."
+
+
+def test_a_conversation_that_was_cut_off_is_taken_up_again(seat: Seat) -> None:
+    seat.model.script(calls(seat.host.shell(STUBBORN), usage=Usage(1000, 50, 400)))
+    first = performed(seat, job(seat, "The word is heron.", timeout=8.0))
+    assert only(first, "finished")["outcome"] == "timeout"
+    seat.model.script(Turn("Two.", usage=Usage(7, 3, 1)))
+    second = performed(seat, job(seat, "Which word?", session=only(first, "session")["id"]))
+    assert "The word is heron." in seat.model.received()[-1].text
+    assert only(second, "usage") == {"inputTokens": 7, "outputTokens": 3, "cachedTokens": 1, "usd": None}
+
+
+def test_a_conversation_that_is_not_there_is_a_failure(seat: Seat) -> None:
+    said = performed(seat, job(seat, session="01a1e05a-0000-4000-8000-000000000000"))
+    assert [one.kind for one in said] == ["finished"]
+    assert said[0].data["outcome"] == "crash"
+    assert "session" in said[0].data["message"] or "rollout" in said[0].data["message"]
+
+
+def test_a_new_conversation_has_the_id_it_is_given(seat: Seat) -> None:
+    given = "01a1e05a-0000-4000-8000-000000000001"
+    seat.model.script(Turn("One."))
+    session = only(performed(seat, job(seat, new_session=given)), "session")["id"]
+    assert (session == given) == (seat.host.name == "gemini")  # Codex takes none
+
+
+def test_an_answer_of_a_shape_is_read(seat: Seat) -> None:
+    seat.model.script(write(seat), Turn('{"a": 3}'))
+    said = performed(seat, job(seat, schema=SCHEMA))
+    assert only(said, "finished")["structured"] == {"a": 3}
+    request = seat.model.received()[-1]
+    if seat.host.name == "codex":
+        assert request.body["text"]["format"]["schema"] == SCHEMA
+    else:
+        assert json.dumps(SCHEMA) in request.text
+
+
+def test_a_key_that_is_not_known_is_told(seat: Seat) -> None:
+    seat.model.script(*[failed(401)] * 20)
+    said = performed(seat, job(seat))
+    finished = only(said, "finished")
+    assert (finished["outcome"], finished["resetsAt"]) == ("auth", None)
+    assert "usage" not in [one.kind for one in said]
+
+
+def test_a_limit_is_told_with_the_time_at_which_it_is_over(seat: Seat) -> None:
+    settings(seat, maxAttempts=1)
+    is_codex = seat.host.name == "codex"  # it keeps the time of a plan's limit only
+    seat.model.script(*[failed(429, SPENT if is_codex else "", retry_after=3600 if is_codex else 240)] * 20)
+    finished = only(performed(seat, job(seat)), "finished")
+    assert finished["outcome"] == ("quota" if is_codex else "rate-limit")
+    assert finished["resetsAt"] == pytest.approx(time.time() + (3600 if is_codex else 240), abs=62)
+
+
+def test_a_limit_without_a_time_is_told_without(seat: Seat) -> None:
+    settings(seat, maxAttempts=1)
+    seat.model.script(*[failed(429)] * 20)
+    finished = only(performed(seat, job(seat)), "finished")
+    assert finished["outcome"] == ("rate-limit" if seat.host.name == "codex" else "quota")
+    assert finished["resetsAt"] is None
+
+
+def test_it_gets_over_three_errors_of_the_service(seat: Seat) -> None:
+    settings(seat, maxAttempts=4)
+    seat.model.script(failed(500), failed(500), failed(500), write(seat), Turn("It is written."))
+    said = performed(seat, job(seat))
+    assert only(said, "finished")["outcome"] == "done"
+    assert "retry" in [one.kind for one in said]
+    assert (seat.project / "made.txt").exists()
+
+
+def test_a_service_that_always_fails_is_told(seat: Seat) -> None:
+    settings(seat, maxAttempts=1)
+    seat.model.script(write(seat, Usage(1000, 50, 400)), *[failed(500)] * 20)
+    said = performed(seat, job(seat))
+    assert only(said, "finished")["outcome"] == "unavailable"
+    assert only(said, "usage") == {"inputTokens": 1000, "outputTokens": 50, "cachedTokens": 400, "usd": None}
+
+
+def test_a_model_that_refuses_is_told(seat: Seat) -> None:
+    settings(seat, maxAttempts=1)
+    seat.model.script(*[Turn("", finish="refusal")] * 20)
+    assert only(performed(seat, job(seat)), "finished")["outcome"] == "refused"
+
+
+def test_a_stream_that_is_cut_is_told(seat: Seat) -> None:
+    settings(seat, maxAttempts=1)
+    seat.model.script(*[Turn("I begin", drop=True)] * 20)
+    assert only(performed(seat, job(seat)), "finished")["outcome"] == "unavailable"
+
+
+def test_nobody_who_answers_is_told(seat: Seat) -> None:
+    settings(seat, maxAttempts=1)
+    seat.model.close()
+    assert only(performed(seat, job(seat)), "finished")["outcome"] == "unavailable"
+
+
+def test_a_model_that_hangs_is_ended_when_the_time_is_up(seat: Seat) -> None:
+    seat.model.script(Turn("I begin", hang=True))
+    begun = time.monotonic()
+    said = performed(seat, job(seat, timeout=6.0))
+    assert only(said, "finished")["outcome"] == "timeout"
+    assert time.monotonic() - begun < 12
+    nothing_left(seat)
+
+
+@pytest.mark.parametrize("permissions", ["work", "full"])
+def test_a_child_that_does_not_want_to_end_is_ended(seat: Seat, permissions: str) -> None:
+    seat.model.script(shell(seat, STUBBORN))
+    said = performed(seat, job(seat, timeout=8.0, permissions=permissions))
+    assert (seat.project / "begun.txt").exists()
+    assert only(said, "finished")["outcome"] == "timeout"
+    nothing_left(seat)
+
+
+def test_a_call_that_is_given_up_leaves_nothing_behind(seat: Seat) -> None:
+    seat.model.script(shell(seat, STUBBORN))
+
+    async def give_up() -> None:
+        task = asyncio.create_task(perform(seat, job(seat)))
+        await asyncio.to_thread(until, (seat.project / "begun.txt").exists, "the child")
+        assert left_over(seat)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(give_up())
+    nothing_left(seat)
+
+
+def test_noise_among_the_lines_does_no_harm(seat: Seat, tmp_path: Path) -> None:
+    wrapper = tmp_path / "bin" / seat.host.name
+    wrapper.parent.mkdir()
+    wrapper.write_text(NOISE)
+    wrapper.chmod(0o755)
+    seat.env |= {"PATH": f"{wrapper.parent}{os.pathsep}{seat.env['PATH']}", "REAL": str(seat.host.program)}
+    seat.model.script(write(seat), Turn("It is written."))
+    said = performed(seat, job(seat))
+    assert only(said, "finished")["text"] == "It is written."
+    assert [one.kind for one in said].count("tool") == 1

@@ -1,0 +1,148 @@
+"""What a person does in the terminal while the agent works: Esc is final, a typed cancel is not overtaken."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from real.claude import FREE, Claude, Phase, new_id
+from real.model import Model, Turn
+from real.terminal import Terminal
+from real.turns import bash, call, step
+from real.waiting import until
+from support import is_running
+
+SLOW = Turn("I think about it. " * 200, slow=0.2)
+INTERRUPTED = "Interrupted"
+
+
+@pytest.fixture(autouse=True)
+def _workflow(claude: Claude) -> None:
+    claude.workflow("w", Phase("look", "tools: {blacklist: [write]}"), Phase("build"))
+
+
+def at_work(terminal: Terminal, model: Model, *turns: Turn) -> None:
+    """The agent is in its second phase, in the middle of a long sentence."""
+    model.script(step("next"), *turns, Turn("never said"))
+    terminal.say("/workflow w make tea")
+    terminal.wait("I think about it.")
+
+
+def test_an_interrupt_while_the_agent_speaks_is_final_until_the_person_speaks(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
+        at_work(terminal, model, SLOW)
+        terminal.key("Escape")
+        terminal.wait(INTERRUPTED)
+        assert len(model.received()) == 2
+        assert claude.at(conversation) == "build"
+        terminal.wait("W > • Build [2/2]")
+        model.script(Turn("A short answer."), step("next"), Turn("All done."))
+        terminal.say("go on")
+        terminal.wait("All done.")
+    assert claude.at(conversation) == "done"
+    assert "W is not done yet" in model.last_texts(), "after the person spoke, the agent is sent on again"
+
+
+def test_an_interrupt_of_a_tool_is_final(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    running = claude.project / "running"
+    with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
+        model.script(bash(f"touch {running}; sleep 60"), Turn("never said"))
+        terminal.say("/workflow w make tea")
+        until(running.exists, "the command to run")
+        terminal.key("Escape")
+        terminal.wait(INTERRUPTED)
+        assert len(model.received()) == 1
+        assert claude.at(conversation) == "look"
+
+
+def test_an_interrupt_ends_the_check_that_runs_and_the_workflow_stays(claude: Claude, model: Model) -> None:
+    claude.workflow("w", Phase("look", "exit:\n  - run: 'echo $$ >checking; exec sleep 60'"), Phase("build"))
+    conversation = new_id()
+    checking = claude.project / "checking"
+    with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
+        model.script(step("next"), Turn("never said"))
+        terminal.say("/workflow w make tea")
+        until(lambda: checking.exists() and checking.read_text().strip(), "the check to run")
+        terminal.key("Escape")
+        terminal.wait(INTERRUPTED)
+        until(lambda: not is_running(int(checking.read_text())), "the check to end")
+        assert (len(model.received()), claude.at(conversation)) == (1, "look")
+        checking.unlink()
+        model.script(step("status"), Turn("A short answer."))
+        terminal.say("where are we?")
+        terminal.wait("A short answer.")
+    assert "**Phase:** • Look [1/2]" in model.last_texts()
+
+
+def test_a_background_task_does_not_set_an_interrupted_agent_going(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    work = {"command": "while [ ! -e go ]; do sleep 0.1; done", "description": "wait", "run_in_background": True}
+    with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
+        model.script(call("Bash", **work), SLOW, Turn("So it is over."), Turn("never said"))
+        terminal.say("/workflow w make tea")
+        terminal.wait("I think about it.")
+        terminal.key("Escape")
+        terminal.wait(INTERRUPTED)
+        claude.write("go", "")
+        terminal.wait("So it is over.")
+        terminal.until(lambda screen: re.search("✻ .* for .*s", screen), "the end of the turn")
+        assert len(model.received()) == 3
+        model.script(Turn("A short answer."), step("next"), step("next"), Turn("All done."))
+        terminal.say("go on")
+        terminal.wait("All done.")
+    assert claude.at(conversation) == "done"
+
+
+def test_a_workflow_that_replaces_an_interrupted_one_is_kept_to(claude: Claude, model: Model) -> None:
+    """A command is also a word of the person's."""
+    claude.workflow("other", Phase("only"))
+    conversation = new_id()
+    with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
+        at_work(terminal, model, SLOW)
+        terminal.key("Escape")
+        terminal.wait(INTERRUPTED)
+        model.script(Turn("A short answer."), step("next"), Turn("All done."))
+        terminal.say("/workflow --replace other make coffee")
+        terminal.wait("All done.")
+    assert claude.at(conversation) == "done"
+    assert "Other is not done yet" in model.last_texts()
+
+
+def test_a_cancel_that_is_typed_while_the_agent_works_comes_through(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    talk = Turn("I think about it. " * 20, slow=0.1)
+    with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
+        at_work(terminal, model, talk)
+        terminal.say("/cancel-workflow")
+        screen = terminal.wait("was cancelled in the phase Build")
+    assert claude.at(conversation) == "cancelled"
+    assert not claude.link(conversation).exists()
+    assert len(model.received()) == 2, screen
+    assert not re.search("never said", screen)
+
+
+def test_words_that_are_typed_while_the_agent_works_do_not_end_the_workflow(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    talk = Turn("I think about it. " * 20, slow=0.1)
+    with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
+        at_work(terminal, model, talk, Turn("A short answer."), step("next"), Turn("All done."))
+        terminal.say("use oolong")
+        terminal.wait("All done.")
+    assert claude.at(conversation) == "done"
+    assert "use oolong" in model.last_texts()
+
+
+def test_a_cancel_between_turns_needs_no_model(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    claude.write(".handrail/settings.yaml", "idleStops: 0\n")
+    with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
+        model.script(Turn("A stop."))
+        terminal.say("/workflow w make tea")
+        terminal.wait("lets the agent stop")
+        terminal.say("/cancel-workflow")
+        terminal.wait("was cancelled in the phase Look")
+        terminal.wait("W > ", gone=True)
+    assert (claude.at(conversation), len(model.received())) == ("cancelled", 1)

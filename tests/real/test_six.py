@@ -1,0 +1,49 @@
+"""One flow, six real agents: an artifact written, usage known, a conversation taken up, no secret in any file."""
+
+from __future__ import annotations
+
+import pytest
+
+from real.hosts import HOSTS
+from real.measured import FOREIGN, OWN, PAGE, measured, page
+
+every = pytest.mark.parametrize("name", sorted(HOSTS))
+
+
+@every
+def test_a_prompt_writes_an_artifact_and_what_it_used_is_recorded(name: str) -> None:
+    row = measured(name)
+    run = row.run
+    assert run["status"] == "completed"
+    assert [artifact["path"] for artifact in run["artifacts"]] == ["proof.md"]
+    first = run["phases"][0]["steps"][0]
+    assert first["value"]["executor"] == name
+    assert first["value"]["output"].startswith("Written, with")
+    usage = first["usage"]
+    assert usage["outputTokens"] in (None, 80), "unknown is null, never 0"
+    assert usage["inputTokens"] in (None, 3300)
+
+
+@every
+def test_a_conversation_is_taken_up_in_a_later_step(name: str) -> None:
+    assert measured(name).resumed == "yes"
+
+
+@every
+def test_no_file_of_ours_holds_a_secret_and_agents_see_only_what_they_need(name: str) -> None:
+    row = measured(name)
+    assert row.files == []
+    assert FOREIGN not in row.seen
+    assert OWN in row.seen
+    value = row.run["phases"][0]["steps"][0]["value"]
+    assert OWN not in value["output"]
+    assert "[hidden]" in value["output"]
+
+
+@every
+def test_stop_ends_the_agent_and_a_tool_that_ignores_it(name: str) -> None:
+    assert measured(name).stopped == "nothing left"
+
+
+def test_the_table_in_the_docs_is_what_was_measured() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run `make agents-table`"

@@ -1,0 +1,70 @@
+"""Six real agents, killed in the middle: nothing stays behind, and what is finished is not done again."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from real.hosts import HOSTS, Seat
+from real.measured import TWO, Driver
+from real.models.turn import Turn
+
+SETTINGS = "passEnv: [FAKE_KEY]\n"
+every = pytest.mark.parametrize("name", sorted(HOSTS))
+
+
+@pytest.fixture
+def driver(name: str, tmp_path: Path) -> Iterator[Driver]:
+    with HOSTS[name].protocol() as model:
+        driver = Driver(Seat(HOSTS[name], tmp_path, model))
+        driver.write(".handrail/flows/two.yaml", TWO)
+        driver.write(".handrail/settings.yaml", SETTINGS)
+        yield driver
+
+
+@every
+@pytest.mark.parametrize("victim", ["agent", "handrail"])
+def test_after_a_kill_the_first_step_is_not_done_again(name: str, driver: Driver, victim: str) -> None:
+    process, word = driver.at_work()
+    try:
+        run = driver.run("runs")["runs"][0]["run"]
+        if victim == "agent":
+            for pid in below(process.pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            assert process.wait(60) == 1
+            assert driver.run("runs")["runs"][0]["reason"] == "crash at a/second"
+        else:
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait(60)
+            driver.run("stop", run)
+    finally:
+        process.kill()
+    assert driver.nothing_left(word)
+    driver.seat.model.script(Turn("Second done."))
+    done = driver.run("resume", run)
+    first, second = done["phases"][0]["steps"]
+    assert (first["attempts"], first["value"]["output"]) == (1, "First done.")
+    assert second["value"]["output"] == "Second done."
+    asked = driver.seat.model.received()[-1].text
+    assert "You were cut off" in asked
+    assert "The first thing." not in asked, name
+    assert driver.nothing_left(word)
+
+
+def below(pid: int) -> list[int]:
+    """Everything that a process started, the youngest first, but not what left it."""
+    found: list[int] = []
+    for name in os.listdir("/proc"):
+        try:
+            fields = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split() if name.isdigit() else []
+        except OSError:
+            continue
+        if fields and int(fields[1]) == pid:
+            found = [*below(int(name)), int(name), *found]
+    return found

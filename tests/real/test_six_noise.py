@@ -1,0 +1,32 @@
+"""Six real agents that print what is no event before they begin: it does no harm."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from real.hosts import HOSTS, Seat
+from real.measured import Driver
+from real.models.turn import Turn
+
+FLOW = "phases:\n- id: a\n  steps:\n  - {id: x, node: llm-prompt, prompt: 'Say it.'}\n"
+
+
+@pytest.mark.parametrize("name", sorted(HOSTS))
+def test_noise_among_the_lines_does_no_harm(name: str, tmp_path: Path) -> None:
+    with HOSTS[name].protocol() as model:
+        driver = Driver(Seat(HOSTS[name], tmp_path, model))
+        real = HOSTS[name].program.resolve()
+        noisy = tmp_path / "noisy" / name
+        noisy.parent.mkdir()
+        noise = 'printf \'noise {not json\\n[1, 2]\\n"text"\\n{"type": 7}\\n{}\\n\\377\\376\\n\''
+        noisy.write_text(f'#!/bin/sh\n{noise}\nexec "{real}" "$@"\n')
+        noisy.chmod(0o755)
+        driver.env["PATH"] = f"{noisy.parent}{os.pathsep}{driver.env['PATH']}"
+        driver.write(".handrail/flows/ask.yaml", FLOW)
+        driver.write(".handrail/settings.yaml", "passEnv: [FAKE_KEY]\n")
+        model.script(Turn("Said."))
+        run = driver.ask()
+    assert run["phases"][0]["steps"][0]["value"]["output"] == "Said."

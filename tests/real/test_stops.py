@@ -1,0 +1,123 @@
+"""An agent that ends its turn before the workflow is done: sent on while it gets somewhere, let go otherwise."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+import pytest
+
+from real.claude import FREE, Claude, Phase, Ran, ended, new_id
+from real.model import Model, Turn
+from real.turns import bash, call, step
+
+LET_GO = "Handrail lets the agent stop: no progress after being sent on"
+REMINDER = re.compile(r"Stop hook additional context: (.*?)\n</system-reminder>", re.DOTALL)
+
+
+@pytest.fixture(autouse=True)
+def _workflow(claude: Claude) -> None:
+    claude.workflow("w", Phase("look"), Phase("build"))
+
+
+def reminders(model: Model) -> list[str]:
+    """What the agent was told at its stops."""
+    return REMINDER.findall(model.last_texts())
+
+
+def told(ran: Ran, text: str) -> int:
+    """How often the person was shown this."""
+    return sum(text in str(e.get("content")) for e in ran.events if e.get("subtype") == "informational")
+
+
+def test_an_early_stop_is_sent_on_to_the_end(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    model.script(Turn("a stop"), step("next"), Turn("a stop"), Turn("again"), step("next"), Turn("Done."))
+    ran = claude.run("/workflow w tea", *FREE, "--session-id", conversation)
+    assert (ran.result, claude.at(conversation)) == ("Done.", "done")
+    said = reminders(model)
+    assert [("Look" in text, "Build" in text) for text in said] == [(True, True), (False, True), (False, True)]
+    assert len(set(said)) == 3, "no reminder is the same as another"
+
+
+def test_no_reminder_is_said_twice_when_a_phase_comes_again(claude: Claude, model: Model) -> None:
+    model.script(Turn("a stop"), step("loop"), Turn("a stop"), step("next"), step("next"), Turn("Done."))
+    claude.run("/workflow w tea", *FREE)
+    assert len(set(reminders(model))) == len(reminders(model)) == 2
+
+
+def test_an_agent_that_gets_somewhere_is_sent_on_without_end(claude: Claude, model: Model) -> None:
+    turns = [turn for n in range(12) for turn in (bash(f"echo {n}"), Turn(f"stop {n}"))]
+    model.script(*turns, step("next"), step("next"), Turn("Done."))
+    ran = claude.run("/workflow w tea", *FREE)
+    assert ran.result == "Done."
+    assert len(set(reminders(model))) == len(reminders(model)) == 12
+
+
+@pytest.mark.parametrize("limit", [0, 1, 5])
+def test_an_agent_that_gets_nowhere_is_let_go_with_a_reason(claude: Claude, model: Model, limit: int) -> None:
+    claude.write(".handrail/settings.yaml", f"idleStops: {limit}\n")
+    conversation = new_id()
+    model.script(*[Turn(f"stop {n}") for n in range(20)])
+    ran = claude.run("/workflow w tea", *FREE, "--session-id", conversation)
+    assert (ran.code, ran.result) == (0, f"stop {limit}")
+    assert told(ran, f"{LET_GO} {limit} times.") == 1
+    assert claude.at(conversation) == "look"
+    assert len(set(reminders(model))) == len(reminders(model)) == limit
+
+
+def test_a_call_that_was_denied_is_no_progress(claude: Claude, model: Model) -> None:
+    claude.workflow("w", Phase("look", "tools: {blacklist: [bash]}"), Phase("build"))
+    model.script(*[turn for n in range(20) for turn in (bash("true"), Turn(f"stop {n}"))])
+    ran = claude.run("/workflow w tea", *FREE)
+    assert ran.result == "stop 3"
+    assert told(ran, f"{LET_GO} 3 times.") == 1
+
+
+def test_an_agent_that_was_let_go_is_held_again_when_the_person_speaks(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    model.script(*[Turn(f"stop {n}") for n in range(4)])
+    claude.run("/workflow w tea", *FREE, "--session-id", conversation)
+    model.script(Turn("a stop"), step("next"), step("next"), Turn("Done."))
+    assert claude.run("go on", *FREE, "--resume", conversation).result == "Done."
+    assert len(set(reminders(model))) == len(reminders(model)) == 4
+
+
+def test_an_agent_whose_model_fails_is_let_go(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    model.script(step("next"), *[Turn(status=400)] * 20)
+    ran = claude.run("/workflow w tea", *FREE, "--session-id", conversation)
+    assert ran.result == "API Error: 400 scripted"
+    assert reminders(model) == []
+    assert ran.hooks("Stop") == []
+    assert claude.at(conversation) == "build"
+    model.script(step("next"), Turn("Done."))
+    assert claude.run("go on", *FREE, "--resume", conversation).result == "Done."
+
+
+def test_an_interrupt_without_a_terminal_is_final(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    model.script(step("next"), Turn("I think about it. " * 50, slow=0.2), Turn("never said"))
+    with claude.spawn("/workflow w tea", *FREE, "--session-id", conversation) as process:
+        model.wait(2)
+        process.send_signal(signal.SIGINT)
+        ended(process)
+    assert len(model.received()) == 2
+    assert claude.at(conversation) == "build"
+    assert claude.link(conversation).exists()
+
+
+def test_an_agent_that_waits_for_a_background_task_is_left_alone(claude: Claude, model: Model) -> None:
+    started = claude.project / "started"
+    work = f"touch {started}; sleep 1"
+    model.script(
+        call("Bash", command=work, description="work", run_in_background=True),
+        Turn("I wait for it."),
+        step("next"),
+        step("next"),
+        Turn("Done."),
+    )
+    ran = claude.run("/workflow w tea", *FREE)
+    assert started.exists()
+    assert ran.result == "Done."
+    assert reminders(model) == []

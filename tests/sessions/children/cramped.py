@@ -1,0 +1,48 @@
+"""Sends commands to a session while the system lets no file grow past a limit; prints one JSON line for each try.
+
+`cramped.py FOLDER LIMIT...`: for each limit, one `loop` under it and one after it was lifted.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import time
+
+from handrail.errors import StateError
+from handrail.sessions.machine import Loop
+from handrail.sessions.store import Session
+
+
+def attempt(session: Session, limit: int) -> dict[str, object]:
+    before = session.read().state.steps
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    error: StateError | None = None
+    try:
+        session.do(Loop())
+    except StateError as found:
+        error = found
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    return {
+        "error": error and error.message,
+        "hint": error and error.hint,
+        "believed": session.read().state.steps - before,
+        "size": os.path.getsize(session.journal),
+        "card": os.path.exists(os.path.join(session.folder, "card")),
+        "then": session.do(Loop()).after.steps - before,
+    }
+
+
+def main(folder: str, limits: list[int]) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    session = Session(folder, "/some/project", "s-1", time.time)
+    for limit in limits:
+        sys.stdout.write(json.dumps(attempt(session, limit)) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], [int(limit) for limit in sys.argv[2:]])

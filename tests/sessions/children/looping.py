@@ -1,0 +1,32 @@
+"""Starts the workflow of a session over and over; prints the step of each command once it is acknowledged.
+
+Begins when its input ends, so that many can begin together: `looping.py FOLDER TIMES`.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from handrail.sessions.machine import Loop
+from handrail.sessions.store import Session, SessionBusy
+
+
+def loop(session: Session) -> int:
+    while True:
+        try:
+            return session.do(Loop()).after.steps
+        except SessionBusy:  # refused and not done: a polite program tries again
+            continue
+
+
+def main(folder: str, times: int) -> None:
+    session = Session(folder, "/some/project", "s-1", time.time)
+    sys.stdin.read()
+    for _ in range(times):
+        sys.stdout.write(f"{loop(session)}\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

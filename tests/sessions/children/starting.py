@@ -1,0 +1,43 @@
+"""Starts a workflow while the system lets no file grow past a limit: `starting.py FOLDER LIMIT`.
+
+Prints what each of pinning the plan and starting it came to, as one JSON object.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import sys
+import time
+from collections.abc import Callable
+
+from handrail.errors import StateError
+from handrail.sessions.machine import Start
+from handrail.sessions.store import Session
+from handrail.workflows.plan import Plan
+
+
+def message_of(act: Callable[[], object]) -> str | None:
+    try:
+        act()
+    except StateError as error:
+        return error.message
+    return None
+
+
+def main(folder: str, limit: int) -> None:
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    session = Session(folder, "/some/project", "s-1", time.time)
+    plan = Plan("key", "Name", "command", "Begin.", {}, 50, ())
+    digest = session.pin(plan)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    said = {
+        "pin": message_of(lambda: session.pin(plan._replace(name="Other"))),
+        "start": message_of(lambda: session.do(Start(digest, "task", "id", 1.0))),
+    }
+    sys.stdout.write(json.dumps({**said, "status": session.read().state.status}) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,14 @@
+"""The story that most of the journal tests spoil in one way or another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sessions.stories import Story, tell
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Story:
+    return tell(tmp_path / "session")

@@ -1,0 +1,33 @@
+"""Small workflows for the machine tests, built without files."""
+
+from __future__ import annotations
+
+from handrail.workflows.compile import compile_plan
+from handrail.workflows.plan import Check, Plan
+from handrail.workflows.spec import PhaseSpec, Reference, WorkflowSpec
+
+Entry = PhaseSpec | Reference
+
+
+def phase(id_: str, checks: int = 0) -> PhaseSpec:
+    """A phase that `checks` files have to prove before it is left."""
+    proofs = tuple(Check("file", {"path": f"{id_}-{n}"}, f"{id_}-{n}") for n in range(checks))
+    return PhaseSpec(id_, id_.title(), "•", f"Do {id_} for {{task}}.", None, None, (), proofs, f"{id_}.md")
+
+
+def run(key: str) -> Reference:
+    return Reference(key, 1, 1, 1, None)
+
+
+def workflow(key: str, *entries: Entry, loopable: bool = True) -> WorkflowSpec:
+    return WorkflowSpec(key, f"{key}/workflow.yaml", key.upper(), key, "user", loopable, "Begin.", entries, {}, 50)
+
+
+def plan(*specs: WorkflowSpec) -> Plan:
+    """The plan of the first workflow; the others are those it may run."""
+    return compile_plan({spec.key: spec for spec in specs}, specs[0].key)
+
+
+def replaced(spec: WorkflowSpec, *entries: Entry) -> WorkflowSpec:
+    """The same workflow after somebody edited its phases."""
+    return spec._replace(entries=entries)

@@ -1,0 +1,123 @@
+"""Every sequence of commands up to a length, on one plan, with nothing walked twice.
+
+Remembers on its own what a person watching from outside would: whether a cancel was just asked for, and how
+often the end was told. What the machine says about itself is never used for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from handrail.sessions.machine import (
+    AgentStopped,
+    Cancel,
+    Command,
+    Decision,
+    Event,
+    Loop,
+    Next,
+    Reload,
+    Result,
+    Resumed,
+    Start,
+    Started,
+    State,
+    Tell,
+    Told,
+    decide,
+    fold,
+)
+from handrail.workflows.plan import Plan
+
+DEPTH = 6
+HERE, EDITED = "plan-here", "plan-edited"
+Plans = Mapping[str, Plan]
+
+
+class Seen(NamedTuple):
+    """A situation: the machine's state, all that happened, and what an onlooker knows."""
+
+    state: State = State()
+    events: tuple[Event, ...] = ()
+    just_asked: bool = False
+    times_told: int = 0
+
+
+class Step(NamedTuple):
+    """One command in one situation."""
+
+    before: Seen
+    command: Command
+    decision: Decision
+    after: Seen
+
+
+def result(name: str, held: bool | None) -> Result:
+    return Result(name, "file", held, "detail", 0.5)
+
+
+def results(*held: bool | None) -> tuple[Result, ...]:
+    return tuple(result(f"check-{number}", found) for number, found in enumerate(held))
+
+
+ANSWERS = ((), (True,), (False,), (None,), (True, True), (True, False), (None, True), (True, True, True))
+
+
+def commands(plans: Plans) -> list[Command]:
+    """One of every kind in every variant that may matter."""
+    return [
+        Start(HERE, "task", "id-1", 5.0, idle_limit=2),
+        Start(HERE, "other", "id-2", 6.0, replace=True, idle_limit=2),
+        *[Next("done it", results(*held)) for held in ANSWERS],
+        Next("", ()),
+        Loop(),
+        Cancel(),
+        Cancel(confirmed=True, reason="enough"),
+        AgentStopped(),
+        AgentStopped(progress=True),
+        AgentStopped(aborted=True),
+        Resumed(),
+        Tell(),
+        Reload(HERE, plans[HERE]),
+        Reload(EDITED, plans[EDITED]),
+    ]
+
+
+def plan_of(plans: Plans, state: State) -> Plan | None:
+    return plans.get(state.plan)
+
+
+def take(plans: Plans, seen: Seen, command: Command) -> Step:
+    decision = decide(plan_of(plans, seen.state), seen.state, command)
+    state = fold(decision.events, seen.state)
+    told = seen.times_told
+    for event in decision.events:
+        told = 0 if isinstance(event, Started) else told + isinstance(event, Told)
+    after = Seen(state, (*seen.events, *decision.events), _just_asked(seen, command), told)
+    return Step(seen, command, decision, after)
+
+
+def _just_asked(seen: Seen, command: Command) -> bool:
+    """Would one more `cancel` be the second in a row? The agent's pause, and what is told in it, is no answer."""
+    if isinstance(command, AgentStopped | Tell):
+        return seen.just_asked
+    is_question = isinstance(command, Cancel) and not command.confirmed
+    return is_question and not seen.just_asked and seen.state.status == "active"
+
+
+def explore(plans: Plans, depth: int = DEPTH) -> Iterator[Step]:
+    """Every command in every situation that up to `depth` commands lead to, each situation once."""
+    known: set[tuple[State, bool, int]] = set()
+    layer = [Seen()]
+    for _ in range(depth):
+        reached: list[Seen] = []
+        for seen in layer:
+            for command in commands(plans):
+                step = take(plans, seen, command)
+                yield step
+                key = (step.after.state, step.after.just_asked, step.after.times_told)
+                if key not in known:
+                    known.add(key)
+                    reached.append(step.after)
+        layer = reached

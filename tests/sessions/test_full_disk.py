@@ -1,0 +1,85 @@
+"""Writes that fail, by means of the system's own: a limit on the size of files, a device that cannot be synced."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.errors import StateError
+from handrail.sessions.machine import Loop, State
+from programs import output_of
+from sessions.stories import Story, open_session, start
+
+
+def attempts(story: Story, *limits: int) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output_of("sessions/cramped.py", story.folder, *limits).splitlines()]
+
+
+@pytest.mark.parametrize("room", [0, 1, 40, 80])
+def test_a_record_that_does_not_fit_is_an_error_and_leaves_nothing(story: Story, room: int) -> None:
+    size = len(story.data)
+    said = attempts(story, size + room)[0]
+    assert said["error"] == f"the journal `{story.folder}/journal` cannot be written: File too large"
+    assert said["hint"] == "free some space, then run the command again; nothing was lost"
+    assert (said["believed"], said["size"]) == (0, size)
+
+
+@pytest.mark.parametrize("room", [0, 1, 40, 80])
+def test_the_command_succeeds_once_there_is_room_again(story: Story, room: int) -> None:
+    said = attempts(story, len(story.data) + room)[0]
+    assert said["then"] == 1
+    assert len(open_session(story.folder).records()) == 9
+    assert story.torn() is None
+
+
+def test_a_command_succeeds_when_only_its_card_does_not_fit(story: Story) -> None:
+    said = attempts(story, len(story.data) + 200)[0]
+    assert (said["error"], said["believed"], said["card"]) == (None, 1, False)
+    assert said["then"] == 2
+
+
+def test_a_torn_tail_that_cannot_be_put_aside_stays_where_it_is(story: Story) -> None:
+    torn = b"x" * 5_000
+    story.lay(story.data + torn, None)
+    said = attempts(story, 1_000)[0]
+    assert said["error"] is not None
+    assert said["size"] == len(story.data) + len(torn)
+    assert said["then"] == 1
+    assert torn in (story.torn() or b"")
+
+
+@pytest.mark.parametrize("limit", [0, 5, 50])
+def test_a_session_that_cannot_be_begun_is_not_begun(tmp_path: Path, limit: int) -> None:
+    said = json.loads(output_of("sessions/starting.py", tmp_path / "session", limit))
+    assert said["pin"].endswith("cannot be written: File too large")
+    assert said["start"].endswith("cannot be written: File too large")
+    assert said["status"] == "none"
+
+
+def test_a_plan_that_could_not_be_pinned_leaves_no_file(tmp_path: Path) -> None:
+    output_of("sessions/starting.py", tmp_path / "session", 50)
+    plans = list((tmp_path / "session").glob("plan-*"))
+    assert len(plans) == 1
+    assert not list((tmp_path / "session").glob("*.new"))
+
+
+def test_a_record_that_cannot_be_brought_to_the_disk_is_not_acknowledged(tmp_path: Path) -> None:
+    """Writing to this device works, syncing it does not."""
+    session = open_session(tmp_path / "session")
+    Path(session.folder).mkdir()
+    Path(session.journal).symlink_to("/dev/null")
+    with pytest.raises(StateError, match="cannot be written: Invalid argument"):
+        start(session)
+    assert session.read().state == State()
+    Path(session.journal).unlink()
+    assert start(session).status == "active"
+
+
+def test_a_lock_that_cannot_be_opened_is_a_state_error(story: Story) -> None:
+    (story.folder / "lock").unlink()
+    (story.folder / "lock").mkdir()
+    with pytest.raises(StateError, match="lock"):
+        open_session(story.folder).do(Loop())

@@ -1,0 +1,48 @@
+"""Fifty programs on one session at once: no command is lost, none is done twice, none is half done."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from handrail.sessions.store import Session
+from programs import spawn
+from sessions.stories import open_session, start
+
+WRITERS, COMMANDS = 50, 200
+
+
+def watched(session: Session, processes: list[subprocess.Popen[str]]) -> list[int]:
+    """The steps that a reader without a lock sees while they write."""
+    seen: list[int] = []
+    for process in processes:
+        while process.poll() is None:
+            seen.append(session.read().state.steps)
+            try:
+                process.wait(timeout=0.05)
+            except subprocess.TimeoutExpired:
+                continue
+    return seen
+
+
+def acknowledged(process: subprocess.Popen[str]) -> list[int]:
+    assert process.stdout is not None
+    with process.stdout:
+        return [int(line) for line in process.stdout]
+
+
+def test_what_many_writers_at_once_were_told_is_what_the_journal_holds(tmp_path: Path) -> None:
+    session = open_session(tmp_path / "session")
+    start(session)
+    processes = [spawn("sessions/looping.py", session.folder, COMMANDS) for _ in range(WRITERS)]
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.close()
+    seen = watched(session, processes)
+    steps = [acknowledged(process) for process in processes]
+    total = WRITERS * COMMANDS
+    assert sorted(step for told in steps for step in told) == list(range(1, total + 1))
+    assert all(told == sorted(told) for told in steps)
+    assert [record["n"] for record in session.records()] == list(range(total + 1))
+    assert session.read().state.steps == total
+    assert seen == sorted(seen)
