@@ -119,7 +119,7 @@ class Flows:
         """A run that is ready to be driven."""
         self.begun += 1
         catalog = self.app.flows
-        return self.app.runs.begin(catalog, catalog.find(name), Request({}, scope=scope), f"r{self.begun}")
+        return self.app.runs.begin(catalog, catalog.find(name), Request(params={}, scope=scope), f"r{self.begun}")
 
     def run(self, name: str, watch: Watch | None = None) -> Ran:
         """One run of a flow, from its start to its end."""

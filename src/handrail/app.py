@@ -134,13 +134,21 @@ class App:
             try:
                 views.append(self._view(session, session.read()))
             except StateError as error:
-                views.append(View(session.id, None, State(), error.message, Refusal(error.code, error.message)))
+                views.append(
+                    View(
+                        session=session.id,
+                        plan=None,
+                        state=State(),
+                        message=error.message,
+                        refusal=Refusal(error.code, error.message),
+                    )
+                )
         return views
 
     def _view(self, session: Session, known: Snapshot) -> View:
         plan = session.pinned(known.state)
         message = prompts.status(plan, known.state, in_words(known.state.started)) if plan else ""
-        return View(session.id, plan, known.state, message)
+        return View(session=session.id, plan=plan, state=known.state, message=message)
 
     def active(self) -> list[View]:
         return [view for view in self.views() if view.state.is_active]
@@ -194,7 +202,7 @@ class App:
         if outcome.decision.refusal:
             raise self._busy(session)
         message = prompts.initial_message(plan, outcome.after)
-        return View(session.id, plan, outcome.after, message, notices=self._notices(spec))
+        return View(session=session.id, plan=plan, state=outcome.after, message=message, notices=self._notices(spec))
 
     def _busy(self, session: Session) -> RefusedError:
         view = self._view(session, session.read())
@@ -234,7 +242,7 @@ class App:
         """Give up the workflow. A person's word also frees a session whose files are damaged."""
         if confirmed and id_ is not None and self._free_orphan(id_):
             message = f"The files of session `{id_}` are missing; the conversation is free."
-            return View(id_, None, State("cancelled"), message)
+            return View(session=id_, plan=None, state=State("cancelled"), message=message)
         session = self.choose(id_)
         try:
             view = self._answer(session, session.do(Cancel(confirmed, reason)))
@@ -246,7 +254,7 @@ class App:
                 raise
             aside = session.put_aside()
             message = f"The session could not be read ({error.message}); it was put aside as `{aside}` and is free."
-            return View(session.id, None, State("cancelled"), message)
+            return View(session=session.id, plan=None, state=State("cancelled"), message=message)
 
     def _free_orphan(self, id_: str) -> bool:
         """Take away the link of a host's conversation whose session is gone."""
@@ -271,7 +279,14 @@ class App:
     def _answer(self, session: Session, outcome: Outcome, results: tuple[Result, ...] = ()) -> View:
         plan = session.plan(outcome.after.plan)
         message = message_of(outcome, plan, results)
-        return View(session.id, plan, outcome.after, message, outcome.decision.refusal, results)
+        return View(
+            session=session.id,
+            plan=plan,
+            state=outcome.after,
+            message=message,
+            refusal=outcome.decision.refusal,
+            results=results,
+        )
 
     def gate(self, tool: str, id_: str | None, aliases: tuple[str, ...] = ()) -> dict[str, Any]:
         """The verdict about one tool call. Closed when it cannot be decided, open when nothing is active."""

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 from handrail.settings import Route
 
 
-class CheckContext(NamedTuple):
+@dataclass(frozen=True)
+class CheckContext:
     """Where a check runs."""
 
     project: str
     env: Mapping[str, str]
 
 
-class Finding(NamedTuple):
+@dataclass(frozen=True)
+class Finding:
     """What a check found. `held` is nothing when it could not be run at all."""
 
     held: bool | None
@@ -34,7 +37,8 @@ class NodeError(Exception):
         self.resets_at = resets_at
 
 
-class Work(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Work:
     """One node to be run: where, which, with what. `own_checks`: the step says nothing, so the node checks itself.
 
     `rerun` is what the flow says about doing it again after it was cut off; nothing where it leaves that to the node.
@@ -77,7 +81,8 @@ def _unheard(said: AgentSaid) -> None:
     del said
 
 
-class Standing(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Standing:
     """Where a workflow stands in an agent's conversation. `message` is what the agent is told to go on."""
 
     session: str
@@ -99,7 +104,8 @@ class Guide(Protocol):
     def standing(self, host: tuple[str, str]) -> Standing | None: ...
 
 
-class NodeContext(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class NodeContext:
     """Where a node works, and for whom.
 
     `key` names this very piece of work for good, also when it is done again after a crash: what it starts elsewhere
@@ -123,7 +129,8 @@ class NodeContext(NamedTuple):
     tell: Callable[[AgentSaid], None] = _unheard
 
 
-class NodeInfo(NamedTuple):
+@dataclass(frozen=True)
+class NodeInfo:
     """What a node's users have to know: whether it takes a prompt, what it needs, which params name a flow that it
     runs or files that it makes, whether a step may (`routed`) or has to (`must_route`) say who it is given to."""
 
@@ -146,7 +153,8 @@ class NodeKind(Protocol):
     async def run(self, work: Work, context: NodeContext) -> Any: ...
 
 
-class Done(NamedTuple):
+@dataclass(frozen=True)
+class Done:
     """A phase or step that is behind us. Only a step that ran another flow is done without a value of its own."""
 
     status: str
@@ -155,7 +163,8 @@ class Done(NamedTuple):
     stop: bool = False
 
 
-class Made(NamedTuple):
+@dataclass(frozen=True)
+class Made:
     """A file that a step promised: where, what it is called, what its content has to look like, and was it new."""
 
     path: str
@@ -207,7 +216,8 @@ OUTCOMES = {
 }
 
 
-class AgentJob(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class AgentJob:
     """What an agent is given: one prompt, a folder, a time limit. `session` goes on with an earlier conversation.
 
     `permissions`: `read` looks only, `work` may edit and run programs in the folder, `full` may do anything. `schema`
@@ -229,7 +239,8 @@ class AgentJob(NamedTuple):
     new_session: str | None = None
 
 
-class AgentSaid(NamedTuple):
+@dataclass(frozen=True)
+class AgentSaid:
     """Something that an agent did.
 
     | kind | data |
@@ -247,13 +258,14 @@ class AgentSaid(NamedTuple):
     data: dict[str, Any]
 
 
-class Launch(NamedTuple):
+@dataclass(frozen=True)
+class Launch:
     """How a program is started. `files` are put into a private folder first: name → content."""
 
     argv: tuple[str, ...]
-    env: dict[str, str] = {}
+    env: dict[str, str] = field(default_factory=dict)
     stdin: bytes | None = None
-    files: dict[str, str] = {}
+    files: dict[str, str] = field(default_factory=dict)
 
 
 class AgentReader(Protocol):
@@ -280,7 +292,8 @@ class Executor(Protocol):
     def reader(self, job: AgentJob, folder: str) -> AgentReader: ...
 
 
-class Stubs(NamedTuple):
+@dataclass(frozen=True)
+class Stubs:
     """What the stubs in a host have to know: how to call the hook and the rest of us, and our version."""
 
     hook: tuple[str, ...]

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass, field, replace
 
-from handrail.source.diagnostics import Diagnostic
+from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.files import Root, Unopened, decode
 from handrail.source.suggest import did_you_mean
@@ -42,13 +42,14 @@ SETTINGS = shape(
 )
 
 
-class Settings(NamedTuple):
+@dataclass(frozen=True)
+class Settings:
     """What holds here. `routes` may have a `default`; `flows` and `presets` are sets of routes by name."""
 
     idle_stops: int = 3
-    routes: dict[str, str] = {}
-    presets: dict[str, dict[str, str]] = {}
-    flows: dict[str, dict[str, str]] = {}
+    routes: dict[str, str] = field(default_factory=dict)
+    presets: dict[str, dict[str, str]] = field(default_factory=dict)
+    flows: dict[str, dict[str, str]] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
 
 
@@ -67,7 +68,7 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic]) -> Settin
         return settings
     opened = Root(folder).open(folder, FILE)
     if isinstance(opened, Unopened):
-        problems.append(Diagnostic(opened.code, "error", path, 1, 1, opened.message, opened.hint))
+        problems.append(of_file(opened.code, path, opened.message, opened.hint))
         return settings
     source, wrong = decode(path, opened.data)
     problems.extend(wrong)
@@ -84,7 +85,7 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic]) -> Settin
 
 
 def _take(reader: Reader, settings: Settings) -> Settings:
-    settings = settings._replace(idle_stops=_stops(reader, settings.idle_stops))
+    settings = replace(settings, idle_stops=_stops(reader, settings.idle_stops))
     routes, presets, flows = reader.child("routes"), reader.child("presets"), reader.child("flows")
     agent, names = reader.child("agent"), reader.child("passEnv")
     found = dict(settings.routes)
@@ -93,7 +94,8 @@ def _take(reader: Reader, settings: Settings) -> Settings:
     if routes is not None:
         found |= _routes(reader, routes)
     passed = _names(reader, names)
-    return settings._replace(
+    return replace(
+        settings,
         routes=found,
         presets={**settings.presets, **_sets(reader, presets)},
         flows={**settings.flows, **_sets(reader, flows)},
@@ -148,7 +150,8 @@ def _routes(reader: Reader, node: Node) -> dict[str, str]:
     return routes
 
 
-class Route(NamedTuple):
+@dataclass(frozen=True)
+class Route:
     agent: str
     model: str | None = None
 
@@ -156,12 +159,13 @@ class Route(NamedTuple):
         return self.agent if self.model is None else f"{self.agent}:{self.model}"
 
 
-class Asked(NamedTuple):
+@dataclass(frozen=True)
+class Asked:
     """What was asked for when a run began: for every step, or for those of a group."""
 
     agent: str | None = None
     model: str | None = None
-    routes: Mapping[str, str] = {}
+    routes: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_route(text: str) -> Route:
@@ -185,7 +189,7 @@ def choose(
         return Route(asked.agent, asked.model)
     if found is None or asked.model is None:
         return found
-    return found._replace(model=asked.model)
+    return replace(found, model=asked.model)
 
 
 def _found(table: Mapping[str, str], group: str | None, own: Own) -> Route | None:
@@ -195,5 +199,5 @@ def _found(table: Mapping[str, str], group: str | None, own: Own) -> Route | Non
         return Route(own[0], own[1])
     if DEFAULT in table:
         default = parse_route(table[DEFAULT])
-        return default if own[1] is None else default._replace(model=own[1])
+        return default if own[1] is None else replace(default, model=own[1])
     return None

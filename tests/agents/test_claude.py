@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ NOTHING = {"inputTokens": None, "outputTokens": None, "cachedTokens": None, "usd
 
 
 def job(**changes: Any) -> AgentJob:
-    return AgentJob("do it", "/project", {"HOME": "/nowhere"}, 60.0)._replace(**changes)
+    return replace(AgentJob(prompt="do it", cwd="/project", env={"HOME": "/nowhere"}, timeout=60.0), **changes)
 
 
 def heard(*events: dict[str, Any], given: AgentJob | None = None, code: int = 0, errors: str = "") -> list[AgentSaid]:

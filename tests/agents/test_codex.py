@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ LOOSE = {"type": "object", "properties": {"a": {"type": "integer"}}}
 
 
 def job(**changes: Any) -> AgentJob:
-    return AgentJob("do it", "/project", {"HOME": "/nowhere"}, 60.0)._replace(**changes)
+    return replace(AgentJob(prompt="do it", cwd="/project", env={"HOME": "/nowhere"}, timeout=60.0), **changes)
 
 
 def heard(

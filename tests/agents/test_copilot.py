@@ -6,6 +6,7 @@ import json
 import platform
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ RESULT = {"type": "result", "sessionId": SESSION, "exitCode": 0}
 
 
 def job(**changes: Any) -> AgentJob:
-    return AgentJob("do it", "/project", {"HOME": "/home/me"}, 60.0)._replace(**changes)
+    return replace(AgentJob(prompt="do it", cwd="/project", env={"HOME": "/home/me"}, timeout=60.0), **changes)
 
 
 def heard(
@@ -98,7 +99,7 @@ def test_what_a_session_used_before_is_not_counted_again(tmp_path: Path) -> None
     spend(tmp_path, one=(1700, 55, 400))
     given = job(session=SESSION, env={"HOME": str(tmp_path)})
     assert heard(RESULT, given=given, folder=str(tmp_path))[0].data["inputTokens"] == 700
-    lost = given._replace(env={"HOME": "/nowhere"})
+    lost = replace(given, env={"HOME": "/nowhere"})
     assert kinds(heard(RESULT, given=lost, folder=str(tmp_path))) == ["finished"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ SUCCESS = {"type": "result", "status": "success", "stats": STATS}
 
 
 def job(**changes: Any) -> AgentJob:
-    return AgentJob("do it", "/project", {"HOME": "/home/me"}, 60.0)._replace(**changes)
+    return replace(AgentJob(prompt="do it", cwd="/project", env={"HOME": "/home/me"}, timeout=60.0), **changes)
 
 
 def heard(*events: dict[str, Any], given: AgentJob | None = None, code: int = 0, errors: str = "") -> list[AgentSaid]:

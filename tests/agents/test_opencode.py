@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def env(tmp_path: Path) -> dict[str, str]:
 
 
 def job(**changes: Any) -> AgentJob:
-    return AgentJob("do it", "/project", {}, 60.0)._replace(**changes)
+    return replace(AgentJob(prompt="do it", cwd="/project", env={}, timeout=60.0), **changes)
 
 
 def heard(*events: dict[str, Any], given: AgentJob | None = None, code: int = 0, errors: str = "") -> list[AgentSaid]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ SETTLED = {"type": "agent_settled"}
 
 
 def job(**changes: Any) -> AgentJob:
-    return AgentJob("do it", "/project", {"HOME": "/home/me"}, 60.0)._replace(**changes)
+    return replace(AgentJob(prompt="do it", cwd="/project", env={"HOME": "/home/me"}, timeout=60.0), **changes)
 
 
 def heard(*events: dict[str, Any], given: AgentJob | None = None, code: int = 0, errors: str = "") -> list[AgentSaid]:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.artifacts.names import Wanted, is_key, logical_key, parse_reference, scope_name
+from handrail.artifacts.names import Contract, Reference, Wanted, is_key, logical_key, parse_reference, scope_name
 from handrail.artifacts.schemas import artifact_table, schema_ids
 from handrail.contracts import NodeInfo
 from handrail.expressions.parse import Expressions, Kinds
@@ -230,8 +230,8 @@ def test_what_is_wanted_survives_being_written_down(wanted: Wanted) -> None:
 def test_every_path_has_a_key_that_can_be_referred_to(path: str, scope: str) -> None:
     key = logical_key(path, scope)
     assert is_key(key)
-    assert parse_reference(f"s:{key}:v1") == (key, 1, "s")
-    assert parse_reference(f"{key}@latest") == (key, None, None)
+    assert parse_reference(f"s:{key}:v1") == Reference(key, 1, "s")
+    assert parse_reference(f"{key}@latest") == Reference(key, None)
 
 
 @given(st.text(max_size=60))
@@ -253,5 +253,5 @@ def test_artifacts_of_our_own_with_different_names_have_different_keys(name: str
 
 def test_a_file_of_our_own_is_not_held_to_a_schema_of_the_seed_by_its_name() -> None:
     mine = TABLE.contract(path(Wanted("s", name="plan", extension="json")), "s")
-    assert mine == ("helper-json", "helper-json/v1", 1)
-    assert TABLE.contract("/p/plan-1.json", "s", "report/v12") == ("structured-json", "report/v12", 12)
+    assert mine == Contract("helper-json", "helper-json/v1", 1)
+    assert TABLE.contract("/p/plan-1.json", "s", "report/v12") == Contract("structured-json", "report/v12", 12)

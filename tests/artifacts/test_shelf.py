@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,18 @@ KILLS, WRITERS, TIMES = 12, 8, 40
 
 
 def draft(key: str = "plan.md", **given: Any) -> Draft:
-    plain = Draft("s@1", key, "plan", f"docs/{key}", "run-1", "p/x", "markdown/v1", "markdown", 7.5)
-    return plain._replace(**given)
+    plain = Draft(
+        scope="s@1",
+        key=key,
+        name="plan",
+        path=f"docs/{key}",
+        run="run-1",
+        step="p/x",
+        schema="markdown/v1",
+        family="markdown",
+        created=7.5,
+    )
+    return replace(plain, **given)
 
 
 def lines(folder: Path) -> list[bytes]:

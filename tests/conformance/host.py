@@ -71,7 +71,7 @@ class Host:
         self.events = {}
         result = self._do(verb, rest)
         view = self.view()
-        return Seen(view and facts(view), view and view.status_line, self.events, result)
+        return Seen(facts(view) if view else None, view.status_line if view else None, self.events, result)
 
     def _do(self, verb: str, rest: str) -> dict[str, Any]:
         match verb:

@@ -153,16 +153,16 @@ def _spec(key: str, data: Mapping[str, Any]) -> WorkflowSpec:
         for entry in data["phases"]
     )
     return WorkflowSpec(
-        key,
-        f"{key}/workflow.yaml",
-        data["name"],
-        data.get("commandName", ""),
-        data.get("show", "user"),
-        data.get("loopable", True),
-        data.get("initialMessage", ""),
-        entries,
-        texts,
-        data.get("sessionNameMaxLength", 50),
+        key=key,
+        file=f"{key}/workflow.yaml",
+        name=data["name"],
+        command=data.get("commandName", ""),
+        show=data.get("show", "user"),
+        loopable=data.get("loopable", True),
+        initial_message=data.get("initialMessage", ""),
+        entries=entries,
+        texts=texts,
+        session_name_length=data.get("sessionNameMaxLength", 50),
     )
 
 
@@ -170,4 +170,14 @@ def _phase(data: Mapping[str, Any]) -> PhaseSpec:
     tools = data.get("tools") or {}
     deny, allow = (None if tools.get(name) is None else tuple(tools[name]) for name in ("blacklist", "whitelist"))
     profiles = tuple(data.get("availableProfiles") or ())
-    return PhaseSpec(data["id"], data["name"], data["emoji"], data["instructions"], deny, allow, profiles, (), "")
+    return PhaseSpec(
+        id=data["id"],
+        name=data["name"],
+        emoji=data["emoji"],
+        instructions=data["instructions"],
+        deny=deny,
+        allow=allow,
+        profiles=profiles,
+        exit=(),
+        file="",
+    )

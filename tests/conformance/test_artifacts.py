@@ -31,8 +31,8 @@ def answer(case: corpus.Case) -> Any:
         case "logical-key":
             return logical_key(case["path"], case["scope"])
         case "payload-contract":
-            family, schema, version = artifact_table().contract(case["path"], case["scope"])
-            return {"payloadFamily": family, "schemaId": schema, "schemaVersion": version}
+            found = artifact_table().contract(case["path"], case["scope"])
+            return {"payloadFamily": found.family, "schemaId": found.schema, "schemaVersion": found.version}
         case "parse-reference":
             return reference(case["reference"])
         case "scope-name":

@@ -77,7 +77,7 @@ def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[Ru
     text = json.dumps({"spec": case["spec"], "params": case["params"]}).replace("@TMP@", str(folder / "tmp"))
     given = json.loads(text)
     flows = {name: plan(spec, name) for name, spec in children.items()}
-    run = Run(str(folder / "run" / "1"), NODES, NodeContext(str(folder), {}), Outside(lambda: 0.0))
+    run = Run(str(folder / "run" / "1"), NODES, NodeContext(project=str(folder), env={}), Outside(lambda: 0.0))
     (folder / "run" / "1").mkdir(parents=True)
     interpreter = Interpreter(run, plan(given["spec"], "flow"), flows.get, {})
     with run.held():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ def plan_of(phases: list[dict[str, Any]], state: dict[str, Any] | None) -> FlowP
     assert plan is not None, problems
     may_go_on = bool(state and state.get("continuation", {}).get("continueEligible"))
     stopped = bool(state and state["executionState"]["terminated"])
-    return plan._replace(again=("from-stop" if stopped else "again") if may_go_on else None)
+    return replace(plan, again=("from-stop" if stopped else "again") if may_go_on else None)
 
 
 def events_of(state: dict[str, Any] | None) -> list[Event]:
@@ -126,7 +127,7 @@ def test_a_run_can_be_taken_up_as_in_the_seed(case: corpus.Case) -> None:
                 assert left_to_do(memory, plan) == wanted(expect)
         case "continue":
             is_loop = "loop" in state["executionState"]["flowKind"]
-            plan = plan._replace(again="again" if is_loop else "from-stop")
+            plan = replace(plan, again="again" if is_loop else "from-stop")
             if expect.get("error"):
                 with pytest.raises(RefusedError):
                     rewound("r-1", memory.state, plan)

@@ -59,7 +59,9 @@ class Stage:
         """A case of a flow of its own, which lies in its project."""
         number = next(self.numbers)
         case = Case(self.folder / str(number), number)
-        return case.begin(catalog_of(case.project, {"main": f"phases:\n{phases}"}), request=Request({}, scope="crash"))
+        return case.begin(
+            catalog_of(case.project, {"main": f"phases:\n{phases}"}), request=Request(params={}, scope="crash")
+        )
 
 
 @pytest.fixture(scope="session")

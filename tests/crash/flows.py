@@ -13,7 +13,7 @@ from handrail.runs.request import Request
 WORK = Path(__file__).parent / "children" / "work.sh"
 DEFINITIONS = Path(__file__).parent / "definitions"
 FLOWS = {file.stem: file.read_text().replace("WORK", str(WORK)) for file in DEFINITIONS.glob("*.yaml")}
-REQUEST = Request({"who": "Grace"}, scope="crash")
+REQUEST = Request(params={"who": "Grace"}, scope="crash")
 ANSWERS = {"plan": {"name": "Ada", "really": True}}
 SCHEMA = {
     "type": "object",

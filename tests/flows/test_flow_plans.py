@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -189,7 +190,7 @@ def test_structured_artifacts_are_pairs_of_path_and_schema() -> None:
 def test_schemas_are_not_checked_where_none_are_known() -> None:
     text = "phases: [{id: a, steps: [{id: x, node: set, makes: [{path: p, schema: zoo/v1}]}]}]"
     assert read(text)[1] == []
-    assert [code for code, _ in read(text, KNOWN._replace(schemas=frozenset({"plan/v1"})))[1]] == ["schema-file"]
+    assert [code for code, _ in read(text, replace(KNOWN, schemas=frozenset({"plan/v1"})))[1]] == ["schema-file"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -302,13 +303,13 @@ def is_of_its_kind(field: Field, values: dict[str, Any]) -> bool:
 def test_plain_fields_are_judged_as_an_independent_reading_of_the_rules_does(
     form: Form, values: dict[str, Any]
 ) -> None:
-    free = form._replace(fields=tuple(_plain(field) for field in form.fields))
+    free = replace(form, fields=tuple(_plain(field) for field in form.fields))
     bad = {field.id for field in free.fields if not is_valid(field, values.get(field.id))}
     assert {problem.field for problem in problems(free, values)} == bad
 
 
 def _plain(field: Field) -> Field:
-    return field._replace(when=None, default=None, options=tuple(o._replace(when=None) for o in field.options))
+    return replace(field, when=None, default=None, options=tuple(replace(o, when=None) for o in field.options))
 
 
 def is_valid(field: Field, value: Any) -> bool:

@@ -8,6 +8,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -62,7 +63,7 @@ def nothing_left(seat: Seat) -> None:
 
 def job(seat: Seat, prompt: str = "Do it.", **changes: Any) -> AgentJob:
     env = allowed(seat.env, (*executor.ENVIRONMENT, "REAL"))
-    return AgentJob(prompt, str(seat.project), env, 60.0)._replace(**changes)
+    return replace(AgentJob(prompt=prompt, cwd=str(seat.project), env=env, timeout=60.0), **changes)
 
 
 async def perform(given: AgentJob) -> list[AgentSaid]:

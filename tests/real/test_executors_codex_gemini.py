@@ -8,6 +8,7 @@ import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -69,7 +70,7 @@ def settings(seat: Seat, **general: Any) -> None:
 
 
 def job(seat: Seat, prompt: str = "Do it.", **changes: Any) -> AgentJob:
-    return AgentJob(prompt, str(seat.project), seat.env, 60.0)._replace(**changes)
+    return replace(AgentJob(prompt=prompt, cwd=str(seat.project), env=seat.env, timeout=60.0), **changes)
 
 
 async def perform(seat: Seat, given: AgentJob, then: Callable[[AgentSaid], None] | None = None) -> list[AgentSaid]:

@@ -12,6 +12,7 @@ import shlex
 import time
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,8 @@ class Caller:
         env = allowed({**self.seat.env, "PATH": self.path}, self.executor.ENVIRONMENT)
         name, _, value = self.mark.partition("=")
         model = "fake-1" if self.name == "copilot" else "fake/fake-1"
-        return AgentJob(prompt, str(self.seat.project), {**env, name: value}, LIMIT, model)._replace(**changes)
+        job = AgentJob(prompt=prompt, cwd=str(self.seat.project), env={**env, name: value}, timeout=LIMIT, model=model)
+        return replace(job, **changes)
 
     def call(self, prompt: str = "do it", **changes: Any) -> list[AgentSaid]:
         async def hear() -> list[AgentSaid]:

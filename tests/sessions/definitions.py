@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from handrail.workflows.compile import compile_plan
 from handrail.workflows.plan import Check, Plan
 from handrail.workflows.spec import PhaseSpec, Reference, WorkflowSpec
@@ -12,7 +14,17 @@ Entry = PhaseSpec | Reference
 def phase(id_: str, checks: int = 0) -> PhaseSpec:
     """A phase that `checks` files have to prove before it is left."""
     proofs = tuple(Check("file", {"path": f"{id_}-{n}"}, f"{id_}-{n}") for n in range(checks))
-    return PhaseSpec(id_, id_.title(), "•", f"Do {id_} for {{task}}.", None, None, (), proofs, f"{id_}.md")
+    return PhaseSpec(
+        id=id_,
+        name=id_.title(),
+        emoji="•",
+        instructions=f"Do {id_} for {{task}}.",
+        deny=None,
+        allow=None,
+        profiles=(),
+        exit=proofs,
+        file=f"{id_}.md",
+    )
 
 
 def run(key: str) -> Reference:
@@ -20,7 +32,18 @@ def run(key: str) -> Reference:
 
 
 def workflow(key: str, *entries: Entry, loopable: bool = True) -> WorkflowSpec:
-    return WorkflowSpec(key, f"{key}/workflow.yaml", key.upper(), key, "user", loopable, "Begin.", entries, {}, 50)
+    return WorkflowSpec(
+        key=key,
+        file=f"{key}/workflow.yaml",
+        name=key.upper(),
+        command=key,
+        show="user",
+        loopable=loopable,
+        initial_message="Begin.",
+        entries=entries,
+        texts={},
+        session_name_length=50,
+    )
 
 
 def plan(*specs: WorkflowSpec) -> Plan:
@@ -30,4 +53,4 @@ def plan(*specs: WorkflowSpec) -> Plan:
 
 def replaced(spec: WorkflowSpec, *entries: Entry) -> WorkflowSpec:
     """The same workflow after somebody edited its phases."""
-    return spec._replace(entries=entries)
+    return replace(spec, entries=entries)

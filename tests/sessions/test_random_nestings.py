@@ -57,7 +57,7 @@ def send(plan: Plan, state: State, command: Command) -> tuple[State, bool]:
 
 
 def compare(plan: Plan, state: State, stack: StackMachine) -> None:
-    assert View("session", plan, state, "").path() == stack.path
+    assert View(session="session", plan=plan, state=state, message="").path() == stack.path
     assert state.steps == stack.steps
     assert state.is_active == stack.active
     if stack.active:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -107,10 +108,10 @@ def test_what_is_no_state_is_refused_with_a_value_error(data: dict[str, Any]) ->
 
 
 def rich_plan() -> Plan:
-    gated = phase("gated")._replace(deny=("bash", "edit"), profiles=("fast",), instructions=ODD_TEXT)
-    shut = phase("shut")._replace(allow=(), exit=(Check("run", {"argv": ["a", "b"], "timeout": 0.5}, "a b"),))
+    gated = replace(phase("gated"), deny=("bash", "edit"), profiles=("fast",), instructions=ODD_TEXT)
+    shut = replace(phase("shut"), allow=(), exit=(Check("run", {"argv": ["a", "b"], "timeout": 0.5}, "a b"),))
     inner = workflow("inner", gated, shut, loopable=False)
-    top = workflow("top", phase("first", 2), run("inner"))._replace(texts={"roleInstruction": "r"})
+    top = replace(workflow("top", phase("first", 2), run("inner")), texts={"roleInstruction": "r"})
     return plan(top, inner)
 
 

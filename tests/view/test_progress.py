@@ -44,7 +44,7 @@ def after(*events: tuple[float, Event] | Event, text: str = FLOW) -> Progress:
     """A run after these events; one without a time happens at once after the one before it."""
     progress, now = Progress(flow(text)), 0.0
     for item in events:
-        now, event = (now, item) if not isinstance(item[0], float) else item
+        now, event = item if isinstance(item, tuple) else (now, item)
         progress.take(event, now)
     return progress
 

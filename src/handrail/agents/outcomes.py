@@ -10,8 +10,9 @@ import calendar
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from email.utils import mktime_tz, parsedate_tz
-from typing import Any, NamedTuple
+from typing import Any
 
 from handrail.contracts import OUTCOMES, AgentSaid
 
@@ -22,7 +23,8 @@ MOST_JSON = 20
 DAY = 86_400
 
 
-class Outcome(NamedTuple):
+@dataclass(frozen=True)
+class Outcome:
     """How a job ended: one of `OUTCOMES`, in words, and from when on it may go better, in seconds since 1970."""
 
     name: str

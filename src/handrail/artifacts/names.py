@@ -11,7 +11,8 @@ import posixpath
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from handrail.source.values import Unresolved, as_text, number
 
@@ -24,7 +25,8 @@ MAX_SCOPE_BYTES = 180
 Names = Callable[[str], Iterable[str]]
 
 
-class Wanted(NamedTuple):
+@dataclass(frozen=True)
+class Wanted:
     """An artifact that is asked for: one of a `kind` of the second seed, or one of our own by its `name`.
 
     `key` is the key of its task or its scope. Without an iteration, the newest one is meant.
@@ -37,7 +39,7 @@ class Wanted(NamedTuple):
     iteration: int | None = None
 
     def to_text(self) -> str:
-        given = {name: value for name, value in self._asdict().items() if value is not None}
+        given = {name: value for name, value in vars(self).items() if value is not None}
         return json.dumps(given, ensure_ascii=False, sort_keys=True)
 
     @classmethod
@@ -45,7 +47,8 @@ class Wanted(NamedTuple):
         return cls(**json.loads(text))
 
 
-class Kind(NamedTuple):
+@dataclass(frozen=True)
+class Kind:
     """Where artifacts of a kind lie: a path below the scope's folder, with `{key}` and `{iteration}` in it."""
 
     file: str
@@ -53,7 +56,8 @@ class Kind(NamedTuple):
     schema: str | None = None
 
 
-class Contract(NamedTuple):
+@dataclass(frozen=True)
+class Contract:
     """What a file has to hold."""
 
     family: str
@@ -61,7 +65,8 @@ class Contract(NamedTuple):
     version: int
 
 
-class Reference(NamedTuple):
+@dataclass(frozen=True)
+class Reference:
     """A published artifact, by its full id or by its logical key; without a version, the newest."""
 
     key: str
@@ -69,7 +74,8 @@ class Reference(NamedTuple):
     scope: str | None = None
 
 
-class Table(NamedTuple):
+@dataclass(frozen=True)
+class Table:
     """The second seed's kinds, its lists of them, and the schemas that it knows by how a file's name begins."""
 
     kinds: Mapping[str, Kind]
@@ -104,7 +110,7 @@ class Table(NamedTuple):
         members = self.lists.get(wanted.kind or "")
         if members is None:
             raise Unresolved("artifact-kind", f"there is no artifact list `{wanted.kind}`")
-        return [self.path(wanted._replace(kind=member), project, names) for member in members]
+        return [self.path(replace(wanted, kind=member), project, names) for member in members]
 
     def contract(self, path: str, scope: str, schema: str | None = None) -> Contract:
         """What the file at a path has to hold: a schema that is named, else what its name and ending tell."""
@@ -126,7 +132,8 @@ def _contract(family: str, schema: str) -> Contract:
     return Contract(family, schema, int(version[1]) if version else 1)
 
 
-class _Place(NamedTuple):
+@dataclass(frozen=True)
+class _Place:
     """A folder, and how the files of one sort are called in it."""
 
     folder: str

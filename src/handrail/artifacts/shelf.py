@@ -10,7 +10,8 @@ import contextlib
 import hashlib
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any
 
 from handrail.artifacts.names import artifact_id, is_key, parse_reference
 from handrail.errors import StateError
@@ -21,7 +22,8 @@ LOCK_SECONDS = 30
 _ROOM = "free some space, then run the command again; nothing was lost"
 
 
-class Draft(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Draft:
     """What is known of an artifact before it is published. `step` is the path of the step in its run."""
 
     scope: str
@@ -36,7 +38,8 @@ class Draft(NamedTuple):
     inputs: tuple[str, ...] = ()
 
 
-class Published(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Published:
     """One version of an artifact. `path` is where it lay; `inputs` are ids of artifacts, or paths."""
 
     id: str
@@ -56,11 +59,11 @@ class Published(NamedTuple):
     supersedes: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {name: list(value) if name == "inputs" else value for name, value in self._asdict().items()}
+        return {name: list(value) if name == "inputs" else value for name, value in vars(self).items()}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Published:
-        known = {name: value for name, value in data.items() if name in cls._fields}
+        known = {name: value for name, value in data.items() if name in {field.name for field in fields(cls)}}
         return cls(**{**known, "inputs": tuple(known.get("inputs", ()))})
 
 
@@ -105,7 +108,7 @@ class Shelf:
             sha256=sha256,
             size=size,
             supersedes=None if before is None else before.id,
-            **draft._asdict(),
+            **vars(draft),
         )
 
     def records(self) -> list[Published]:

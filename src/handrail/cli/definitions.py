@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 
 import click
 from click.shell_completion import CompletionItem
@@ -174,7 +175,7 @@ def _show_flow(app: App, shell: Shell, flow: FoundFlow, *, as_mermaid: bool) -> 
         return None if found is None else found.plan
 
     assert flow.plan is not None
-    plan = flow.plan._replace(file=shown_path(flow.file, shell.cwd))
+    plan = replace(flow.plan, file=shown_path(flow.file, shell.cwd))
     if shell.as_json:
         return shell.data(outline(plan, find))
     return click.echo(flow_mermaid(plan) if as_mermaid else flow_tree(plan, find))
@@ -198,7 +199,7 @@ def explain(shell: Shell, app: App, code: str | None) -> None:
             f"there is no problem code `{code}`", did_you_mean(code, RULES) or "`handrail explain` lists them"
         )
     if shell.as_json:
-        return shell.data(rule_found._asdict())
+        return shell.data(vars(rule_found))
     rule = rule_found
     example = "\n".join("    " + line for line in rule.example.split("\n"))
     shell.say(f"{rule.code} ({rule.severity})\n\n{rule.meaning}\n\nExample:\n\n{example}\n\nCure: {rule.cure}")

@@ -57,7 +57,7 @@ async def _walk(folder: str, pause: float) -> bool:
     view = app.start("ship", TASK, "demo", replace=False)
     stage.phase(view.status_line)
     argv = [sys.executable, "-m", "handrail.agents.scripted", os.path.join(folder, "script.yaml"), project, "demo"]
-    async with asyncio.timeout(LIMIT), Program(Task(argv, project, env, LIMIT)) as program:
+    async with asyncio.timeout(LIMIT), Program(Task(argv=argv, cwd=project, env=env, timeout=LIMIT)) as program:
         async for line in program.lines():
             stage.show(json.loads(line))
     final = app.status("demo")

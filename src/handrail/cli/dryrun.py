@@ -27,7 +27,7 @@ def rows_to_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
 
 
 def _data(row: Row) -> dict[str, Any]:
-    values = row._asdict()
+    values = vars(row)
     named = {name: values[name] for name in (*_COMMON, *_OF_KIND.get(row.kind, ()))}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in named.items()}
 

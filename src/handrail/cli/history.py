@@ -76,7 +76,7 @@ def _data(moment: float, event: Event) -> dict[str, object]:
 
 
 def _line(moment: float, event: Event) -> str:
-    data = {name: value for name, value in event._asdict().items() if value is not None and name != "path"}
+    data = {name: value for name, value in vars(event).items() if value is not None and name != "path"}
     path = getattr(event, "path", "")
     stamp = time.strftime("%H:%M:%S", time.localtime(moment))
     rest = json.dumps(data, ensure_ascii=False) if data else ""

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -39,7 +40,7 @@ class Shell:
 
     def shown(self, found: Iterable[Diagnostic]) -> list[Diagnostic]:
         """The problems with files called as a person standing here would call them."""
-        return in_order(d._replace(file=shown_path(d.file, self.cwd)) for d in found)
+        return in_order(replace(d, file=shown_path(d.file, self.cwd)) for d in found)
 
     def problems(self, found: list[Diagnostic], style: str) -> None:
         if style == "github":

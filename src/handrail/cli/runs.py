@@ -51,15 +51,15 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     """Run a flow to its end, or drive an agent through a workflow."""
     flow = app.flow_named(name)
     request = Request(
-        given_params(options["given"], options["file"]),
-        " ".join(task),
-        options["scope"],
-        options["agent"],
-        options["model"],
-        options["start"],
-        options["until"],
-        given_routes(options["routes"]),
-        app.preset(options["preset"]) if options["preset"] else {},
+        params=given_params(options["given"], options["file"]),
+        task=" ".join(task),
+        scope=options["scope"],
+        agent=options["agent"],
+        model=options["model"],
+        start=options["start"],
+        until=options["until"],
+        routes=given_routes(options["routes"]),
+        table=app.preset(options["preset"]) if options["preset"] else {},
     )
     if options["dry_run"]:
         return _preview(app, shell, flow, request)

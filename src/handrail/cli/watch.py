@@ -8,7 +8,8 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import click
 
@@ -26,7 +27,8 @@ from handrail.source.diagnostics import plain
 TICK = 0.1
 
 
-class Driving(NamedTuple):
+@dataclass(frozen=True)
+class Driving:
     """How a run is driven: as a stream of events or not, with which answers at hand."""
 
     events: bool = False

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import Any
 
 from handrail.artifacts.names import name_text, safe_extension, whole_iteration
 from handrail.expressions.syntax import ARITHMETIC, CONDITION_FORMS, VALUE_FORMS, form_of
@@ -46,7 +47,8 @@ ITERATION_HINT = "write 1, 2, 3, …, or leave `iteration` out for the newest"
 NAME_HINT = "use letters, digits, `-`, `_` and `.`"
 
 
-class Kinds(NamedTuple):
+@dataclass(frozen=True)
+class Kinds:
     """The artifacts that there are, and what a name that none of them has was probably meant to be."""
 
     single: frozenset[str]
@@ -54,7 +56,8 @@ class Kinds(NamedTuple):
     near: Callable[[str, frozenset[str]], str | None] = did_you_mean
 
 
-class Used(NamedTuple):
+@dataclass(frozen=True)
+class Used:
     """A reference and where it stands. Inside `default`, `defined`, `all` and `any` it may come to nothing."""
 
     ref: Ref
@@ -62,7 +65,8 @@ class Used(NamedTuple):
     is_shielded: bool = False
 
 
-class Templated(NamedTuple):
+@dataclass(frozen=True)
+class Templated:
     """A template as it is rendered, where it stands, and its `vars`."""
 
     text: str
@@ -122,7 +126,7 @@ class Expressions:
     def ref(self, path: str, node: Node, place: Place | None = None) -> Expression:
         """A reference; where expressions are `bound` to their round, what that round has for it."""
         ref = Ref(self.fill(path))
-        parts = ref.parts
+        parts = ref.names
         if parts[:1] == ["repeat"] and len(parts) > 1 and parts[1] in self.bound:
             return reduce(lambda whole, member: Items("at", (whole, Const(member))), parts[2:], self.bound[parts[1]])
         self.used.append(Used(ref, place or place_of(node), self._shields > 0))
@@ -245,7 +249,7 @@ class Expressions:
             return found or Const(None)
         iteration = self.value(members["iteration"])
         self._verify(members["iteration"], iteration, whole_iteration, ITERATION_HINT)
-        return found._replace(iteration=iteration)
+        return replace(found, iteration=iteration)
 
     def _of_kind(self, form: str, node: Node, members: dict[str, Node]) -> Artifact | None:
         """An artifact of the second seed, or a list of them."""
@@ -263,7 +267,7 @@ class Expressions:
             near = f"did you mean `{whole}`?" if whole in kinds else self.kinds.near(kind.value, kinds)
             hint = near or (known if kinds else "there are none; write a path")
             self.problem(kind, "artifact-kind", f"there is no artifact kind `{kind.value}`", hint)
-        return Artifact(self._part(key, "key"), kind=kind.value, is_list=form == "artifactList")
+        return Artifact(key=self._part(key, "key"), kind=kind.value, is_list=form == "artifactList")
 
     def _named(self, members: dict[str, Node]) -> Artifact:
         """An artifact of our own, in the scope of the run unless another one is given."""
@@ -272,7 +276,7 @@ class Expressions:
         if extension is not None:
             self._verify(extension, Const(plain_value(extension)), safe_extension, EXTENSION_HINT)
         ending = text_of(extension) if extension is not None else "md"
-        return Artifact(key, name=self._part(members["name"], "name"), extension=ending)
+        return Artifact(key=key, name=self._part(members["name"], "name"), extension=ending)
 
     def _part(self, node: Node, what: str) -> Expression:
         expression = self.value(node)

@@ -2,27 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
-from handrail.expressions.tree import (
-    AppendPrompt,
-    Artifact,
-    Const,
-    Default,
-    Defined,
-    Every,
-    Exists,
-    Expression,
-    Items,
-    Not,
-    Object,
-    Ref,
-    Scope,
-    Template,
-    Test,
-    Truth,
-)
+from handrail.expressions.tree import Artifact, Const, Default, Defined, Every, Exists, Expression, Ref, Scope, walk
 from handrail.expressions.words import in_words
 from handrail.source.values import Unresolved
 
@@ -31,7 +15,8 @@ def _nowhere(subject: object) -> NoReturn:
     raise Unresolved("not-known", f"nothing is known of `{subject}` yet")
 
 
-class Foresight(NamedTuple):
+@dataclass(frozen=True)
+class Foresight:
     """What can be known now: values of the scopes but for references that are `is_later`, and files as they are.
 
     Without `exists`, files may be others by then.
@@ -56,38 +41,12 @@ class Foresight(NamedTuple):
                 return self._default(expression)
             case Defined():
                 return self._defined(expression)
-        seen = self._rebuilt(expression)
+        seen = expression.rebuild(tuple(map(self.see, expression.parts)))
         return seen if is_open(seen) else self._constant(seen)
 
     def _constant(self, expression: Expression) -> Const:
         exists = self.exists or _nowhere
         return Const(expression.resolve(Scope(self.values, exists, _nowhere, _nowhere)))
-
-    def _rebuilt(self, expression: Expression) -> Expression:
-        """The same with every part of it seen."""
-        match expression:
-            case Items():
-                return Items(expression.rule, self._all(expression.items))
-            case Template() | Object():
-                return expression._replace(values=self._all(expression.values))
-            case AppendPrompt():
-                return AppendPrompt(self._maybe(expression.base), self.see(expression.suffix))
-            case Artifact():
-                name, turn = self._maybe(expression.name), self._maybe(expression.iteration)
-                return expression._replace(key=self.see(expression.key), name=name, iteration=turn)
-            case Truth():
-                return Truth(self.see(expression.value))
-            case Not():
-                return Not(self.see(expression.condition))
-            case Test():
-                return Test(expression.rule, self.see(expression.left), self.see(expression.right))
-        return expression
-
-    def _all(self, parts: Iterable[Expression]) -> tuple[Expression, ...]:
-        return tuple(map(self.see, parts))
-
-    def _maybe(self, part: Expression | None) -> Expression | None:
-        return None if part is None else self.see(part)
 
     def _every(self, every: Every) -> Expression:
         """One that does not fit decides, whatever the others turn out to be."""
@@ -133,25 +92,17 @@ class Foresight(NamedTuple):
 
 def is_open(expression: Expression) -> bool:
     """Is there anything in it that is not known yet?"""
-    return any(isinstance(part, Ref | Exists | Artifact) for part in _inside(expression))
+    return any(isinstance(part, Ref | Exists | Artifact) for part in walk(expression))
 
 
 def waits_for(expression: Expression) -> list[str]:
     """What an expression waits for: steps as `steps.PHASE.STEP`, other references whole, files by their path."""
     found: list[str] = []
-    for part in _inside(expression):
+    for part in walk(expression):
         if isinstance(part, Ref):
-            found.append(".".join(part.parts[:3] if part.parts[:1] == ["steps"] else part.parts))
+            found.append(".".join(part.names[:3] if part.names[:1] == ["steps"] else part.names))
         elif isinstance(part, Exists) and not is_open(part.path):
             found.append(in_words(part.path))
         elif isinstance(part, Artifact):
             found.append(in_words(part)[2:-1])
     return list(dict.fromkeys(found))
-
-
-def _inside(expression: object) -> Iterator[object]:
-    """An expression and every part of it, the whole first. Expressions are tuples, and values never are."""
-    yield expression
-    if isinstance(expression, tuple) and not isinstance(expression, Const):
-        for part in expression:
-            yield from _inside(part)

@@ -1,4 +1,4 @@
-"""Value and condition expressions of flows: parsed once; each knows its references and how to resolve. Pure.
+"""Value and condition expressions of flows: parsed once; each knows its parts and how to resolve. Pure.
 
 An expression is data. What it needs from the world (files, artifacts) it asks of the scope it is resolved in.
 """
@@ -6,7 +6,8 @@ An expression is data. What it needs from the world (files, artifacts) it asks o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 from handrail.artifacts.names import Wanted, name_text, whole_iteration
 from handrail.source.templates import render
@@ -15,7 +16,8 @@ from handrail.source.values import JOIN, TESTS, Unresolved, as_text, is_true
 SCOPES = ("params", "flow", "context", "repeat", "steps")
 
 
-class Scope(NamedTuple):
+@dataclass(frozen=True)
+class Scope:
     """Everything an expression may look at."""
 
     values: Mapping[str, Any]
@@ -27,46 +29,72 @@ class Scope(NamedTuple):
 class Expression(Protocol):
     """A value or a condition."""
 
-    def references(self) -> Iterator[Ref]: ...
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        """The expressions directly inside this one."""
+        ...
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Expression:
+        """The same expression with other parts, as many as it has."""
+        ...
 
     def resolve(self, scope: Scope) -> Any: ...
 
 
-class Const(NamedTuple):
+def walk(expression: Expression) -> Iterator[Expression]:
+    """An expression and everything inside it, the outermost first."""
+    yield expression
+    for part in expression.parts:
+        yield from walk(part)
+
+
+@dataclass(frozen=True)
+class Const:
     """A value as it is."""
 
     value: Any
 
-    def references(self) -> Iterator[Ref]:
-        return iter(())
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return ()
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Const:
+        del parts
+        return self
 
     def resolve(self, scope: Scope) -> Any:
         del scope
         return self.value
 
 
-class Ref(NamedTuple):
+@dataclass(frozen=True)
+class Ref:
     """A dotted path into a scope. Its last member may be absent only where a step has no such field."""
 
     path: str
 
     @property
-    def parts(self) -> list[str]:
-        return [part for part in self.path.split(".") if part]
+    def names(self) -> list[str]:
+        return [name for name in self.path.split(".") if name]
 
-    def references(self) -> Iterator[Ref]:
-        yield self
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return ()
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Ref:
+        del parts
+        return self
 
     def resolve(self, scope: Scope) -> Any:
-        parts = self.parts
-        if not parts or parts[0] not in SCOPES:
+        names = self.names
+        if not names or names[0] not in SCOPES:
             raise Unresolved("ref-scope-unknown", f"`{self.path}` does not begin with one of {', '.join(SCOPES)}")
         found: Any = scope.values
-        for place, part in enumerate(parts):
-            found = _member(found, part, self.path)
-            if found is ABSENT and place + 1 < len(parts):
+        for place, name in enumerate(names):
+            found = _member(found, name, self.path)
+            if found is ABSENT and place + 1 < len(names):
                 raise Unresolved(
-                    "ref-unresolvable", f"`{self.path}`: there is nothing at `{'.'.join(parts[: place + 1])}`"
+                    "ref-unresolvable", f"`{self.path}`: there is nothing at `{'.'.join(names[: place + 1])}`"
                 )
         return None if found is ABSENT else found
 
@@ -86,60 +114,75 @@ def _member(value: Any, name: str, path: str) -> Any:
     raise Unresolved("ref-unresolvable", f"`{path}`: there is no `{name}`")
 
 
-class Items(NamedTuple):
+@dataclass(frozen=True)
+class Items:
     """Expressions that are resolved together and joined by a rule: a list, a text, a number."""
 
     rule: str
     items: tuple[Expression, ...]
 
-    def references(self) -> Iterator[Ref]:
-        for item in self.items:
-            yield from item.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.items
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Items:
+        return Items(self.rule, parts)
 
     def resolve(self, scope: Scope) -> Any:
         return JOIN[self.rule]([item.resolve(scope) for item in self.items])
 
 
-class Template(NamedTuple):
+@dataclass(frozen=True)
+class Template:
     """`{name}` text, rendered in one pass with values as text."""
 
     text: str
     names: tuple[str, ...]
     values: tuple[Expression, ...]
 
-    def references(self) -> Iterator[Ref]:
-        for value in self.values:
-            yield from value.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.values
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Template:
+        return replace(self, values=parts)
 
     def resolve(self, scope: Scope) -> str:
         values = [as_text(value.resolve(scope)) for value in self.values]
         return render(self.text, dict(zip(self.names, values, strict=True)))
 
 
-class Object(NamedTuple):
+@dataclass(frozen=True)
+class Object:
     """A mapping of names to expressions."""
 
     names: tuple[str, ...]
     values: tuple[Expression, ...]
 
-    def references(self) -> Iterator[Ref]:
-        for value in self.values:
-            yield from value.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.values
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Object:
+        return replace(self, values=parts)
 
     def resolve(self, scope: Scope) -> dict[str, Any]:
         return {name: value.resolve(scope) for name, value in zip(self.names, self.values, strict=True)}
 
 
-class AppendPrompt(NamedTuple):
+@dataclass(frozen=True)
+class AppendPrompt:
     """Two texts, trimmed, one below the other; what is empty is left out."""
 
     base: Expression | None
     suffix: Expression
 
-    def references(self) -> Iterator[Ref]:
-        for part in (self.base, self.suffix):
-            if part is not None:
-                yield from part.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.suffix,) if self.base is None else (self.base, self.suffix)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> AppendPrompt:
+        return AppendPrompt(None if self.base is None else parts[0], parts[-1])
 
     def resolve(self, scope: Scope) -> str:
         found = [part.resolve(scope) for part in (self.base, self.suffix) if part is not None]
@@ -147,7 +190,8 @@ class AppendPrompt(NamedTuple):
         return "\n".join(text for text in texts if text)
 
 
-class Artifact(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Artifact:
     """The path of an artifact: of a kind of the second seed, or one of our own by its name.
 
     `key` is the key of its task or its scope. Without an iteration, the newest one is meant.
@@ -160,10 +204,18 @@ class Artifact(NamedTuple):
     iteration: Expression | None = None
     is_list: bool = False
 
-    def references(self) -> Iterator[Ref]:
-        for part in (self.key, self.name, self.iteration):
-            if part is not None:
-                yield from part.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return tuple(part for part in (self.key, self.name, self.iteration) if part is not None)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Artifact:
+        given = iter(parts)
+        return replace(
+            self,
+            key=next(given),
+            name=None if self.name is None else next(given),
+            iteration=None if self.iteration is None else next(given),
+        )
 
     def resolve(self, scope: Scope) -> Any:
         key = name_text(self.key.resolve(scope), "key" if self.kind else "scope")
@@ -173,14 +225,18 @@ class Artifact(NamedTuple):
         return scope.artifact_list(wanted) if self.is_list else scope.artifact(wanted)
 
 
-class Default(NamedTuple):
+@dataclass(frozen=True)
+class Default:
     """The first of its expressions that has a value and is not null."""
 
     choices: tuple[Expression, ...]
 
-    def references(self) -> Iterator[Ref]:
-        for choice in self.choices:
-            yield from choice.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.choices
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Default:
+        return Default(parts)
 
     def resolve(self, scope: Scope) -> Any:
         for choice in self.choices[:-1]:
@@ -193,37 +249,51 @@ class Default(NamedTuple):
         return self.choices[-1].resolve(scope)
 
 
-class Truth(NamedTuple):
+@dataclass(frozen=True)
+class Truth:
     """Is a value true? Empty lists and objects are; 0, the empty text, null and false are not."""
 
     value: Expression
 
-    def references(self) -> Iterator[Ref]:
-        return self.value.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.value,)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Truth:
+        return Truth(parts[0])
 
     def resolve(self, scope: Scope) -> bool:
         return is_true(self.value.resolve(scope))
 
 
-class Not(NamedTuple):
+@dataclass(frozen=True)
+class Not:
     condition: Expression
 
-    def references(self) -> Iterator[Ref]:
-        return self.condition.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.condition,)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Not:
+        return Not(parts[0])
 
     def resolve(self, scope: Scope) -> bool:
         return not self.condition.resolve(scope)
 
 
-class Every(NamedTuple):
+@dataclass(frozen=True)
+class Every:
     """`all` (`wanted` true) or `any` (false): looks no further than it has to."""
 
     conditions: tuple[Expression, ...]
     wanted: bool
 
-    def references(self) -> Iterator[Ref]:
-        for condition in self.conditions:
-            yield from condition.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return self.conditions
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Every:
+        return Every(parts, self.wanted)
 
     def resolve(self, scope: Scope) -> bool:
         for condition in self.conditions:
@@ -232,28 +302,37 @@ class Every(NamedTuple):
         return self.wanted
 
 
-class Test(NamedTuple):
+@dataclass(frozen=True)
+class Test:
     """Two values and a question about them."""
 
     rule: str
     left: Expression
     right: Expression
 
-    def references(self) -> Iterator[Ref]:
-        yield from self.left.references()
-        yield from self.right.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.left, self.right)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Test:
+        return Test(self.rule, parts[0], parts[1])
 
     def resolve(self, scope: Scope) -> bool:
         return TESTS[self.rule](self.left.resolve(scope), self.right.resolve(scope))
 
 
-class Defined(NamedTuple):
+@dataclass(frozen=True)
+class Defined:
     """Does an expression have a value that is not null?"""
 
     value: Expression
 
-    def references(self) -> Iterator[Ref]:
-        return self.value.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.value,)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Defined:
+        return Defined(parts[0])
 
     def resolve(self, scope: Scope) -> bool:
         try:
@@ -262,13 +341,18 @@ class Defined(NamedTuple):
             return False
 
 
-class Exists(NamedTuple):
+@dataclass(frozen=True)
+class Exists:
     """Is there a file or folder at this path?"""
 
     path: Expression
 
-    def references(self) -> Iterator[Ref]:
-        return self.path.references()
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.path,)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Exists:
+        return Exists(parts[0])
 
     def resolve(self, scope: Scope) -> bool:
         path = self.path.resolve(scope)

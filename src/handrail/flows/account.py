@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from handrail.contracts import NodeError
 from handrail.expressions.tree import ABSENT
@@ -12,7 +13,8 @@ from handrail.flows.plan import FlowPlan, Phase
 Results = dict[str, dict[str, dict[str, Any]]]
 
 
-class Ended(NamedTuple):
+@dataclass(frozen=True)
+class Ended:
     """How a flow ended, and what its steps made. `is_partial`: it was to end before its last phase."""
 
     stopped_by: str | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from handrail.errors import DefinitionError, NotFound
 from handrail.expressions.parse import Place
@@ -12,7 +12,7 @@ from handrail.flows.load import read_flow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.reading import Known, Nested, Suggestions
 from handrail.flows.spec import MAX_DEPTH
-from handrail.source.diagnostics import Diagnostic, in_order
+from handrail.source.diagnostics import Diagnostic, in_order, of_file
 from handrail.source.files import Root, Source, Unopened, decode
 from handrail.source.suggest import nearest
 
@@ -21,7 +21,8 @@ MAX_FLOWS = 5_000
 MAX_FOLDERS = 20_000
 
 
-class FoundFlow(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class FoundFlow:
     """A flow file and what came of it."""
 
     source: str
@@ -32,7 +33,8 @@ class FoundFlow(NamedTuple):
     nested: tuple[Nested, ...] = ()
 
 
-class FlowCatalog(NamedTuple):
+@dataclass(frozen=True)
+class FlowCatalog:
     """What can be run (`flows`, by id), all that was found, and what is wrong."""
 
     flows: dict[str, FoundFlow]
@@ -75,7 +77,7 @@ def read_flows(roots: Iterable[tuple[str, str]], known: Known) -> FlowCatalog:
         if first is not flow and first.plan is not None and not first.plan.overrides:
             message = f"there are two flows `{flow.id}`; the other is {_other(first, flow)}"
             hint = "rename one of them, or say `overrides: true` here; until then, only this one is used"
-            problems.append(Diagnostic("flow-id-twice", "error", first.file, 1, 1, message, hint))
+            problems.append(of_file("flow-id-twice", first.file, message, hint))
     catalog = FlowCatalog(usable, tuple(found), ())
     broken = _broken(catalog, problems)
     left = {id_: flow for id_, flow in usable.items() if id_ not in broken}
@@ -95,17 +97,17 @@ def _read_root(source: str, path: str, known: Known, problems: list[Diagnostic])
         name = os.path.relpath(file, path)
         opened = root.open(path, name)
         if isinstance(opened, Unopened):
-            problems.append(Diagnostic(opened.code, "error", file, 1, 1, opened.message, opened.hint))
+            problems.append(of_file(opened.code, file, opened.message, opened.hint))
             continue
         text, wrong = decode(file, opened.data)
         problems.extend(wrong)
         id_ = os.path.splitext(name)[0]
         if wrong:
-            yield FoundFlow(source, id_, file, None, "")
+            yield FoundFlow(source=source, id=id_, file=file, plan=None, text="")
             continue
         plan, job = read_flow(text, id_, known)
         problems.extend(job.found)
-        yield FoundFlow(source, id_, file, plan, text.text, tuple(job.nested))
+        yield FoundFlow(source=source, id=id_, file=file, plan=plan, text=text.text, nested=tuple(job.nested))
 
 
 def _files(path: str, problems: list[Diagnostic]) -> list[str]:
@@ -119,7 +121,7 @@ def _files(path: str, problems: list[Diagnostic]) -> list[str]:
             break
         waiting.extend(_look(waiting.pop(), found, problems))
     message = f"there are more than {MAX_FLOWS} flows or {MAX_FOLDERS} folders here; the rest is not looked at"
-    problems.append(Diagnostic("too-many-folders", "error", path, 1, 1, message, "keep only flows here"))
+    problems.append(of_file("too-many-folders", path, message, "keep only flows here"))
     return sorted(found)[:MAX_FLOWS]
 
 
@@ -134,13 +136,13 @@ def _look(folder: str, found: list[str], problems: list[Diagnostic]) -> list[str
                 elif entry.is_symlink() and os.path.isdir(entry.path):
                     message = f"`{entry.name}` is a link to a folder and is not followed"
                     hint = "copy or move the folder here"
-                    problems.append(Diagnostic("folder-link", "warning", entry.path, 1, 1, message, hint))
+                    problems.append(of_file("folder-link", entry.path, message, hint, severity="warning"))
                 elif entry.name.endswith(ENDINGS):
                     found.append(entry.path)
     except OSError as error:
         message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
         hint = "give yourself permission to list it, or move it elsewhere"
-        problems.append(Diagnostic("folder-unreadable", "error", folder, 1, 1, message, hint))
+        problems.append(of_file("folder-unreadable", folder, message, hint))
     return below
 
 

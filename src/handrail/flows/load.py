@@ -61,21 +61,21 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
     if phases is not None:
         Unfold(job).flow(phases)
     return FlowPlan(
-        id_,
-        job.source.file,
-        kind.value if kind is not None else id_,
-        version or 1,
-        reader.text("description") or "",
-        visibility is None or visibility.value == "visible",
-        dict(job.declared.constants),
-        params,
-        tuple(job.phases),
-        seconds(reader),
-        reader.flag("overrides", False),
-        tuple(dict.fromkeys(use.name for use in job.nested)),
-        env,
-        again.value if again is not None else None,
-        tuple(job.groups),
+        id=id_,
+        file=job.source.file,
+        kind=kind.value if kind is not None else id_,
+        version=version or 1,
+        description=reader.text("description") or "",
+        visible=visibility is None or visibility.value == "visible",
+        constants=dict(job.declared.constants),
+        params=params,
+        phases=tuple(job.phases),
+        timeout=seconds(reader),
+        overrides=reader.flag("overrides", False),
+        nested=tuple(dict.fromkeys(use.name for use in job.nested)),
+        env=env,
+        again=again.value if again is not None else None,
+        groups=tuple(job.groups),
     )
 
 

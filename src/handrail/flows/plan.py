@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from handrail.expressions.tree import Expression
 
 
-class Prompt(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Prompt:
     """What an agent is told: a template of the catalog or an inline one, its variables, and what is added."""
 
     template: str | None
@@ -18,7 +20,8 @@ class Prompt(NamedTuple):
     plain: bool
 
 
-class Expectation(NamedTuple):
+@dataclass(frozen=True)
+class Expectation:
     """Something that has to hold after a node has run."""
 
     kind: str
@@ -28,7 +31,8 @@ class Expectation(NamedTuple):
     line: int
 
 
-class After(NamedTuple):
+@dataclass(frozen=True)
+class After:
     """Something that is done after a step's expectations hold."""
 
     kind: str
@@ -36,7 +40,8 @@ class After(NamedTuple):
     params: dict[str, Expression]
 
 
-class Retry(NamedTuple):
+@dataclass(frozen=True)
+class Retry:
     """How often a step is tried, and how long is waited between: `wait`, then `factor` times as long each time."""
 
     attempts: int = 1
@@ -44,7 +49,8 @@ class Retry(NamedTuple):
     factor: float = 2.0
 
 
-class Output(NamedTuple):
+@dataclass(frozen=True)
+class Output:
     """A file that a step promises to make. It is published when the step is done."""
 
     path: Expression
@@ -53,7 +59,8 @@ class Output(NamedTuple):
     required: bool = True
 
 
-class Step(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Step:
     """One unit of work. `rerun`: what the flow says about doing it again after it was cut off; else its node does."""
 
     id: str
@@ -72,21 +79,24 @@ class Step(NamedTuple):
     makes: tuple[Output, ...] = ()
 
 
-class Together(NamedTuple):
+@dataclass(frozen=True)
+class Together:
     """How things run at once: how many, and whether a failure ends the others (`stop`) or not (`finish`)."""
 
     limit: int = 1
     on_failure: str = "stop"
 
 
-class Lane(NamedTuple):
+@dataclass(frozen=True)
+class Lane:
     """Phases of one group run at once, lane beside lane; those of one lane one after the other."""
 
     group: int
     number: int
 
 
-class Phase(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Phase:
     """Steps that belong together. `guards` decide whether its round takes place at all; `items` are what it is over."""
 
     id: str
@@ -100,7 +110,8 @@ class Phase(NamedTuple):
     lane: Lane | None = None
 
 
-class Param(NamedTuple):
+@dataclass(frozen=True)
+class Param:
     """A parameter that a flow declares."""
 
     name: str
@@ -109,7 +120,8 @@ class Param(NamedTuple):
     about: str
 
 
-class FlowPlan(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class FlowPlan:
     """A whole flow, ready to be run. `again`: how an ended run may be continued, `again` or `from-stop`."""
 
     id: str

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from handrail.contracts import NodeError
 from handrail.expressions.tree import Const, Expression
@@ -21,15 +22,17 @@ MAX_ROWS = 10_000
 Finder = Callable[[str], FlowPlan | None]
 
 
-class Asked(NamedTuple):
+@dataclass(frozen=True)
+class Asked:
     """What part of a flow is asked for, and the prompts that are known by name."""
 
     start: str | None = None
     until: str | None = None
-    prompts: Mapping[str, str] = {}
+    prompts: Mapping[str, str] = field(default_factory=dict)
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class Row:
     """A phase or a step (`kind`), and what would become of it (`verdict`): runs, skipped, depends or fails.
 
     `why` is the reason, `on` what it waits for. Of `params`, those in `unknown` are words; `flow` is the flow that a
@@ -44,12 +47,12 @@ class Row(NamedTuple):
     why: str = ""
     on: tuple[str, ...] = ()
     timeout: float | None = None
-    rounds: Mapping[str, Any] = {}
+    rounds: Mapping[str, Any] = field(default_factory=dict)
     lane: int | None = None
     parallel: int | None = None
     node: str | None = None
     flow: str | None = None
-    params: Mapping[str, Any] = {}
+    params: Mapping[str, Any] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     prompt: str | None = None
     expect: tuple[str, ...] = ()
@@ -66,7 +69,8 @@ class _Later:
     """Stands for a parameter that is not known yet."""
 
 
-class _End(NamedTuple):
+@dataclass(frozen=True)
+class _End:
     """Why what follows is not reached."""
 
     why: str
@@ -143,7 +147,7 @@ class _Flow:
                 end = self.phase(phase)
                 continue
             why = "the run is started behind it" if end is None else end.why
-            self.shared.add(self._row(phase)._replace(verdict="skipped", why=why))
+            self.shared.add(replace(self._row(phase), verdict="skipped", why=why))
             self.prospect.skip(phase)
         return end
 
@@ -152,26 +156,28 @@ class _Flow:
         if step is None:
             row = Row("phase", path, 2 * self.level, phase.id, timeout=phase.timeout)
             limit = phase.parallel.limit
-            return row._replace(lane=phase.lane and phase.lane.number + 1, parallel=limit if limit > 1 else None)
+            return replace(
+                row, lane=phase.lane.number + 1 if phase.lane else None, parallel=limit if limit > 1 else None
+            )
         row = Row("step", f"{path}/{segment(step.id)}", 2 * self.level + 1, step.id, timeout=step.timeout)
-        return row._replace(node=step.node, attempts=step.retry.attempts)
+        return replace(row, node=step.node, attempts=step.retry.attempts)
 
     def phase(self, phase: Phase) -> _End | None:
         self.prospect.exists = self.shared.exists
-        row = self._row(phase)._replace(rounds=self.prospect.enter(phase))
+        row = replace(self._row(phase), rounds=self.prospect.enter(phase))
         try:
             verdict = self.prospect.verdict(phase.guards, phase.when)
         except Unresolved as error:
-            self.shared.add(row._replace(verdict="fails", why=error.message))
+            self.shared.add(replace(row, verdict="fails", why=error.message))
             return _End(f"`{row.path}` fails before", is_failure=True)
-        self.shared.add(row._replace(**verdict._asdict()))
+        self.shared.add(replace(row, **vars(verdict)))
         if verdict.verdict == "skipped":
             self.prospect.skip(phase)
             return None
         end: _End | None = None
         for step in phase.steps:
             if end is not None and phase.parallel.limit == 1:
-                self.shared.add(self._row(phase, step)._replace(verdict="skipped", why=end.why))
+                self.shared.add(replace(self._row(phase, step), verdict="skipped", why=end.why))
             else:
                 end = self.step(phase, step, is_sure=verdict.verdict == "runs") or end
         return end if verdict.verdict == "runs" else None
@@ -182,7 +188,7 @@ class _Flow:
         row, verdict = self._row(phase, step), Verdict()
         try:
             verdict = self.prospect.verdict((), step.when)
-            row = row._replace(**verdict._asdict())
+            row = replace(row, **vars(verdict))
             if verdict.verdict == "skipped":
                 self.prospect.steps[phase.id][step.id] = skipped()
                 self.shared.add(row)
@@ -196,7 +202,7 @@ class _Flow:
         stop = None if step.stop_if is None else self.prospect.show(step.stop_if)
         always = isinstance(stop, Const) and is_true(stop.value)
         if step.stop_if is not None and stop is not None and (always or not isinstance(stop, Const)):
-            row = row._replace(stops=in_words(step.stop_if if always else stop))
+            row = replace(row, stops=in_words(step.stop_if if always else stop))
         self.shared.add(row)
         failed = child.run(Asked()) if child is not None else None
         if failed is not None and failed.is_failure:
@@ -205,9 +211,9 @@ class _Flow:
 
     def _fails(self, row: Row, message: str) -> _End | None:
         if row.verdict == "depends":
-            self.shared.add(row._replace(why=f"{row.why}; it would fail: {message}"))
+            self.shared.add(replace(row, why=f"{row.why}; it would fail: {message}"))
             return None
-        self.shared.add(row._replace(verdict="fails", why=message))
+        self.shared.add(replace(row, verdict="fails", why=message))
         return _End(f"`{row.path}` fails before", is_failure=True)
 
     def _work(self, row: Row, step: Step) -> tuple[Row, _Flow | None]:
@@ -218,8 +224,9 @@ class _Flow:
         prompt = None if step.prompt is None else self.prospect.prompt(step.prompt, self.shared.prompts)
         self.prospect.exists = None  # what follows is asked when the node has run
         expect = filter(None, map(self.prospect.expectation, step.expect or ()))
-        makes = [made._replace(path=self.prospect.show(made.path)) for made in step.makes]
-        row = row._replace(
+        makes = [replace(made, path=self.prospect.show(made.path)) for made in step.makes]
+        row = replace(
+            row,
             flow=None if child is None else child.plan.id,
             params={name: as_data(value) for name, value in shown.items()},
             unknown=tuple(name for name, value in shown.items() if not isinstance(value, Const)),

@@ -17,7 +17,7 @@ _REFERENCE = re.compile(r"\$\{\s*((?:" + "|".join(SCOPES) + r")\.[^{}]*?)\s*\}")
 
 def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
     if node.kind == "text":
-        return Prompt(None, "", (), (), expressions.plain(node), True)
+        return Prompt(template=None, inline="", names=(), values=(), extra=expressions.plain(node), plain=True)
     prompt = flow.reader(node, PROMPT)
     template, inline, form = prompt.text("templateRef"), prompt.text("inlineTemplate"), prompt.child("format")
     if template is None and inline is None:
@@ -37,12 +37,12 @@ def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
         inline, found = _references(inline, node.value["inlineTemplate"], expressions)
         values |= found
     return Prompt(
-        template,
-        inline,
-        tuple(values),
-        tuple(values.values()),
-        expressions.value(extra) if extra is not None else None,
-        form is not None and form.value == "plain",
+        template=template,
+        inline=inline,
+        names=tuple(values),
+        values=tuple(values.values()),
+        extra=expressions.value(extra) if extra is not None else None,
+        plain=form is not None and form.value == "plain",
     )
 
 

@@ -7,7 +7,8 @@ and never shown.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from handrail.expressions.partial import Foresight, waits_for
 from handrail.expressions.tree import Const, Expression, Ref, Template
@@ -21,7 +22,8 @@ Exists = Callable[[str], bool]
 MOST_CONDITIONS = 3
 
 
-class Given(NamedTuple):
+@dataclass(frozen=True)
+class Given:
     """What a flow is given. `later` are references that are not known yet, `hidden` those that are not shown."""
 
     params: Mapping[str, Any]
@@ -30,7 +32,8 @@ class Given(NamedTuple):
     hidden: frozenset[str] = frozenset()
 
 
-class Verdict(NamedTuple):
+@dataclass(frozen=True)
+class Verdict:
     """What becomes of a phase or a step: it runs, is skipped, or depends `on` something that is not known yet."""
 
     verdict: str = "runs"
@@ -82,7 +85,7 @@ class Prospect:
         return Foresight(values, is_later, self.exists)
 
     def _is_later(self, ref: Ref) -> bool:
-        parts = ref.parts
+        parts = ref.names
         match parts:
             case ["steps", phase, step, field, *_]:
                 known = self.steps.get(phase, {}).get(step)
@@ -94,7 +97,7 @@ class Prospect:
         return ".".join(parts[:2]) in self._later
 
     def _is_not_shown(self, ref: Ref) -> bool:
-        parts = ref.parts
+        parts = ref.names
         return parts[:2] == ["context", "env"] or ".".join(parts[:2]) in self._hidden or self._is_later(ref)
 
     def enter(self, phase: Phase) -> dict[str, Any]:
@@ -165,4 +168,4 @@ class Prospect:
         if isinstance(when, Const) and not is_true(when.value):
             return None
         params = {name: self.show(value) for name, value in expectation.params.items()}
-        return expectation._replace(params=params, when=None if isinstance(when, Const) else when)
+        return replace(expectation, params=params, when=None if isinstance(when, Const) else when)

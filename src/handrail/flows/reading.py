@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from handrail.contracts import NodeInfo
 from handrail.expressions.parse import Expressions, Kinds, Place, Used, place_of
@@ -17,7 +18,8 @@ from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 
 
-class Known(NamedTuple):
+@dataclass(frozen=True)
+class Known:
     """What flows may use: nodes, prompts, artifact kinds, schemas. Where no schemas are named, none is checked."""
 
     nodes: Mapping[str, NodeInfo]
@@ -32,7 +34,8 @@ MAX_ERRORS = 10_000
 MAX_COMPARED = 100_000
 
 
-class Nested(NamedTuple):
+@dataclass(frozen=True)
+class Nested:
     """The name of a flow that a step runs, and where it stands; the params it is given, and where each stands."""
 
     name: str
@@ -40,11 +43,12 @@ class Nested(NamedTuple):
     given: tuple[tuple[str, Place], ...] = ()
 
 
-class Declared(NamedTuple):
+@dataclass(frozen=True)
+class Declared:
     """What a flow says about itself that its steps refer to. Where it declares no params, any may be given."""
 
     params: tuple[str, ...] | None = None
-    constants: Mapping[str, Any] = {}
+    constants: Mapping[str, Any] = field(default_factory=dict)
     env: tuple[str, ...] = ()
 
     @property
@@ -63,7 +67,8 @@ class Suggestions:
         return did_you_mean(name, known) if self.left >= 0 else None
 
 
-class Around(NamedTuple):
+@dataclass(frozen=True)
+class Around:
     """What a phase stands in: rounds, the guards that decide whether they take place, what they are over, a lane."""
 
     rounds: dict[str, int]
@@ -85,7 +90,8 @@ class Around(NamedTuple):
 NOWHERE = Around({}, (), (), None)
 
 
-class Slot(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Slot:
     """References of one place of the flow: the step it belongs to, whether it may look at that step, and whether a
     condition above it may keep it from being looked at."""
 
@@ -164,7 +170,7 @@ class Reading:
     def keep(self, slot: Slot, expressions: Expressions) -> None:
         """Remember the references of a place; look at its templates, in the first round only."""
         if expressions.used:
-            self.slots.append(slot._replace(used=tuple(expressions.used)))
+            self.slots.append(replace(slot, used=tuple(expressions.used)))
         for template in expressions.templates:
             key = id(template.node), id(template.vars)
             if key not in self._templates:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from handrail.expressions.parse import Used
 from handrail.expressions.tree import SCOPES, Const, Expression, Ref, Test, Truth
@@ -20,7 +21,8 @@ CONTEXT = (
 MOST_COMPARED = 256
 
 
-class Wrong(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Wrong:
     """What is wrong with a reference. `name` was probably meant to be one of `known`; else `hint` helps."""
 
     code: str
@@ -31,7 +33,8 @@ class Wrong(NamedTuple):
     severity: Severity = "error"
 
 
-class Layout(NamedTuple):
+@dataclass(frozen=True)
+class Layout:
     """Where every step of an unrolled flow stands."""
 
     phases: dict[str, int]
@@ -40,7 +43,7 @@ class Layout(NamedTuple):
 
 def wrong_with(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | None:
     """The first thing that is wrong with a reference, from where it stands."""
-    ref, parts = use.ref, use.ref.parts
+    ref, parts = use.ref, use.ref.names
     if not parts or parts[0] not in SCOPES:
         return _scope(slot, ref, parts)
     if parts[0] == "steps":
@@ -61,18 +64,24 @@ def wrong_with(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | 
 def _scope(slot: Slot, ref: Ref, parts: list[str]) -> Wrong:
     hint = f"begin with one of {', '.join(SCOPES)}; text that is meant as it stands goes into `const`"
     if not parts:
-        return Wrong("ref-scope", "the reference is empty", hint)
+        return Wrong(code="ref-scope", message="the reference is empty", hint=hint)
     message = f"`{ref.path}` does not begin with a known scope"
     if parts[0] in slot.around.names:
-        return Wrong("ref-scope", message, f"write `repeat.{ref.path}`")
-    return Wrong("ref-scope", message, hint, parts[0], SCOPES)
+        return Wrong(code="ref-scope", message=message, hint=f"write `repeat.{ref.path}`")
+    return Wrong(code="ref-scope", message=message, hint=hint, name=parts[0], known=SCOPES)
 
 
 def _param(declared: tuple[str, ...] | None, ref: Ref, name: str) -> Wrong | None:
     if declared is None or name in declared:
         return None
     hint = f"declare it: `params: {{{name}: ...}}`"
-    return Wrong("ref-param", f"`{ref.path}`: the flow declares no param `{name}`", hint, name, declared)
+    return Wrong(
+        code="ref-param",
+        message=f"`{ref.path}`: the flow declares no param `{name}`",
+        hint=hint,
+        name=name,
+        known=declared,
+    )
 
 
 def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> Wrong | None:
@@ -89,7 +98,7 @@ def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> Wrong
             known = tuple(found) if isinstance(found, Mapping) else ()
             where = f"`flow.{'.'.join(names[:place])}` has no `{name}`" if place else f"there is no constant `{name}`"
             hint = _members(found) if place else f"add it: `constants: {{{name}: ...}}`"
-            return Wrong("ref-constant", f"`{ref.path}`: {where}", hint, name, known)
+            return Wrong(code="ref-constant", message=f"`{ref.path}`: {where}", hint=hint, name=name, known=known)
     return None
 
 
@@ -104,38 +113,62 @@ def _repeat(slot: Slot, ref: Ref, name: str) -> Wrong | None:
     if name in known:
         return None
     if not known:
-        return Wrong("ref-repeat", f"`{ref.path}`: there is no repeat around this place", "put it into a repeat")
-    return Wrong("ref-repeat", f"`{ref.path}`: no repeat here has a `{name}`", _some("there are", known), name, known)
+        return Wrong(
+            code="ref-repeat",
+            message=f"`{ref.path}`: there is no repeat around this place",
+            hint="put it into a repeat",
+        )
+    return Wrong(
+        code="ref-repeat",
+        message=f"`{ref.path}`: no repeat here has a `{name}`",
+        hint=_some("there are", known),
+        name=name,
+        known=known,
+    )
 
 
 def _context(env: tuple[str, ...], ref: Ref, names: list[str]) -> Wrong | None:
     if names[0] not in CONTEXT:
         hint = f"known: {', '.join(CONTEXT)}"
         message = f"`{ref.path}`: the context has no `{names[0]}`"
-        return Wrong("ref-context", message, hint, names[0], CONTEXT, "warning")
+        return Wrong(code="ref-context", message=message, hint=hint, name=names[0], known=CONTEXT, severity="warning")
     if names[0] != "env" or len(names) == 1 or names[1] in env:
         return None
     hint = f"add it to what the flow may read: `env: [{', '.join([*env[:4], names[1]])}]`"
-    return Wrong("ref-env", f"`{ref.path}`: the flow does not say that it reads `{names[1]}`", hint, names[1], env)
+    return Wrong(
+        code="ref-env",
+        message=f"`{ref.path}`: the flow does not say that it reads `{names[1]}`",
+        hint=hint,
+        name=names[1],
+        known=env,
+    )
 
 
 def _step(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | None:
-    ref, parts = use.ref, use.ref.parts
+    ref, parts = use.ref, use.ref.names
     if len(parts) < 4:
         hint = "write `steps.PHASE.STEP.outputs.NAME`"
-        return Wrong("ref-short", f"`{ref.path}` does not say what of a step is meant", hint)
+        return Wrong(code="ref-short", message=f"`{ref.path}` does not say what of a step is meant", hint=hint)
     _, phase, step, field = parts[:4]
     if field not in FIELDS:
         hint = f"write `steps.PHASE.STEP.outputs.NAME`; a step has {', '.join(FIELDS)}"
-        return Wrong("ref-field", f"`{ref.path}`: a step has no `{field}`", hint, field, FIELDS)
+        return Wrong(
+            code="ref-field", message=f"`{ref.path}`: a step has no `{field}`", hint=hint, name=field, known=FIELDS
+        )
     if phase not in layout.phases:
         known = tuple(layout.phases)
-        return Wrong("ref-phase", f"`{ref.path}`: there is no phase `{phase}`", _some("phases", known), phase, known)
+        return Wrong(
+            code="ref-phase",
+            message=f"`{ref.path}`: there is no phase `{phase}`",
+            hint=_some("phases", known),
+            name=phase,
+            known=known,
+        )
     steps = layout.steps[layout.phases[phase]]
     if step not in steps:
         known = tuple(steps)
         message = f"`{ref.path}`: phase `{phase}` has no step `{step}`"
-        return Wrong("ref-step", message, _some("its steps", known), step, known)
+        return Wrong(code="ref-step", message=message, hint=_some("its steps", known), name=step, known=known)
     target = (layout.phases[phase], steps[step])
     wrong = _order(flow, slot, ref, target)
     if wrong is not None or field == "status" or len(parts) == 4 or use.is_shielded or slot.is_shielded:
@@ -153,15 +186,15 @@ def _order(flow: Reading, slot: Slot, ref: Ref, target: tuple[int, int]) -> Wron
     here = (slot.phase, slot.step or 0)
     if target == here and slot.step is None:
         hint = "refer to steps of phases above this place only"
-        return Wrong("ref-self", f"`{ref.path}` looks at a step that has not run by then", hint)
+        return Wrong(code="ref-self", message=f"`{ref.path}` looks at a step that has not run by then", hint=hint)
     if target == here:
         hint = "only `expect`, `makes`, `stopFlowIf` and `after` may look at their own step"
-        return None if slot.own else Wrong("ref-self", f"`{ref.path}` looks at the step itself", hint)
+        return None if slot.own else Wrong(code="ref-self", message=f"`{ref.path}` looks at the step itself", hint=hint)
     beside = _beside(flow, slot, target)
     if beside is None and target < here:
         return None
     message = f"`{ref.path}` looks at a step that has not run by then"
-    return Wrong("ref-forward", message, beside or "refer to steps above this place only")
+    return Wrong(code="ref-forward", message=message, hint=beside or "refer to steps above this place only")
 
 
 def _beside(flow: Reading, slot: Slot, target: tuple[int, int]) -> str | None:
@@ -185,7 +218,7 @@ def _maybe_skipped(flow: Reading, slot: Slot, ref: Ref, target: tuple[int, int])
     else:
         return None
     hint = "give this a `when` too, or what holds instead: `{default: ['${...}', VALUE]}`"
-    return Wrong("ref-maybe-skipped", f"`{ref.path}` looks into {why}", hint, severity="warning")
+    return Wrong(code="ref-maybe-skipped", message=f"`{ref.path}` looks into {why}", hint=hint, severity="warning")
 
 
 def depends(one: Phase | Step) -> bool:

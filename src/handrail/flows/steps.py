@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from handrail.contracts import NodeInfo
 from handrail.expressions.parse import Expressions, key_place, place_of, plain_value
@@ -57,27 +58,27 @@ class Steps:
         stop_if = reader.child("stopFlowIf")
         outcome, group, rerun = reader.child("stopFlowOutcome"), reader.child("routingGroup"), reader.child("rerun")
         step = Step(
-            before.fill(reader.text("id") or ""),
-            node,
-            when,
-            self.params(reader, before, info),
-            self.prompt(reader, before, info),
-            self.expectations(reader, after),
-            after.condition(stop_if) if stop_if is not None else None,
-            outcome.value if outcome is not None else "success",
-            self.after(reader, after),
-            group.value if group is not None else None,
-            self.retry(reader),
-            seconds(reader),
-            rerun.value if rerun is not None else None,
-            outputs(self.flow, reader, after),
+            id=before.fill(reader.text("id") or ""),
+            node=node,
+            when=when,
+            params=self.params(reader, before, info),
+            prompt=self.prompt(reader, before, info),
+            expect=self.expectations(reader, after),
+            stop_if=after.condition(stop_if) if stop_if is not None else None,
+            stop_outcome=outcome.value if outcome is not None else "success",
+            after=self.after(reader, after),
+            routing_group=group.value if group is not None else None,
+            retry=self.retry(reader),
+            timeout=seconds(reader),
+            rerun=rerun.value if rerun is not None else None,
+            makes=outputs(self.flow, reader, after),
         )
-        step = step._replace(makes=step.makes + _made_by_node(info, step))
+        step = replace(step, makes=step.makes + _made_by_node(info, step))
         self.route(reader, info, step)
-        slot = Slot(self.phase, number, False, self.is_asked, self.around, ())
+        slot = Slot(phase=self.phase, step=number, own=False, is_shielded=self.is_asked, around=self.around, used=())
         self.flow.keep(slot, first)
-        self.flow.keep(slot._replace(is_shielded=self.is_asked or is_asked), before)
-        self.flow.keep(slot._replace(is_shielded=self.is_asked or is_asked, own=True), after)
+        self.flow.keep(replace(slot, is_shielded=self.is_asked or is_asked), before)
+        self.flow.keep(replace(slot, is_shielded=self.is_asked or is_asked, own=True), after)
         return step
 
     def node(self, reader: Reader, name: str) -> NodeInfo:

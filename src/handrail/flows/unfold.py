@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from handrail.expressions.tree import Const, Expression, Items, Not, Test
 from handrail.flows.plan import Lane, Phase, Together
@@ -19,7 +19,8 @@ ALONE = Together()
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
-class Repeat(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Repeat:
     """What a repeat says about its rounds."""
 
     node: Node
@@ -46,7 +47,7 @@ class Repeat(NamedTuple):
 
 
 def in_lane(around: Around, group: int | None, number: int) -> Around:
-    return around if group is None else around._replace(lane=Lane(group, number))
+    return around if group is None else replace(around, lane=Lane(group, number))
 
 
 class Unfold:
@@ -93,12 +94,22 @@ class Unfold:
         id_ = expressions.fill(reader.text("id") or "")
         number = len(self.job.phases)
         when, is_asked = asks(self.job, reader, expressions, "phase")
-        self.job.keep(Slot(number, None, False, False, around, ()), expressions)
+        self.job.keep(Slot(phase=number, step=None, own=False, is_shielded=False, around=around, used=()), expressions)
         steps = reader.child("steps")
         together = self.together(reader)
         read = Steps(self.job, number, around, is_asked).read(steps) if steps is not None else ()
-        how = (together, seconds(reader), around.items, around.lane)
-        self.job.phases.append(Phase(id_, around.rounds, around.guards, when, read, *how))
+        phase = Phase(
+            id=id_,
+            rounds=around.rounds,
+            guards=around.guards,
+            when=when,
+            steps=read,
+            parallel=together,
+            timeout=seconds(reader),
+            items=around.items,
+            lane=around.lane,
+        )
+        self.job.phases.append(phase)
         self.job.places.append(node)
 
     def together(self, reader: Reader) -> Together:
@@ -152,7 +163,9 @@ class Unfold:
             message = "rounds that run at once cannot wait for one another's `until`"
             self.job.problem(how.value["parallel"], "bad-value", message, hint)
         items = None if over is None else self.over(over, around)
-        self.rounds(Repeat(how, var, item, items, until, group, *(bounds or (1, 1))), phases, around)
+        first, last = bounds or (1, 1)
+        repeated = Repeat(node=how, var=var, item=item, over=items, until=until, group=group, first=first, last=last)
+        self.rounds(repeated, phases, around)
         if is_outermost:
             self.outermost = None
 
@@ -168,12 +181,18 @@ class Unfold:
             if repeat.until is not None:
                 expressions = self.job.expressions(inner, bound=True)
                 stops += (Not(expressions.condition(repeat.until)),)
-                self.job.keep(Slot(len(self.job.phases), None, False, False, inner, ()), expressions)
+                self.job.keep(
+                    Slot(phase=len(self.job.phases), step=None, own=False, is_shielded=False, around=inner, used=()),
+                    expressions,
+                )
 
     def over(self, node: Node, around: Around) -> Expression:
         expressions = self.job.expressions(around, bound=True)
         items = expressions.value(node)
-        self.job.keep(Slot(len(self.job.phases), None, False, False, around, ()), expressions)
+        self.job.keep(
+            Slot(phase=len(self.job.phases), step=None, own=False, is_shielded=False, around=around, used=()),
+            expressions,
+        )
         return items
 
     def variable(self, reader: Reader) -> str | None:

@@ -39,7 +39,11 @@ def read_answers(path: str) -> Answers:
 def wrong_answers(answers: Answers, form: Form, path: str, problems: list[Problem]) -> UsageError:
     """What is wrong with the answers of a file to a form, as an error that points into the file."""
     places = [(answers.place(form, path, problem.field), problem.text) for problem in problems]
-    return _error([Diagnostic("answer", "error", answers.file, *at, text) for at, text in places])
+    found = [
+        Diagnostic(code="answer", severity="error", file=answers.file, line=line, column=column, message=text)
+        for (line, column), text in places
+    ]
+    return _error(found)
 
 
 def _error(problems: list[Diagnostic]) -> UsageError:

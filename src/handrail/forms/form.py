@@ -6,8 +6,10 @@ Surfaces show a form and send values; only `accept` decides what a flow gets to 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import Unresolved, as_text, same
@@ -18,7 +20,8 @@ SEVERITIES = ("blocker", "critical", "high", "medium", "low", "info")
 _SHOWN = 12
 
 
-class When(NamedTuple):
+@dataclass(frozen=True)
+class When:
     """Holds when an earlier field's answer is one of these values, or has one of them among its own."""
 
     field: str
@@ -30,14 +33,16 @@ class When(NamedTuple):
         return any(same(item, value) for item in given for value in self.values)
 
 
-class Option(NamedTuple):
+@dataclass(frozen=True)
+class Option:
     value: str
     label: str
     description: str = ""
     when: When | None = None
 
 
-class Field(NamedTuple):
+@dataclass(frozen=True)
+class Field:
     """One question. `default` is of the field's own kind (several choices: a tuple), or nothing."""
 
     id: str
@@ -66,14 +71,16 @@ class Field(NamedTuple):
         return list(self.default) if isinstance(self.default, tuple) else self.default
 
 
-class Form(NamedTuple):
+@dataclass(frozen=True)
+class Form:
     id: str
     title: str
     description: str
     fields: tuple[Field, ...]
 
 
-class Problem(NamedTuple):
+@dataclass(frozen=True)
+class Problem:
     """What is wrong with an answer; the message goes on after the field's name."""
 
     field: str
@@ -253,7 +260,8 @@ def parse_severities(text: str) -> list[str]:
     return names
 
 
-class Answers(NamedTuple):
+@dataclass(frozen=True)
+class Answers:
     """Answers from a file: by step path or form id, and under `None` bare ones, for whichever form has such fields.
 
     `places` says where a value stands in the file; the place of a whole set is under the field `None`.
@@ -261,7 +269,7 @@ class Answers(NamedTuple):
 
     sets: Mapping[str | None, Mapping[str, Any]]
     file: str = ""
-    places: Mapping[tuple[str | None, str | None], tuple[int, int]] = {}
+    places: Mapping[tuple[str | None, str | None], tuple[int, int]] = dataclasses.field(default_factory=dict)
 
     def for_form(self, form: Form, path: str) -> dict[str, Any] | None:
         """The values meant for a form at a step: the step's own, else the form's, else bare ones that it knows."""

@@ -7,6 +7,7 @@ at once. Keys of others are passed over, slips of ours are not.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 from handrail.forms.form import TYPES, Field, Form, Option, Type, When, found, one_of, wrong_with
@@ -104,7 +105,7 @@ class _Reading:
             self.wrong.append(f"{where} has no `options` to choose from")
         elif field.options and not field.is_select:
             self.wrong.append(f"{where} has `options`, but its `type` is `{field.type}`")
-        return field._replace(default=self.default(field, data.get("default"), where))
+        return replace(field, default=self.default(field, data.get("default"), where))
 
     def type(self, data: Mapping[str, Any], where: str) -> Type:
         given = data.get("type")
@@ -162,7 +163,7 @@ class _Reading:
             value = [_text(item) for item in (value if isinstance(value, list) else [value])]
         elif field.type != "boolean":
             value = _text(value)
-        message = wrong_with(field._replace(required=False), [option.value for option in field.options], value)
+        message = wrong_with(replace(field, required=False), [option.value for option in field.options], value)
         if message:
             self.wrong.append(f"`default` of {where} {message}")
             return None
@@ -188,8 +189,8 @@ def from_json(data: Mapping[str, Any]) -> Form:
 
 
 def _field_to_json(field: Field) -> dict[str, Any]:
-    data = {**field._asdict(), "default": field.given_default, "when": _when_to_json(field.when)}
-    options = [{**option._asdict(), "when": _when_to_json(option.when)} for option in field.options]
+    data = {**vars(field), "default": field.given_default, "when": _when_to_json(field.when)}
+    options = [{**vars(option), "when": _when_to_json(option.when)} for option in field.options]
     data["options"] = [_without_blanks(option) for option in options] if field.is_select else None
     return _without_blanks(data)
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import handrail
 from handrail import registry
@@ -23,7 +24,8 @@ from handrail.state.files import make_private, mode_of, real_inside, replace, wr
 EMPTY = "{}\n"
 
 
-class Change(NamedTuple):
+@dataclass(frozen=True)
+class Change:
     """One file that an installation touches: `text` is its new content, nothing when it goes."""
 
     path: str

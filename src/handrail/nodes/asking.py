@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from handrail import registry
 from handrail.contracts import PERMISSIONS, AgentJob, AgentSaid, Executor, NodeContext, NodeError, Work
@@ -16,7 +17,8 @@ KEEP = 20_000
 LASTING = ("refused", "auth", "overflow")
 
 
-class Agent(NamedTuple):
+@dataclass(frozen=True)
+class Agent:
     """An agent that was chosen, and how it is called."""
 
     route: Route
@@ -42,11 +44,11 @@ def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> Agen
     if permissions not in PERMISSIONS:
         raise NodeError("params", f"`permissions` has to be one of {', '.join(PERMISSIONS)}", transient=False)
     return AgentJob(
-        prompt,
-        context.project,
-        env,
-        float(work.timeout or SECONDS),
-        agent.route.model,
+        prompt=prompt,
+        cwd=context.project,
+        env=env,
+        timeout=float(work.timeout or SECONDS),
+        model=agent.route.model,
         permissions=permissions,
         schema=schema if isinstance(schema, dict) else None,
         hold=context.hold(),

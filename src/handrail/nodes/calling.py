@@ -31,7 +31,14 @@ async def call(executor: Executor, job: AgentJob) -> AsyncIterator[AgentSaid]:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(content)
         argv = (_program(launch.argv[0], job), *launch.argv[1:])
-        task = Task(argv, job.cwd, {**job.env, **launch.env}, job.timeout, launch.stdin, job.hold)
+        task = Task(
+            argv=argv,
+            cwd=job.cwd,
+            env={**job.env, **launch.env},
+            timeout=job.timeout,
+            stdin=launch.stdin,
+            hold=job.hold,
+        )
         async for said in _hear(task, executor.reader(job, folder)):
             yield said
     finally:

@@ -38,7 +38,9 @@ async def run(work: Work, context: NodeContext) -> Any:
         raise NodeError(
             "program-missing", f"the program `{argv[0]}` is not installed or not on the PATH", transient=False
         )
-    ended = await perform(Task(argv, cwd, env, seconds, given, context.hold()), _kept(work))
+    ended = await perform(
+        Task(argv=argv, cwd=cwd, env=env, timeout=seconds, stdin=given, hold=context.hold()), _kept(work)
+    )
     if ended.timed_out:
         raise NodeError("timeout", f"`{argv[0]}` was not done after {seconds:g} seconds")
     value = {"exitCode": ended.exit_code, "output": ended.output, "result": _last_json(ended.output)}

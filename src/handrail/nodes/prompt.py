@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from dataclasses import replace
 from typing import Any
 
 from handrail.artifacts.schemas import problems_of
@@ -26,7 +27,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     session = work.params.get("session")
     if context.session is not None and context.session[0] == agent.route.agent:
         session, prompt = context.session[1], f"{GO_ON}\n\n{prompt}"
-    job = job_for(agent, work, context, prompt)._replace(session=None if session is None else str(session))
+    job = replace(job_for(agent, work, context, prompt), session=None if session is None else str(session))
     found = await performed(agent, job, context)
     for pause in PAUSES:
         if found["outcome"] != "unavailable":
@@ -34,7 +35,7 @@ async def run(work: Work, context: NodeContext) -> Any:
         context.tell(AgentSaid("retry", {"message": f"{found['message']}; again in {pause:g} s"}))
         await asyncio.sleep(pause)
         known = found["sessionId"] or job.session
-        found = await performed(agent, job._replace(session=known, prompt=prompt if known is None else GO_ON), context)
+        found = await performed(agent, replace(job, session=known, prompt=prompt if known is None else GO_ON), context)
     wrong = failure(found)
     if wrong is not None:
         raise wrong

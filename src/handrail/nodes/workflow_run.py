@@ -7,6 +7,7 @@ sent on in the same conversation, as long as it makes progress.
 from __future__ import annotations
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 from handrail.contracts import AgentJob, Guide, NodeContext, NodeError, Standing, Work
@@ -32,7 +33,7 @@ async def run(work: Work, context: NodeContext) -> Any:
         workflow, task = str(work.params["workflow"]), str(work.params.get("task") or "")
         standing = guide.begin(workflow, task, host)
     job = job_for(agent, work, context, standing.message if is_new else f"{GO_ON}\n\n{standing.message}")
-    job = job._replace(stubs=guide.stubs)
+    job = replace(job, stubs=guide.stubs)
     walk = Walk(agent, guide, context, host)
     return await walk.through(job, standing, is_new=is_new)
 
@@ -53,7 +54,7 @@ class Walk:
         has_session = not is_new
         while standing.status == "active":
             known, fresh = (self.host[1], None) if has_session else (None, self.host[1])
-            found = await performed(self.agent, job._replace(session=known, new_session=fresh), self.context)
+            found = await performed(self.agent, replace(job, session=known, new_session=fresh), self.context)
             self.calls += 1
             self.denied += found["denied"]
             has_session = has_session or found["sessionId"] is not None
@@ -67,7 +68,7 @@ class Walk:
             if idle > self.guide.idle_stops:
                 told = wrong.message if wrong is not None else "it stopped again and again without getting on"
                 raise NodeError("stuck", f"{standing.status_line}: {told}", transient=False)
-            job = job._replace(prompt=f"{GO_ON}\n\n{standing.message}" if wrong is not None else standing.message)
+            job = replace(job, prompt=f"{GO_ON}\n\n{standing.message}" if wrong is not None else standing.message)
         return self._account(standing)
 
     def _standing(self) -> Standing:

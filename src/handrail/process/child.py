@@ -12,7 +12,7 @@ import signal
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from handrail.process.family import MARK, family
 
@@ -21,7 +21,8 @@ MAX_LINE = 64 * 1024 * 1024
 GRACE = 2.0
 
 
-class Task(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Task:
     """A program to be run: what, where, with which environment, for how long. `hold` is a descriptor it inherits."""
 
     argv: Sequence[str]
@@ -32,7 +33,8 @@ class Task(NamedTuple):
     hold: int | None = None
 
 
-class Ended(NamedTuple):
+@dataclass(frozen=True)
+class Ended:
     """How a program ended. `exit_code` is negative for a signal; the end of its output is kept."""
 
     exit_code: int
@@ -45,7 +47,7 @@ async def run(
     argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float, stdin: bytes | None = None
 ) -> Ended:
     """Run a program to its end. Raises `OSError` when it cannot be started at all."""
-    return await perform(Task(argv, cwd, env, timeout, stdin))
+    return await perform(Task(argv=argv, cwd=cwd, env=env, timeout=timeout, stdin=stdin))
 
 
 async def start(task: Task, *, errors: int = asyncio.subprocess.STDOUT) -> asyncio.subprocess.Process:
@@ -73,7 +75,7 @@ async def start(task: Task, *, errors: int = asyncio.subprocess.STDOUT) -> async
 async def perform(task: Task, keep: int = KEEP) -> Ended:
     """The same for a task; so many bytes of its output are kept, the last ones."""
     begin, mark = time.monotonic(), uuid.uuid4().hex
-    process = await start(task._replace(env={**task.env, MARK: mark}))
+    process = await start(replace(task, env={**task.env, MARK: mark}))
     kept = bytearray()
     output = asyncio.ensure_future(_collect(process, kept, keep))
     feeding = asyncio.ensure_future(feed(process, task.stdin))

@@ -12,6 +12,7 @@ import os
 import signal
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from types import TracebackType
 
 from handrail.process.child import GRACE, KEEP, Task, feed, start
@@ -32,7 +33,7 @@ class Program:
         self._known: set[int] = set()
 
     async def __aenter__(self) -> Program:
-        marked = self.task._replace(env={**self.task.env, MARK: self.mark})
+        marked = replace(self.task, env={**self.task.env, MARK: self.mark})
         self._process = await start(marked, errors=asyncio.subprocess.PIPE)
         self._beside = [
             asyncio.ensure_future(feed(self._process, self.task.stdin)),

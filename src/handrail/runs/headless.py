@@ -23,4 +23,4 @@ def workflow_as_flow(spec: WorkflowSpec, known: Known) -> FoundFlow:
     file = f"workflow:{spec.key}"
     plan, problems = load_flow(Source(file, text), file, known)
     assert plan is not None, problems
-    return FoundFlow("workflow", file, file, plan, text)
+    return FoundFlow(source="workflow", id=file, file=file, plan=plan, text=text)

@@ -201,7 +201,16 @@ class Interpreter:
             self.used[path] = [*self.used.get(path, ()), *texts(params)]
         if step.node == "flow-run":
             return await self._several(step, params, path)
-        work = Work(path, step.node, params, prompt, step.expect is None, step.timeout, step.rerun, step.routing_group)
+        work = Work(
+            path=path,
+            node=step.node,
+            params=params,
+            prompt=prompt,
+            own_checks=step.expect is None,
+            timeout=step.timeout,
+            rerun=step.rerun,
+            group=step.routing_group,
+        )
         return await self.durable.node(work, step.retry)
 
     async def _several(self, step: Step, params: dict[str, Any], path: str) -> Any:

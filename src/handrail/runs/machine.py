@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, assert_never, get_args
+from typing import Any, assert_never, get_args
 
 from handrail.flows.paths import top
 
 
-class RunStarted(NamedTuple):
+@dataclass(frozen=True)
+class RunStarted:
     """`digest` is that of all definitions the run was started with, which it keeps."""
 
     flow: str
@@ -21,7 +22,8 @@ class RunStarted(NamedTuple):
     until: str | None
 
 
-class RunResumed(NamedTuple):
+@dataclass(frozen=True)
+class RunResumed:
     """`mode` is resume, continue or restart; `rewound` are phases that are gone through once more."""
 
     mode: str
@@ -29,28 +31,34 @@ class RunResumed(NamedTuple):
     until: str | None
 
 
-class PhaseStarted(NamedTuple):
+@dataclass(frozen=True)
+class PhaseStarted:
     path: str
 
 
-class PhaseSkipped(NamedTuple):
+@dataclass(frozen=True)
+class PhaseSkipped:
     path: str
     reason: str
 
 
-class PhaseDone(NamedTuple):
+@dataclass(frozen=True)
+class PhaseDone:
     path: str
 
 
-class StepStarted(NamedTuple):
+@dataclass(frozen=True)
+class StepStarted:
     path: str
 
 
-class StepSkipped(NamedTuple):
+@dataclass(frozen=True)
+class StepSkipped:
     path: str
 
 
-class NodeStarted(NamedTuple):
+@dataclass(frozen=True)
+class NodeStarted:
     """A node is being run. `input` is the digest of all it was given; the same input is the same work."""
 
     path: str
@@ -58,7 +66,8 @@ class NodeStarted(NamedTuple):
     attempt: int
 
 
-class NodeFinished(NamedTuple):
+@dataclass(frozen=True)
+class NodeFinished:
     """`value` is what it made; a large one lies in a file that `payload` names by its digest."""
 
     path: str
@@ -68,7 +77,8 @@ class NodeFinished(NamedTuple):
     payload: str | None = None
 
 
-class NodeFailed(NamedTuple):
+@dataclass(frozen=True)
+class NodeFailed:
     path: str
     input: str
     attempt: int
@@ -76,7 +86,8 @@ class NodeFailed(NamedTuple):
     message: str
 
 
-class FactFound(NamedTuple):
+@dataclass(frozen=True)
+class FactFound:
     """Something about the world that a decision was built on, so that it is built on the same again."""
 
     path: str
@@ -86,7 +97,8 @@ class FactFound(NamedTuple):
     value: Any
 
 
-class Asked(NamedTuple):
+@dataclass(frozen=True)
+class Asked:
     """A person has to say something. `input` is the digest of the question."""
 
     path: str
@@ -94,18 +106,21 @@ class Asked(NamedTuple):
     question: dict[str, Any]
 
 
-class Answered(NamedTuple):
+@dataclass(frozen=True)
+class Answered:
     path: str
     input: str
     values: dict[str, Any]
 
 
-class ArtifactPublished(NamedTuple):
+@dataclass(frozen=True)
+class ArtifactPublished:
     path: str
     artifact: dict[str, Any]
 
 
-class SessionOpened(NamedTuple):
+@dataclass(frozen=True)
+class SessionOpened:
     """An agent began a conversation; after a crash it can be taken up again."""
 
     path: str
@@ -113,7 +128,8 @@ class SessionOpened(NamedTuple):
     session: str
 
 
-class AgentActed(NamedTuple):
+@dataclass(frozen=True)
+class AgentActed:
     """Something that an agent did: `kind` is tool, denied or retry."""
 
     path: str
@@ -121,14 +137,16 @@ class AgentActed(NamedTuple):
     text: str
 
 
-class UsageReported(NamedTuple):
+@dataclass(frozen=True)
+class UsageReported:
     """What an agent used for a piece of work: inputTokens, outputTokens, cachedTokens, usd; null is not known."""
 
     path: str
     usage: dict[str, Any]
 
 
-class Delayed(NamedTuple):
+@dataclass(frozen=True)
+class Delayed:
     """Nothing can be done before a moment in time, such as the reset of a limit."""
 
     path: str
@@ -136,36 +154,42 @@ class Delayed(NamedTuple):
     reason: str
 
 
-class Noticed(NamedTuple):
+@dataclass(frozen=True)
+class Noticed:
     """Something that people should know, and that changes nothing."""
 
     path: str
     text: str
 
 
-class StepDone(NamedTuple):
+@dataclass(frozen=True)
+class StepDone:
     path: str
     stop: bool
 
 
-class StepFailed(NamedTuple):
+@dataclass(frozen=True)
+class StepFailed:
     path: str
     code: str
     message: str
 
 
-class SummarySet(NamedTuple):
+@dataclass(frozen=True)
+class SummarySet:
     text: str
 
 
-class RunParked(NamedTuple):
+@dataclass(frozen=True)
+class RunParked:
     """The run waits for a person."""
 
     path: str
     reason: str
 
 
-class RunEnded(NamedTuple):
+@dataclass(frozen=True)
+class RunEnded:
     """`status` is completed, stopped, failed or cancelled; `outcome` is what the flow itself said."""
 
     status: str
@@ -318,9 +342,7 @@ def fold(events: Iterable[Event]) -> RunState:
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    data = dict(zip(event._fields, event, strict=True))
-    data["type"] = type(event).__name__
-    return data
+    return {**vars(event), "type": type(event).__name__}
 
 
 def event_from_json(data: dict[str, Any]) -> Event:

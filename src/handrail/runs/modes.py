@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from handrail.errors import RefusedError
 from handrail.flows.paths import segment, top
@@ -10,7 +10,8 @@ from handrail.flows.plan import FlowPlan
 from handrail.runs.machine import RunState
 
 
-class Modes(NamedTuple):
+@dataclass(frozen=True)
+class Modes:
     """`resume`: it has begun and not ended. `again`: it ended, and its flow says that it may go on."""
 
     resume: bool

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from handrail.errors import StateError
 from handrail.expressions.tree import Const
@@ -21,7 +22,8 @@ from handrail.state.files import make_private
 ABOUT = "about"
 
 
-class Request(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Request:
     """What a person asks for when a run begins. `routes` were asked for, `table` is what the settings said then."""
 
     params: dict[str, Any]
@@ -31,11 +33,12 @@ class Request(NamedTuple):
     model: str | None = None
     start: str | None = None
     until: str | None = None
-    routes: dict[str, str] = {}
-    table: dict[str, str] = {}
+    routes: dict[str, str] = field(default_factory=dict)
+    table: dict[str, str] = field(default_factory=dict)
 
 
-class About(NamedTuple):
+@dataclass(frozen=True)
+class About:
     """A run as it was asked for. `flows` are the texts of the flows it may run: id → (file, text).
 
     `aside` are files of the attempt before, (path, digest), that are taken out of the project before this one begins.
@@ -45,7 +48,7 @@ class About(NamedTuple):
     request: Request
     flows: dict[str, list[str]]
     created: float
-    aside: list[list[str]] = []
+    aside: list[list[str]] = field(default_factory=list)
 
     @property
     def digest(self) -> str:
@@ -54,7 +57,7 @@ class About(NamedTuple):
 
     def write(self, folder: str) -> None:
         make_private(folder)
-        data = {**self._asdict(), "request": self.request._asdict()}
+        data = {**vars(self), "request": vars(self.request)}
         text = json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass")
         files.replace(os.path.join(folder, ABOUT), text, durable=True)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, replace
 
 from handrail.contracts import NodeError
 from handrail.errors import RefusedError
@@ -31,7 +31,8 @@ from handrail.source.values import Unresolved
 Find = Callable[[str], FoundFlow]
 
 
-class Restarted(NamedTuple):
+@dataclass(frozen=True)
+class Restarted:
     """What a restart did: what the definitions have become, what is kept, which files were put aside."""
 
     changes: list[str]
@@ -48,14 +49,14 @@ async def restart(runs: Runs, catalog: FlowCatalog, find: Find, id_: str, start:
     assert flow.plan is not None
     engine = runs.engine(id_, old, folder)
     with engine.held():
-        request = old.request._replace(start=None, until=None)
-        new = runs.asked(catalog, flow, request._replace(start=start))._replace(created=old.created)
+        request = replace(old.request, start=None, until=None)
+        new = replace(runs.asked(catalog, flow, replace(request, start=start)), created=old.created)
         changes = changed(old_plan, flow.plan) if new.digest != old.digest else []
         kept = _before(flow.plan, start)
         following = os.path.join(os.path.dirname(folder), str(int(os.path.basename(folder)) + 1))
         await _seed(runs, engine, (old, new), kept, following)
         aside = _published(runs.project, engine, {segment(phase.id) for phase in kept})
-        new._replace(request=request, aside=aside).write(following)
+        replace(new, request=request, aside=aside).write(following)
     return Restarted(changes, [phase.id for phase in kept], [path for path, _ in aside])
 
 

@@ -6,6 +6,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from handrail import registry
@@ -109,7 +110,7 @@ class Runs:
         except Unresolved as error:
             raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
         table = {**self.settings.routes, **self.settings.flows.get(flow.id, {}), **request.table}
-        request = request._replace(params=params, scope=scope, table=table)
+        request = replace(request, params=params, scope=scope, table=table)
         return About(flow.id, request, needed(catalog, flow), self.clock())
 
     def _refuse_agents(self, request: Request) -> None:
@@ -136,9 +137,9 @@ class Runs:
     ) -> Run:
         request = about.request
         context = NodeContext(
-            self.project,
-            self.env,
-            id_,
+            project=self.project,
+            env=self.env,
+            run=id_,
             scope=request.scope,
             route=lambda work: _route(request, work),
             pass_env=self.settings.pass_env,
@@ -249,7 +250,16 @@ class Runs:
         number = int(os.path.basename(folder))
         seconds = seconds_of(records)
         find = lambda name: named(plans, name)  # noqa: E731 - three words
-        return RunView(id_, plans[about.flow], find, state, seconds, engine.payloads.value, driver, number)
+        return RunView(
+            id=id_,
+            plan=plans[about.flow],
+            find=find,
+            state=state,
+            seconds=seconds,
+            value=engine.payloads.value,
+            driver=driver,
+            attempt=number,
+        )
 
     def records(self, id_: str, after: int = 0) -> list[tuple[float, Event]]:
         """(time, event) of everything that happened, behind the first so many."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from handrail.expressions.tree import Const
 from handrail.flows.account import Ended, Results, envelope, pending, result, skipped
@@ -20,7 +21,8 @@ Finder = Callable[[str], FlowPlan | None]
 EXIT_CODES = {"completed": 0, "waiting": 4, "running": 1}
 
 
-class RunView(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class RunView:
     """A run: what it was started from, where it stands, how long its steps took."""
 
     id: str

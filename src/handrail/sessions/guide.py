@@ -39,4 +39,11 @@ def _session(host: tuple[str, str]) -> str:
 
 def _seen(view: View, message: str) -> Standing:
     summaries = [{"phase": phase, "summary": text} for phase, text in view.state.summaries]
-    return Standing(view.session, view.state.status, view.state.steps, view.status_line, message, summaries)
+    return Standing(
+        session=view.session,
+        status=view.state.status,
+        steps=view.state.steps,
+        status_line=view.status_line,
+        message=message,
+        summaries=summaries,
+    )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from handrail.sessions import machine
 from handrail.sessions import words as prompts
@@ -12,7 +13,8 @@ from handrail.sessions.store import Outcome
 from handrail.workflows.plan import Plan
 
 
-class View(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class View:
     """A session as every surface shows it, and what is to be said about the last command."""
 
     session: str

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from handrail.source.diagnostics import Severity
 from handrail.source.flowcodes import FLOW_ROWS
 
 
-class Rule(NamedTuple):
+@dataclass(frozen=True)
+class Rule:
     """One kind of problem."""
 
     code: str

@@ -4,7 +4,8 @@ Drawing happens here and nowhere else: as text with a caret, as JSON, as GitHub 
 """
 
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
 Severity = Literal["error", "warning"]
 
@@ -12,7 +13,8 @@ _JOINER, _EMOJI_STYLE, _WIDE_SPACE = "\u200d", "\ufe0f", "\u3000"
 _SHOWN = 120
 
 
-class Diagnostic(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Diagnostic:
     """One located problem. Lines and columns count from 1."""
 
     code: str
@@ -35,6 +37,11 @@ class Diagnostic(NamedTuple):
             "message": _encodable(self.message),
             "hint": self.hint and _encodable(self.hint),
         }
+
+
+def of_file(code: str, file: str, message: str, hint: str | None = None, severity: Severity = "error") -> Diagnostic:
+    """A problem of a file or a folder as a whole."""
+    return Diagnostic(code=code, severity=severity, file=file, line=1, column=1, message=message, hint=hint)
 
 
 def _encodable(text: str) -> str:

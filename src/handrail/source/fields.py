@@ -6,7 +6,8 @@ A reader never stops at the first problem and never raises for what a file conta
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from handrail.source.diagnostics import Diagnostic, Severity
 from handrail.source.files import Source
@@ -14,7 +15,8 @@ from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Kind, Node, as_text
 
 
-class Field(NamedTuple):
+@dataclass(frozen=True)
+class Field:
     """One key of a mapping: what it may hold and what it means to the person who writes it."""
 
     name: str
@@ -27,7 +29,8 @@ class Field(NamedTuple):
     schema: Mapping[str, Any] | None = None
 
 
-class Shape(NamedTuple):
+@dataclass(frozen=True)
+class Shape:
     """All keys a mapping may have."""
 
     title: str

@@ -10,9 +10,9 @@ import errno
 import os
 import stat
 from bisect import bisect_right
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import NamedTuple
 
 from handrail.source.diagnostics import Diagnostic, Severity
 from handrail.source.suggest import nearest
@@ -21,7 +21,8 @@ from handrail.state.files import is_below
 MAX_BYTES = 1_048_576
 
 
-class Stamp(NamedTuple):
+@dataclass(frozen=True)
+class Stamp:
     """What tells two states of a file apart without reading it."""
 
     device: int
@@ -67,17 +68,29 @@ class Source:
         severity: Severity = "error",
     ) -> Diagnostic:
         line, column, width = place
-        return Diagnostic(code, severity, self.file, line, column, message, hint, self.line(line), width)
+        return Diagnostic(
+            code=code,
+            severity=severity,
+            file=self.file,
+            line=line,
+            column=column,
+            message=message,
+            hint=hint,
+            excerpt=self.line(line),
+            width=width,
+        )
 
 
-class Opened(NamedTuple):
+@dataclass(frozen=True)
+class Opened:
     """A file that may be read: its bytes, its stamp."""
 
     data: bytes
     stamp: Stamp
 
 
-class Unopened(NamedTuple):
+@dataclass(frozen=True)
+class Unopened:
     """Why a file may not or cannot be read."""
 
     code: str

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 Path = tuple[str, ...]
 _SPACE = " \t\r\n"
@@ -18,7 +19,8 @@ class NotJson(ValueError):
     """The text is not a JSON object, or something in it is not what it has to be."""
 
 
-class Span(NamedTuple):
+@dataclass(frozen=True)
+class Span:
     """Where a value stands. `parts` are the members of an object or the items of a list, in order."""
 
     start: int
@@ -27,7 +29,8 @@ class Span(NamedTuple):
     parts: tuple[Part, ...] = ()
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True)
+class Part:
     """A member (with its key) or an item of a list (without), from its first to its last character."""
 
     key: str | None

@@ -6,6 +6,7 @@ positions stay beside them. Does not know what the tree is for.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, NoReturn
 
 import yaml
@@ -49,7 +50,8 @@ class Node(NamedTuple):
     keys: dict[str, tuple[int, int]]
 
 
-class Trouble(NamedTuple):
+@dataclass(frozen=True)
+class Trouble:
     """A problem of the text itself; `fatal` when no tree can be trusted."""
 
     code: str
@@ -276,7 +278,8 @@ def _check_depth(text: str, tree: _Tree) -> None:
             depth -= 1
 
 
-class _Slip(NamedTuple):
+@dataclass(frozen=True)
+class _Slip:
     """A way to get YAML wrong: how the parser words it, and how we do. `{sign}` is what stands at the place.
 
     `message` is about the place where the parser gave up, `whole` about the one where the broken thing begins;

@@ -11,7 +11,8 @@ import json
 import os
 import zlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from handrail import __version__
 from handrail.source import fields, yamltree
@@ -27,12 +28,13 @@ from handrail.workflows.spec import Entry, LaterEntries, PhaseSpec, Reference, W
 FRESH_NS = 1_000_000_000
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True)
+class Row:
     """One workflow as it is kept: the names of its files, their stamps in one list, its head and its entries."""
 
     names: list[str]
     stamps: list[int]
-    head: list[Any]
+    head: dict[str, Any]
     references: list[list[Any]]
     phases: int
     entries: bytes
@@ -73,7 +75,7 @@ class CatalogCache:
         if loaded.spec is not None and not loaded.problems and self._settled(stamps):
             below = folder + "/"
             names = [path.removeprefix(below) for path in loaded.stamps]
-            flat = [number for stamp in stamps if stamp is not None for number in stamp]
+            flat = [number for stamp in stamps if stamp is not None for number in vars(stamp).values()]
             known[folder] = _row(loaded.spec, names, flat)
 
     def _settled(self, stamps: list[Stamp | None]) -> bool:
@@ -93,7 +95,7 @@ class CatalogCache:
     def _write(self, root: str) -> None:
         os.makedirs(self.folder, 0o700, exist_ok=True)
         rows = self.known[root]
-        heads = {folder: row[:5] for folder, row in rows.items()}
+        heads = {folder: [row.names, row.stamps, row.head, row.references, row.phases] for folder, row in rows.items()}
         body = json.dumps({"root": root, "version": _version(), "rows": heads}, separators=(",", ":"))
         data = b"\n".join([body.encode(), *[row.entries for row in rows.values()]])
         write_whole(self._file(root), b"%08x\n%s" % (zlib.crc32(data), data), durable=False)
@@ -110,9 +112,14 @@ class CatalogCache:
             if kept["root"] != root or kept["version"] != _version():
                 return {}
             rows = zip(kept["rows"].items(), entries, strict=True)
-            return {folder: Row._make([*row, body]) for (folder, row), body in rows}
+            return {folder: _kept(row, body) for (folder, row), body in rows}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
+
+
+def _kept(row: list[Any], entries: bytes) -> Row:
+    names, stamps, head, references, phases = row
+    return Row(names, stamps, head, references, phases, entries)
 
 
 def _version() -> str:
@@ -123,32 +130,22 @@ def _version() -> str:
 
 
 def _row(workflow: WorkflowSpec, names: list[str], stamps: list[int]) -> Row:
-    entries = [["ref", *e] if isinstance(e, Reference) else ["phase", *e] for e in workflow.entries]
-    head = [*workflow[:7], *workflow[8:]]
-    references = [list(ref) for ref in workflow.references]
+    entries = [["ref" if isinstance(e, Reference) else "phase", vars(e)] for e in workflow.entries]
+    head = {name: value for name, value in vars(workflow).items() if name != "entries"}
+    references = [list(vars(ref).values()) for ref in workflow.references]
     return Row(names, stamps, head, references, len(entries), json.dumps(entries).encode())
 
 
 def _spec(row: Row) -> WorkflowSpec:
     references = [Reference(*ref) for ref in row.references]
     later = LaterEntries(row.phases, references, lambda: _entries(row.entries))
-    return WorkflowSpec._make([*row.head[:7], later, *row.head[7:]])
+    return WorkflowSpec(**row.head, entries=later)
 
 
 def _entries(data: bytes) -> tuple[Entry, ...]:
-    return tuple(Reference(*row[1:]) if row[0] == "ref" else _phase(row[1:]) for row in json.loads(data))
+    return tuple(Reference(**row) if kind == "ref" else _phase(row) for kind, row in json.loads(data))
 
 
-def _phase(row: list[Any]) -> PhaseSpec:
-    id_, name, emoji, instructions, deny, allow, profiles, checks, file = row
-    return PhaseSpec(
-        id_,
-        name,
-        emoji,
-        instructions,
-        None if deny is None else tuple(deny),
-        None if allow is None else tuple(allow),
-        tuple(profiles),
-        tuple([Check(*check) for check in checks]),
-        file,
-    )
+def _phase(row: dict[str, Any]) -> PhaseSpec:
+    lists = {name: None if row[name] is None else tuple(row[name]) for name in ("deny", "allow", "profiles")}
+    return PhaseSpec(**{**row, **lists, "exit": tuple([Check(*check) for check in row["exit"]])})

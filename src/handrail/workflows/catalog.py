@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 from handrail.errors import DefinitionError, NotFound, UsageError
-from handrail.source.diagnostics import Diagnostic, in_order
+from handrail.source.diagnostics import Diagnostic, in_order, of_file
 from handrail.source.files import Root
 from handrail.source.suggest import nearest
 from handrail.workflows import rules
@@ -29,7 +30,8 @@ class Memory(Protocol):
     def store(self, root: str, folder: str, loaded: Loaded) -> None: ...
 
 
-class Found(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Found:
     """A workflow folder and what came of it."""
 
     source: str
@@ -40,7 +42,8 @@ class Found(NamedTuple):
     references: tuple[Reference, ...] = ()
 
 
-class Catalog(NamedTuple):
+@dataclass(frozen=True)
+class Catalog:
     """What can be used (`workflows`), all that was found in order of precedence, and what is wrong."""
 
     workflows: dict[str, WorkflowSpec]
@@ -120,7 +123,7 @@ def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
     local = list(problems)
     catalog = _resolve(found, problems)
     mine = [problem for problem in catalog.problems if problem in local or problem.file in files]
-    return catalog._replace(problems=tuple(mine))
+    return replace(catalog, problems=tuple(mine))
 
 
 def _given(path: str, roots: list[str], problems: list[Diagnostic]) -> dict[str, list[str]]:
@@ -158,7 +161,7 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
     built_in = {entry.file for entry in found if entry.source == "builtin"}
     twice = rules.duplicate_commands(catalog.in_precedence(), built_in)
     problems.extend(located(problem, "commandName") for problem in twice)
-    return catalog._replace(problems=tuple(in_order(problems)))
+    return replace(catalog, problems=tuple(in_order(problems)))
 
 
 def _dangling_of_broken(found: list[Found], every: list[str]) -> Iterator[Diagnostic]:
@@ -183,7 +186,7 @@ def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnosti
         else:
             kept[key] = spec
             continue
-        problem = Diagnostic("plan-too-large", "error", spec.file, 1, 1, message, hint)
+        problem = of_file("plan-too-large", spec.file, message, hint)
         problems.append(located(problem, "phases"))
     return kept
 
@@ -205,7 +208,7 @@ def _read_folders(
             other = os.path.relpath(owners[key], path)
             message = f"there are two workflows `{key}` in this place; the other is `{other}`"
             hint = "rename one of the folders; until then, only the other is used"
-            problems.append(Diagnostic("key-twice", "error", file, 1, 1, message, hint))
+            problems.append(of_file("key-twice", file, message, hint))
             continue
         owners[key] = file
         spec = memory.recall(path, folder) if memory else None
@@ -216,7 +219,7 @@ def _read_folders(
             spec, references = loaded.spec, loaded.references
             if memory is not None:
                 memory.store(path, folder, loaded)
-        yield Found(source, path, key, file, spec, references)
+        yield Found(source=source, root=path, key=key, file=file, spec=spec, references=references)
 
 
 def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:
@@ -229,7 +232,7 @@ def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:
         if seen > MAX_FOLDERS:
             message = f"there are more than {MAX_FOLDERS} folders here; the rest is not looked at"
             hint = "keep only workflows here"
-            problems.append(Diagnostic("too-many-folders", "error", root, 1, 1, message, hint))
+            problems.append(of_file("too-many-folders", root, message, hint))
             return
         below, is_workflow = _look(folder, depth, problems)
         if is_workflow:
@@ -248,17 +251,17 @@ def _look(folder: str, depth: int, problems: list[Diagnostic]) -> tuple[list[str
                 elif entry.name in (WORKFLOW_FILE, "workflow.yml"):
                     message = f"`{entry.name}` is not read here"
                     hint = f"rename it to `{WORKFLOW_FILE}`" if depth else f"move it to `KEY/{WORKFLOW_FILE}`"
-                    problems.append(Diagnostic("file-name", "warning", entry.path, 1, 1, message, hint))
+                    problems.append(of_file("file-name", entry.path, message, hint, severity="warning"))
                 elif entry.is_dir(follow_symlinks=False):
                     below.append(entry.path)
                 elif entry.is_symlink() and os.path.isdir(entry.path):
                     message = f"`{entry.name}` is a link to a folder and is not followed"
                     hint = "copy or move the folder here"
-                    problems.append(Diagnostic("folder-link", "warning", entry.path, 1, 1, message, hint))
+                    problems.append(of_file("folder-link", entry.path, message, hint, severity="warning"))
     except OSError as error:
         message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
         hint = "give yourself permission to list it, or move it elsewhere"
-        problems.append(Diagnostic("folder-unreadable", "error", folder, 1, 1, message, hint))
+        problems.append(of_file("folder-unreadable", folder, message, hint))
     if depth >= MAX_DEPTH:
         return [], is_workflow
     return below, is_workflow

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from handrail.errors import DefinitionError
 from handrail.workflows.placeholders import DONE, START
@@ -13,7 +13,8 @@ from handrail.workflows.spec import PhaseSpec, Reference, WorkflowSpec
 MAX_STOPS = 2_000
 
 
-class _Scope(NamedTuple):
+@dataclass(frozen=True)
+class _Scope:
     """A workflow being unfolded: the levels above it, and what comes after it in them."""
 
     spec: WorkflowSpec
@@ -44,13 +45,13 @@ def compile_plan(specs: Mapping[str, WorkflowSpec], key: str) -> Plan:
     stops: list[Stop] = []
     _unfold(specs, _Scope(spec, (), DONE), stops)
     return Plan(
-        spec.key,
-        spec.name,
-        spec.command,
-        spec.initial_message,
-        spec.texts,
-        spec.session_name_length,
-        tuple(stops),
+        key=spec.key,
+        name=spec.name,
+        command=spec.command,
+        initial_message=spec.initial_message,
+        texts=spec.texts,
+        session_name_length=spec.session_name_length,
+        stops=tuple(stops),
     )
 
 
@@ -70,17 +71,17 @@ def _unfold(specs: Mapping[str, WorkflowSpec], scope: _Scope, stops: list[Stop])
 
 def _stop(phase: PhaseSpec, levels: tuple[Level, ...], first: int, loopable: bool, around: tuple[str, str]) -> Stop:
     return Stop(
-        phase.id,
-        phase.name,
-        phase.emoji,
-        phase.instructions,
-        levels,
-        first,
-        loopable,
-        around[0],
-        around[1],
-        phase.deny,
-        phase.allow,
-        phase.profiles,
-        phase.exit,
+        id=phase.id,
+        name=phase.name,
+        emoji=phase.emoji,
+        instructions=phase.instructions,
+        levels=levels,
+        scope_first=first,
+        scope_loopable=loopable,
+        previous=around[0],
+        next=around[1],
+        deny=phase.deny,
+        allow=phase.allow,
+        profiles=phase.profiles,
+        checks=phase.exit,
     )

@@ -6,9 +6,10 @@ The only part of `guided` that reads files. A spec comes out only when nothing i
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
-from handrail.source.diagnostics import Diagnostic, has_errors
+from handrail.source.diagnostics import Diagnostic, has_errors, of_file
 from handrail.source.fields import Reader, Shape, found, quoted
 from handrail.source.files import Root, Source, Stamp, Unopened, decode, stamp
 from handrail.source.suggest import nearest
@@ -22,7 +23,8 @@ MAX_SECONDS = 86_400
 _KEY_HINT = "name the key of a workflow: the name of its folder"
 
 
-class Loaded(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
     """What one workflow folder gave: a spec or none, all problems, and the files that were looked at."""
 
     key: str
@@ -54,7 +56,7 @@ class _Load:
         if isinstance(opened, Unopened):
             self.stamps[path] = stamp(path)
             hint = opened.hint or blame.hint
-            self.report(blame._replace(code=opened.code, message=opened.message, hint=hint))
+            self.report(replace(blame, code=opened.code, message=opened.message, hint=hint))
             return None
         self.stamps[path] = opened.stamp
         source, problems = decode(path, opened.data)
@@ -83,12 +85,19 @@ def load(root: Root, folder: str) -> Loaded:
     """Everything that the workflow in `folder` says."""
     job = _Load(root, folder)
     file = os.path.join(folder, WORKFLOW_FILE)
-    blame = Diagnostic("file-missing", "error", file, 1, 1, f"`{WORKFLOW_FILE}` is missing")
+    blame = of_file("file-missing", file, f"`{WORKFLOW_FILE}` is missing")
     source = job.read(WORKFLOW_FILE, blame)
     reader = job.mapping(source, source.text, 1, WORKFLOW) if source else None
     spec = _workflow(job, reader, file) if reader else None
     ok = spec is not None and not has_errors(job.problems)
-    return Loaded(job.key, file, spec if ok else None, tuple(job.problems), job.stamps, tuple(job.references))
+    return Loaded(
+        key=job.key,
+        file=file,
+        spec=spec if ok else None,
+        problems=tuple(job.problems),
+        stamps=job.stamps,
+        references=tuple(job.references),
+    )
 
 
 def _workflow(job: _Load, reader: Reader, file: str) -> WorkflowSpec | None:
@@ -113,7 +122,16 @@ def _workflow(job: _Load, reader: Reader, file: str) -> WorkflowSpec | None:
     if name is None or entries is None:
         return None
     return WorkflowSpec(
-        job.key, file, name, command, show, loopable, message, entries, texts, 50 if length is None else length
+        key=job.key,
+        file=file,
+        name=name,
+        command=command,
+        show=show,
+        loopable=loopable,
+        initial_message=message,
+        entries=entries,
+        texts=texts,
+        session_name_length=50 if length is None else length,
     )
 
 
@@ -231,7 +249,17 @@ def _phase(job: _Load, source: Source) -> PhaseSpec | None:
     _placeholders(job, source, body, (body_line, 1))
     if id_ is None or name is None or emoji is None:
         return None
-    return PhaseSpec(id_, name, emoji, instructions, deny, allow, profiles, checks, source.file)
+    return PhaseSpec(
+        id=id_,
+        name=name,
+        emoji=emoji,
+        instructions=instructions,
+        deny=deny,
+        allow=allow,
+        profiles=profiles,
+        exit=checks,
+        file=source.file,
+    )
 
 
 def _no_front_matter(source: Source) -> Diagnostic:
@@ -361,4 +389,4 @@ def located(problem: Diagnostic, key: str) -> Diagnostic:
         return problem
     node = tree.value[key]
     line, column, width = (*tree.keys[key], len(key)) if node.kind == "list" else (node.line, node.column, node.width)
-    return problem._replace(line=line, column=column, width=width, excerpt=source.line(line))
+    return replace(problem, line=line, column=column, width=width, excerpt=source.line(line))

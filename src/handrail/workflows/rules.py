@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
-from handrail.source.diagnostics import Diagnostic
+from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.templates import placeholders
 from handrail.workflows.placeholders import VARIABLES
@@ -122,7 +122,17 @@ def _targets(specs: Mapping[str, WorkflowSpec], key: str) -> Iterator[str]:
 
 
 def _at(file: str, ref: Reference, code: str, message: str, hint: str | None) -> Diagnostic:
-    return Diagnostic(code, "error", file, ref.line, ref.column, message, hint, ref.excerpt, ref.width)
+    return Diagnostic(
+        code=code,
+        severity="error",
+        file=file,
+        line=ref.line,
+        column=ref.column,
+        message=message,
+        hint=hint,
+        excerpt=ref.excerpt,
+        width=ref.width,
+    )
 
 
 def _in_cycle(spec: WorkflowSpec, cycle: list[str]) -> list[Diagnostic]:
@@ -164,4 +174,4 @@ def duplicate_commands(specs: Iterable[WorkflowSpec], built_in: Collection[str] 
             message = f"command `{spec.command}` already starts `{owner.key}`"
         can = f"can be started as `{spec.key}`" if spec.key not in first else "cannot be started"
         hint = f"give {whose} another `commandName`; until then, {which} {can}"
-        yield Diagnostic("command-twice", "warning", at.file, 1, 1, message, hint)
+        yield of_file("command-twice", at.file, message, hint, severity="warning")

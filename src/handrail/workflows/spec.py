@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from handrail.source.fields import Field, json_schema, shape
 from handrail.workflows.plan import Check
@@ -11,7 +12,8 @@ from handrail.workflows.plan import Check
 COMMAND_NAME = "A-Za-z0-9_-"
 
 
-class PhaseSpec(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class PhaseSpec:
     """One stage of a workflow."""
 
     id: str
@@ -25,7 +27,8 @@ class PhaseSpec(NamedTuple):
     file: str
 
 
-class Reference(NamedTuple):
+@dataclass(frozen=True)
+class Reference:
     """A place where another workflow runs as one phase of this one."""
 
     key: str
@@ -66,7 +69,8 @@ class LaterEntries(Sequence[Entry]):
     __hash__ = None  # type: ignore[assignment]  # like a list
 
 
-class WorkflowSpec(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class WorkflowSpec:
     """A workflow and everything its own files say."""
 
     key: str

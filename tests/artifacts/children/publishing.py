@@ -14,7 +14,17 @@ def main(folder: str, run: str, times: int, size: int) -> None:
     shelf = Shelf(folder)
     sys.stdin.read()
     for turn in range(times):
-        draft = Draft("s", "plan.md", "plan", "plan.md", run, f"p/{turn}", "markdown/v1", "markdown", 1.0)
+        draft = Draft(
+            scope="s",
+            key="plan.md",
+            name="plan",
+            path="plan.md",
+            run=run,
+            step=f"p/{turn}",
+            schema="markdown/v1",
+            family="markdown",
+            created=1.0,
+        )
         content = f"{run} {turn} ".encode().ljust(size, b".")
         sys.stdout.write(f"{shelf.publish(draft, content).id}\n")
         sys.stdout.flush()

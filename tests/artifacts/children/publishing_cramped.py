@@ -14,7 +14,17 @@ import sys
 from handrail.artifacts.shelf import Draft, Shelf
 from handrail.errors import StateError
 
-DRAFT = Draft("s", "notes.md", "notes", "notes.md", "r", "p/x", "markdown/v1", "markdown", 1.0)
+DRAFT = Draft(
+    scope="s",
+    key="notes.md",
+    name="notes",
+    path="notes.md",
+    run="r",
+    step="p/x",
+    schema="markdown/v1",
+    family="markdown",
+    created=1.0,
+)
 CONTENT = b"n" * 100
 
 

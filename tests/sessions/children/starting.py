@@ -29,7 +29,9 @@ def message_of(act: Callable[[], object]) -> str | None:
 def main(folder: str, limit: int) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     session = Session(folder, "/some/project", "s-1", time.time)
-    plan = Plan("key", "Name", "command", "Begin.", {}, 50, ())
+    plan = Plan(
+        key="key", name="Name", command="command", initial_message="Begin.", texts={}, session_name_length=50, stops=()
+    )
     digest = session.pin(plan)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     said = {

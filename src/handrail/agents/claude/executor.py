@@ -11,6 +11,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from handrail.agents.claude import plugin
@@ -234,7 +235,7 @@ class Reader:
     def _judged(self, status: int | None, words: str, told: str) -> Outcome:
         """By its own words for an error too, which are not for people."""
         outcome = judge(status, f"{words} {told}", time.time(), self.limit)
-        return outcome._replace(message=brief(plain(told), LONGEST_MESSAGE) or OUTCOMES[outcome.name])
+        return replace(outcome, message=brief(plain(told), LONGEST_MESSAGE) or OUTCOMES[outcome.name])
 
 
 def reader(job: AgentJob, folder: str) -> AgentReader:

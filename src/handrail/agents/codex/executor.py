@@ -12,6 +12,7 @@ import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
@@ -134,7 +135,7 @@ class Reader:
         now = time.time()
         outcome = judge(None, self.failure or last_words(exit_code, errors), now)
         if outcome.name == "quota" and outcome.resets_at is None:
-            return outcome._replace(resets_at=_local(self.failure or "", self.job.env, now))
+            return replace(outcome, resets_at=_local(self.failure or "", self.job.env, now))
         return outcome
 
     def _item(self, item: dict[str, Any], *, is_over: bool) -> Iterator[AgentSaid]:

@@ -14,6 +14,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,7 +118,7 @@ class Reader:
         if self.error is not None:
             message, more = str(self.error.get("message")), str(self.failed.get("errorMessage") or "")
             outcome = judge(status(self.error), f"{message} {more}", time.time())
-            return outcome._replace(message=brief(message))
+            return replace(outcome, message=brief(message))
         if self.was_stopped:
             return Outcome("crash", "it was stopped in the middle of its turn")
         if self.result is None or self.result.get("exitCode") != 0:

@@ -185,7 +185,7 @@ async def main() -> int:
     password = secrets.token_urlsafe(24)
     env = {**os.environ, "OPENCODE_SERVER_USERNAME": "opencode", "OPENCODE_SERVER_PASSWORD": password}
     argv = (job["program"], "serve", "--hostname", "127.0.0.1", "--port", "0")
-    process = await start(Task(argv, os.getcwd(), env, 0.0, hold=job["hold"]))
+    process = await start(Task(argv=argv, cwd=os.getcwd(), env=env, timeout=0.0, hold=job["hold"]))
     assert process.stdout is not None
     url = None
     while url is None and (line := await process.stdout.readline()):

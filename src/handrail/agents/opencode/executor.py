@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from handrail.agents.outcomes import DONE, Outcome, answer, brief, finished, judge, last_words
@@ -168,7 +169,7 @@ def _failed(error: dict[str, Any]) -> Outcome:
         return Outcome(_NAMED[name], brief(message))
     told = f"{message} {data.get('responseBody') or ''}"
     outcome = judge(status(data), told, time.time(), within(data, "responseHeaders"))
-    return outcome._replace(message=brief(message))
+    return replace(outcome, message=brief(message))
 
 
 def reader(job: AgentJob, folder: str) -> AgentReader:

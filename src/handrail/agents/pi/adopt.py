@@ -6,14 +6,16 @@ Pure; standard library only. Judges the shape of the entries; does not know any 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 STATE_ENTRY = "workflow:state"
 _REQUIRED: dict[str, type] = {"workflowKey": str, "active": bool}
 _OPTIONAL: dict[str, type] = {"taskId": str, "completionNotified": bool, "cancelled": bool}
 
 
-class Adopted(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Adopted:
     """Where a session stood. `path` is the stack of (workflow key, index), the top level first."""
 
     workflow: str
@@ -53,15 +55,15 @@ def _adopted(data: dict[str, Any]) -> Adopted | None:
         return None
     task = data.get("taskDescription")
     return Adopted(
-        data["workflowKey"],
-        path,
-        steps,
-        task if isinstance(task, str) else "",
-        data.get("taskId", ""),
-        data["startedAt"] / 1000,
-        data["active"],
-        data.get("cancelled", False),
-        data.get("completionNotified", False),
+        workflow=data["workflowKey"],
+        path=path,
+        steps=steps,
+        task=task if isinstance(task, str) else "",
+        task_id=data.get("taskId", ""),
+        started=data["startedAt"] / 1000,
+        active=data["active"],
+        cancelled=data.get("cancelled", False),
+        told=data.get("completionNotified", False),
     )
 
 

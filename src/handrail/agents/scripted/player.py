@@ -15,7 +15,8 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import handrail
 from handrail.errors import HandrailError
@@ -29,7 +30,8 @@ HOOK = os.path.join(os.path.dirname(handrail.__file__), "hook.py")
 KINDS = ("say", "tool", "step", "stop", "interrupt", "hang", "crash", "usage", "fail", "print")
 
 
-class Line(NamedTuple):
+@dataclass(frozen=True)
+class Line:
     """One line of a script: what the agent does, and the details."""
 
     kind: str

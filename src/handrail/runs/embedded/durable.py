@@ -12,7 +12,8 @@ import hashlib
 import os
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from handrail.artifacts.publish import Publisher
 from handrail.artifacts.world import World
@@ -39,7 +40,8 @@ LONGEST = 7 * 24 * 3600.0
 Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
 
 
-class Outside(NamedTuple):
+@dataclass(frozen=True)
+class Outside:
     """What an engine needs of the world: the time, who watches, who answers, where artifacts are kept."""
 
     clock: Callable[[], float]
@@ -114,7 +116,7 @@ class Run:
         if known is None or not known.has_value:
             return known
         step = self.state.steps[path]
-        return known._replace(value=self.payloads.value(Kept(step.value, step.payload)))
+        return replace(known, value=self.payloads.value(Kept(step.value, step.payload)))
 
     async def node(self, work: Work, retry: Retry) -> Any:
         kind = self.nodes.get(work.node)
@@ -249,7 +251,7 @@ class Run:
 
         telling = Telling()
         session = self.memory.sessions.get(work.path)
-        context = self.context._replace(key=self._key(work.path), hold=hold, ask=ask, session=session, tell=tell)
+        context = replace(self.context, key=self._key(work.path), hold=hold, ask=ask, session=session, tell=tell)
         try:
             async with asyncio.timeout(work.timeout):
                 value = await kind.run(work, context)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from handrail.contracts import Done
 from handrail.flows.paths import top
@@ -14,7 +15,8 @@ RERUN = "rerun"
 """The form that asks whether work which was cut off may be done again."""
 
 
-class Kept(NamedTuple):
+@dataclass(frozen=True)
+class Kept:
     """What a node made: the value itself, or the digest of the file that holds it."""
 
     value: Any
