@@ -1,0 +1,35 @@
+"""All that an extension implements: Check, Node, Executor, Host, Engine. Plugin authors import from here."""
+
+from handrail.contracts.check import CheckContext, CheckKind, Finding
+from handrail.contracts.engine import Done, Durable, Made
+from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
+from handrail.contracts.host import Recipe, Stubs
+from handrail.contracts.node import NodeContext, NodeError, NodeInfo, NodeKind, Waiting, Work, nobody
+from handrail.contracts.session import Guide, Standing
+
+__all__ = [
+    "OUTCOMES",
+    "PERMISSIONS",
+    "AgentJob",
+    "AgentReader",
+    "AgentSaid",
+    "CheckContext",
+    "CheckKind",
+    "Done",
+    "Durable",
+    "Executor",
+    "Finding",
+    "Guide",
+    "Launch",
+    "Made",
+    "NodeContext",
+    "NodeError",
+    "NodeInfo",
+    "NodeKind",
+    "Recipe",
+    "Standing",
+    "Stubs",
+    "Waiting",
+    "Work",
+    "nobody",
+]
