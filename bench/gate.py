@@ -11,6 +11,7 @@ from bench.place import DENIED, environment, started
 from bench.rows import Bound, Part, Row, slower
 from handrail import hook
 from handrail.sessions import card as cards
+from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Loop
 from handrail.sessions.store import Session
 from handrail.state import jsonlite
@@ -35,7 +36,7 @@ class _Call:
         self.stale: bytes | None = None
         self.env = environment(folder / "home")
         self.question, self.answer = str(folder / f"{name}.request"), str(folder / f"{name}.answer")
-        request = {"event": "tool", "project": session.project, "session": session.id, "tool": tool}
+        request = {"event": "tool", "project": session.ref.project, "session": session.id, "tool": tool}
         Path(self.question).write_text(jsonlite.dumps(request), encoding="utf-8")
 
     def __call__(self) -> float:
@@ -88,7 +89,7 @@ def measure(folder: Path) -> Part:
 def _calls(folder: Path) -> dict[str, _Call]:
     home = folder / "home"
     active = started(folder / "active", home)
-    absent = Session(active.folder + "-absent", active.project, "absent", active.clock)
+    absent = Session(SessionRef(active.folder + "-absent", active.ref.project, "absent"), active.clock)
     expected = {
         "allowed": (active, "read", True, "listed"),
         "denied": (active, DENIED, False, "blacklist"),

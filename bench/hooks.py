@@ -11,7 +11,7 @@ from typing import Any
 from bench.measure import BenchError, Job, interleave, spawn
 from bench.place import KEY, TASK, environment, write_catalog
 from bench.rows import Bound, Part, Row, rarely, slower
-from handrail.hosts.tools import PROGRESS
+from handrail.sessions.marks import PROGRESS
 
 ROUNDS = 151
 BOUND = Bound(2.0)

@@ -59,5 +59,5 @@ def started(project: Path, home: Path, session: str = "s-1") -> Session:
     if not project.exists():
         write_catalog(project, 1)
     app = App(str(project), environment(home))
-    app.start(KEY, TASK, session, replace=False)
-    return app.session(session)
+    app.start(KEY, TASK, session)
+    return app.sessions.session(session)

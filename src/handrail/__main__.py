@@ -10,6 +10,10 @@ def main() -> None:
         from handrail.hosts.entry import main as hook
 
         sys.exit(hook(argv[1:], os.environ))
+    if argv[:1] == ["mcp"] and argv[1:2] == ["--agent"]:
+        from handrail.hosts.mcp import main as mcp
+
+        sys.exit(mcp(argv[1:]))
     from handrail.cli.main import main as cli
 
     sys.exit(cli(argv))

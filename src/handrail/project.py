@@ -11,7 +11,7 @@ from handrail.errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _MARKERS = (".handrail", os.path.join(".pi", "workflows"), ".agentweaver", ".git")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
@@ -33,7 +33,7 @@ def find_root(start: str) -> str:
 class Places:
     """The user's folders: `HANDRAIL_HOME` holds them all where it is set, else the XDG ones do."""
 
-    __slots__ = ("cache", "config", "home", "pi_agent", "state")
+    __slots__ = ("cache", "config", "home", "state")
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.home = env.get("HOME") or os.path.expanduser("~")
@@ -47,7 +47,6 @@ class Places:
             self.config = self._xdg(env, "XDG_CONFIG_HOME", ".config")
             self.state = self._xdg(env, "XDG_STATE_HOME", os.path.join(".local", "state"))
             self.cache = self._xdg(env, "XDG_CACHE_HOME", ".cache")
-        self.pi_agent = env.get("PI_CODING_AGENT_DIR") or os.path.join(self.home, ".pi", "agent")
 
     def _xdg(self, env: Mapping[str, str], name: str, default: str) -> str:
         base = env.get(name, "")
@@ -68,6 +67,12 @@ def session_id(agent: str, conversation: str) -> str:
     return f"{agent}-{conversation}"
 
 
+def random_token() -> str:
+    """Six characters that tell two sessions or runs apart."""
+    letters = "0123456789abcdefghijklmnopqrstuvwxyz"
+    return "".join([letters[byte % 36] for byte in os.urandom(6)])
+
+
 def file_name(text: str) -> str:
     """A file name that stands for this text and no other; readable where the text is."""
     coded = "".join(c if c in _PLAIN else "+" if c == "/" else _percent(c) for c in text)
@@ -84,13 +89,16 @@ def _percent(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
 
 
-def workflow_roots(project: str, places: Places) -> list[tuple[str, str]]:
-    """(source, folder) of every place workflows are read from, the first winning; built-in ones last."""
+def workflow_roots(project: str, places: Places, of_agents: Sequence[str]) -> list[tuple[str, str]]:
+    """(source, folder) of every place workflows are read from, the first winning; built-in ones last.
+
+    `of_agents` are folders of the user's in which agents keep workflows of their own.
+    """
     return [
         ("project", os.path.join(project, ".handrail", "workflows")),
         ("project", os.path.join(project, ".pi", "workflows")),
         ("user", os.path.join(places.config, "workflows")),
-        ("user", os.path.join(places.pi_agent, "workflows")),
+        *[("user", folder) for folder in of_agents],
         ("builtin", os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "workflows")),
     ]
 

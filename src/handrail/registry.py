@@ -2,68 +2,112 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import cast
+import sys
 
-from handrail.contracts import CheckKind, Executor, NodeInfo, NodeKind, Recipe, Stubs
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from handrail.contracts import CheckKind, Executor, Host, Market, NodeInfo, NodeKind
 
 CHECKS: dict[str, str] = {"file": "handrail.checks.file", "run": "handrail.checks.run"}
-AGENTS: dict[str, str] = {"claude": "handrail.agents.claude", "scripted": "handrail.agents.scripted"}
-EXECUTORS: dict[str, str] = {
-    name: f"handrail.agents.{name}.executor"
-    for name in ("claude", "codex", "copilot", "gemini", "opencode", "pi", "scripted")
+AGENTS: dict[str, dict[str, str]] = {
+    "claude": {"host": "handrail.agents.claude.host", "executor": "handrail.agents.claude.executor"},
+    "codex": {"executor": "handrail.agents.codex.executor"},
+    "copilot": {"executor": "handrail.agents.copilot.executor"},
+    "gemini": {"executor": "handrail.agents.gemini.executor"},
+    "opencode": {"executor": "handrail.agents.opencode.executor"},
+    "pi": {"executor": "handrail.agents.pi.executor", "workflows": "handrail.agents.pi.definitions"},
+    "scripted": {"host": "handrail.agents.scripted.host", "executor": "handrail.agents.scripted.executor"},
 }
-INSTALLS: dict[str, str] = {"claude": "handrail.agents.claude.install"}
-ALIASES: dict[str, str] = {"claude": "handrail.agents.claude.tools"}
+"""One row per agent: as `host` it calls us, as `executor` we call it, `workflows` says where it keeps definitions."""
 
 
-NODES: dict[str, tuple[str, NodeInfo]] = {
-    "codex-prompt": ("handrail.nodes.prompt", NodeInfo("required")),
-    "command": ("handrail.nodes.command", NodeInfo(required=("argv",))),
-    "file-check": ("handrail.nodes.files", NodeInfo(required=("path",))),
-    "flow-run": ("", NodeInfo(required=("fileName",), nested="fileName")),
-    "llm-prompt": (
-        "handrail.nodes.prompt",
-        NodeInfo("required", routed=True, makes=("requiredArtifacts",)),
-    ),
-    "opencode-prompt": ("handrail.nodes.prompt", NodeInfo("required")),
-    "read-file": ("handrail.nodes.files", NodeInfo(required=("path",))),
-    "set": ("handrail.nodes.set_value", NodeInfo()),
-    "user-input": ("handrail.nodes.user_input", NodeInfo(required=("formId", "title", "fields"))),
-    "wait": ("handrail.nodes.wait", NodeInfo(required=("seconds",))),
-    "workflow-run": ("handrail.nodes.workflow_run", NodeInfo(required=("workflow",), routed=True)),
-    "write-file": ("handrail.nodes.files", NodeInfo(required=("path", "text"))),
-}
+def _nodes() -> dict[str, tuple[str, NodeInfo]]:
+    from handrail.contracts import NodeInfo
+
+    return {
+        "codex-prompt": ("handrail.nodes.prompt", NodeInfo("required")),
+        "command": ("handrail.nodes.command", NodeInfo(required=("argv",))),
+        "file-check": ("handrail.nodes.files", NodeInfo(required=("path",))),
+        "flow-run": ("", NodeInfo(required=("fileName",), nested="fileName")),
+        "llm-prompt": (
+            "handrail.nodes.prompt",
+            NodeInfo("required", routed=True, makes=("requiredArtifacts",)),
+        ),
+        "opencode-prompt": ("handrail.nodes.prompt", NodeInfo("required")),
+        "read-file": ("handrail.nodes.files", NodeInfo(required=("path",))),
+        "set": ("handrail.nodes.set_value", NodeInfo()),
+        "user-input": ("handrail.nodes.user_input", NodeInfo(required=("formId", "title", "fields"))),
+        "wait": ("handrail.nodes.wait", NodeInfo(required=("seconds",))),
+        "workflow-run": ("handrail.nodes.workflow_run", NodeInfo(required=("workflow",), routed=True)),
+        "write-file": ("handrail.nodes.files", NodeInfo(required=("path", "text"))),
+    }
+
+
+def __getattr__(name: str) -> Any:
+    if name == "NODES":
+        return _nodes()
+    raise AttributeError(name)
 
 
 def nodes() -> dict[str, NodeKind]:
     """Every node that is a module; running a flow inside a flow is the interpreter's own."""
-    return {name: cast("NodeKind", import_module(module)) for name, (module, _) in NODES.items() if module}
+    return {name: _module(module) for name, (module, _) in _nodes().items() if module}
+
+
+def hosts() -> list[str]:
+    """The agents that can call us."""
+    return [name for name, row in AGENTS.items() if "host" in row]
+
+
+def host(agent: str) -> Host:
+    """How an agent calls us. `KeyError` if it cannot."""
+    found: Host = _module(AGENTS[agent]["host"])
+    return found
+
+
+def installable() -> list[str]:
+    """The agents that our stubs can be installed into: those whose conversations are found by a link."""
+    return [name for name in hosts() if host(name).LINKS]
+
+
+def market(agent: str) -> Market:
+    """An agent that knows marketplaces of plugins. `KeyError` if it does not."""
+    if agent not in markets():
+        raise KeyError(agent)
+    found: Market = _module(AGENTS[agent]["host"])
+    return found
+
+
+def markets() -> list[str]:
+    """The agents that know marketplaces of plugins."""
+    return [name for name in hosts() if hasattr(host(name), "marketplace")]
+
+
+def executors() -> list[str]:
+    """The agents that steps can be given to."""
+    return [name for name, row in AGENTS.items() if "executor" in row]
 
 
 def executor(agent: str) -> Executor:
-    """An agent that steps can be given to. `KeyError` when there is none of this name."""
-    return cast("Executor", import_module(EXECUTORS[agent]))
+    """An agent that steps can be given to. `KeyError` if there is none of this name."""
+    found: Executor = _module(AGENTS[agent]["executor"])
+    return found
 
 
-def aliases(agent: str, tool: str) -> tuple[str, ...]:
-    """The other names of an agent's tool."""
-    if agent not in ALIASES:
-        return ()
-    names: tuple[str, ...] = import_module(ALIASES[agent]).aliases(tool)
-    return names
-
-
-def recipe(agent: str, home: str, config: str | None, project: str | None, stubs: Stubs) -> Recipe:
-    """How an agent is given our stubs."""
-    return cast("Recipe", import_module(INSTALLS[agent]).recipe(home, config, project, stubs))
-
-
-def marketplace(agent: str, stubs: Stubs) -> dict[str, str]:
-    """A plugin that others can point their agent at: path → content."""
-    files: dict[str, str] = import_module(f"{AGENTS[agent]}.plugin").marketplace(stubs)
-    return files
+def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:
+    """Folders of the user's in which agents keep workflows of their own."""
+    return [_module(row["workflows"]).user_workflows(env, home) for row in AGENTS.values() if "workflows" in row]
 
 
 def check_kind(name: str) -> CheckKind:
-    return cast("CheckKind", import_module(CHECKS[name]))
+    found: CheckKind = _module(CHECKS[name])
+    return found
+
+
+def _module(name: str) -> Any:
+    """A module by its name, imported when it is needed. `importlib` itself would cost a hook too much."""
+    __import__(name)
+    return sys.modules[name]

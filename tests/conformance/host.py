@@ -19,7 +19,8 @@ from conformance.seen import Facts, Seen
 from handrail.app import App
 from handrail.errors import HandrailError, NotFound, RefusedError
 from handrail.sessions.machine import AgentStopped, Resumed, SentOn, Tell
-from handrail.sessions.report import View
+from handrail.sessions.report import Report
+from handrail.view.session import session_json
 from handrail.workflows.catalog import Catalog, read_catalog
 
 SESSION = "conformance"
@@ -60,9 +61,12 @@ class Host:
         view = self.view()
         return view.state.task_id if view else ""
 
-    def view(self) -> View | None:
+    def card(self) -> Any:
+        return self.app.sessions.session(SESSION).card()
+
+    def view(self) -> Report | None:
         try:
-            return self.app.status(SESSION)
+            return self.app.sessions.status(SESSION)
         except NotFound:
             return None
 
@@ -88,11 +92,11 @@ class Host:
             case "reload":
                 return self._reload()
             case "tool":
-                return {"blocked": not self.app.gate(rest, SESSION)["allow"]}
+                return {"blocked": not self.app.sessions.gate(rest, SESSION)["allow"]}
             case "complete":
                 return {"completions": self._completions(rest)}
             case "before_agent":
-                return {"context": self.app.session(SESSION).card().get("context") is not None}
+                return {"context": (self.card() or {}).get("context") is not None}
             case "remove" | "redefine":
                 return self._edit(*rest.partition(":")[::2])
             case "turn_end":
@@ -114,15 +118,15 @@ class Host:
     def _begin(self, name: str, task: str) -> None:
         before = self.view()
         try:
-            view = self.app.start(name, task, SESSION, replace=False)
+            view = self.app.start(name, task, SESSION, replaces=False)
         except RefusedError:
             if not (before and before.state.is_active and self.app.catalog.find(name).is_visible):
                 raise
             self.events["confirm"] = ""
             if not self.says_yes:
                 return
-            view = self.app.start(name, task, SESSION, replace=True)
-        self.events |= {"title": view.to_json()["title"], "message": view.message}
+            view = self.app.start(name, task, SESSION, replaces=True)
+        self.events |= {"title": session_json(view)["title"], "message": view.message}
 
     def _step(self, verb: str) -> dict[str, Any]:
         try:
@@ -130,9 +134,9 @@ class Host:
                 case "next":
                     view = asyncio.run(self.app.next(SESSION, ""))
                 case "loop":
-                    view = self.app.loop(SESSION)
+                    view = self.app.sessions.loop(SESSION)
                 case "status":
-                    view = self.app.status(SESSION)
+                    view = self.app.sessions.status(SESSION)
                     return {"refused": not view.state.is_active, "asked": False}
                 case _:
                     view = self.app.cancel(SESSION, confirmed=verb == "cancel-command")
@@ -145,8 +149,8 @@ class Host:
 
     def _stop(self, *, aborted: bool) -> dict[str, Any]:
         """The agent stops: the person is told once that it is over, or the agent is sent on."""
-        session = self.app.session(SESSION)
-        card = session.card() if session.exists else {}
+        session = self.app.sessions.session(SESSION)
+        card: Any = (session.card() if session.exists else None) or {}
         if card.get("farewell") is not None:
             session.do(Tell())
         elif card.get("reminder") is not None:
@@ -171,7 +175,7 @@ class Host:
     def _reload(self) -> dict[str, Any]:
         self.waiting = None
         if self.view():
-            self.app.session(SESSION).do(Resumed())
+            self.app.sessions.session(SESSION).do(Resumed())
         return {}
 
     def _completions(self, prefix: str) -> list[str] | None:
@@ -185,13 +189,13 @@ class Host:
         return {}
 
 
-def facts(view: View) -> Facts:
+def facts(view: Report) -> Facts:
     state = view.state
     cancelled = state.status == "cancelled"
-    return Facts(state.is_active, view.path(), state.steps, cancelled, state.told, state.task)
+    return Facts(state.is_active, view.path, state.steps, cancelled, state.told, state.task)
 
 
-def told(verb: str, view: View) -> dict[str, Any]:
+def told(verb: str, view: Report) -> dict[str, Any]:
     """The names in the answer to a move."""
     if view.refusal or verb == "cancel" or view.plan is None:
         return {}

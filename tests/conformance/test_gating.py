@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from conformance import corpus, differences, reference
 from handrail import STEP_TOOL
+from handrail.contracts.messages import Verdict
 from handrail.sessions import words as prompts
 from handrail.sessions.gate import undecided, verdict
 from handrail.sessions.machine import State
@@ -26,7 +25,7 @@ def test_a_tool_call_is_judged_as_by_the_seed(case: corpus.Case) -> None:
     if "reason" in expected:
         assert found["reason"] == expected["reason"]
     for word in expected.get("reasonMentions", ()):
-        assert word in found["reason"]
+        assert word in (found["reason"] or "")
 
 
 def is_undecidable(case: corpus.Case) -> bool:
@@ -52,7 +51,7 @@ def whole_specs(case: corpus.Case) -> reference.Specs:
     return specs
 
 
-def judge(case: corpus.Case) -> dict[str, Any]:
+def judge(case: corpus.Case) -> Verdict:
     """As a session does: no active workflow, no gate; a position that cannot be found stays closed."""
     tool = case["tool"]
     if not is_active(case):

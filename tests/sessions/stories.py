@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
+from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import AgentStopped, Cancel, Command, Loop, Next, Start, State
 from handrail.sessions.store import Session
 from handrail.workflows.plan import Plan
@@ -23,7 +24,7 @@ def three_phases() -> Plan:
 
 def open_session(folder: Path, first_tick: int = 1_000) -> Session:
     """A session whose clock goes on by one at every look."""
-    return Session(str(folder), PROJECT, ID, map(float, itertools.count(first_tick)).__next__)
+    return Session(SessionRef(str(folder), PROJECT, ID), map(float, itertools.count(first_tick)).__next__)
 
 
 def start(session: Session, task: str = "task") -> State:

@@ -16,7 +16,9 @@ from sessions.stories import Story, open_session, start, tell
 
 def state_for_hooks(session: Session) -> State:
     """As a hook sees it: the card if it is fresh, else what a fresh one would say."""
-    return state_from_json((cards.read_fresh(session.folder) or session.card())["state"])
+    card = cards.read_fresh(session.folder) or session.card()
+    assert card is not None
+    return state_from_json(card["state"])
 
 
 @pytest.fixture
@@ -103,6 +105,6 @@ def test_a_new_session_has_no_card_and_no_state(tmp_path: Path) -> None:
     session = open_session(tmp_path / "new")
     assert session.read()[:2] == (State(), 0)
     assert cards.read_fresh(session.folder) is None
-    assert session.card() == {}
+    assert session.card() is None
     start(session)
     assert state_for_hooks(session).status == "active"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.sessions.links import SessionRef
 from handrail.sessions.store import fork_session
 from sessions.stories import PROJECT, go_on, open_session, start
 
@@ -41,8 +42,7 @@ def test_every_file_is_for_its_owner_only(tmp_path: Path) -> None:
 def test_every_file_of_a_forked_session_is_for_its_owner_only(tmp_path: Path) -> None:
     start(open_session(tmp_path / "first"))
     parent, child = (
-        {"folder": str(tmp_path / name), "project": PROJECT, "session": name, "link": str(tmp_path / "links" / name)}
-        for name in ("first", "second")
+        SessionRef(str(tmp_path / name), PROJECT, name, str(tmp_path / "links" / name)) for name in ("first", "second")
     )
     fork_session(parent, child)
     assert {mode(path) for path in (tmp_path / "second").iterdir()} == {0o600}

@@ -7,7 +7,7 @@ import random
 import pytest
 
 from handrail.sessions.machine import Command, Loop, Next, Start, State, decide, fold
-from handrail.sessions.report import View
+from handrail.sessions.report import Report
 from handrail.workflows.compile import compile_plan
 from handrail.workflows.plan import Plan
 from handrail.workflows.spec import WorkflowSpec
@@ -57,7 +57,7 @@ def send(plan: Plan, state: State, command: Command) -> tuple[State, bool]:
 
 
 def compare(plan: Plan, state: State, stack: StackMachine) -> None:
-    assert View(session="session", plan=plan, state=state, message="").path() == stack.path
+    assert Report("session", plan, state, "").path == stack.path
     assert state.steps == stack.steps
     assert state.is_active == stack.active
     if stack.active:

@@ -90,7 +90,7 @@ def complete_run(context: click.Context, _param: click.Parameter, begin: str) ->
 
 def complete_session(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
     app = _app_for_completion(context)
-    views = app.views() if app else []
+    views = app.sessions.reports() if app else []
     return [
         CompletionItem(v.session, help=v.status_line or v.state.status) for v in views if v.session.startswith(begin)
     ]

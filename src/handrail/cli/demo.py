@@ -54,13 +54,13 @@ async def _walk(folder: str, pause: float) -> bool:
     stage.title(project)
     app = App(project, env)
     stage.line("you", f"handrail start ship {TASK!r}", "cyan")
-    view = app.start("ship", TASK, "demo", replace=False)
+    view = app.start("ship", TASK, "demo")
     stage.phase(view.status_line)
     argv = [sys.executable, "-m", "handrail.agents.scripted", os.path.join(folder, "script.yaml"), project, "demo"]
     async with asyncio.timeout(LIMIT), Program(Task(argv=argv, cwd=project, env=env, timeout=LIMIT)) as program:
         async for line in program.lines():
             stage.show(json.loads(line))
-    final = app.status("demo")
+    final = app.sessions.status("demo")
     stage.close(len(final.plan.stops) if final.plan else 0, final.state.steps)
     return final.state.status == "done"
 

@@ -6,12 +6,12 @@ import os
 
 import click
 
+from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command, command_for_scope
 from handrail.cli.output import Shell
 from handrail.hosts.install import Change, Installer, installer_for, write_marketplace
 from handrail.project import shown_path
-from handrail.registry import AGENTS, INSTALLS
 
 
 def _carry_out(shell: Shell, installer: Installer, changes: list[Change], done: str, dry: bool) -> None:
@@ -33,18 +33,18 @@ def _scope(function: click.decorators.FC) -> click.decorators.FC:
 
 
 @click.command()
-@click.argument("agent", type=click.Choice(list(INSTALLS)))
+@click.argument("agent", type=click.Choice(registry.installable()))
 @_scope
 @command_for_scope
 def install(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
     """Put Handrail into an agent. Shows every file it touches; run it again to upgrade."""
     installer = installer_for(app, agent, for_project=not for_user)
-    done = "installed; start the agent anew, then type /workflow"
+    done = f"installed; start the agent anew, then type {registry.host(agent).COMMANDS['start']}"
     _carry_out(shell, installer, installer.plan_install(), done, dry_run)
 
 
 @click.command()
-@click.argument("agent", type=click.Choice(list(INSTALLS)))
+@click.argument("agent", type=click.Choice(registry.installable()))
 @_scope
 @command_for_scope
 def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
@@ -55,30 +55,33 @@ def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool)
 
 @click.command()
 @click.argument("folder")
+@click.option("--agent", type=click.Choice(registry.markets()), default=registry.markets()[0], show_default=True)
 @command
-def marketplace(app: App, shell: Shell, folder: str) -> None:
-    """Write a Claude Code plugin and marketplace to FOLDER that others can point at."""
+def marketplace(app: App, shell: Shell, folder: str, agent: str) -> None:
+    """Write a plugin and a marketplace to FOLDER that others can point their agent at."""
     del app
-    written = write_marketplace(os.path.abspath(folder))
+    written = write_marketplace(agent, os.path.abspath(folder))
     for path in written:
         shell.say(f"create   {shown_path(path, shell.cwd)}")
     if shell.as_json:
         return shell.data({"changes": [{"path": path, "change": "create"} for path in written], "dryRun": False})
-    shell.say(f"add it: claude plugin marketplace add {folder}, then: claude plugin install handrail@handrail")
+    shell.say("then type:")
+    for line in registry.market(agent).marketplace_steps(folder):
+        shell.say(f"  {line}")
     return None
 
 
 @click.command()
-@click.argument("agent", type=click.Choice(list(AGENTS)))
+@click.argument("agent", type=click.Choice(registry.hosts()))
 def hook(agent: str) -> None:
     """Answer one hook message of an agent: JSON in, JSON out. The stubs call this."""
     raise AssertionError(f"handled before the command line: {agent}")
 
 
 @click.command()
-@click.option("--agent", type=click.Choice(list(INSTALLS)), default="claude", help="The agent that starts it.")
+@click.option("--agent", type=click.Choice(registry.installable()), required=True, help="The agent that starts it.")
 def mcp(agent: str) -> None:
     """Serve the tool `workflow_step` over MCP on stdin and stdout. The stubs call this."""
     from handrail.hosts.mcp import main
 
-    raise SystemExit(main(agent))
+    raise SystemExit(main(["--agent", agent]))

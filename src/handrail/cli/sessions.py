@@ -11,30 +11,32 @@ from typing import Any
 
 import click
 
+from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command, complete_workflow, session_option
 from handrail.cli.output import Shell
 from handrail.errors import UsageError
-from handrail.registry import AGENTS, aliases
-from handrail.sessions.report import View
+from handrail.hosts.judging import judge
+from handrail.sessions.report import Report
 from handrail.source.diagnostics import plain, plain_lines
 from handrail.source.suggest import did_you_mean
+from handrail.view.session import session_json
 from handrail.workflows.plan import Check
 
 
-def answer(shell: Shell, view: View) -> None:
+def answer(shell: Shell, report: Report) -> None:
     """Print a session after a command; what was refused is not a success."""
     if shell.as_json:
-        shell.data(view.to_json())
+        shell.data(session_json(report))
     else:
-        if view.status_line:
-            shell.say(click.style(plain(view.status_line), bold=True))
-        if not shell.quiet or not view.status_line or view.refusal:
-            shell.say(plain_lines(view.message))
-    for notice in view.notices:
+        if report.status_line:
+            shell.say(click.style(plain(report.status_line), bold=True))
+        if not shell.quiet or not report.status_line or report.refusal:
+            shell.say(plain_lines(report.message))
+    for notice in report.notices:
         shell.talk(f"warning: {notice}")
-    if view.refusal:
-        raise SystemExit(5 if view.refusal.code == "check-failed" else 1)
+    if report.refusal:
+        raise SystemExit(5 if report.refusal.code == "check-failed" else 1)
 
 
 @click.command()
@@ -54,7 +56,7 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
         raise UsageError("the task is blank", f"say what is to be done: `handrail start {workflow} TASK`")
     if session is not None and not session.strip():
         raise UsageError("the session id is blank")
-    answer(shell, app.start(workflow, words, session, replace=replace))
+    answer(shell, app.start(workflow, words, session, replaces=replace))
 
 
 @click.command()
@@ -62,7 +64,7 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
 @command
 def status(app: App, shell: Shell, session: str | None) -> None:
     """Show where a session stands and what is to be done."""
-    answer(shell, app.status(session))
+    answer(shell, app.sessions.status(session))
 
 
 @click.command(name="next")
@@ -78,7 +80,7 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     answer(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))))
 
 
-async def _ended_by_sigterm(work: Coroutine[Any, Any, View]) -> View:
+async def _ended_by_sigterm(work: Coroutine[Any, Any, Report]) -> Report:
     """Being ended ends what we started, too."""
     task = asyncio.ensure_future(work)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
@@ -93,7 +95,7 @@ async def _ended_by_sigterm(work: Coroutine[Any, Any, View]) -> View:
 @command
 def loop(app: App, shell: Shell, session: str | None) -> None:
     """Start the innermost workflow over."""
-    answer(shell, app.loop(session))
+    answer(shell, app.sessions.loop(session))
 
 
 @click.command()
@@ -103,14 +105,14 @@ def loop(app: App, shell: Shell, session: str | None) -> None:
 def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
     """Give up a workflow. Without --yes it asks; where nobody can be asked, call it twice in a row."""
     if not yes and not shell.as_json and sys.stdin.isatty():
-        view = app.status(session)
-        yes = click.confirm(f"Cancel {view.status_line or view.session}?", err=True)
+        report = app.sessions.status(session)
+        yes = click.confirm(f"Cancel {report.status_line or report.session}?", err=True)
         if not yes:
             shell.talk("kept")
             raise SystemExit(1)
-    view = app.cancel(session, confirmed=yes)
-    answer(shell, view)
-    if view.state.cancel_asked:
+    report = app.cancel(session, confirmed=yes)
+    answer(shell, report)
+    if report.state.cancel_asked:
         raise SystemExit(4)
 
 
@@ -126,18 +128,25 @@ def reload(app: App, shell: Shell, session: str | None) -> None:
 @click.argument("tool")
 @session_option
 @click.option("--input", "input_", metavar="JSON", help="The arguments of the call.")
-@click.option("--agent", metavar="NAME", help="The agent that makes the call.")
+@click.option("--agent", metavar="NAME", help="The agent that makes the call; else Handrail's own names of tools.")
 @command
 def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | None, agent: str | None) -> None:
     """Say whether a tool call is allowed now. Prints JSON; exits 0 either way."""
-    if agent is not None and agent not in AGENTS:
-        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, AGENTS) or f"known: {', '.join(AGENTS)}")
-    if input_ is not None:
-        try:
-            json.loads(input_)
-        except ValueError as error:
-            raise UsageError(f"`--input` is not JSON: {error}") from error
-    shell.data(app.gate(tool, session, aliases(agent, tool) if agent else ()))
+    if agent is not None and agent not in registry.hosts():
+        known = registry.hosts()
+        raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
+    verdict = judge(app, agent, tool, _input(input_), session)
+    shell.data({"allow": verdict["allow"], "reason": verdict["reason"], "tool": tool, "rule": verdict["rule"]})
+
+
+def _input(text: str | None) -> dict[str, Any]:
+    try:
+        given = json.loads(text) if text is not None else {}
+    except ValueError as error:
+        raise UsageError(f"`--input` is not JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise UsageError("`--input` has to be a JSON object", 'such as `{"path": "notes.md"}`')
+    return given
 
 
 @click.command()
@@ -145,7 +154,7 @@ def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | N
 @command
 def context(app: App, shell: Shell, session: str | None) -> None:
     """Print the text that an agent is given now."""
-    text = app.context(session)
+    text = app.sessions.context(session)
     if shell.as_json:
         shell.data({"context": text})
     else:
@@ -157,17 +166,19 @@ def context(app: App, shell: Shell, session: str | None) -> None:
 @command
 def sessions(app: App, shell: Shell, active: bool) -> None:
     """List the sessions of this project."""
-    views = app.active() if active else app.views()
+    reports = app.sessions.reports(active=active)
     if shell.as_json:
-        return shell.data({"sessions": [view.to_json() for view in views]})
-    if not views:
+        return shell.data({"sessions": [session_json(report) for report in reports]})
+    if not reports:
         shell.say("no sessions in this project; start one: `handrail start NAME TASK`")
-    for view in views:
-        shell.say(_row(view))
+    for report in reports:
+        shell.say(_row(report))
     return None
 
 
-def _row(view: View) -> str:
-    where = view.status_line or (view.plan.name if view.plan else view.message)
-    task = view.state.task.splitlines()[0] if view.state.task else ""
-    return plain(f"{view.session:<12} {view.state.status:<10} {where}  {task if len(task) <= 60 else task[:59] + '…'}")
+def _row(report: Report) -> str:
+    where = report.status_line or (report.plan.name if report.plan else report.message)
+    task = report.state.task.splitlines()[0] if report.state.task else ""
+    return plain(
+        f"{report.session:<12} {report.state.status:<10} {where}  {task if len(task) <= 60 else task[:59] + '…'}"
+    )

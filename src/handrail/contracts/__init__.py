@@ -3,7 +3,7 @@
 from handrail.contracts.check import CheckContext, CheckKind, Finding
 from handrail.contracts.engine import Done, Durable, Made
 from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
-from handrail.contracts.host import Recipe, Stubs
+from handrail.contracts.host import Host, Market, Recipe, Stubs
 from handrail.contracts.node import NodeContext, NodeError, NodeInfo, NodeKind, Waiting, Work, nobody
 from handrail.contracts.session import Guide, Standing
 
@@ -20,8 +20,10 @@ __all__ = [
     "Executor",
     "Finding",
     "Guide",
+    "Host",
     "Launch",
     "Made",
+    "Market",
     "NodeContext",
     "NodeError",
     "NodeInfo",

@@ -1,114 +1,122 @@
-"""What a person types in a host: start a workflow, list them, cancel. Needs definitions, so the whole package."""
+"""What a person types in a host: start a workflow, list them, cancel. Needs definitions, so all packages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from handrail.app import App
+from handrail.contracts import Host
+from handrail.contracts.messages import Answer, CommandTyped, Context, Held, PromptGiven
 from handrail.errors import HandrailError, StateError
-from handrail.hosts.context import begin_turn, mark_of, remember
-from handrail.project import find_root, session_id
-from handrail.sessions import links
-from handrail.sessions import words as prompts
-from handrail.sessions.report import View
+from handrail.hosts.context import context, mark_of
+from handrail.project import find_root
+from handrail.sessions import links, marks, words
+from handrail.sessions.report import Report
+from handrail.sessions.sessions import Conversation
+
+REPLACE = "--replace"
 
 
-def answer(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    return command(agent, request, env) if request["event"] == "command" else title(request, env)
-
-
-def command(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    """`stop`: an answer for the person, without a turn of the model. Else the text that the model begins with."""
+def answer(host: Host, agent: str, request: CommandTyped | PromptGiven, env: Mapping[str, str]) -> Answer:
     app = App(find_root(request["cwd"]), env)
-    host = (agent, request["conversation"])
+    if request["event"] == "prompt":
+        return context(None, _title(app, request["starts"] or ""))
+    typed = _Typed(host, app, Conversation(agent, request["conversation"]))
     try:
-        if request["name"] == "cancel-workflow":
-            return {"stop": _cancel(app, host)}
-        return _start(app, host, request["arguments"])
+        return typed.cancel() if request["name"] == "cancel" else typed.start(request["arguments"])
     except HandrailError as error:
-        return {"stop": f"{error.message}\n{error.hint}" if error.hint else error.message}
+        return held(f"{error.message}\n{error.hint}" if error.hint else error.message)
 
 
-def _cancel(app: App, host: tuple[str, str]) -> str:
-    link = links.path(app.places, *host)
-    try:
-        seat = links.read(link)
-    except links.Unsettled:
-        links.remove(link)
-        return "This conversation no longer follows the workflow of the one that it was forked from."
-    if seat is None:
-        return "No workflow is active in this conversation."
-    view = App(seat["project"], app.env).cancel(seat["session"], confirmed=True)
-    return view.message
+def held(text: str) -> Held:
+    return {"kind": "held", "text": text}
 
 
-def _start(app: App, host: tuple[str, str], arguments: str) -> dict[str, Any]:
-    name, task, replace = _parsed(arguments)
-    if not name:
-        return {"stop": _listing(app)}
-    spec = app.catalog.find(name)
-    if not task:
-        return {"stop": f"Say what is to be done: /workflow {name} TASK"}
-    if (ask := _make_room(app, host, replace=replace)) is not None:
-        return {"stop": f"{ask}\nTo give it up and begin this one, type:\n/workflow --replace {spec.command} {task}"}
-    try:
-        view = app.start(name, task, session_id(*host), replace=replace, host=host)
-    except StateError:
-        if not app.session(session_id(*host)).exists:
-            links.remove(links.path(app.places, *host))
-        raise
-    return {"context": _opening(app, view, host), "notice": "\n".join(view.notices)}
+class _Typed:
+    """One command that was typed in one conversation."""
 
+    def __init__(self, host: Host, app: App, conversation: Conversation) -> None:
+        self.host = host
+        self.app = app
+        self.conversation = conversation
+        self.link = app.sessions.link(conversation)
 
-def _make_room(app: App, host: tuple[str, str], *, replace: bool) -> str | None:
-    """What is active in the conversation, if it is in the way; one of another project is given up when asked to."""
-    try:
-        seat = links.read(links.path(app.places, *host))
-    except links.Unsettled:
+    def cancel(self) -> Held:
+        try:
+            ref = links.read(self.link)
+        except links.Unsettled:
+            links.remove(self.link)
+            return held("This conversation no longer follows the workflow of the one that it was forked from.")
+        if ref is None:
+            return held("No workflow is active in this conversation.")
+        return held(App(ref.project, self.app.env).sessions.cancel(ref.session, confirmed=True).message)
+
+    def start(self, arguments: str) -> Held | Context:
+        name, task, replaces = parse(arguments)
+        command = self.host.COMMANDS["start"]
+        if not name:
+            return held(self._listing(command))
+        spec = self.app.catalog.find(name)
+        if not task:
+            return held(f"Say what is to be done: {command} {name} TASK")
+        if (active := self._active(replaces=replaces)) is not None:
+            again = f"{command} {REPLACE} {spec.command} {task}"
+            return held(f"{active}\nTo give it up and begin this one, type:\n{again}")
+        try:
+            report = self.app.start(name, task, conversation=self.conversation, replaces=replaces)
+        except StateError:
+            if not self.app.sessions.session(self.conversation.session).exists:
+                links.remove(self.link)
+            raise
+        return context(self._opening(report), notice="\n".join(report.notices) or None)
+
+    def _active(self, *, replaces: bool) -> str | None:
+        """What is active in the conversation, if it is in the way; one of another project is given up if asked to."""
+        try:
+            ref = links.read(self.link)
+        except links.Unsettled:
+            return None
+        if ref is None:
+            return None
+        other = App(ref.project, self.app.env)
+        now = other.sessions.status(ref.session)
+        if not now.state.is_active:
+            return None
+        if not replaces:
+            return f"{now.status_line} is active for: {now.state.task}"
+        if other.project != self.app.project:
+            other.sessions.cancel(ref.session, confirmed=True, reason="replaced by another workflow")
         return None
-    if seat is None:
-        return None
-    other = App(seat["project"], app.env)
-    now = other.status(seat["session"])
-    if not now.state.is_active:
-        return None
-    if not replace:
-        return f"{now.status_line} is active for: {now.state.task}"
-    if other.project != app.project:
-        other.cancel(seat["session"], confirmed=True, reason="replaced by another workflow")
-    return None
+
+    def _opening(self, report: Report) -> str:
+        """The first message and the context, and a note that the agent has been told."""
+        session = self.app.sessions.session(report.session)
+        card = session.card()
+        assert card is not None, "a session that was just started has a card"
+        marks.remember(session.folder, mark_of(card["state"]))
+        marks.clear(session.folder, marks.PAUSED)
+        marks.set_mark(session.folder, marks.TURN)
+        return f"{report.message}\n\n{card['context']}"
+
+    def _listing(self, command: str) -> str:
+        rows = [f"  {spec.command}  {spec.name}" for spec in self.app.catalog.visible()]
+        return "\n".join([f"{command} NAME TASK begins a workflow. There are:", *rows])
 
 
-def _parsed(arguments: str) -> tuple[str, str, bool]:
-    """(name, task, replace): the first word and the rest, which may span lines."""
-    words = arguments.split(None, 1)
-    if words[:1] == ["--replace"]:
-        name, task, _ = _parsed(words[1] if len(words) > 1 else "")
+def parse(arguments: str) -> tuple[str, str, bool]:
+    """(name, task, does it replace): the first word and the rest, which may span lines."""
+    first, rest = (*arguments.split(None, 1), "", "")[:2]
+    if first == REPLACE:
+        name, task, _ = parse(rest)
         return name, task, True
-    return (words[0] if words else ""), (words[1].strip() if len(words) > 1 else ""), False
+    return first, rest.strip(), False
 
 
-def _opening(app: App, view: View, host: tuple[str, str]) -> str:
-    """The first message and the context, and a note that the agent has been told."""
-    session = app.session(session_id(*host))
-    card = session.card()
-    remember(session.folder, mark_of(card))
-    begin_turn(session.folder, {})
-    return f"{view.message}\n\n{card['context']}"
-
-
-def _listing(app: App) -> str:
-    rows = [f"  {spec.command}  {spec.name}" for spec in app.catalog.visible()]
-    return "\n".join(["/workflow NAME TASK begins a workflow. There are:", *rows])
-
-
-def title(request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    """The title that the conversation gets when a start is typed; nothing if it will not start."""
-    name, task, _ = _parsed(" ".join(request["text"].split(None, 1)[1:]))
-    app = App(find_root(request["cwd"]), env)
+def _title(app: App, arguments: str) -> str | None:
+    """The title that the conversation gets when a start is typed; None if nothing will start."""
+    name, task, _ = parse(arguments)
     try:
         spec = app.catalog.find(name)
     except HandrailError:
-        return {}
-    return {"title": prompts.session_title(app.catalog.plan(spec), task)} if task else {}
+        return None
+    return words.session_title(app.catalog.plan(spec), task) if task else None

@@ -2,61 +2,66 @@
 
 from __future__ import annotations
 
-import os
-
-from handrail.hosts.tools import PAUSED, TURN, card_of, set_mark
-from handrail.state import jsonlite
+from handrail.sessions import marks
+from handrail.sessions.current import current_card
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from handrail.contracts import Host
+    from handrail.contracts.messages import (
+        CardBody,
+        Context,
+        ConversationOpened,
+        PromptGiven,
+        StateData,
+        SubagentStarted,
+    )
+    from handrail.sessions.links import SessionRef
 
-SHOWN = "shown"
 
-
-def answer(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, Any]:
-    card = card_of(seat) if seat else {}
-    if seat is None or card.get("context") is None:
-        return {}
+def tell(host: Host, ref: SessionRef | None, request: PromptGiven | ConversationOpened | SubagentStarted) -> Context:
+    card = current_card(ref) if ref is not None else None
+    if ref is None or card is None or card["context"] is None:
+        return context(None)
     if request["event"] == "subagent":
-        return {"context": card["brief"]}
+        return context(card["brief"])
     if request["event"] == "begin":
-        return _begin(seat, card, request)
-    begin_turn(seat["folder"], request)
-    return {"context": news(seat["folder"], card) or card["statusLine"], "title": card["title"], **_for_scripts(card)}
+        return _begin(host, ref, card, request)
+    begin_turn(ref.folder, request)
+    answer = context(news(ref.folder, card) or card["statusLine"], card["title"])
+    return {**answer, "status_line": card["statusLine"]}
 
 
-def begin_turn(folder: str, request: dict[str, Any]) -> None:
-    """A person's interrupt is final until they speak; what else wakes the agent does not set it going again.
+def context(text: str | None, title: str | None = None, notice: str | None = None) -> Context:
+    return {"kind": "context", "text": text, "title": title, "status_line": None, "notice": notice}
 
-    A turn that began and never came to a stop was interrupted. The host's own record of it may come late.
+
+def begin_turn(folder: str, request: PromptGiven) -> None:
+    """A person's interrupt holds until the person speaks; a notification does not set the agent going again.
+
+    A turn that began and never came to a stop was interrupted: the host's own record of it may come late.
     """
-    if request.get("by_person", True):
-        set_mark(folder, PAUSED, False)
-    elif request.get("interrupted") or os.path.exists(os.path.join(folder, TURN)):
-        set_mark(folder, PAUSED, True)
-    set_mark(folder, TURN, True)
+    if request["by_person"]:
+        marks.clear(folder, marks.PAUSED)
+    elif request["was_interrupted"] or marks.is_set(folder, marks.TURN):
+        marks.set_mark(folder, marks.PAUSED)
+    marks.set_mark(folder, marks.TURN)
 
 
-def _for_scripts(card: dict[str, Any]) -> dict[str, Any]:
-    return {"statusLine": card["statusLine"]}
-
-
-def _begin(seat: dict[str, Any], card: dict[str, Any], request: dict[str, Any]) -> dict[str, Any]:
-    """A conversation that goes on has its history; one that was compacted, or killed, has lost some of it."""
-    if request["source"] == "compact" or not _was_heard(seat["folder"], card, request.get("transcript")):
-        forget(seat["folder"])
-    set_mark(seat["folder"], TURN, False)
+def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpened) -> Context:
+    """A resumed conversation has its history; one that was compacted, or whose host was killed, has lost some of it."""
+    if request["source"] == "compact" or not _was_heard(host, ref.folder, card, request["transcript"]):
+        marks.clear(ref.folder, marks.SHOWN)
+    marks.clear(ref.folder, marks.TURN)
     if card["state"]["cancel_asked"]:
-        _withdraw_cancel(seat)
-    text = news(seat["folder"], card)
-    return {"context": text} if text else {}
+        _withdraw_cancel(ref)
+    return context(news(ref.folder, card))
 
 
-def _was_heard(folder: str, card: dict[str, Any], transcript: str | None) -> bool:
-    """Is what the agent was told in the history that its conversation goes on with?
+def _was_heard(host: Host, folder: str, card: CardBody, transcript: str | None) -> bool:
+    """True if what the agent was told is in the history that its conversation goes on with.
 
-    A host that is killed loses what it did not write down yet. Without a transcript there is no reason for doubt.
+    A host that is killed loses what it had not written yet. Without a transcript there is no reason for doubt.
     """
     if not transcript:
         return True
@@ -65,67 +70,34 @@ def _was_heard(folder: str, card: dict[str, Any], transcript: str | None) -> boo
             history = file.read()
     except OSError:
         return False
-    call = (_shown(folder) or "").partition("\n")[2]
-    if call and f'"tool_use_id":"{call}"'.encode() in history:
+    _, call = marks.shown(folder)
+    if call and host.was_told(history, call):
         return True
-    context, task = str(card["context"]), card["state"]["task_id"]
-    step = context.find(" (", context.find("**Progress:**"))
-    return jsonlite.dumps(context[context.rfind(task, 0, step) : step])[1:-1].encode() in history
+    from handrail.state import jsonlite
+
+    text, task = str(card["context"]), card["state"]["task_id"]
+    step = text.find(" (", text.find("**Progress:**"))
+    return jsonlite.dumps(text[text.rfind(task, 0, step) : step])[1:-1].encode() in history
 
 
-def _withdraw_cancel(seat: dict[str, Any]) -> None:
+def _withdraw_cancel(ref: SessionRef) -> None:
     import time
 
     from handrail.sessions.machine import Resumed
     from handrail.sessions.store import Session
 
-    Session(seat["folder"], seat["project"], seat["session"], time.time).do(Resumed())
+    Session(ref, time.time).do(Resumed())
 
 
-def mark_of(card: dict[str, Any]) -> str:
+def mark_of(state: StateData) -> str:
     """Changes whenever the agent has to be told something new."""
-    state = card["state"]
     return f"{state['task_id']} {state['steps']} {state['plan']}"
 
 
-def news(folder: str, card: dict[str, Any]) -> str | None:
-    """The whole context text if the agent has not been told yet; nothing if it has."""
-    if (_shown(folder) or "").partition("\n")[0] == mark_of(card):
+def news(folder: str, card: CardBody) -> str | None:
+    """The whole context text if the agent has not been told yet, else None."""
+    mark = mark_of(card["state"])
+    if marks.shown(folder)[0] == mark:
         return None
-    remember(folder, mark_of(card))
-    return str(card["context"])
-
-
-def _shown(folder: str) -> str | None:
-    try:
-        with open(os.path.join(folder, SHOWN), encoding="utf-8") as file:
-            return file.read()
-    except (OSError, ValueError):
-        return None
-
-
-def remember(folder: str, mark: str, call: str = "") -> None:
-    """Note what the agent was told, and as the result of which call. If that fails it is told twice."""
-    _write_shown(folder, f"{mark}\n{call}" if call else mark)
-
-
-def copy_shown(parent: str, child: str) -> None:
-    """A conversation that has another's history knows what that one was told."""
-    if told := _shown(parent):
-        _write_shown(child, told)
-
-
-def _write_shown(folder: str, text: str) -> None:
-    try:
-        handle = os.open(os.path.join(folder, SHOWN), os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError:
-        return
-
-
-def forget(folder: str) -> None:
-    try:
-        os.unlink(os.path.join(folder, SHOWN))
-    except OSError:
-        return
+    marks.remember(folder, mark)
+    return card["context"]

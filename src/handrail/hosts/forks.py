@@ -1,8 +1,8 @@
 """A forked conversation goes on at its parent's place, in a session of its own.
 
-A host says that a conversation is a fork before anything says of which. What tells is the transcript, which the
-host writes a little later: our own texts in it name the task. Until then the fork has a link that leads nowhere.
-Standard library only.
+A host says that a conversation is a fork before anything says of which one. The transcript tells, which the host writes
+a little later: our own texts in it name the task. Until then the fork has a link that leads nowhere, and its gate is
+closed. Standard library only.
 """
 
 from __future__ import annotations
@@ -10,35 +10,36 @@ from __future__ import annotations
 import os
 
 from handrail.errors import StateError
-from handrail.hosts.context import copy_shown, forget
-from handrail.hosts.tools import card_of
-from handrail.project import Places
-from handrail.sessions import links
+from handrail.project import session_id
+from handrail.sessions import links, marks
+from handrail.sessions.current import current_card
+from handrail.sessions.links import SessionRef
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Iterator
+
+    from handrail.contracts.messages import Request
+    from handrail.project import Places
 
 
-def expect(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any] | None:
-    """Note a fork, if there is a workflow that it could be in the middle of; its session, if that is clear."""
-    link = links.path(Places(env), agent, request["conversation"])
+def expect(agent: str, request: Request, places: Places) -> SessionRef | None:
+    """Note a fork, if there is a workflow that it could be in the middle of; its session, if that is clear already."""
+    link = links.path(places, agent, request["conversation"])
     if not next(_active(os.path.dirname(link)), None):
         return None
     links.write_unsettled(link)
-    return settle(agent, request, env)
+    return settle(agent, request, places)
 
 
-def settle(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[str, Any] | None:
-    """The session of a fork, made now from its parent's; nothing when the parent has no active workflow.
+def settle(agent: str, request: Request, places: Places) -> SessionRef | None:
+    """The session of a fork, made now from its parent's; None if the parent has no active workflow.
 
-    Before the model acts for the first time the host may not have written the fork's history yet. Only at a call
-    of a tool is the transcript's silence an answer, and not being able to read it an error.
+    Before the model acts for the first time the host may not have written the fork's history yet. Only at a call of a
+    tool is a transcript that does not speak of us an answer, and one that cannot be read an error.
     """
     from handrail.sessions.store import Session, fork_session
 
-    places = Places(env)
     link = links.path(places, agent, request["conversation"])
     has_to_know = request["event"] in ("tool", "step")
     parent = _parent(os.path.dirname(link), request, has_to_know)
@@ -46,45 +47,45 @@ def settle(agent: str, request: dict[str, Any], env: Mapping[str, str]) -> dict[
         if has_to_know:
             links.remove(link)
         return None
-    id_ = f"{agent}-{request['conversation']}"
-    seat = {"folder": places.session(parent["project"], id_), "project": parent["project"], "session": id_}
-    with Session(seat["folder"], seat["project"], id_, _no_clock).locked():
+    id_ = session_id(agent, request["conversation"])
+    child = SessionRef(places.session(parent.project, id_), parent.project, id_, link)
+    with Session(child, _no_clock).locked():
         try:
             return links.read(link)
         except links.Unsettled:
-            forget(seat["folder"])
-            copy_shown(parent["folder"], seat["folder"])
-            fork_session(parent, {**seat, "link": link})
+            told, call = marks.shown(parent.folder)
+            marks.remember(child.folder, told, call)
+            fork_session(parent, child)
     return links.read(link)
 
 
-def _parent(folder: str, request: dict[str, Any], has_to_know: bool) -> dict[str, Any] | None:
+def _parent(folder: str, request: Request, has_to_know: bool) -> SessionRef | None:
     """The active session whose task the transcript speaks of; of several, the one it spoke of last."""
     try:
-        with open(request.get("transcript") or "", "rb") as file:
+        with open(request["transcript"] or "", "rb") as file:
             told = file.read()
     except OSError as error:
         if not has_to_know:
             return None
         raise StateError(f"the transcript of this fork cannot be read: {error.strerror}") from error
     found = []
-    for name, seat, task in _active(folder):
+    for name, ref, task in _active(folder):
         place = told.rfind(task.encode())
         if place >= 0:
-            found.append((told.rfind(name.encode()), place, seat))
+            found.append((told.rfind(name.encode()), place, ref))
     return max(found, key=lambda row: row[:2])[2] if found else None
 
 
-def _active(folder: str) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """(conversation, seat, task id) of every conversation with an active workflow."""
+def _active(folder: str) -> Iterator[tuple[str, SessionRef, str]]:
+    """(conversation, session, task id) of every conversation with an active workflow."""
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         try:
-            seat = links.read(os.path.join(folder, name))
-            card = card_of(seat) if seat else {}
-        except (StateError, ValueError, OSError):  # that one is denied by its own gate
+            ref = links.read(os.path.join(folder, name))
+            card = current_card(ref) if ref else None
+        except (StateError, ValueError, OSError):  # that conversation is denied by its own gate
             continue
-        if seat and card.get("context"):
-            yield name, seat, card["state"]["task_id"]
+        if ref and card and card["context"]:
+            yield name, ref, card["state"]["task_id"]
 
 
 def _no_clock() -> float:

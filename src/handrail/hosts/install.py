@@ -16,12 +16,9 @@ import handrail
 from handrail import registry
 from handrail.app import App
 from handrail.contracts import Recipe, Stubs
-from handrail.errors import HandrailError, NotFound
+from handrail.errors import HandrailError
 from handrail.project import file_name
-from handrail.source.jsonedit import NotJson
 from handrail.state.files import make_private, mode_of, real_inside, replace, write_whole
-
-EMPTY = "{}\n"
 
 
 @dataclass(frozen=True)
@@ -54,12 +51,12 @@ class Installer:
         """What has to change so that this version is installed; nothing when it is."""
         known = self.known()
         base = {path: self._without_ours(path, known) for path in self.recipe.shared()}
-        texts = {path: text or EMPTY for path, text in base.items()}
         try:
-            after = {path: self.recipe.add(path, text) for path, text in texts.items()}
-            owned = self.recipe.owned(texts)
-        except (NotJson, ValueError) as error:
-            raise HandrailError(f"settings cannot be changed: {error}", "mend the file; nothing was touched") from error
+            after = {path: self.recipe.add(path, text) for path, text in base.items()}
+            owned = self.recipe.owned(base)
+        except ValueError as error:
+            hint = "correct the file, then install again; nothing was touched"
+            raise HandrailError(f"settings cannot be changed: {error}", hint) from error
         wanted = {**owned, **after}
         self._refuse_links(wanted)
         self._refuse_foreign(owned, known)
@@ -93,10 +90,9 @@ class Installer:
         if now == known["after"][path]:
             return before
         try:
-            left = self.recipe.strip(path, now, before)
+            return self.recipe.strip(path, now, before)
         except ValueError:
             return now
-        return None if before is None and left.strip() in ("{}", "") else left
 
     def _refuse_links(self, wanted: dict[str, str]) -> None:
         """A repository may not lead us out of itself: no file of a project's installation is written elsewhere."""
@@ -172,20 +168,17 @@ def _remove_empty(folder: str) -> None:
 
 def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:
     """What puts our stubs into an agent, for the user or for this project only."""
-    if agent not in registry.INSTALLS:
-        known = ", ".join(f"`{name}`" for name in registry.INSTALLS)
-        raise NotFound(f"there is nothing to install for `{agent}`", f"there is for {known}")
     project = app.project if for_project else None
-    recipe = registry.recipe(agent, app.places.home, app.env.get("CLAUDE_CONFIG_DIR"), project, app.stubs())
+    recipe = registry.host(agent).recipe(app.env, project, app.stubs)
     scope = file_name(project) if project else "user"
     return Installer(recipe, os.path.join(app.places.state, "installed", f"{agent}@{scope}.json"), project)
 
 
-def write_marketplace(folder: str) -> list[str]:
+def write_marketplace(agent: str, folder: str) -> list[str]:
     """Write a plugin and a marketplace for machines on which `handrail` is a command."""
     stubs = Stubs(("handrail", "hook"), ("handrail",), handrail.__version__)
     written = []
-    for name, text in registry.marketplace("claude", stubs).items():
+    for name, text in registry.market(agent).marketplace(stubs).items():
         path = os.path.join(folder, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "w", encoding="utf-8") as file:

@@ -1,28 +1,29 @@
 """The MCP server with `workflow_step`: newline-delimited JSON-RPC on stdin and stdout.
 
-One tool and six methods, so it is written out here: the maintained SDK starts eleven times slower and brings 27
-packages, and a host waits for this server before its first turn (docs/design/mcp.md). The SDK's client is in
-the tests. Which conversation calls is said by the host's hook, in arguments that the model cannot set.
+One tool and six methods, so it is written out here: a host waits for this server before its first turn, and the
+maintained SDK starts many times slower (docs/design/mcp.md). The SDK's client is in the tests. Which conversation calls
+is said by the host's hook, in arguments that the model cannot set. Standard library only; what a call needs is imported
+when it comes.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
 import os
 import sys
-import threading
 from collections.abc import Callable, Mapping
-from typing import Any
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any
 
-from handrail import STEP_TOOL, __version__
-from handrail.app import App
+from handrail import STEP_TOOL, __version__, registry
 from handrail.errors import HandrailError
-from handrail.hosts.context import mark_of, remember
-from handrail.project import Places
-from handrail.sessions import links
-from handrail.sessions.report import View
-from handrail.workflows.plan import Check
+from handrail.state import jsonlite
+
+if TYPE_CHECKING:
+    from handrail.sessions.links import SessionRef
+    from handrail.sessions.machine import Result
+    from handrail.sessions.report import Report
+    from handrail.sessions.sessions import Leaving
+    from handrail.workflows.plan import Check
 
 PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MAX_LINE = 16 * 1024 * 1024
@@ -46,154 +47,212 @@ TOOL: dict[str, Any] = {
     },
 }
 
-Say = Callable[[dict[str, Any]], None]
-
 
 class _NoMethod(Exception):
     """The host asks for something that this server does not offer."""
 
 
-class Server:
-    """One connection to one host."""
+class _Cancelled(Exception):
+    """The host withdrew its request."""
 
-    def __init__(self, agent: str, env: Mapping[str, str], say: Say) -> None:
+
+class _Call:
+    """One request under way. `cancel` is set while something runs that can be ended."""
+
+    def __init__(self, id_: Any, params: dict[str, Any]) -> None:
+        self.id = id_
+        self.params = params
+        meta = params.get("_meta")
+        self.token = meta.get("progressToken") if isinstance(meta, dict) else None
+        self.cancel: Callable[[], object] | None = None
+        self.is_cancelled = False
+
+    def withdraw(self) -> None:
+        self.is_cancelled = True
+        if self.cancel is not None:
+            self.cancel()
+
+
+class Server:
+    """One connection to one host. Every call has a thread of its own, so that others are answered meanwhile."""
+
+    def __init__(self, agent: str, env: Mapping[str, str], say: Callable[[dict[str, Any]], None]) -> None:
         self.agent = agent
         self.env = env
         self.say = say
-        self.running: dict[str, asyncio.Task[None]] = {}
+        self.calls: dict[str, _Call] = {}
+        self.threads: list[Thread] = []
 
     def take(self, line: str) -> None:
-        """One message of the host. A request is answered when it is done; others may come meanwhile."""
+        """One message of the host."""
         try:
-            message = json.loads(line)
+            message = jsonlite.loads(line)
         except ValueError:
             return self.fail(None, -32700, "not JSON")
-        if not isinstance(message, dict) or not isinstance(message.get("method"), str):
-            return (
-                None
-                if isinstance(message, dict) and "method" not in message
-                else self.fail(None, -32600, "not a request")
-            )
+        if not isinstance(message, dict) or not isinstance(message.get("method", ""), str):
+            return self.fail(None, -32600, "not a request")
+        if "method" not in message:
+            return None  # an answer, and we ask nothing
         params = message["params"] if isinstance(message.get("params"), dict) else {}
         if "id" not in message:
-            task = self.running.get(json.dumps(params.get("requestId")))
-            if message["method"] == "notifications/cancelled" and task is not None:
-                task.cancel()
+            call = self.calls.get(jsonlite.dumps(params.get("requestId")))
+            if message["method"] == "notifications/cancelled" and call is not None:
+                call.withdraw()
             return None
-        key = json.dumps(message["id"])
-        task = asyncio.get_running_loop().create_task(self.answer(message["id"], message["method"], params))
-        self.running[key] = task
-        task.add_done_callback(lambda _: self.running.pop(key, None))
-        return None
+        call = _Call(message["id"], params)
+        if message["method"] != "tools/call":
+            return self.answer(call, message["method"])
+        self.calls[jsonlite.dumps(call.id)] = call
+        self.threads = [thread for thread in self.threads if thread.is_alive()]
+        self.threads.append(Thread(target=self.answer, args=(call, message["method"]), daemon=True))
+        return self.threads[-1].start()
+
+    def close(self) -> None:
+        """The host is gone: what runs for it is ended."""
+        for call in list(self.calls.values()):
+            call.withdraw()
+        for thread in self.threads:
+            thread.join()
 
     def fail(self, id_: Any, code: int, message: str) -> None:
         self.say({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}})
 
-    async def answer(self, id_: Any, method: str, params: dict[str, Any]) -> None:
+    def answer(self, call: _Call, method: str) -> None:
         try:
-            result = await self.result(method, params)
+            result = self.result(method, call)
         except _NoMethod as error:
-            return self.fail(id_, -32601, f"no method {error}")
+            self.fail(call.id, -32601, f"no method {error}")
+        except _Cancelled:
+            pass
         except Exception as error:  # noqa: BLE001 - the edge of this surface: the host gets an answer in any case
-            return self.fail(id_, -32603, f"{type(error).__name__}: {error}")
-        return self.say({"jsonrpc": "2.0", "id": id_, "result": result})
+            self.fail(call.id, -32603, f"{type(error).__name__}: {error}")
+        else:
+            self.say({"jsonrpc": "2.0", "id": call.id, "result": result})
+        finally:
+            self.calls.pop(jsonlite.dumps(call.id), None)
 
-    async def result(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
-        match method:
-            case "initialize":
-                asked = params.get("protocolVersion")
-                version = asked if asked in PROTOCOLS else PROTOCOLS[0]
-                about = {"name": "handrail", "version": __version__}
-                return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
-            case "ping":
-                return {}
-            case "tools/list":
-                return {"tools": [TOOL]}
-            case "tools/call":
-                return await self.call(params)
-            case _:
-                raise _NoMethod(method)
+    def result(self, method: str, call: _Call) -> dict[str, Any]:
+        if method == "initialize":
+            asked = call.params.get("protocolVersion")
+            version = asked if asked in PROTOCOLS else PROTOCOLS[0]
+            about = {"name": "handrail", "version": __version__}
+            return {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
+        if method == "ping":
+            return {}
+        if method == "tools/list":
+            return {"tools": [TOOL]}
+        if method == "tools/call":
+            return self.call_tool(call)
+        raise _NoMethod(method)
 
-    async def call(self, params: dict[str, Any]) -> dict[str, Any]:
-        arguments = params.get("arguments") or {}
-        if params.get("name") != STEP_TOOL or not isinstance(arguments, dict):
-            return _text(f"There is no tool {params.get('name')}.", failed=True)
+    def call_tool(self, call: _Call) -> dict[str, Any]:
+        arguments = call.params.get("arguments") or {}
+        if call.params.get("name") != STEP_TOOL or not isinstance(arguments, dict):
+            return _text(f"There is no tool {call.params.get('name')}.", failed=True)
         action = arguments.get("action")
         if action not in ACTIONS:
             return _text(f"`action` has to be one of {', '.join(ACTIONS)}; it was {action!r}.", failed=True)
-        if arguments.get("agent_id") and action != "status":
+        host = registry.host(self.agent)
+        caller = host.step_caller(arguments)
+        if caller["is_subagent"] and action != "status":
             return _text("Only the main conversation moves the workflow.", failed=True)
-        conversation = str(arguments.get("session_id") or "")
-        if not conversation:
-            return _text("Handrail's hook did not say which conversation this is; nothing was done.", failed=True)
-        seat = links.read(links.path(Places(self.env), self.agent, conversation))
-        if seat is None:
-            return _text("No workflow is active in this conversation. A person begins one with /workflow NAME TASK.")
+        ref = self.session(caller["conversation"])
+        if ref is None:
+            start = f"A person begins one with {host.COMMANDS['start']} NAME TASK."
+            return _text(f"No workflow is active in this conversation. {start}")
         try:
-            call = str(arguments.get("call_id") or "")
-            return await self.step(seat, action, str(arguments.get("summary") or ""), _token(params), call)
+            return self.step(call, ref, str(action), str(arguments.get("summary") or ""), caller["call"])
         except HandrailError as error:
             return _text(error.message if error.hint is None else f"{error.message} ({error.hint})", failed=True)
 
-    async def step(self, seat: dict[str, Any], action: str, summary: str, token: Any, call: str) -> dict[str, Any]:
-        app = App(seat["project"], self.env)
-        view = await self.act(app, seat["session"], action, summary, token)
-        if view.state.is_active and view.refusal is None:
-            remember(seat["folder"], mark_of({"state": view.state._asdict()}), call)
-        return _text(view.message, failed=view.refusal is not None)
+    def session(self, conversation: str) -> SessionRef | None:
+        """The session of a conversation; without a name for it, the hook found no workflow there."""
+        from handrail.project import Places
+        from handrail.sessions import links
 
-    async def act(self, app: App, session: str, action: str, summary: str, token: Any) -> View:
+        return links.read(links.path(Places(self.env), self.agent, conversation)) if conversation else None
+
+    def step(self, call: _Call, ref: SessionRef, action: str, summary: str, told_by: str) -> dict[str, Any]:
+        from handrail.hosts.context import mark_of
+        from handrail.sessions import marks
+        from handrail.sessions.machine import state_to_json
+
+        report = self.act(call, ref, action, summary.strip())
+        if report.state.is_active and report.refusal is None:
+            marks.remember(ref.folder, mark_of(state_to_json(report.state)), told_by)
+        return _text(report.message, failed=report.refusal is not None)
+
+    def act(self, call: _Call, ref: SessionRef, action: str, summary: str) -> Report:
+        import time
+
+        from handrail.project import random_token
+        from handrail.secrets import Redactor
+        from handrail.sessions.sessions import Sessions
+
+        sessions = Sessions(ref.project, self.env, time.time, random_token)
         if action == "next":
-            return await app.next(session, summary.strip(), lambda check: self.progress(token, check))
+            leaving = sessions.leaving(ref.session)
+            results = self.checked(call, leaving, sessions.project) if leaving.checks else ()
+            return sessions.leave(leaving, Redactor(self.env).text(summary), results)
         if action == "loop":
-            return app.loop(session)
-        return app.cancel(session, confirmed=False) if action == "cancel" else app.status(session)
+            return sessions.loop(ref.session)
+        return sessions.cancel(ref.session, confirmed=False) if action == "cancel" else sessions.status(ref.session)
 
-    def progress(self, token: Any, check: Check) -> None:
-        if token is not None:
-            params = {"progressToken": token, "progress": 0, "message": f"checking: {check.name}"}
+    def checked(self, call: _Call, leaving: Leaving, project: str) -> tuple[Result, ...]:
+        """The results of the exit checks; the host may withdraw its request meanwhile."""
+        import asyncio
+
+        from handrail.sessions.checking import run_checks
+
+        async def run() -> tuple[Result, ...]:
+            task = asyncio.ensure_future(run_checks(leaving.checks, project, self.env, lambda c: self.tell(call, c)))
+            loop = asyncio.get_running_loop()
+            call.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
+            if call.is_cancelled:
+                task.cancel()
+            return await task
+
+        try:
+            return asyncio.run(run())
+        except asyncio.CancelledError:
+            raise _Cancelled from None
+        finally:
+            call.cancel = None
+
+    def tell(self, call: _Call, check: Check) -> None:
+        if call.token is not None:
+            params = {"progressToken": call.token, "progress": 0, "message": f"checking: {check.name}"}
             self.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
-
-
-def _token(params: dict[str, Any]) -> Any:
-    meta = params.get("_meta")
-    return meta.get("progressToken") if isinstance(meta, dict) else None
 
 
 def _text(text: str, *, failed: bool = False) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": failed}
 
 
-async def serve(agent: str, env: Mapping[str, str]) -> None:
+def serve(agent: str, env: Mapping[str, str]) -> None:
     """Answer until the host closes the connection."""
-    loop = asyncio.get_running_loop()
-    lines: asyncio.Queue[bytes] = asyncio.Queue()
-
-    def read() -> None:
-        """In a thread of its own: whatever stdin is, it can be read, and nothing waits for it at the end."""
-        while line := sys.stdin.buffer.readline(MAX_LINE):
-            loop.call_soon_threadsafe(lines.put_nowait, line)
-        loop.call_soon_threadsafe(lines.put_nowait, b"")
-
-    threading.Thread(target=read, daemon=True).start()
+    lock = Lock()
 
     def say(message: dict[str, Any]) -> None:
-        sys.stdout.write(json.dumps(message, ensure_ascii=False) + "\n")
-        sys.stdout.flush()
+        with lock:
+            sys.stdout.write(jsonlite.dumps(message) + "\n")
+            sys.stdout.flush()
 
     server = Server(agent, env, say)
-    while line := await lines.get():
+    while line := sys.stdin.buffer.readline(MAX_LINE):
         if text := line.decode("utf-8", "replace").strip():
             server.take(text)
-    waiting = list(server.running.values())
-    for task in waiting:
-        task.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
+    server.close()
 
 
-def main(agent: str) -> int:
+def main(argv: list[str]) -> int:
+    """`handrail mcp --agent NAME`."""
+    agent = argv[1] if argv[:1] == ["--agent"] and len(argv) == 2 else ""
+    if agent not in registry.hosts():
+        sys.stderr.write(f"error: `handrail mcp --agent` takes one of: {', '.join(registry.hosts())}\n")
+        return 2
     try:
-        asyncio.run(serve(agent, os.environ))
+        serve(agent, os.environ)
     except (KeyboardInterrupt, BrokenPipeError):
         return 130
     return 0

@@ -1,4 +1,4 @@
-"""The status line: what the card of the conversation's session says. Standard library only."""
+"""The status line of a conversation, as its card says it. Standard library only."""
 
 from __future__ import annotations
 
@@ -6,18 +6,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from handrail.contracts import Host
 
-def status_line(agent: str, body: str, env: Mapping[str, str]) -> str:
-    """One line to show; empty when no workflow is active or anything is amiss. A status line never fails."""
-    from handrail.hosts.tools import card_of
+
+def status_line(host: Host, agent: str, body: str, env: Mapping[str, str]) -> str:
+    """One line to show; empty if no workflow is active. A status line never fails: an error is shown by its name."""
     from handrail.project import Places
-    from handrail.sessions import links
+        from handrail.sessions import links
     from handrail.state import jsonlite
 
     try:
-        conversation = str(jsonlite.loads(body)["session_id"])
-        seat = links.read(links.path(Places(env), agent, conversation))
-        line = str(card_of(seat).get("statusLine") or "") if seat else ""
+        conversation = host.conversation(jsonlite.loads(body))
+        ref = links.read(links.path(Places(env), agent, conversation))
+        card = current_card(ref) if ref else None
+        line = (card["statusLine"] or "") if card else ""
         return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
     except links.Unsettled:
         return ""

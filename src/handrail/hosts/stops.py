@@ -2,46 +2,52 @@
 
 from __future__ import annotations
 
-import os
-
-from handrail.hosts.tools import PAUSED, PROGRESS, TURN, set_mark
 from handrail.sessions import card as cards
+from handrail.sessions import marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from handrail.contracts import Host
+    from handrail.contracts.messages import AgentStops, StopPolicy
+    from handrail.sessions.links import SessionRef
 
 
-def stop(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, Any]:
-    """`sendOn` is what to tell the agent, `letGo` and `farewell` what to tell the person."""
-    answer = _stop(seat, request)
-    if seat is not None and answer["sendOn"] is None:
-        set_mark(seat["folder"], TURN, False)
+def decide(host: Host, ref: SessionRef | None, request: AgentStops) -> StopPolicy:
+    if ref is None or cards.journal_size(ref.folder) is None:
+        return _policy()
+    answer = _decide(host, ref, request)
+    if answer["send_on"] is None:
+        marks.clear(ref.folder, marks.TURN)
     return answer
 
 
-def _stop(seat: dict[str, Any] | None, request: dict[str, Any]) -> dict[str, Any]:
-    nothing: dict[str, Any] = {"sendOn": None, "letGo": None, "farewell": None}
-    if seat is None or cards.journal_size(seat["folder"]) is None:
-        return nothing
+def _policy(send_on: str | None = None, let_go: str | None = None, farewell: str | None = None) -> StopPolicy:
+    return {"kind": "stop", "send_on": send_on, "let_go": let_go, "farewell": farewell}
+
+
+def _decide(host: Host, ref: SessionRef, request: AgentStops) -> StopPolicy:
     import time
 
     from handrail.sessions.machine import AgentStopped, LetGo, SentOn, Tell
     from handrail.sessions.store import Session
 
-    session = Session(seat["folder"], seat["project"], seat["session"], time.time)
-    farewell = session.card().get("farewell")
+    session = Session(ref, time.time)
+    card = session.card()
+    farewell = card["farewell"] if card is not None else None
     if farewell and session.do(Tell()).decision.events:
-        return {**nothing, "farewell": farewell}
-    if request.get("hands_off") or os.path.exists(os.path.join(seat["folder"], PAUSED)):
-        return nothing
-    progress = request.get("progress", os.path.exists(os.path.join(seat["folder"], PROGRESS)))
-    outcome = session.do(AgentStopped(bool(request.get("aborted")), bool(progress)))
+        return _policy(farewell=farewell)
+    if request["hands_off"] or marks.is_set(ref.folder, marks.PAUSED):
+        return _policy()
+    progress = request["has_progress"]
+    if progress is None:
+        progress = marks.is_set(ref.folder, marks.PROGRESS)
+    outcome = session.do(AgentStopped(request["was_aborted"], progress))
     for event in outcome.decision.events:
         if isinstance(event, SentOn):
-            set_mark(seat["folder"], PROGRESS, False)
-            return {**nothing, "sendOn": session.card().get("reminder")}
+            marks.clear(ref.folder, marks.PROGRESS)
+            now = session.card()
+            return _policy(send_on=now["reminder"] if now is not None else None)
         if isinstance(event, LetGo):
-            way_on = "The workflow stays active: say how to go on, or /cancel-workflow."
-            return {**nothing, "letGo": f"Handrail lets the agent stop: {event.reason}. {way_on}"}
-    return nothing
+            way_on = f"The workflow stays active: say how to go on, or {host.COMMANDS['cancel']}."
+            return _policy(let_go=f"Handrail lets the agent stop: {event.reason}. {way_on}")
+    return _policy()

@@ -33,7 +33,7 @@ def chosen(work: Work, context: NodeContext) -> Agent:
     try:
         return Agent(route, registry.executor(route.agent))
     except KeyError:
-        hint = did_you_mean(route.agent, registry.EXECUTORS) or f"known: {', '.join(registry.EXECUTORS)}"
+        hint = did_you_mean(route.agent, registry.executors()) or f"known: {', '.join(registry.executors())}"
         raise NodeError("agent-unknown", f"there is no agent `{route.agent}`; {hint}", transient=False) from None
 
 

@@ -10,18 +10,19 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
+from handrail import registry
 from handrail.contracts import AgentJob, Guide, NodeContext, NodeError, Standing, Work
 from handrail.nodes.asking import Agent, chosen, failure, job_for, performed
 
 RERUN = "safe"
 GO_ON = "You were cut off. Go on with the workflow where it stands."
-CAN = ("claude", "scripted")
 
 
 async def run(work: Work, context: NodeContext) -> Any:
     guide, agent = context.guide, chosen(work, context)
-    if guide is None or agent.route.agent not in CAN:
-        message = f"`{agent.route.agent}` cannot be held to a workflow yet; it can be on {', '.join(CAN)}"
+    held = [name for name in registry.hosts() if name in registry.executors()]
+    if guide is None or agent.route.agent not in held:
+        message = f"`{agent.route.agent}` cannot be held to a workflow yet; these can: {', '.join(held)}"
         raise NodeError("agent-unguided", message, transient=False)
     conversation = str(uuid.uuid5(uuid.NAMESPACE_URL, f"handrail:{context.project}:{context.key}"))
     if context.session is not None and context.session[0] == agent.route.agent:

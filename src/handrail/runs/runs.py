@@ -116,8 +116,8 @@ class Runs:
     def _refuse_agents(self, request: Request) -> None:
         """Who was asked for by name has to be known; what only the settings name is told when it is needed."""
         for name in [request.agent, *(parse_route(route).agent for route in request.routes.values())]:
-            if name is not None and name not in registry.EXECUTORS:
-                hint = did_you_mean(name, registry.EXECUTORS) or f"known: {', '.join(registry.EXECUTORS)}"
+            if name is not None and name not in registry.executors():
+                hint = did_you_mean(name, registry.executors()) or f"known: {', '.join(registry.executors())}"
                 raise UsageError(f"there is no agent `{name}`", hint)
 
     def plans(self, about: About) -> dict[str, FlowPlan]:

@@ -1,7 +1,7 @@
 """The card of a session: all that a hook needs, in one small file beside the journal.
 
-The journal is the truth. A card says how far it has read the journal; one that is behind, or that does not
-check, is not used. Standard library only: hooks read this.
+The journal is the truth. A card says how far it has read the journal; a card that is behind, or whose checksum does
+not fit, is not used. Standard library only: hooks read this.
 """
 
 from __future__ import annotations
@@ -9,37 +9,37 @@ from __future__ import annotations
 import os
 
 from handrail.errors import StateError
-from handrail.state.files import replace
+from handrail.state.files import remove, replace
 from handrail.state.journal import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from handrail.contracts.messages import Card
 
 CARD = "card"
 JOURNAL = "journal"
 FORMAT = 1
 
 
-def read(folder: str) -> dict[str, Any] | None:
-    """The card as it was written, or nothing when there is none that checks."""
+def read(folder: str) -> Card | None:
+    """The card as it was written; None if there is none, or its checksum does not fit."""
     try:
         with open(os.path.join(folder, CARD), "rb") as file:
             data = file.read()
     except OSError:
         return None
-    card = decode(data[:-1]) if data.endswith(b"\n") else None
+    card: Card | None = decode(data[:-1]) if data.endswith(b"\n") else None  # type: ignore[assignment]  # checksummed
     return card if card is not None and card.get("format") == FORMAT else None
 
 
-def read_fresh(folder: str) -> dict[str, Any] | None:
-    """The card if it tells all that the journal does."""
+def read_fresh(folder: str) -> Card | None:
+    """The card if it has read the whole journal."""
     card = read(folder)
     return card if card is not None and card.get("end") == journal_size(folder) else None
 
 
 def journal_size(folder: str) -> int | None:
-    """How long the journal is; nothing where there is none."""
+    """The length of the journal; None if there is none, -1 if the system does not tell."""
     try:
         return os.stat(os.path.join(folder, JOURNAL)).st_size
     except FileNotFoundError:
@@ -48,13 +48,10 @@ def journal_size(folder: str) -> int | None:
         return -1
 
 
-def write(folder: str, card: dict[str, Any]) -> None:
-    """Put the card down. A card that cannot be written is only slower: the journal has everything."""
+def write(folder: str, card: Card) -> None:
+    """Put the card down. If it cannot be written, hooks are slower: the journal has everything."""
     path = os.path.join(folder, CARD)
     try:
-        replace(path, encode(card), durable=False)
+        replace(path, encode(card), durable=False)  # type: ignore[arg-type]  # a card is a dictionary
     except StateError:
-        try:
-            os.unlink(path)
-        except OSError:
-            return
+        remove(path)

@@ -1,49 +1,57 @@
-"""Guided sessions for a node that drives an agent through a workflow: begin one, say where it stands."""
+"""Sessions of agents that Handrail itself starts: begin one, say where it stands."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from typing import Protocol
 
+from handrail import registry
 from handrail.contracts import Standing, Stubs
-from handrail.sessions import words as prompts
-from handrail.sessions.report import View
+from handrail.sessions import words
+from handrail.sessions.report import Report
+from handrail.sessions.sessions import Conversation, Sessions
 
-Begin = Callable[[str, str, str, tuple[str, str] | None], View]
-OWN_HOOK = ("scripted",)
+
+class Starter(Protocol):
+    """Whoever knows the definitions, and starts a workflow by its name."""
+
+    def start(self, name: str, task: str, *, conversation: Conversation | None = None) -> Report: ...
 
 
 class SessionGuide:
-    """Sessions of agents that we start ourselves; each is known by its agent and its conversation."""
+    """The sessions of agents that steps lead through a workflow; each is known by its agent and its conversation."""
 
-    def __init__(self, begin: Begin, standing: Callable[[str], View | None], idle_stops: int, stubs: Stubs) -> None:
-        self._begin = begin
-        self._standing = standing
+    def __init__(self, sessions: Sessions, starter: Starter, idle_stops: int, stubs: Stubs) -> None:
+        self.sessions = sessions
+        self.starter = starter
         self.idle_stops = idle_stops
         self.stubs = stubs
 
     def begin(self, workflow: str, task: str, host: tuple[str, str]) -> Standing:
-        view = self._begin(workflow, task, _session(host), None if host[0] in OWN_HOOK else host)
-        return _seen(view, view.message)
+        report = self.starter.start(workflow, task, conversation=_conversation(host))
+        return _standing(report, report.message)
 
     def standing(self, host: tuple[str, str]) -> Standing | None:
-        view = self._standing(_session(host))
-        if view is None:
+        """Where the workflow of a conversation stands; None if none was begun in it."""
+        session = _conversation(host).session
+        if not self.sessions.session(session).exists:
             return None
-        active = view.plan is not None and view.state.is_active
-        return _seen(view, prompts.reminder(view.plan, view.state) if active and view.plan else view.message)
+        report = self.sessions.status(session)
+        if report.plan is None or not report.state.is_active:
+            return _standing(report, report.message)
+        return _standing(report, words.reminder(report.plan, report.state))
 
 
-def _session(host: tuple[str, str]) -> str:
-    return host[1] if host[0] in OWN_HOOK else f"{host[0]}-{host[1]}"
+def _conversation(host: tuple[str, str]) -> Conversation:
+    return Conversation(*host, is_linked=registry.host(host[0]).LINKS)
 
 
-def _seen(view: View, message: str) -> Standing:
-    summaries = [{"phase": phase, "summary": text} for phase, text in view.state.summaries]
+def _standing(report: Report, message: str) -> Standing:
+    summaries = [{"phase": phase, "summary": text} for phase, text in report.state.summaries]
     return Standing(
-        session=view.session,
-        status=view.state.status,
-        steps=view.state.steps,
-        status_line=view.status_line,
+        session=report.session,
+        status=report.state.status,
+        steps=report.state.steps,
+        status_line=report.status_line,
         message=message,
         summaries=summaries,
     )

@@ -1,7 +1,7 @@
-"""Which session belongs to a host's conversation: one small file a conversation, there while it is needed.
+"""Which session belongs to a host's conversation: one small file per conversation, there while it is needed.
 
-A host's hook looks here first. No file means that no workflow is active in the conversation, and the hook is
-done. Standard library only.
+A host's hook looks here first. If there is no file, no workflow is active in the conversation and the hook is done.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -13,15 +13,25 @@ from handrail.state.files import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from handrail.project import Places
 
 _FORK = {"fork": True}
 
 
 class Unsettled(ValueError):
-    """The conversation is a fork, and nobody knows yet of which."""
+    """The conversation is a fork, and it is not known yet of which one."""
+
+
+class SessionRef:
+    """Where a session is kept: its folder, its project, its id, and the link that a host finds it by."""
+
+    __slots__ = ("folder", "link", "project", "session")
+
+    def __init__(self, folder: str, project: str, session: str, link: str | None = None) -> None:
+        self.folder = folder
+        self.project = project
+        self.session = session
+        self.link = link
 
 
 def path(places: Places, agent: str, conversation: str) -> str:
@@ -30,8 +40,8 @@ def path(places: Places, agent: str, conversation: str) -> str:
     return os.path.join(places.state, "hosts", file_name(agent), file_name(conversation))
 
 
-def read(link: str) -> dict[str, Any] | None:
-    """`folder`, `project` and `session` of a link; nothing where there is none. A damaged link is an error."""
+def read(link: str) -> SessionRef | None:
+    """The session that a link leads to; None if there is no link. A damaged link is a `ValueError`."""
     try:
         with open(link, encoding="utf-8") as file:
             text = file.read()
@@ -42,16 +52,16 @@ def read(link: str) -> dict[str, Any] | None:
         raise Unsettled("it is not known yet which conversation this one was forked from")
     if not isinstance(value, dict) or not {"folder", "project", "session"} <= value.keys():
         raise ValueError("the link to the session is damaged")
-    return {**value, "link": link}
+    return SessionRef(value["folder"], value["project"], value["session"], link)
 
 
-def write(link: str, folder: str, project: str, session: str) -> None:
-    body = jsonlite.dumps({"folder": folder, "project": project, "session": session})
+def write(link: str, ref: SessionRef) -> None:
+    body = jsonlite.dumps({"folder": ref.folder, "project": ref.project, "session": ref.session})
     replace(link, body.encode(), durable=True)
 
 
 def write_unsettled(link: str) -> None:
-    """Keep the gate of a fork closed until it is known whose fork it is."""
+    """Keep the gate of a fork closed until it is known which conversation it was forked from."""
     replace(link, jsonlite.dumps(_FORK).encode(), durable=True)
 
 

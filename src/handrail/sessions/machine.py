@@ -7,9 +7,12 @@ Standard library only.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal, NamedTuple, assert_never, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, assert_never, get_args
 
 from handrail.workflows.plan import Plan, relocate
+
+if TYPE_CHECKING:
+    from handrail.contracts.messages import StateData
 
 Status = Literal["none", "active", "done", "cancelled"]
 MAX_SUMMARIES = 3
@@ -212,13 +215,7 @@ def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
         ended = state.status in ("done", "cancelled") and not state.told
         return Decision((Told(state.status),)) if ended else Decision()
     if not state.is_active or plan is None:
-        return Decision(
-            (),
-            Refusal(
-                "not-active",
-                "No workflow is active in this session. Start one: /workflow NAME TASK, or `handrail start NAME TASK`.",
-            ),
-        )
+        return Decision((), Refusal("not-active", "No workflow is active in this session."))
     return _decide_active(plan, state, command)
 
 
@@ -365,14 +362,15 @@ def event_from_json(data: dict[str, Any]) -> Event:
     return event
 
 
-def state_to_json(state: State) -> dict[str, Any]:
-    return state._asdict()
+def state_to_json(state: State) -> StateData:
+    return state._asdict()  # type: ignore[return-value]  # tuples become lists in JSON
 
 
-def state_from_json(data: dict[str, Any]) -> State:
+def state_from_json(data: StateData) -> State:
     """The state that `state_to_json` wrote; `ValueError` for anything else."""
     try:
-        state = State(**data)
+        fields: dict[str, Any] = {**data}
+        state = State(**fields)
         return state._replace(summaries=tuple((phase, text) for phase, text in state.summaries))
     except (TypeError, ValueError) as error:
         raise ValueError(f"not a state: {error}") from error

@@ -1,21 +1,18 @@
-"""A session as every surface shows it, and what is said about a command."""
+"""Where a session stands after a command, and what is said about the command."""
 
 from __future__ import annotations
 
-import datetime as dt
-from dataclasses import dataclass
-from typing import Any
+import time
+from typing import NamedTuple
 
-from handrail.sessions import machine
-from handrail.sessions import words as prompts
+from handrail.sessions import machine, words
 from handrail.sessions.machine import Refusal, Result, State
-from handrail.sessions.store import Outcome
+from handrail.sessions.store import Outcome, Session, Snapshot
 from handrail.workflows.plan import Plan
 
 
-@dataclass(frozen=True, kw_only=True)
-class View:
-    """A session as every surface shows it, and what is to be said about the last command."""
+class Report(NamedTuple):
+    """A session, and what is said about the last command. `refusal` is None if the command was done."""
 
     session: str
     plan: Plan | None
@@ -27,10 +24,11 @@ class View:
 
     @property
     def status_line(self) -> str | None:
-        return prompts.status_line(self.plan, self.state) if self.plan else None
+        return words.status_line(self.plan, self.state) if self.plan else None
 
+    @property
     def path(self) -> list[tuple[str, int]]:
-        """The seeds' stack of (workflow key, index); after a nested end, one past the end of the top level."""
+        """The stack of (workflow key, index) of pi-workflows; after a nested end, one past the end of the top level."""
         if self.plan is None:
             return []
         stop = self.plan.stops[self.state.at]
@@ -38,60 +36,44 @@ class View:
             return [(self.plan.key, stop.levels[0].total)]
         return stop.path
 
-    def to_json(self) -> dict[str, Any]:
-        plan, state = self.plan, self.state
-        data: dict[str, Any] = {
-            "session": self.session,
-            "workflow": plan.key if plan else None,
-            "name": plan.name if plan else None,
-            "task": state.task,
-            "taskId": state.task_id,
-            "status": state.status,
-            "path": self.path(),
-            "phase": self._phase(),
-            "steps": state.steps,
-            "statusLine": self.status_line,
-            "title": prompts.session_title(plan, state.task) if plan else None,
-            "startedAt": in_words(state.started),
-            "summaries": [{"phase": phase, "summary": text} for phase, text in state.summaries],
-            "message": self.message,
-            "refused": self.refusal.code if self.refusal else None,
-            "cancelPending": state.cancel_asked,
-        }
-        if self.results:
-            data["checks"] = [result._asdict() for result in self.results]
-        return data
 
-    def _phase(self) -> dict[str, Any] | None:
-        if self.plan is None or not self.state.is_active:
-            return None
-        stop = self.plan.stops[self.state.at]
-        here = stop.levels[-1]
-        return {"id": stop.id, "name": stop.name, "emoji": stop.emoji, "index": here.position + 1, "total": here.total}
+def standing(session: Session, known: Snapshot) -> Report:
+    """Where a session stands now."""
+    plan = session.pinned(known.state)
+    message = words.status(plan, known.state, moment(known.state.started)) if plan else ""
+    return Report(session.id, plan, known.state, message)
 
 
-def in_words(moment: float) -> str:
-    return dt.datetime.fromtimestamp(moment, dt.UTC).isoformat(timespec="seconds")
+def after(session: Session, outcome: Outcome, results: tuple[Result, ...] = ()) -> Report:
+    """Where a session stands after a command was decided."""
+    plan = session.plan(outcome.after.plan)
+    message = _message(outcome, plan, results)
+    return Report(session.id, plan, outcome.after, message, outcome.decision.refusal, results)
 
 
-def message_of(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -> str:
+def moment(seconds: float) -> str:
+    """`2026-02-03T04:05:06+00:00`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(seconds))
+
+
+def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -> str:
     before, after, decision = outcome.before, outcome.after, outcome.decision
     if plan is None or outcome.plan is None:
         return decision.refusal.reason if decision.refusal else ""
     if decision.refusal:
         if decision.refusal.code == "check-failed":
-            return prompts.refuted(results, outcome.plan.stops[before.at].name)
+            return words.refuted(results, outcome.plan.stops[before.at].name)
         return decision.refusal.reason
     match decision.events[-1]:
         case machine.Moved() | machine.Finished():
-            return prompts.moved(plan, before, after)
+            return words.moved(plan, before, after)
         case machine.Looped():
-            return prompts.looped(plan, before, after)
+            return words.looped(plan, before, after)
         case machine.CancelAsked():
-            return prompts.cancel_asked(after)
+            return words.cancel_asked(after)
         case machine.Cancelled():
-            return prompts.cancelled(plan, after)
+            return words.cancelled(plan, after)
         case machine.Reloaded():
-            return f"Going on with the edited files, at {prompts.status_line(plan, after)}."
+            return f"Going on with the edited files, at {words.status_line(plan, after)}."
         case _:
             return ""

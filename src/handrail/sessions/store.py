@@ -1,7 +1,7 @@
 """One session: a journal, the plans it was pinned to, and the card that hooks read.
 
-Every command goes through `Session.do`: lock, read, decide, record, card. Nothing is believed that is not in
-the journal, and nothing is answered before it is there.
+Every command goes through `Session.do`: lock, read, decide, record, card. Only the journal is believed, and nothing is
+answered before it is in the journal. Standard library only.
 """
 
 from __future__ import annotations
@@ -11,16 +11,19 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from handrail.errors import StateError
 from handrail.sessions import card as cards
-from handrail.sessions import links, machine
-from handrail.sessions import words as prompts
+from handrail.sessions import links, machine, words
+from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Command, Decision, State
 from handrail.state import files, journal, jsonlite, locks
 from handrail.state.files import make_private
 from handrail.workflows.plan import Plan, from_json, to_json
+
+if TYPE_CHECKING:
+    from handrail.contracts.messages import Card, CardBody
 
 LOCK_SECONDS = 30.0
 ABOUT = "about"
@@ -54,12 +57,13 @@ class Outcome(NamedTuple):
 class Session:
     """One agent conversation, on disk."""
 
-    def __init__(self, folder: str, project: str, id_: str, clock: Callable[[], float]) -> None:
-        self.folder = folder
-        self.project = project
-        self.id = id_
+    def __init__(self, ref: SessionRef, clock: Callable[[], float]) -> None:
+        self.ref = ref
+        self.folder = ref.folder
+        self.id = ref.session
         self.clock = clock
-        self.journal = os.path.join(folder, cards.JOURNAL)
+        self.journal = os.path.join(ref.folder, cards.JOURNAL)
+        self._plans: dict[str, Plan] = {}
 
     @property
     def exists(self) -> bool:
@@ -79,14 +83,14 @@ class Session:
             message = f"the journal `{self.journal}` has a record that this version cannot read: {error}"
             raise StateError(message, "use the version that wrote it, or `handrail cancel --yes`") from error
 
-    def _refuse_loss(self, card: dict[str, Any]) -> None:
+    def _refuse_loss(self, card: Card) -> None:
         """A card is written after the journal: one that has read further than the journal goes shows a loss."""
         size = cards.journal_size(self.folder)
         if isinstance(card.get("end"), int) and card["end"] > (size or 0):
             message = f"the journal `{self.journal}` has lost its end: {size or 0} of {card['end']} bytes are there"
             raise journal.JournalDamaged(message, f"`handrail cancel --yes --session {self.id}` frees the session")
 
-    def _from_card(self, card: dict[str, Any]) -> Snapshot:
+    def _from_card(self, card: Card) -> Snapshot:
         """Go on from the card, if the record it ends with is the one that the journal has there."""
         last, number = card["last"], card["number"]
         scan = journal.read(self.journal, last, number - 1)
@@ -96,9 +100,14 @@ class Session:
         return _follow(known, scan.records[1:], last + scan.end, last + scan.last)
 
     def plan(self, digest: str) -> Plan | None:
-        """The plan that was pinned under this digest."""
+        """The plan that was pinned under this digest; read once. None if the state speaks of none."""
         if not digest:
             return None
+        if digest not in self._plans:
+            self._plans[digest] = self._read_plan(digest)
+        return self._plans[digest]
+
+    def _read_plan(self, digest: str) -> Plan:
         path = os.path.join(self.folder, f"plan-{digest}")
         try:
             with open(path, "rb") as file:
@@ -125,11 +134,11 @@ class Session:
     def describe(self, link: str | None) -> None:
         """Say whose session this is; with a link, let the host's conversation find it from now on."""
         make_private(self.folder)
-        about = {"session": self.id, "project": self.project, "link": link}
+        about = {"session": self.id, "project": self.ref.project, "link": link}
         files.replace(os.path.join(self.folder, ABOUT), jsonlite.dumps(about).encode(), durable=True)
         if link is not None:
             make_private(os.path.dirname(link))
-            links.write(link, self.folder, self.project, self.id)
+            links.write(link, self.ref)
 
     def pin(self, plan: Plan) -> str:
         """Keep a plan with the session, before any record speaks of it."""
@@ -139,6 +148,7 @@ class Session:
         if not os.path.exists(path):
             make_private(self.folder)
             files.replace(path, text.encode(), durable=True)
+        self._plans[digest] = plan
         return digest
 
     @contextlib.contextmanager
@@ -175,22 +185,21 @@ class Session:
             links.remove(link)
         return state
 
-    def _lay_card(self, plan: Plan, known: Snapshot) -> None:
+    def _lay_card(self, plan: Plan, known: Snapshot) -> CardBody:
         """Put down what hooks read. It says how far it has read the journal, and with which record that ends."""
-        place = {"format": cards.FORMAT, **known._asdict()}
-        cards.write(self.folder, {**place, **card_body(self, plan, known.state)})
+        body = card_body(self.ref, plan, known.state)
+        place = {"number": known.number, "end": known.end, "last": known.last, "mark": known.mark}
+        cards.write(self.folder, {"format": cards.FORMAT, **place, **body})  # type: ignore[typeddict-item]  # the four
+        return body
 
-    def card(self) -> dict[str, Any]:
-        """What a fresh card says; it is laid down, so that the next one who asks finds it."""
+    def card(self) -> CardBody | None:
+        """What a fresh card says; it is laid down, so that whoever asks next finds it. None: nothing was started."""
         fresh = cards.read_fresh(self.folder)
         if fresh is not None:
             return fresh
         known = self.read()
         plan = self.pinned(known.state)
-        if plan is None:
-            return {}
-        self._lay_card(plan, known)
-        return card_body(self, plan, known.state)
+        return None if plan is None else self._lay_card(plan, known)
 
     def records(self) -> list[dict[str, Any]]:
         return journal.read(self.journal).records
@@ -217,20 +226,20 @@ def _follow(known: Snapshot, records: list[dict[str, Any]], end: int, last: int)
     return Snapshot(state, known.number + len(records), end, last, mark)
 
 
-def card_body(session: Session, plan: Plan, state: State) -> dict[str, Any]:
+def card_body(ref: SessionRef, plan: Plan, state: State) -> CardBody:
     """The part of a card that follows from plan and state alone."""
     active = state.is_active
     return {
-        "session": session.id,
-        "project": session.project,
+        "session": ref.session,
+        "project": ref.project,
         "state": machine.state_to_json(state),
-        "gate": prompts.gate(plan, state),
-        "statusLine": prompts.status_line(plan, state),
-        "title": prompts.session_title(plan, state.task),
-        "context": prompts.context(plan, state) if active else None,
-        "brief": prompts.brief(plan, state) if active else None,
-        "reminder": prompts.reminder(plan, state) if active else None,
-        "farewell": None if state.told else prompts.farewell(plan, state),
+        "gate": words.gate(plan, state),
+        "statusLine": words.status_line(plan, state),
+        "title": words.session_title(plan, state.task),
+        "context": words.context(plan, state) if active else None,
+        "brief": words.brief(plan, state) if active else None,
+        "reminder": words.reminder(plan, state) if active else None,
+        "farewell": None if state.told else words.farewell(plan, state),
     }
 
 
@@ -245,7 +254,7 @@ def sessions_in(folder: str, clock: Callable[[], float]) -> list[Session]:
         path = os.path.join(folder, name)
         about = _about(path)
         if about:
-            found.append(Session(path, about["project"], about["session"], clock))
+            found.append(Session(SessionRef(path, about["project"], about["session"]), clock))
     return found
 
 
@@ -271,10 +280,9 @@ def _about(folder: str) -> dict[str, Any]:
     return about if isinstance(about, dict) and {"session", "project"} <= about.keys() else {}
 
 
-def fork_session(parent: dict[str, Any], child: dict[str, Any]) -> None:
-    """Let a second conversation go on from where the first one is now. The two do not touch each other after."""
-    first = Session(parent["folder"], parent["project"], parent["session"], time.time)
-    second = Session(child["folder"], child["project"], child["session"], time.time)
+def fork_session(parent: SessionRef, child: SessionRef) -> None:
+    """Let a second conversation go on from where the first one is now. After that the two are independent."""
+    first, second = Session(parent, time.time), Session(child, time.time)
     make_private(second.folder)
     with first.locked():
         known = first.read()
@@ -284,7 +292,7 @@ def fork_session(parent: dict[str, Any], child: dict[str, Any]) -> None:
                     files.replace(os.path.join(second.folder, name), file.read(), durable=True)
         with open(first.journal, "rb") as file:
             files.replace(second.journal, file.read(known.end), durable=True)
-    second.describe(child["link"])
+    second.describe(child.link)
 
 
 def _digest(text: str) -> str:

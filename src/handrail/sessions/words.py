@@ -5,13 +5,16 @@ Every default is here and every placeholder is resolved here. A workflow may rep
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from handrail import STEP_TOOL
 from handrail.sessions.machine import Result, State
 from handrail.source.templates import render
 from handrail.workflows.placeholders import DONE, NONE
 from handrail.workflows.plan import Plan, Stop
+
+if TYPE_CHECKING:
+    from handrail.contracts.messages import GateRules
 
 MAX_LISTED = 40
 
@@ -196,7 +199,7 @@ def farewell(plan: Plan, state: State) -> str | None:
     return render(plan.texts.get("completionMessage", default), variables(plan, state))
 
 
-def gate(plan: Plan, state: State) -> dict[str, Any] | None:
+def gate(plan: Plan, state: State) -> GateRules | None:
     """The gate of the current stop as data for `gate.verdict`; nothing when no workflow is active."""
     if not state.is_active:
         return None
@@ -268,7 +271,7 @@ def _failed(results: tuple[Result, ...]) -> str:
 def status(plan: Plan, state: State, started: str) -> str:
     """The result of `status`, for the agent. `started` is the time in words."""
     if not state.is_active:
-        return farewell(plan, state) or "No workflow is active. Start one with /workflow NAME TASK."
+        return farewell(plan, state) or "No workflow is active in this session."
     stop = plan.stops[state.at]
     here = stop.levels[-1]
     nested = f" (step {state.steps})" if len(stop.levels) > 1 else ""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from handrail.errors import DefinitionError, NotFound, UsageError
+from handrail.errors import DefinitionError, NotFound, RefusedError, UsageError
 from handrail.source.diagnostics import Diagnostic, in_order, of_file
 from handrail.source.files import Root
 from handrail.source.suggest import nearest
@@ -97,6 +97,16 @@ class Catalog:
 
     def plan(self, spec: WorkflowSpec) -> Plan:
         return compile_plan(self.workflows, spec.key)
+
+    def startable(self, name: str) -> tuple[Plan, tuple[str, ...]]:
+        """The plan of a workflow that people start by this name, and what whoever starts it has to know."""
+        spec = self.find(name)
+        if not spec.is_visible:
+            message = f"`{spec.key}` only runs inside other workflows"
+            raise RefusedError(message, "`handrail list` shows what can be started")
+        source, broken = self.source_of(spec), self.passed_over(spec)
+        notices = [f"`{found.file}` has errors; using `{spec.key}` from {source} instead" for found in broken]
+        return self.plan(spec), tuple(notices)
 
 
 def _folder(file: str) -> str:

@@ -13,6 +13,7 @@ import sys
 import time
 
 from handrail.errors import StateError
+from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Loop
 from handrail.sessions.store import Session
 
@@ -39,7 +40,7 @@ def attempt(session: Session, limit: int) -> dict[str, object]:
 
 def main(folder: str, limits: list[int]) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    session = Session(folder, "/some/project", "s-1", time.time)
+    session = Session(SessionRef(folder, "/some/project", "s-1"), time.time)
     for limit in limits:
         sys.stdout.write(json.dumps(attempt(session, limit)) + "\n")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import time
 
+from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Loop
 from handrail.sessions.store import Session, SessionBusy
 
@@ -21,7 +22,7 @@ def loop(session: Session) -> int:
 
 
 def main(folder: str, times: int) -> None:
-    session = Session(folder, "/some/project", "s-1", time.time)
+    session = Session(SessionRef(folder, "/some/project", "s-1"), time.time)
     sys.stdin.read()
     for _ in range(times):
         sys.stdout.write(f"{loop(session)}\n")

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from handrail.errors import StateError
+from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Start
 from handrail.sessions.store import Session
 from handrail.workflows.plan import Plan
@@ -28,7 +29,7 @@ def message_of(act: Callable[[], object]) -> str | None:
 
 def main(folder: str, limit: int) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-    session = Session(folder, "/some/project", "s-1", time.time)
+    session = Session(SessionRef(folder, "/some/project", "s-1"), time.time)
     plan = Plan(
         key="key", name="Name", command="command", initial_message="Begin.", texts={}, session_name_length=50, stops=()
     )

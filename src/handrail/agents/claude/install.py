@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections.abc import Mapping
 from typing import Any
 
 from handrail.agents.claude import plugin
 from handrail.contracts import Stubs
 from handrail.source import jsonedit
 
+_EMPTY = "{}\n"
 
-def recipe(home: str, config: str | None, project: str | None, stubs: Stubs) -> Recipe:
-    """The installation for the user, or for one project. `config` is the host's own folder, if it has another."""
-    return Recipe(config or os.path.join(home, ".claude"), project, stubs)
+
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+    """The installation for the user, or for one project."""
+    home = env.get("HOME") or os.path.expanduser("~")
+    return Recipe(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"), project, stubs)
 
 
 class Recipe:
@@ -32,21 +36,23 @@ class Recipe:
         """Files that belong to others and get entries of ours."""
         return [self.settings] if self.project is None else [self.settings, os.path.join(self.project, ".mcp.json")]
 
-    def owned(self, settings: dict[str, str]) -> dict[str, str]:
-        """Files that are ours alone. A status line that is there already goes on being shown, before ours."""
-        files = {**plugin.files(self.stubs), "bin/status": plugin.status_stub(self.stubs, self._foreign(settings))}
+    def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
+        """Files that are ours alone. A status line that is there already is still shown, before ours."""
+        foreign = self._foreign(texts[self.settings] or _EMPTY)
+        files = {**plugin.files(self.stubs), "bin/status": plugin.status_stub(self.stubs, foreign)}
         if self.project is None:
             return {os.path.join(self.folder, name): text for name, text in files.items()}
         stubs = {os.path.join(self.folder, name): text for name, text in files.items() if name.startswith("bin/")}
         return stubs | {os.path.join(self.base, name): text for name, text in plugin.skills().items()}
 
-    def _foreign(self, settings: dict[str, str]) -> str | None:
-        value = json.loads(settings[self.settings]).get("statusLine")
+    def _foreign(self, settings: str) -> str | None:
+        value = json.loads(settings).get("statusLine")
         command = value.get("command") if isinstance(value, dict) else None
         return command if isinstance(command, str) else None
 
-    def add(self, path: str, text: str) -> str:
+    def add(self, path: str, text: str | None) -> str:
         """The text of a shared file with our entries. It has none of them yet."""
+        text = text or _EMPTY
         if path != self.settings:
             server = plugin.mcp_servers(self.stubs)[plugin.NAME]
             return jsonedit.add_member(text, ("mcpServers",), plugin.NAME, server)
@@ -65,8 +71,12 @@ class Recipe:
             return jsonedit.add_member(text, (), "statusLine", {**own, "padding": 0, "refreshInterval": 2})
         return jsonedit.replace(text, ("statusLine",), {**old, **own})
 
-    def strip(self, path: str, text: str, before: str | None) -> str:
-        """The text without our entries; `before` is how it was when they were put in."""
+    def strip(self, path: str, text: str, before: str | None) -> str | None:
+        """The text without our entries; `before` is how it was when they were added."""
+        left = self._without(path, text, before)
+        return None if before is None and left.strip() in ("{}", "") else left
+
+    def _without(self, path: str, text: str, before: str | None) -> str:
         if path != self.settings:
             return jsonedit.remove_member(text, ("mcpServers", plugin.NAME))
         old = json.loads(before).get("statusLine") if before else None

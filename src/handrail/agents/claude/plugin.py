@@ -52,21 +52,23 @@ def mcp_servers(stubs: Stubs) -> dict[str, Any]:
 
 
 def hooks(stubs: str) -> dict[str, Any]:
-    """Every event that means something to us. Only the gate may block when it fails. `stubs` is quoted for sh."""
-    gate, event = (f"[ ! -r {stubs}/{name} ] || /bin/sh {stubs}/{name}" for name in ("gate", "event"))
-    closed = {"type": "command", "command": gate, "timeout": HOST_SECONDS, "onFailure": "block"}
-    plain = {"type": "command", "command": event, "timeout": HOST_SECONDS}
-    step = {"type": "command", "command": event + " step", "timeout": HOST_SECONDS}
+    """Every event that means something to us. Only the gate may block if it fails. `stubs` is quoted for sh.
+
+    The stub runs in the shell that the host starts, so a hook is one shell and one Python.
+    """
+
+    def run(name: str, *words: str) -> dict[str, Any]:
+        given = f"set -- {' '.join(words)}; " if words else ""
+        command = f'stub={stubs}/{name}; [ ! -r "$stub" ] || {{ {given}. "$stub"; }}'
+        return {"type": "command", "command": command, "timeout": HOST_SECONDS}
+
     return {
-        "PreToolUse": [
-            {"matcher": "*", "hooks": [closed]},
-            {"matcher": "mcp__.*handrail__workflow_step", "hooks": [step]},
-        ],
-        "UserPromptSubmit": [{"hooks": [plain]}],
-        "UserPromptExpansion": [{"hooks": [plain]}],
-        "SessionStart": [{"matcher": "resume|compact|fork", "hooks": [plain]}],
-        "SubagentStart": [{"hooks": [{**plain, "command": event + " active"}]}],
-        "Stop": [{"hooks": [{**plain, "command": event + " active"}]}],
+        "PreToolUse": [{"matcher": "*", "hooks": [{**run("gate"), "onFailure": "block"}]}],
+        "UserPromptSubmit": [{"hooks": [run("event")]}],
+        "UserPromptExpansion": [{"hooks": [run("event")]}],
+        "SessionStart": [{"matcher": "resume|compact|fork", "hooks": [run("event")]}],
+        "SubagentStart": [{"hooks": [run("event", "active")]}],
+        "Stop": [{"hooks": [run("event", "active")]}],
     }
 
 
@@ -81,13 +83,21 @@ fi
 """
 
 
+def _first_stub(name: str) -> str:
+    """Leave if Handrail is installed for the user, too, and this is another installation: that one answers, once."""
+    return (
+        f'user="${{CLAUDE_CONFIG_DIR:-$HOME/.claude}}/skills/{NAME}/bin/{name}"\n'
+        '[ ! -r "$user" ] || [ "$stub" -ef "$user" ] || exit 0\n'
+    )
+
+
 def gate_stub(stubs: Stubs) -> str:
-    """Before every tool call: silent without a workflow, closed when our own answer fails or is not an answer."""
+    """Before every tool call: silent without a workflow, closed if our own answer fails or is not an answer."""
     said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": FAILED}
     before, after = (shlex.quote(part) for part in json.dumps({"hookSpecificOutput": said}).split("SESSION"))
     return (
-        "# Handrail's gate for Claude Code. No link for this conversation: no workflow, nothing to say.\n"
-        f'{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
+        "# Handrail's gate for Claude Code. If this conversation has no link, it has no workflow: nothing to say.\n"
+        f'{_first_stub("gate")}{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
         f"said=$({_call(stubs)}) || said=\n"
         "case $said in\n"
         "    '{}') ;;\n"
@@ -98,14 +108,10 @@ def gate_stub(stubs: Stubs) -> str:
 
 
 def event_stub(stubs: Stubs) -> str:
-    """All other events. With the word `active` it runs only while a workflow is active.
-
-    Where Handrail is installed for the user and in another way too, the user's installation answers, once.
-    """
+    """All other events. With the word `active` it runs only while a workflow is active."""
     return (
         "# Handrail's other hooks for Claude Code.\n"
-        f'user="${{CLAUDE_CONFIG_DIR:-$HOME/.claude}}/skills/{NAME}/bin/event"\n'
-        '[ ! -r "$user" ] || [ "$0" -ef "$user" ] || exit 0\n'
+        f"{_first_stub('event')}"
         f'{_STATE}[ "${{1-}}" != active ] || [ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
         f"{_call(stubs)} || exit 0\n"
     )

@@ -1,9 +1,17 @@
-"""Claude Code's tools in Handrail's vocabulary, and in that of lists written for pi.
+"""Claude Code's tools in Handrail's vocabulary, and what their arguments show.
 
-Standard library only, and next to none of it: this runs at every tool call.
+Standard library only, and next to none of it: this runs at every tool call. Some names are those of pi's tools, which
+workflows of pi-workflows use.
 """
 
 from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from handrail.contracts.messages import Call
 
 STEP = "workflow_step"
 OURS = ("handrail", "plugin_handrail_handrail")
@@ -28,6 +36,27 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "Workflow": ("agent",),
     "Write": ("write",),
 }
+
+
+_WRITES = {"Edit": "file_path", "MultiEdit": "file_path", "NotebookEdit": "notebook_path", "Write": "file_path"}
+_READS = {"Read": "file_path", "NotebookRead": "notebook_path", "Glob": "path", "Grep": "path", "LS": "path"}
+_RUNS = ("Bash", "Monitor", "PowerShell")
+
+
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
+    """What a call runs, reads and writes."""
+    return {
+        "runs": str(given["command"]) if tool in _RUNS and "command" in given else None,
+        "reads": _paths(_READS.get(tool), given, cwd),
+        "writes": _paths(_WRITES.get(tool), given, cwd),
+    }
+
+
+def _paths(name: str | None, given: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
+    path = given.get(name) if name is not None else None
+    if not isinstance(path, str) or not path:
+        return ()
+    return (path if path.startswith("/") else f"{cwd}/{path}",)
 
 
 def aliases(tool: str) -> tuple[str, ...]:

@@ -1,0 +1,253 @@
+"""Claude Code as a host: its hook messages ↔ Handrail's own. Standard library only, and next to none of it.
+
+What is not said here the host decides as it would without us. How the stubs get there is in `install` and `plugin`.
+"""
+
+from __future__ import annotations
+
+from handrail.agents.claude.tools import LOOKUPS, STEP, aliases, arguments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from handrail.contracts import Recipe, Stubs
+    from handrail.contracts.host import Commands, Level
+    from handrail.contracts.messages import Answer, CommandTyped, Context, PromptGiven, Request, StepCaller, Verdict
+
+__all__ = ["aliases", "arguments"]
+
+COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
+ENFORCES: dict[str, Level] = {
+    "tools": "hard",
+    "subagents": "hard",
+    "protected files": "hard",
+    "shell writes to protected files": "partial",
+    "stop": "hard",
+    "context": "hard",
+    "interrupts": "hard",
+}
+LINKS = True
+MAX_CONTEXT = 9_900
+_OURS = "handrail"
+_COMMANDS = {"workflow": "start", "cancel-workflow": "cancel"}
+
+
+def conversation(data: Mapping[str, Any]) -> str:
+    return str(data["session_id"])
+
+
+def request(data: Mapping[str, Any]) -> Request | None:
+    """The host's message in our words; None for an event that means nothing to us."""
+    event = data["hook_event_name"]
+    if event == "PreToolUse":
+        return _before_tool(data)
+    conversation, cwd, transcript = _asked(data)
+    if event == "UserPromptSubmit":
+        return _prompt(data, conversation, cwd, transcript)
+    if event == "UserPromptExpansion":
+        return _command(data, conversation, cwd, transcript)
+    if event == "SessionStart":
+        source = data["source"]
+        return {
+            "event": "begin",
+            "conversation": conversation,
+            "cwd": cwd,
+            "transcript": transcript,
+            "source": source if source in ("compact", "fork") else "resume",
+        }
+    if event == "SubagentStart":
+        return {"event": "subagent", "conversation": conversation, "cwd": cwd, "transcript": transcript}
+    if event == "Stop":
+        return {
+            "event": "stop",
+            "conversation": conversation,
+            "cwd": cwd,
+            "transcript": transcript,
+            "hands_off": _hands_off(data),
+            "was_aborted": False,
+            "has_progress": None,
+        }
+    return None
+
+
+def _asked(data: Mapping[str, Any]) -> tuple[str, str, str | None]:
+    return str(data["session_id"]), str(data.get("cwd") or "."), data.get("transcript_path")
+
+
+def _before_tool(data: Mapping[str, Any]) -> Request:
+    conversation, cwd, transcript = _asked(data)
+    tool, given = str(data["tool_name"]), data.get("tool_input")
+    if not isinstance(given, dict):
+        given = {}
+    names = aliases(tool)
+    if STEP in names:
+        return {
+            "event": "step",
+            "conversation": conversation,
+            "cwd": cwd,
+            "transcript": transcript,
+            "tool": tool,
+            "action": str(given.get("action")),
+            "is_subagent": bool(data.get("agent_id")),
+        }
+    return {
+        "event": "tool",
+        "conversation": conversation,
+        "cwd": cwd,
+        "transcript": transcript,
+        "tool": tool,
+        "aliases": names,
+        "call": arguments(tool, given, cwd),
+        "is_lookup": tool in LOOKUPS,
+        "is_subagent": bool(data.get("agent_id")),
+    }
+
+
+def _prompt(data: Mapping[str, Any], conversation: str, cwd: str, transcript: str | None) -> PromptGiven:
+    text = str(data.get("prompt", ""))
+    words = text.split(None, 1)
+    is_start = bool(words) and _command_name(words[0]) == "workflow"
+    by_person, was_interrupted = _speaker(text, data)
+    return {
+        "event": "prompt",
+        "conversation": conversation,
+        "cwd": cwd,
+        "transcript": transcript,
+        "starts": " ".join(words[1:]) if is_start else None,
+        "by_person": by_person,
+        "was_interrupted": was_interrupted,
+    }
+
+
+def _command(data: Mapping[str, Any], conversation: str, cwd: str, transcript: str | None) -> CommandTyped | None:
+    name = _COMMANDS.get(_command_name("/" + str(data.get("command_name", ""))))
+    if name is None:
+        return None
+    return {
+        "event": "command",
+        "conversation": conversation,
+        "cwd": cwd,
+        "transcript": transcript,
+        "name": "start" if name == "start" else "cancel",
+        "arguments": str(data.get("command_args", "")),
+    }
+
+
+def _command_name(word: str) -> str:
+    """`workflow` of `/workflow` and of `/handrail:workflow`."""
+    return word[1:].rsplit(":", 1)[-1] if word.startswith("/") else ""
+
+
+def _hands_off(data: Mapping[str, Any]) -> bool:
+    """Work goes on in the background, or a typed cancel waits for its turn."""
+    if data.get("background_tasks"):
+        return True
+    from handrail.agents.claude import transcript
+
+    return transcript.has_queued_cancel(transcript.tail(data.get("transcript_path")))
+
+
+def _speaker(text: str, data: Mapping[str, Any]) -> tuple[bool, bool]:
+    """(the prompt is the person's word, a person interrupted the agent before it came)."""
+    if not text.startswith("<task-notification>"):
+        return True, False
+    from handrail.agents.claude import transcript
+
+    return False, transcript.was_interrupted(transcript.tail(data.get("transcript_path")))
+
+
+def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+    """Our answer in the host's words; None if there is nothing to say."""
+    kind = answer["kind"]
+    if kind == "verdict":
+        return _decision(data, request, answer)  # type: ignore[arg-type]  # by its kind
+    if answer["kind"] == "held":
+        return {"decision": "block", "reason": answer["text"]}
+    if answer["kind"] == "notice":
+        return {"systemMessage": answer["text"]}
+    event = data["hook_event_name"]
+    if answer["kind"] == "stop":
+        if answer["send_on"]:
+            return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": fitting(answer["send_on"])}}
+        told = answer["farewell"] or answer["let_go"]
+        return {"systemMessage": told} if told else None
+    return _context(str(event), answer) if answer["kind"] == "context" else None
+
+
+def _context(event: str, answer: Context) -> dict[str, Any] | None:
+    said: dict[str, Any] = {}
+    if answer["text"]:
+        said["additionalContext"] = fitting(answer["text"])
+    if answer["title"] and event == "UserPromptSubmit":
+        said["sessionTitle"] = answer["title"]
+    out: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": event, **said}} if said else {}
+    if answer["notice"]:
+        out["systemMessage"] = answer["notice"]
+    return out or None
+
+
+def _decision(data: Mapping[str, Any], request: Request, answer: Verdict) -> dict[str, Any]:
+    """Also says that there is nothing to say: if no answer comes, something has failed."""
+    said: dict[str, Any] = {"hookEventName": "PreToolUse"}
+    if not answer["allow"]:
+        said |= {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
+    elif request["event"] == "step":
+        who = {"session_id": data["session_id"], "agent_id": data.get("agent_id") or ""}
+        own = {**who, "call_id": data.get("tool_use_id") or ""}
+        said |= {"permissionDecision": "allow", "updatedInput": {**(data.get("tool_input") or {}), **own}}
+    else:
+        return {}
+    return {"hookSpecificOutput": said}
+
+
+def fitting(text: str) -> str:
+    """Text that the host passes on whole: it replaces a longer one by the name of a file.
+
+    The host counts as JavaScript does, in units of UTF-16: most emoji are two.
+    """
+    units = text.encode("utf-16-le", "surrogatepass")
+    if len(units) <= 2 * MAX_CONTEXT:
+        return text
+    note = '\n\n[cut to fit; call workflow_step with action "status" for the whole text]'
+    return units[: 2 * (MAX_CONTEXT - len(note))].decode("utf-16-le", "ignore") + note
+
+
+def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
+    """Settings that switch hooks off or add some, our stubs, and the list of servers."""
+    base = env.get("CLAUDE_CONFIG_DIR") or home + "/.claude"
+    skills = [f"skills/{name}" for name in (_OURS, *_COMMANDS)]
+    names = ("settings.json", "settings.local.json", "plugins", _OURS, *skills)
+    below = [f"{folder}/{name}" for folder in (base, project + "/.claude") for name in names]
+    return (*below, project + "/.mcp.json", home + "/.claude.json")
+
+
+def was_told(history: bytes, call: str) -> bool:
+    return f'"tool_use_id":"{call}"'.encode() in history
+
+
+def step_caller(arguments: Mapping[str, Any]) -> StepCaller:
+    """Who calls `workflow_step`, as `reply` put it into the arguments."""
+    return {
+        "conversation": str(arguments.get("session_id") or ""),
+        "is_subagent": bool(arguments.get("agent_id")),
+        "call": str(arguments.get("call_id") or ""),
+    }
+
+
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+    from handrail.agents.claude.install import recipe
+
+    return recipe(env, project, stubs)
+
+
+def marketplace(stubs: Stubs) -> dict[str, str]:
+    """A plugin and a marketplace that others can point the program at: path → content."""
+    from handrail.agents.claude.plugin import marketplace
+
+    return marketplace(stubs)
+
+
+def marketplace_steps(folder: str) -> list[str]:
+    return [f"claude plugin marketplace add {folder}", f"claude plugin install {_OURS}@{_OURS}"]

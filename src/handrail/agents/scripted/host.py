@@ -1,0 +1,114 @@
+"""The scripted agent as a host: its messages are nearly Handrail's own, and it names project and session itself.
+
+Its tools have the names of Handrail's vocabulary, so this is also how `handrail gate` reads a call if no agent is
+named. Standard library only.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from handrail.contracts import Recipe, Stubs
+    from handrail.contracts.host import Commands, Level
+    from handrail.contracts.messages import Answer, Call, Request, StepCaller
+
+COMMANDS: Commands = {"start": "handrail start", "cancel": "handrail cancel"}
+ENFORCES: dict[str, Level] = {"tools": "hard", "protected files": "hard", "stop": "hard"}
+LINKS = False
+
+
+def conversation(data: Mapping[str, Any]) -> str:
+    return str(data["session"])
+
+
+def request(data: Mapping[str, Any]) -> Request | None:
+    event, session, project = data["event"], str(data["session"]), str(data["project"])
+    if event == "tool":
+        tool, given = str(data["tool"]), data.get("input")
+        return {
+            "event": "tool",
+            "conversation": session,
+            "project": project,
+            "cwd": project,
+            "transcript": None,
+            "tool": tool,
+            "aliases": tuple(data.get("aliases") or ()),
+            "call": arguments(tool, given if isinstance(given, dict) else {}, project),
+            "is_lookup": False,
+            "is_subagent": False,
+        }
+    if event == "prompt":
+        return {
+            "event": "prompt",
+            "conversation": session,
+            "project": project,
+            "cwd": project,
+            "transcript": None,
+            "starts": None,
+            "by_person": True,
+            "was_interrupted": False,
+        }
+    if event == "stop":
+        return {
+            "event": "stop",
+            "conversation": session,
+            "project": project,
+            "cwd": project,
+            "transcript": None,
+            "hands_off": False,
+            "was_aborted": bool(data.get("aborted")),
+            "has_progress": data.get("progress"),
+        }
+    raise ValueError(f"unknown event: {event}")
+
+
+def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+    """The answer as one object, with the names that scripts know."""
+    del data, request
+    if answer["kind"] == "verdict":
+        return {name: answer[name] for name in ("allow", "reason", "tool", "rule")}
+    if answer["kind"] == "stop":
+        return {"sendOn": answer["send_on"], "letGo": answer["let_go"], "farewell": answer["farewell"]}
+    if answer["kind"] == "context":
+        told = {"context": answer["text"], "title": answer["title"], "statusLine": answer["status_line"]}
+        return told if answer["text"] else {}
+    return {"notice": answer["text"]}
+
+
+def aliases(tool: str) -> tuple[str, ...]:
+    del tool
+    return ()
+
+
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
+    path = given.get("path") or given.get("file_path")
+    paths = (path if path.startswith("/") else f"{cwd}/{path}",) if isinstance(path, str) and path else ()
+    command = given.get("command")
+    return {
+        "runs": command if tool == "bash" and isinstance(command, str) else None,
+        "reads": paths if tool == "read" else (),
+        "writes": paths if tool in ("edit", "write") else (),
+    }
+
+
+def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
+    """Nothing of its own: no settings switch its hooks."""
+    del env, home, project
+    return ()
+
+
+def was_told(history: bytes, call: str) -> bool:
+    del history, call
+    return True
+
+
+def step_caller(arguments: Mapping[str, Any]) -> StepCaller:
+    return {"conversation": str(arguments.get("session") or ""), "is_subagent": False, "call": ""}
+
+
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+    """There is nothing to install: it calls the hook by itself."""
+    raise NotImplementedError

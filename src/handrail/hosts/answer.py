@@ -1,0 +1,88 @@
+"""What Handrail answers to a host's request. Each kind of request has its own module, imported when it comes.
+
+Knows no host: `host` translates. Standard library only, but for what needs definitions.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from handrail.project import Places
+from handrail.sessions import links
+from handrail.sessions.gate import undecided, verdict
+from handrail.sessions.links import SessionRef
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from handrail.contracts import Host
+    from handrail.contracts.messages import Answer, Request
+
+
+def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> Answer:
+    if request["event"] == "step":
+        from handrail.hosts.tools import step
+
+        return step(request)
+    if needs_definitions(request):
+        result: Answer = import_lazily("handrail.hosts.commands").answer(host, agent, request, env)
+        return result
+    places = Places(env)
+    ref = find_session(agent, request, places)
+    if request["event"] == "tool":
+        from handrail.hosts.tools import judge
+
+        return judge(host, ref, request, places, env)
+    if request["event"] == "stop":
+        from handrail.hosts.stops import decide
+
+        return decide(host, ref, request)
+    from handrail.hosts.context import tell
+
+    return tell(host, ref, request)  # type: ignore[arg-type]  # commands need definitions, and are answered above
+
+
+def find_session(agent: str, request: Request, places: Places) -> SessionRef | None:
+    """The session of a conversation; None if it has none. A fork gets its own once it is known whose fork it is."""
+    if "project" in request:
+        project, session = request["project"], request["conversation"]
+        return SessionRef(places.session(project, session), project, session)
+    try:
+        ref = links.read(links.path(places, agent, request["conversation"]))
+        if ref is None and request["event"] == "begin" and request["source"] == "fork":
+            from handrail.hosts.forks import expect
+
+            return expect(agent, request, places)
+        return ref
+    except links.Unsettled:
+        from handrail.hosts.forks import settle
+
+        return settle(agent, request, places)
+
+
+def needs_definitions(request: Request) -> bool:
+    """True for what a person types to start or cancel a workflow: that needs all packages."""
+    return request["event"] == "command" or (request["event"] == "prompt" and request["starts"] is not None)
+
+
+def import_lazily(name: str) -> Any:
+    """Import a module that needs packages from outside the standard library; not for the hook's own path."""
+    __import__(name)
+    return sys.modules[name]
+
+
+def refuse(agent: str, request: Request, env: Mapping[str, str], error: Exception) -> Answer:
+    """The answer if something of ours failed: a call is denied while a workflow is active, else there is a notice."""
+    why = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
+    if request["event"] not in ("tool", "step"):
+        return {"kind": "notice", "text": f"Handrail could not answer this: {why}"}
+    tool, conversation = str(request.get("tool")), request["conversation"]
+    names = request["aliases"] if request["event"] == "tool" else ()
+    if "project" in request:
+        return undecided(tool, why, conversation, names)
+    if not os.path.lexists(links.path(Places(env), agent, conversation)):
+        return verdict(None, tool)
+    return undecided(tool, why, f"{agent}-{conversation}", names)

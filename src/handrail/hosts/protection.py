@@ -1,0 +1,45 @@
+"""Which files no agent may change while a workflow is active: Handrail's state, and what switches its hooks.
+
+Looks at what a call visibly writes, before it runs. Standard library only: runs at every tool call.
+"""
+
+from __future__ import annotations
+
+import os
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from handrail.contracts import Host
+    from handrail.contracts.messages import Call
+    from handrail.project import Places
+
+
+def touched(host: Host, call: Call, cwd: str, places: Places, env: Mapping[str, str], project: str) -> str | None:
+    """The first protected path that a call would change; None if it changes none that can be seen."""
+    if not call["writes"] and call["runs"] is None:
+        return None
+    guarded = (places.state, *host.protected(env, places.home, project))
+    for path in call["writes"]:
+        if _is_guarded(path, guarded):
+            return path
+    if call["runs"] is None:
+        return None
+    from handrail.source.shell import changes
+
+    for change in changes(call["runs"], cwd, places.home):
+        if _is_guarded(change.path, guarded, holds=change.is_whole):
+            return change.path
+    return None
+
+
+def _is_guarded(path: str, guarded: tuple[str, ...], *, holds: bool = False) -> bool:
+    """True if a path is or lies in a protected one, or with `holds` has one below it; also by way of links."""
+    spellings = {os.path.normpath(path), os.path.realpath(path)}
+    for one in guarded:
+        for target in {one, os.path.realpath(one)}:
+            for given in spellings:
+                if given == target or given.startswith(target + "/") or (holds and target.startswith(given + "/")):
+                    return True
+    return False

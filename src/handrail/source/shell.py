@@ -1,0 +1,122 @@
+"""What a shell command line visibly changes. Pure; standard library only, without regular expressions: hooks use it.
+
+Sees redirections, and paths given to programs that are not known to only read. Does not see what a script does, nor
+what is computed: this finds plain writes, it is no sandbox.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+_READERS = frozenset((
+    "[", "basename", "cat", "cd", "cmp", "cut", "diff", "dirname", "du", "echo", "egrep", "exit", "export", "false",
+    "fgrep", "file", "grep", "head", "jq", "less", "ls", "md5sum", "more", "nl", "od", "printf", "pwd", "readlink",
+    "realpath", "rg", "sha1sum", "sha256sum", "sort", "stat", "strings", "tail", "test", "tree", "true", "uniq", "wc",
+))  # fmt: skip
+_REMOVERS = frozenset(("chmod", "chown", "mv", "rm", "rmdir", "rsync", "shred", "unlink"))
+_GIT_CHANGES = frozenset((
+    "am", "apply", "checkout", "cherry-pick", "clean", "merge", "mv", "pull", "rebase", "reset", "restore", "revert",
+    "rm", "stash", "switch",
+))  # fmt: skip
+_ENDS = frozenset((";", "|", "&", "||", "&&", "\n", "(", ")", "|&", ";;"))
+_WRAPPERS = frozenset(("sudo", "env", "command", "nohup", "time", "nice", "exec", "xargs", "builtin"))
+
+
+class Change:
+    """A path that a command line may change. `is_whole`: everything below it goes with it."""
+
+    __slots__ = ("is_whole", "path")
+
+    def __init__(self, path: str, is_whole: bool) -> None:
+        self.path = path
+        self.is_whole = is_whole
+
+
+def changes(line: str, cwd: str, home: str) -> list[Change]:
+    """What a command line may change, as far as that can be seen; paths are absolute."""
+    found: list[Change] = []
+    folder = cwd
+    for words, targets in _commands(_words(line)):
+        program, *rest = _bare(words) or [""]
+        program = posixpath.basename(program)
+        paths = [_path(word, folder, home) for word in rest if word and not word.startswith("-")]
+        found += [Change(_path(target, folder, home), False) for target in targets]
+        if program == "cd":
+            folder = paths[0] if paths else home
+        elif program not in _READERS and not (program == "git" and _GIT_CHANGES.isdisjoint(rest)):
+            given = [_path(word.partition("=")[2], folder, home) for word in rest if "=" in word]
+            found += [Change(path, program in _REMOVERS) for path in (*paths, *given)]
+    return found
+
+
+def _bare(words: list[str]) -> list[str]:
+    """The words of a command without assignments and wrappers before it."""
+    at = 0
+    while at < len(words) and (words[at] in _WRAPPERS or "=" in words[at].partition("/")[0]):
+        at += 1
+    return words[at:]
+
+
+def _path(word: str, folder: str, home: str) -> str:
+    for name in ("~", "$HOME", "${HOME}"):
+        if word == name or word.startswith(name + "/"):
+            word = home + word[len(name) :]
+    return posixpath.normpath(posixpath.join(folder, word))
+
+
+def _commands(tokens: list[tuple[str, bool]]) -> list[tuple[list[str], list[str]]]:
+    """(words, targets of redirections) of every simple command of a line."""
+    commands: list[tuple[list[str], list[str]]] = [([], [])]
+    into_target = False
+    for text, is_sign in tokens:
+        if is_sign and text in _ENDS:
+            commands.append(([], []))
+            into_target = False
+        elif is_sign:
+            into_target = ">" in text
+        elif into_target:
+            commands[-1][1].append(text)
+            into_target = False
+        else:
+            commands[-1][0].append(text)
+    return [(words, targets) for words, targets in commands if words or targets]
+
+
+def _words(line: str) -> list[tuple[str, bool]]:
+    """(text, is it a sign of the shell's) of every word; quotes and backslashes are taken out."""
+    tokens: list[tuple[str, bool]] = []
+    word, has_word, quote, at = "", False, "", 0
+    while at < len(line):
+        char = line[at]
+        if quote:
+            if char == quote:
+                quote = ""
+            elif char == "\\" and quote == '"' and at + 1 < len(line):
+                at += 1
+                word += line[at]
+            else:
+                word += char
+        elif char in "'\"":
+            quote, has_word = char, True
+        elif char == "\\" and at + 1 < len(line):
+            at += 1
+            word, has_word = word + line[at], True
+        elif char in " \t":
+            if has_word:
+                tokens.append((word, False))
+            word, has_word = "", False
+        elif char in ";|&()<>\n":
+            if has_word and not (char in "<>" and word.isdigit()):
+                tokens.append((word, False))
+            word, has_word = "", False
+            sign = char
+            while at + 1 < len(line) and line[at + 1] in ";|&<>" and char not in "()\n":
+                at += 1
+                sign += line[at]
+            tokens.append((sign, True))
+        else:
+            word, has_word = word + char, True
+        at += 1
+    if has_word:
+        tokens.append((word, False))
+    return tokens
