@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 def status_line(host: Host, agent: str, body: str, env: Mapping[str, str]) -> str:
     """One line to show; empty if no workflow is active. A status line never fails: an error is shown by its name."""
     from handrail.project import Places
-        from handrail.sessions import links
+    from handrail.sessions import links
+    from handrail.sessions.current import current_card
     from handrail.state import jsonlite
 
     try:
