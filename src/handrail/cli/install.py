@@ -10,8 +10,12 @@ from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command, command_for_scope
 from handrail.cli.output import Shell
+from handrail.errors import UsageError
 from handrail.hosts.install import Change, Installer, installer_for, write_marketplace
 from handrail.project import shown_path
+from handrail.source.suggest import did_you_mean
+
+_WORDS = {"create": "created", "change": "edited", "remove": "removed", "restore": "restored"}
 
 
 def _carry_out(shell: Shell, installer: Installer, changes: list[Change], done: str, dry: bool) -> None:
@@ -21,7 +25,11 @@ def _carry_out(shell: Shell, installer: Installer, changes: list[Change], done: 
         installer.apply(changes)
     if shell.as_json:
         rows = [{"path": change.path, "change": change.verb} for change in changes]
-        return shell.data({"changes": rows, "dryRun": dry})
+        changed = {change.path: _WORDS[change.verb] for change in changes}
+        paths = sorted({*changed, *installer.next.get("owned", ()), *installer.next.get("after", ())})
+        files = [{"path": path, "change": changed.get(path, "unchanged")} for path in paths]
+        about = {"agent": installer.agent, "scope": "project" if installer.project else "user"}
+        return shell.data({**about, "files": files, "changes": rows, "dryRun": dry})
     shell.say("nothing was changed (--dry-run)" if dry and changes else done if changes else "nothing to do")
     return None
 
@@ -29,37 +37,45 @@ def _carry_out(shell: Shell, installer: Installer, changes: list[Change], done: 
 def _scope(function: click.decorators.FC) -> click.decorators.FC:
     function = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")(function)
     scope = click.option("--user/--project", "for_user", default=True, help="For all your projects, or only this one.")
-    return scope(function)
+    return click.argument("agent")(scope(function))
+
+
+def _known(agent: str, known: list[str], what: str) -> str:
+    if agent not in known:
+        hint = did_you_mean(agent, known) or f"there is for: {', '.join(known)}"
+        raise UsageError(f"there is {what} `{agent}`", hint)
+    return agent
 
 
 @click.command()
-@click.argument("agent", type=click.Choice(registry.installable()))
 @_scope
 @command_for_scope
 def install(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
     """Put Handrail into an agent. Shows every file it touches; run it again to upgrade."""
+    _known(agent, registry.installable(), "nothing to install for")
     installer = installer_for(app, agent, for_project=not for_user)
     done = f"installed; start the agent anew, then type {registry.host(agent).COMMANDS['start']}"
     _carry_out(shell, installer, installer.plan_install(), done, dry_run)
 
 
 @click.command()
-@click.argument("agent", type=click.Choice(registry.installable()))
 @_scope
 @command_for_scope
 def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
     """Take Handrail out of an agent again, without a trace."""
+    _known(agent, registry.installable(), "nothing to uninstall for")
     installer = installer_for(app, agent, for_project=not for_user)
     _carry_out(shell, installer, installer.plan_uninstall(), "removed", dry_run)
 
 
 @click.command()
 @click.argument("folder")
-@click.option("--agent", type=click.Choice(registry.markets()), default=registry.markets()[0], show_default=True)
+@click.option("--agent", help="The agent that it is for; else the first one that has marketplaces.")
 @command
-def marketplace(app: App, shell: Shell, folder: str, agent: str) -> None:
+def marketplace(app: App, shell: Shell, folder: str, agent: str | None) -> None:
     """Write a plugin and a marketplace to FOLDER that others can point their agent at."""
     del app
+    agent = _known(agent or registry.markets()[0], registry.markets(), "no marketplace for")
     written = write_marketplace(agent, os.path.abspath(folder))
     for path in written:
         shell.say(f"create   {shown_path(path, shell.cwd)}")
@@ -72,14 +88,14 @@ def marketplace(app: App, shell: Shell, folder: str, agent: str) -> None:
 
 
 @click.command()
-@click.argument("agent", type=click.Choice(registry.hosts()))
+@click.argument("agent")
 def hook(agent: str) -> None:
     """Answer one hook message of an agent: JSON in, JSON out. The stubs call this."""
     raise AssertionError(f"handled before the command line: {agent}")
 
 
 @click.command()
-@click.option("--agent", type=click.Choice(registry.installable()), required=True, help="The agent that starts it.")
+@click.option("--agent", required=True, help="The agent that starts it.")
 def mcp(agent: str) -> None:
     """Serve the tool `workflow_step` over MCP on stdin and stdout. The stubs call this."""
     from handrail.hosts.mcp import main

@@ -33,7 +33,8 @@ class Change:
 class Installer:
     """One installation of one agent, known by its record."""
 
-    def __init__(self, recipe: Recipe, record: str, project: str | None) -> None:
+    def __init__(self, agent: str, recipe: Recipe, record: str, project: str | None) -> None:
+        self.agent = agent
         self.recipe = recipe
         self.record = record
         self.project = project
@@ -171,7 +172,7 @@ def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:
     project = app.project if for_project else None
     recipe = registry.host(agent).recipe(app.env, project, app.stubs)
     scope = file_name(project) if project else "user"
-    return Installer(recipe, os.path.join(app.places.state, "installed", f"{agent}@{scope}.json"), project)
+    return Installer(agent, recipe, os.path.join(app.places.state, "installed", f"{agent}@{scope}.json"), project)
 
 
 def write_marketplace(agent: str, folder: str) -> list[str]:

@@ -1,0 +1,98 @@
+"""While a workflow is active, no call may change Handrail's state or what switches its hooks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hosts.talking import tell
+from support import Project
+
+
+@pytest.fixture
+def active(project: Project) -> Project:
+    project.workflow("w", ["look", "build"])
+    begun = said(project, "UserPromptExpansion", command_name="handrail:workflow", command_args="w make tea")
+    assert "Do look." in begun["hookSpecificOutput"]["additionalContext"]
+    return project
+
+
+def said(project: Project, event: str, **more: Any) -> dict[str, Any]:
+    return tell("claude", {"session_id": "C", "cwd": str(project.folder), "hook_event_name": event, **more})
+
+
+def reason(project: Project, tool: str, **given: str) -> str | None:
+    output = said(project, "PreToolUse", tool_name=tool, tool_input=given).get("hookSpecificOutput", {})
+    told = output.get("permissionDecisionReason")
+    return None if told is None else str(told)
+
+
+def home(project: Project) -> Path:
+    return project.folder.parent / "user"
+
+
+@pytest.mark.parametrize(
+    "path", [".claude/settings.json", ".claude/settings.local.json", ".mcp.json", ".claude/handrail/bin/gate"]
+)
+def test_the_hosts_settings_in_the_project_are_protected(active: Project, path: str) -> None:
+    assert "denied in every phase" in (reason(active, "Write", file_path=str(active.folder / path), content="{}") or "")
+    assert "denied in every phase" in (reason(active, "Edit", file_path=path) or "")
+    assert "denied in every phase" in (reason(active, "Bash", command=f"echo '{{}}' > {path}") or "")
+
+
+@pytest.mark.parametrize("path", [".claude/settings.json", ".claude/skills/handrail/hooks/hooks.json", ".claude.json"])
+def test_the_hosts_settings_of_the_user_are_protected(active: Project, path: str) -> None:
+    assert reason(active, "Write", file_path=str(home(active) / path), content="{}")
+    assert reason(active, "Bash", command=f"rm ~/{path}")
+
+
+def test_our_own_state_is_protected(active: Project) -> None:
+    link = active.home / "state" / "hosts" / "claude" / "C"
+    assert link.exists()
+    assert reason(active, "Write", file_path=str(link), content="")
+    assert reason(active, "Bash", command=f"rm -rf {active.home}")
+    assert reason(active, "Bash", command=f"cd {active.home}/state && rm -rf hosts")
+    assert link.exists()
+
+
+def test_a_link_to_a_protected_file_is_protected(active: Project) -> None:
+    (home(active) / ".claude").mkdir(parents=True)
+    (home(active) / ".claude" / "settings.json").write_text("{}")
+    (active.folder / "notes.json").symlink_to(home(active) / ".claude" / "settings.json")
+    assert reason(active, "Write", file_path="notes.json", content="{}")
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("Write", {"file_path": "src/settings.json", "content": "{}"}),
+        ("Read", {"file_path": ".claude/settings.json"}),
+        ("Bash", {"command": "cat .claude/settings.json | head"}),
+        ("Bash", {"command": "pytest . && git status"}),
+        ("Bash", {"command": "grep -r handrail ."}),
+    ],
+)
+def test_everything_else_is_as_the_phase_says(active: Project, tool: str, given: dict[str, str]) -> None:
+    assert reason(active, tool, **given) is None
+
+
+def test_without_a_workflow_nothing_is_protected(active: Project) -> None:
+    said(active, "UserPromptExpansion", command_name="cancel-workflow", command_args="")
+    assert reason(active, "Write", file_path=".mcp.json", content="{}") is None
+
+
+def test_the_command_line_gives_the_same_verdict(active: Project) -> None:
+    given = json.dumps({"file_path": ".mcp.json"})
+    told = active.json("gate", "Write", "--input", given, "--agent", "claude", "--session", "claude-C")
+    assert (told["allow"], told["rule"]) == (False, "protected")
+    own = json.dumps({"path": str(active.home / "state" / "x")})
+    assert active.json("gate", "write", "--input", own, "--session", "claude-C")["rule"] == "protected"
+    assert active.json("gate", "write", "--input", '{"path": "a"}', "--session", "claude-C")["allow"] is True
+
+
+def test_arguments_that_are_no_object_are_refused(active: Project) -> None:
+    assert active.run("gate", "write", "--input", "[1]").code == 2
+    assert active.run("gate", "write", "--input", "{").code == 2
