@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -138,6 +139,27 @@ def test_the_hooks_path_needs_the_standard_library_only() -> None:
     assert outside - set(sys.stdlib_module_names) == {"handrail"}
     assert "handrail.sessions.store" in reached
     assert not {"handrail.app", "handrail.contracts", "handrail.source.yamltree"} & reached
+
+
+NAMES = [name for name in registry.AGENTS if name != registry.OWN_TOOLS]
+OF_AGENTS = re.compile(
+    rf"(?<![.\w-])({'|'.join(NAMES)})(?![\w-])"  # a name, but not pi-workflows and not .pi/workflows
+    rf"|\b({'|'.join(name.upper() for name in NAMES)})_[A-Z]"
+    r"|\b(tool_use_id|session_id|hook_event_name|transcript_path|additionalContext)\b|/(cancel-)?workflow (NAME|TASK)",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=name_of)
+def test_no_agents_name_variable_field_or_command_stands_outside_of_its_package(path: Path) -> None:
+    place = path.relative_to(SOURCE).as_posix()
+    if not place.startswith("agents/") and place != "registry.py":
+        assert [found[0] for found in OF_AGENTS.finditer(path.read_text(encoding="utf-8"))] == []
+
+
+def test_every_agent_is_a_package_of_its_own() -> None:
+    for name, row in registry.AGENTS.items():
+        assert {module.rpartition(".")[0] for module in row.values()} == {f"handrail.agents.{name}"}
 
 
 def test_the_version_stands_in_the_changelog() -> None:

@@ -62,7 +62,7 @@ class Places:
         return os.path.join(self.state, "sessions", file_name(os.path.realpath(project)))
 
 
-def session_id(agent: str, conversation: str) -> str:
+def session_name(agent: str, conversation: str) -> str:
     """The session of a host's conversation."""
     return f"{agent}-{conversation}"
 

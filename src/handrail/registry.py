@@ -22,6 +22,7 @@ AGENTS: dict[str, dict[str, str]] = {
     "scripted": {"host": "handrail.agents.scripted.host", "executor": "handrail.agents.scripted.executor"},
 }
 """One row per agent: as `host` it calls us, as `executor` we call it, `workflows` says where it keeps definitions."""
+OWN_TOOLS = "scripted"  # its tools have the names of Handrail's own vocabulary
 
 
 def _nodes() -> dict[str, tuple[str, NodeInfo]]:

@@ -34,8 +34,8 @@ SETTINGS = shape(
     Field(
         "idleStops", ("integer",), "how often an agent that makes no progress is sent on before it may stop", default=3
     ),
-    Field("agent", ("text",), "who steps are given to that name no agent: `claude` or `claude:MODEL`"),
-    Field("routes", ("mapping",), "who the steps of a group are given to: `review: codex:MODEL`", schema=_ROUTES),
+    Field("agent", ("text",), "who steps are given to that name no agent: `AGENT` or `AGENT:MODEL`"),
+    Field("routes", ("mapping",), "who the steps of a group are given to: `review: AGENT:MODEL`", schema=_ROUTES),
     Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
     Field("flows", ("mapping",), "routes of single flows, by their id", schema=_NESTED),
     Field("passEnv", ("list",), "further environment variables that agents may see, by name", schema=_NAMES),
@@ -144,7 +144,7 @@ def _routes(reader: Reader, node: Node) -> dict[str, str]:
             reader.on(child, "bad-value", f"there is no group `{group}`", hint)
         elif child.kind != "text" or not child.value.partition(":")[0].strip():
             message = f"a route has to be `AGENT` or `AGENT:MODEL`, found {quoted(child)}"
-            reader.on(child, "bad-value", message, f"write `{group}: claude`")
+            reader.on(child, "bad-value", message, f"write `{group}: AGENT`")
         else:
             routes[group] = child.value
     return routes

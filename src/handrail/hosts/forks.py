@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from handrail.errors import StateError
-from handrail.project import session_id
+from handrail.project import session_name
 from handrail.sessions import links, marks
 from handrail.sessions.current import current_card
 from handrail.sessions.links import SessionRef
@@ -47,7 +47,7 @@ def settle(agent: str, request: Request, places: Places) -> SessionRef | None:
         if has_to_know:
             links.remove(link)
         return None
-    id_ = session_id(agent, request["conversation"])
+    id_ = session_name(agent, request["conversation"])
     child = SessionRef(places.session(parent.project, id_), parent.project, id_, link)
     with Session(child, _no_clock).locked():
         try:

@@ -10,12 +10,9 @@ from handrail.app import App
 from handrail.contracts.messages import Verdict
 from handrail.hosts.protection import touched
 
-OWN_NAMES = "scripted"
-"""Its tools have the names of Handrail's own vocabulary."""
-
 
 def judge(app: App, agent: str | None, tool: str, given: dict[str, Any], session: str | None) -> Verdict:
-    host = registry.host(agent or OWN_NAMES)
+    host = registry.host(agent or registry.OWN_TOOLS)
     cwd = os.getcwd()
     touches = touched(host, host.arguments(tool, given, cwd), cwd, app.places, app.env, app.project)
     return app.sessions.gate(tool, session, host.aliases(tool), touches)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.errors import NotFound, RefusedError, StateError
-from handrail.project import Places, session_id
+from handrail.project import Places, session_name
 from handrail.sessions import links, machine, words
 from handrail.sessions.gate import undecided, verdict
 from handrail.sessions.links import SessionRef
@@ -33,7 +33,7 @@ class Conversation(NamedTuple):
 
     @property
     def session(self) -> str:
-        return session_id(self.agent, self.id) if self.is_linked else self.id
+        return session_name(self.agent, self.id) if self.is_linked else self.id
 
 
 class Opening(NamedTuple):
