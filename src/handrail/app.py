@@ -12,7 +12,7 @@ from typing import Any
 
 import handrail
 from handrail import registry
-from handrail.contracts import CheckContext, Stubs
+from handrail.contracts import CheckContext, Site, Stubs
 from handrail.errors import NotFound, RefusedError, StateError
 from handrail.flows.catalog import FlowCatalog, FoundFlow, is_flow_file, problems_at, read_flows
 from handrail.flows.known import known_in
@@ -67,10 +67,15 @@ class App:
 
     @cached_property
     def runs(self) -> Runs:
-        runs = Runs(self.project, self.places, self.env, self.clock)
-        runs.settings = self.settings
-        runs.guide = SessionGuide(self._begin_for, self._standing, self.settings.idle_stops, self.stubs())
-        return runs
+        name, site = (
+            self.settings.engine,
+            Site(project=self.project, state=self.places.state, env=self.env, clock=self.clock),
+        )
+        if name not in registry.ENGINES:
+            hint = did_you_mean(name, registry.ENGINES) or f"known: {', '.join(registry.ENGINES)}"
+            raise NotFound(f"there is no engine `{name}`, which `settings.yaml` names", hint)
+        guide = SessionGuide(self._begin_for, self._standing, self.settings.idle_stops, self.stubs())
+        return Runs(site, registry.engine(name, site), self.settings, guide)
 
     def flow_named(self, name: str) -> FoundFlow:
         """What `run` means by a name: a flow, else a workflow that is driven headless; `workflow:NAME` insists."""

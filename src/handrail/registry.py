@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import cast
 
-from handrail.contracts import CheckKind, Executor, NodeInfo, NodeKind, Recipe, Stubs
+from handrail.contracts import CheckKind, Engine, EngineKind, Executor, NodeInfo, NodeKind, Recipe, Site, Stubs
 
 CHECKS: dict[str, str] = {"file": "handrail.checks.file", "run": "handrail.checks.run"}
 AGENTS: dict[str, str] = {"claude": "handrail.agents.claude", "scripted": "handrail.agents.scripted"}
@@ -13,6 +13,7 @@ EXECUTORS: dict[str, str] = {
     name: f"handrail.agents.{name}.executor"
     for name in ("claude", "codex", "copilot", "gemini", "opencode", "pi", "scripted")
 }
+ENGINES: dict[str, str] = {"embedded": "handrail.runs.embedded.engine"}
 INSTALLS: dict[str, str] = {"claude": "handrail.agents.claude.install"}
 ALIASES: dict[str, str] = {"claude": "handrail.agents.claude.tools"}
 
@@ -39,6 +40,11 @@ NODES: dict[str, tuple[str, NodeInfo]] = {
 def nodes() -> dict[str, NodeKind]:
     """Every node that is a module; running a flow inside a flow is the interpreter's own."""
     return {name: cast("NodeKind", import_module(module)) for name, (module, _) in NODES.items() if module}
+
+
+def engine(name: str, site: Site) -> Engine:
+    """What keeps the runs of a project. `KeyError` if there is no engine of this name."""
+    return cast("EngineKind", import_module(ENGINES[name])).open_engine(site)
 
 
 def executor(agent: str) -> Executor:

@@ -6,12 +6,13 @@ then does not start a second one beside it.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 
 from handrail.errors import RefusedError
 from handrail.process.family import carriers, descendants
@@ -22,13 +23,21 @@ LOCK = "lock"
 PROGRAMS = "programs"
 
 
-@contextlib.contextmanager
-def held(folder: str) -> Iterator[None]:
-    """This process drives the run, and no other does."""
-    with locks.locked(os.path.join(folder, LOCK), locks.PROBE_SECONDS, lambda: _driven(folder)) as handle:
+@contextlib.asynccontextmanager
+async def held(folder: str) -> AsyncIterator[None]:
+    """This process drives the run, and no other does. A probe holds the lock briefly, so it is tried again."""
+    make_private(folder)
+    path, end = os.path.join(folder, LOCK), time.monotonic() + locks.PROBE_SECONDS
+    while (handle := locks.acquire(path)) is None:
+        if time.monotonic() >= end:
+            raise _driven(folder)
+        await asyncio.sleep(0.001)
+    try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
+    finally:
+        os.close(handle)
 
 
 def _driven(folder: str) -> RefusedError:
@@ -83,7 +92,7 @@ class Programs:
         """Which processes are still at work for a step; empty where the system does not tell."""
         return carriers(f"HANDRAIL_KEY={key}") | _holders({os.path.realpath(self._file(path))})
 
-    def end(self, run: str) -> None:
+    async def end(self, run: str) -> None:
         """End everything that outlived the driver of a run."""
         files = set()
         with contextlib.suppress(OSError):
@@ -96,7 +105,7 @@ class Programs:
                     os.kill(pid, signal.SIGKILL)
             if not found:
                 return
-            time.sleep(0.05)
+            await asyncio.sleep(0.05)
 
 
 def _holders(files: set[str]) -> set[int]:

@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from handrail.errors import StateError
-from handrail.runs.embedded.memory import Kept
+from handrail.runs.memory import Kept
 from handrail.state import files, jsonlite
 from handrail.state.files import make_private
 
@@ -34,14 +34,15 @@ class Payloads:
         return Kept(None, digest)
 
     def value(self, kept: Kept) -> Any:
-        if kept.payload is None:
-            return kept.value
-        path = os.path.join(self.folder, kept.payload)
+        return kept.value if kept.payload is None else self.read(kept.payload)
+
+    def read(self, digest: str) -> Any:
+        path = os.path.join(self.folder, digest)
         try:
             with open(path, "rb") as file:
                 data = file.read()
         except OSError as error:
             raise StateError(f"a result of this run cannot be read: `{path}`: {error.strerror}") from error
-        if hashlib.sha256(data).hexdigest() != kept.payload:
+        if hashlib.sha256(data).hexdigest() != digest:
             raise StateError(f"a result of this run is damaged: `{path}`")
         return jsonlite.loads(data.decode("utf-8", "surrogatepass"))

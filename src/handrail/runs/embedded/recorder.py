@@ -42,7 +42,8 @@ class Recorder:
         """Go on behind this many records, which end here."""
         self.number, self.end = number, end
 
-    def add(self, event: Event, *, durable: bool) -> None:
+    def add(self, event: Event, *, durable: bool) -> dict[str, Any]:
+        """Returns the event as it is written: with its time, without secrets."""
         data = event_to_json(event)
         data["t"] = int(self.clock() * 1000) / 1000
         if self.redact.values:
@@ -51,10 +52,9 @@ class Recorder:
         if durable:
             self.flush(durable=True)
         elif self._timer is None:
-            try:
+            with contextlib.suppress(RuntimeError):  # no event loop: written at the end
                 self._timer = asyncio.get_running_loop().call_later(SOON, self._soon)
-            except RuntimeError:  # nobody waits for anything here: written at the end
-                return
+        return data
 
     def _soon(self) -> None:
         """What cannot be written now is tried again with the next event, whose caller is told."""

@@ -1,4 +1,4 @@
-"""What an engine has to know to do nothing twice: folded from the journal, beside the state that people see."""
+"""What an engine has to know to do nothing twice: folded from the events, beside the state that people see. Pure."""
 
 from __future__ import annotations
 
