@@ -125,7 +125,10 @@ def read_behind(path: str, offset: int) -> tuple[list[dict[str, Any]], int]:
         if not skipped:
             return [], offset
         data, offset = data[skipped:], offset - 1 + skipped
-    first = decode(data[: data.find(b"\n")]) if offset else None
+    stop = data.find(b"\n")
+    if stop < 0:
+        return [], offset
+    first = decode(data[:stop]) if offset else None
     number = first.get("n") if first is not None else None
     scan = Scan(data, number if isinstance(number, int) else 0, path)
     return scan.records, offset + scan.end
