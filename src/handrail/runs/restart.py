@@ -1,7 +1,7 @@
 """Begin a run anew, from its start or from a phase, with the definitions as they are now.
 
-The attempt before it stays as it is, on disk and readable. What it published and what nobody has changed since is
-taken out of the project, so that it cannot pass for the work of the new attempt; its content is kept.
+The attempt before it is kept. Files that it published and that nobody has changed since are removed from the project,
+so that they are not mistaken for the work of the new attempt; their content is kept on the shelf.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _told(phase: Phase, results: dict[str, dict[str, object]], state: RunState, 
 
 
 def changed(old: FlowPlan, new: FlowPlan) -> list[str]:
-    """What has become different between two plans of a flow, in a person's words."""
+    """What is different between two plans of a flow, as sentences for people."""
     before, after = ({phase.id: phase for phase in plan.phases} for plan in (old, new))
     told = [f"phase `{id_}` is gone" for id_ in before if id_ not in after]
     for id_, phase in after.items():

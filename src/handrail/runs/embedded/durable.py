@@ -1,7 +1,7 @@
 """One run on disk while it is driven: one folder, one journal, one process at a time. Implements `Durable`.
 
-A node that finished is never run again: its result is found by its path and the digest of all it was given. One
-that was under way when the process died is run again, asked about or refused, as its step or its node says.
+A node that finished is never run again: its result is found by its path and the digest of its input. If a node was
+running when the process died, its step or its node says whether it is run again, asked about or refused.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class DurableRun:
         raise AssertionError("the last attempt returns or raises")
 
     async def _at_once(self, kind: NodeKind, work: Work) -> Any:
-        """Work that touches nothing and takes no time: only what came of it is put down."""
+        """Work that touches nothing and takes no time: only its result is recorded."""
         known = self.state.steps.get(work.path)
         if known is not None and known.has_value:
             return self.payloads.value(Kept(known.value, known.payload))
@@ -135,7 +135,7 @@ class DurableRun:
         return value
 
     async def _outlived(self, path: str) -> None:
-        """Wait for a program that an earlier driver started for this step and that is still at work."""
+        """Wait for a program that an earlier driver started for this step and that still runs."""
         told = False
         while self.programs.is_running(path, self._key(path)):
             if not told:
@@ -146,7 +146,7 @@ class DurableRun:
             await asyncio.sleep(LOOK_AGAIN)
 
     async def _again(self, work: Work, rerun: str) -> bool:
-        """May work that was cut off be done again? A person who says that it is done is believed."""
+        """True if interrupted work has to be done again; False if a person says that it had finished."""
         if rerun == "safe":
             return True
         message = f"`{work.path}` was under way when the run was interrupted and may have done its work"
@@ -166,7 +166,7 @@ class DurableRun:
         return answer != "done"
 
     async def _patiently(self, kind: NodeKind, work: Work) -> Any:
-        """Run a node. A limit that is known to reset is waited for: no failure, and no attempt of the step's own."""
+        """Run a node. Waits for limits that reset: that is no failure, and does not count as an attempt of the step."""
         known = self.state.delays.get(work.path)
         if known is not None:
             await asyncio.sleep(max(known.until - self.clock(), 0.0))
@@ -228,7 +228,7 @@ class DurableRun:
         return f"{self.context.run}/{path}{again}"
 
     async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
-        """A person's answer, from wherever it comes. `Waiting` when there is none yet."""
+        """A person's answer. Raises `Waiting` if there is none yet."""
         digest = digest_of(question)
         if (path, digest) in self.memory.answers:
             self.inbox.clear(path)  # killed between the journal and the inbox
@@ -258,7 +258,7 @@ class DurableRun:
         return self.world.look(kind, subject)
 
     async def publish(self, path: str, made: list[Made], inputs: list[str]) -> None:
-        """Put what a step made on the shelf; once, also over several lives of the run."""
+        """Publish what a step made; each file once, also over several lives of the run."""
         publisher = self.outside.publisher
         if publisher is None:
             return
@@ -283,7 +283,7 @@ class DurableRun:
 
 
 def _until_reset(error: NodeError, now: float, tried: int) -> float | None:
-    """How long a limit is waited for; one that does not say when it ends is tried now and then. Nothing: it is none."""
+    """The seconds to wait for a limit to reset, growing if it does not say when; None if the error is no limit."""
     if error.resets_at is not None:
         return error.resets_at - now
     return min(1800.0, 30.0 * 2**tried) if error.code in ("rate-limit", "quota") else None

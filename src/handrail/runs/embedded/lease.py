@@ -1,7 +1,7 @@
-"""Who may drive a run, and what still works for it. Both are locks that die with their holder, so none goes stale.
+"""Which process drives a run, and which programs still run for it. Both are locks that end with their process.
 
-A program that a step starts inherits a locked descriptor. If it outlives us, its lock tells the next driver, which
-then does not start a second one beside it.
+A program that a step starts inherits a locked descriptor. If the program outlives its driver, the next driver sees the
+lock and does not start a second one.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def holder(folder: str) -> int | None:
 class Programs:
     """The programs that the steps of a run started, each by the path of its step.
 
-    They are known by the lock that they inherited, and what they started in turn by the key in its environment.
+    A program is known by the lock that it inherited; what it started in turn by the key in its environment.
     """
 
     def __init__(self, folder: str) -> None:
@@ -76,20 +76,20 @@ class Programs:
         return locks.acquire(self._file(path), locks.PROBE_SECONDS)
 
     def is_held(self, path: str) -> bool:
-        """Does a program that this step started still live, as far as its lock tells?"""
+        """True if a program that this step started holds its lock."""
         return locks.is_locked(self._file(path))
 
     def is_running(self, path: str, key: str) -> bool:
         return self.is_held(path) or bool(carriers(f"HANDRAIL_KEY={key}"))
 
     def release(self, path: str, handle: int) -> None:
-        """The step is done: nothing that it left behind matters any more."""
+        """The step is done: programs that it left behind are not waited for."""
         with contextlib.suppress(OSError):
             os.unlink(self._file(path))
         os.close(handle)
 
     def pids(self, path: str, key: str) -> set[int]:
-        """Which processes are still at work for a step; empty where the system does not tell."""
+        """The processes that still work for a step; empty if the system does not tell."""
         return carriers(f"HANDRAIL_KEY={key}") | _holders({os.path.realpath(self._file(path))})
 
     async def end(self, run: str) -> None:

@@ -1,4 +1,4 @@
-"""Large values of a run: each once, in a file that is named by its digest. Small ones stay in the journal."""
+"""Large values of a run, each in a file that is named by its digest. Small values stay in the journal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Payloads:
         self.folder = os.path.join(folder, "payloads")
 
     def keep(self, value: Any, text: str | None = None) -> Kept:
-        """`text` is the value as JSON, where the caller has it already."""
+        """`text` is the value as JSON, if the caller has it already."""
         text = jsonlite.dumps(value) if text is None else text
         if len(text) <= LARGE:
             return Kept(value, None)
