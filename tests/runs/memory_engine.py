@@ -40,6 +40,8 @@ from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
 from handrail.runs.together import limited, together
 
+MOST = 1_000_000_000
+
 
 @dataclass
 class Kept:
@@ -56,7 +58,11 @@ class Kept:
     @property
     def history(self) -> History:
         driver = os.getpid() if self.is_driven else None
-        return History(records=list(self.records), offset=len(self.records), attempt=self.attempt, driver=driver)
+        return History(records=list(self.records), offset=self.offset, attempt=self.attempt, driver=driver)
+
+    @property
+    def offset(self) -> int:
+        return (self.attempt - 1) * MOST + len(self.records)
 
 
 _PROJECTS: dict[tuple[str, str], dict[str, Kept]] = {}
@@ -84,8 +90,9 @@ class InMemory:
         return self.runs[run].about, self.runs[run].history
 
     def events(self, run: str, offset: int) -> tuple[list[Record], int]:
-        records = self.runs[run].records
-        return records[offset:], len(records)
+        kept = self.runs[run]
+        attempt, position = divmod(offset, MOST)
+        return kept.records[position if attempt == kept.attempt - 1 else 0 :], kept.offset
 
     def payload(self, run: str, digest: str) -> Any:
         raise LookupError(f"{run} keeps every value in its event: {digest}")

@@ -210,6 +210,18 @@ def test_events_are_followed_while_the_run_is_driven(place: Place) -> None:
     assert seen == run.records
 
 
+def test_who_follows_sees_all_of_a_new_attempt(place: Place) -> None:
+    run = place.drive(place.begin(LOG, READY))
+    _, offset = place.runs.events(run.id)
+    flows = place.app.flows
+    made = asyncio.run(restart(place.runs, flows, flows.find, run, "b"))
+    seeded, offset = place.runs.events(run.id, offset)
+    assert seeded == made.run.records
+    run = place.drive(made.run, "restart")
+    more, _ = place.runs.events(run.id, offset)
+    assert [*seeded, *more] == run.records
+
+
 def test_a_run_is_found_by_its_id_or_its_beginning(place: Place) -> None:
     run = place.begin(LOG)
     assert place.runs.ids() == [run.id]

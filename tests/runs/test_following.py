@@ -74,7 +74,7 @@ def test_a_journal_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
 def test_only_what_lies_behind_the_offset_is_parsed(tmp_path: Path) -> None:
     book = ledger(tmp_path)
     book.record(note(1))
-    offset = book.history.offset
+    offset = book.recorder.end
     book.record(note(2))
     book.close()
     data = Path(book.path).read_bytes()
@@ -88,7 +88,7 @@ def test_only_what_lies_behind_the_offset_is_parsed(tmp_path: Path) -> None:
 def test_a_record_that_is_half_written_is_seen_when_it_is_whole(tmp_path: Path, cut: int) -> None:
     book = ledger(tmp_path)
     book.record(note(1))
-    offset = book.history.offset
+    offset = book.recorder.end
     book.record(note(2))
     book.close()
     data = Path(book.path).read_bytes()

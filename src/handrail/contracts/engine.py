@@ -159,7 +159,10 @@ class Engine(Protocol):
         ...
 
     def events(self, run: str, offset: int) -> tuple[list[Record], int]:
-        """What was recorded behind an offset, 0 being the start, and the offset to ask with next. Cheap if nothing."""
+        """What was recorded behind an offset, and the offset to ask with next. Cheap if nothing was.
+
+        0 is the start. An offset from before a restart is the start of the new attempt.
+        """
         ...
 
     def payload(self, run: str, digest: str) -> Any:

@@ -13,6 +13,7 @@ from handrail.state import files
 from handrail.state.files import make_private
 
 ABOUT = "about"
+_POSITION = 48  # bits
 
 
 def attempts(folder: str) -> list[str]:
@@ -32,6 +33,17 @@ def number_of(attempt: str) -> int:
 def following(attempt: str) -> str:
     """The folder of the attempt after this one."""
     return os.path.join(os.path.dirname(attempt), str(number_of(attempt) + 1))
+
+
+def offset_at(attempt: str, end: int) -> int:
+    """An offset of `Engine.events`: a position in the journal of one attempt, and in no other."""
+    return (number_of(attempt) - 1) << _POSITION | end
+
+
+def position_of(attempt: str, offset: int) -> int:
+    """The position in an attempt's journal that an offset means; its start if the offset is from another attempt."""
+    number, position = offset >> _POSITION, offset & ((1 << _POSITION) - 1)
+    return position if number == number_of(attempt) - 1 else 0
 
 
 def write_about(attempt: str, about: str) -> None:

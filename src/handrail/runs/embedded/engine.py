@@ -19,7 +19,15 @@ from handrail.errors import RefusedError
 from handrail.project import file_name
 from handrail.runs import machine
 from handrail.runs.embedded import lease
-from handrail.runs.embedded.attempts import attempts, following, number_of, read_about, write_about
+from handrail.runs.embedded.attempts import (
+    attempts,
+    following,
+    number_of,
+    offset_at,
+    position_of,
+    read_about,
+    write_about,
+)
 from handrail.runs.embedded.durable import DurableRun
 from handrail.runs.embedded.follow import Follower, read_all
 from handrail.runs.embedded.inbox import Inbox
@@ -73,12 +81,14 @@ class Embedded:
     def load(self, run: str) -> tuple[str, History]:
         attempt = self.attempt(run)
         about = read_about(attempt)
-        records, offset = read_all(os.path.join(attempt, JOURNAL))
-        driver = self.driver(run)
+        records, end = read_all(os.path.join(attempt, JOURNAL))
+        offset, driver = offset_at(attempt, end), self.driver(run)
         return about, History(records=records, offset=offset, attempt=number_of(attempt), driver=driver)
 
     def events(self, run: str, offset: int) -> tuple[list[Record], int]:
-        return self._follower.read_behind(os.path.join(self.attempt(run), JOURNAL), offset)
+        attempt = self.attempt(run)
+        records, end = self._follower.read_behind(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
+        return records, offset_at(attempt, end)
 
     def payload(self, run: str, digest: str) -> Any:
         return Payloads(self.attempt(run)).read(digest)

@@ -11,7 +11,7 @@ from typing import Any
 from handrail.contracts import History, Observer, Record
 from handrail.errors import StateError
 from handrail.runs import machine
-from handrail.runs.embedded.attempts import number_of
+from handrail.runs.embedded.attempts import number_of, offset_at
 from handrail.runs.embedded.recorder import Recorder
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
@@ -37,7 +37,9 @@ class Ledger:
 
     @property
     def history(self) -> History:
-        return History(records=self.records, offset=self.recorder.end, attempt=number_of(self.attempt))
+        return History(
+            records=self.records, offset=offset_at(self.attempt, self.recorder.end), attempt=number_of(self.attempt)
+        )
 
     def recall(self) -> None:
         """Read everything that the journal tells."""
