@@ -11,7 +11,6 @@ from bench.measure import BenchError, Job, Sample, talk, timed
 from bench.rows import Bound, Part, Row, Table, slower
 from handrail.artifacts.publish import Publisher
 from handrail.contracts import Made
-from handrail.runs.request import read_about
 
 COUNT, NEW_AFTER, ROUNDS = 500, 10, 10
 KILOBYTE = 1024
@@ -41,11 +40,8 @@ class _Place:
 
     def publisher(self, scope: str) -> Publisher:
         """What a new run in this scope publishes with."""
-        runs, id_ = self.flows.app.runs, self.flows.begin("flow", scope)
-        folder = runs.attempt(id_)
-        publisher = runs.engine(id_, read_about(folder), folder).outside.publisher
-        assert publisher is not None
-        return publisher
+        runs, run = self.flows.app.runs, self.flows.begin("flow", scope)
+        return runs.publisher(runs.outside(run).context)
 
     def publish(self, publisher: Publisher, number: int) -> float:
         made, inputs = Made(self.files[number], None, None, True), self.files[max(0, number - 1) : number]

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from bench.measure import BenchError
 from bench.place import environment
 from handrail.app import App
-from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
+from handrail.runs.embedded.engine import Embedded
+from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event
-from handrail.runs.request import About, Request
-from handrail.runs.runs import Runs
+from handrail.runs.request import Request
 
 STEPS_A_PHASE = 10
 RESULT = "x" * 20
@@ -87,19 +87,6 @@ class Ran(NamedTuple):
         return sum(path.stat().st_size for path in self.folder.parent.rglob("*") if path.is_file())
 
 
-class Loaded(Runs):
-    """Runs that read each flow once, so that going on can be timed without it."""
-
-    def __init__(self, app: App) -> None:
-        super().__init__(app.project, app.places, app.env, app.clock)
-        self.known: dict[str, dict[str, FlowPlan]] = {}
-
-    def plans(self, about: About) -> dict[str, FlowPlan]:
-        if about.digest not in self.known:
-            self.known[about.digest] = super().plans(about)
-        return self.known[about.digest]
-
-
 class Flows:
     """A project with flows. `files`: the phases of each, by its name."""
 
@@ -115,7 +102,7 @@ class Flows:
         if problems := self.app.flows.problems:
             raise BenchError(f"the flows cannot be read: {problems[0].message}")
 
-    def begin(self, name: str, scope: str = "") -> str:
+    def begin(self, name: str, scope: str = "") -> LoadedRun:
         """A run that is ready to be driven."""
         self.begun += 1
         catalog = self.app.flows
@@ -123,13 +110,19 @@ class Flows:
 
     def run(self, name: str, watch: Watch | None = None) -> Ran:
         """One run of a flow, from its start to its end."""
-        return self.drive(self.app.runs, self.begin(name), "completed", watch)
+        return self.drive(self.begin(name), "completed", watch)
 
-    def drive(self, runs: Runs, id_: str, status: str, watch: Watch | None = None) -> Ran:
+    def drive(self, run: LoadedRun, status: str, watch: Watch | None = None) -> Ran:
         watch = watch or Watch()
         begin = time.perf_counter()
-        view = asyncio.run(runs.drive(id_, observer=watch))
+        ended = asyncio.run(self.app.runs.drive(run, observer=watch))
         whole = time.perf_counter() - begin
-        if view.state.status != status:
-            raise BenchError(f"run `{id_}` is {view.state.status}, expected {status}: {view.state.error}")
-        return Ran(Path(runs.attempt(id_)), watch, whole)
+        if ended.state.status != status:
+            raise BenchError(f"run `{run.id}` is {ended.state.status}, expected {status}: {ended.state.error}")
+        return Ran(self.attempt(run), watch, whole)
+
+    def attempt(self, run: LoadedRun) -> Path:
+        """The folder where a run is kept."""
+        engine = self.app.runs.engine
+        assert isinstance(engine, Embedded)
+        return Path(engine.attempt(run.id))

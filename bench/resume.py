@@ -6,10 +6,11 @@ import json
 import time
 from pathlib import Path
 
-from bench.flowplace import Flows, Loaded, Phase, many
+from bench.flowplace import Flows, Phase, many
 from bench.measure import BenchError, Job, Sample, interleave, talk, timed
 from bench.rows import Bound, Row, slower
 from handrail.runs import machine
+from handrail.runs.loaded import LoadedRun
 
 SIZES = (1_000, 10_000)
 ROUNDS = 5
@@ -21,19 +22,18 @@ _CHECKSUM = 9
 def rows(folder: Path, step: Sample) -> list[Row]:
     """`step`: what one cost when it was done."""
     flows = Flows(folder, {f"f{size}": [*many(size), _failing()] for size in SIZES})
-    runs = Loaded(flows.app)
-    ids = {size: flows.begin(f"f{size}") for size in SIZES}
-    for size, id_ in ids.items():
+    begun = {size: flows.begin(f"f{size}") for size in SIZES}
+    for size, run in begun.items():
         talk(f"a run of {size} steps that fails behind them")
-        flows.drive(runs, id_, "failed")
+        flows.drive(run, "failed")
     jobs: dict[str, Job] = {}
-    for size, id_ in ids.items():
-        jobs[f"resume {size}"] = _resume(flows, runs, id_, size)
-        jobs[f"read {size}"] = _read(Path(runs.attempt(id_)) / "journal", size)
+    for size, run in begun.items():
+        jobs[f"resume {size}"] = _resume(flows, run, size)
+        jobs[f"read {size}"] = _read(flows.attempt(run) / "journal", size)
     times = interleave("resume", jobs, ROUNDS)
     (flows.project / READY).touch()
-    for size, id_ in ids.items():
-        _finish(flows, runs, id_, size)
+    for size, run in begun.items():
+        _finish(flows, run, size)
     few, most = SIZES
     long, short = times[f"resume {most}"], times[f"resume {few}"]
     return [
@@ -51,12 +51,12 @@ def _failing() -> Phase:
     }
 
 
-def _resume(flows: Flows, runs: Loaded, id_: str, size: int) -> Job:
+def _resume(flows: Flows, run: LoadedRun, size: int) -> Job:
     """Seconds a step until the failed one is begun again. It fails again, so that this can be repeated."""
 
     def job() -> float:
         begin = time.perf_counter()
-        ran = flows.drive(runs, id_, "failed")
+        ran = flows.drive(run, "failed")
         return (ran.watch.first_node - begin) / size
 
     return job
@@ -70,10 +70,11 @@ def _read(journal: Path, size: int) -> Job:
     return lambda: timed(read) / size
 
 
-def _finish(flows: Flows, runs: Loaded, id_: str, size: int) -> None:
+def _finish(flows: Flows, run: LoadedRun, size: int) -> None:
     """What was timed has to have been a resume: it comes to its end, and no step was done twice."""
-    flows.drive(runs, id_, "completed")
-    started = [event.path for _, event in runs.records(id_) if isinstance(event, machine.NodeFinished)]
+    flows.drive(run, "completed")
+    records = flows.app.runs.load(run.id).records
+    started = [event.path for _, event in records if isinstance(event, machine.NodeFinished)]
     done = [path for path in started if not path.startswith("end/")]
     if len(done) != size or len(set(done)) != size:
-        raise BenchError(f"run `{id_}` started {len(done)} nodes, {len(set(done))} of them once, expected {size}")
+        raise BenchError(f"run `{run.id}` started {len(done)} nodes, {len(set(done))} of them once, expected {size}")

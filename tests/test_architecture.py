@@ -84,6 +84,17 @@ def test_processes_are_started_in_one_place_only() -> None:
     assert starters | spawners == {"process/child.py"}
 
 
+def test_nothing_sleeps_where_an_event_loop_may_run() -> None:
+    """`time.sleep` is for commands that have no event loop, and for locks that are held for a moment."""
+    sleepers = {
+        path.relative_to(SOURCE).as_posix()
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and ast.unparse(node) == "time.sleep"
+    }
+    assert sleepers == {"cli/demo.py", "cli/history.py", "cli/runs.py", "state/locks.py"}
+
+
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_modules_and_functions_stay_small(path: Path) -> None:
     text = path.read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import handrail
 from handrail import registry
-from handrail.contracts import Stubs
+from handrail.contracts import Site, Stubs
 from handrail.errors import NotFound
 from handrail.flows.catalog import FlowCatalog, FoundFlow, is_flow_file, problems_at, read_flows
 from handrail.flows.known import known_in
@@ -63,10 +63,13 @@ class App:
 
     @cached_property
     def runs(self) -> Runs:
-        runs = Runs(self.project, self.places, self.env, self.clock)
-        runs.settings = self.settings
-        runs.guide = SessionGuide(self.sessions, self, self.settings.idle_stops, self.stubs)
-        return runs
+        name = self.settings.engine
+        if name not in registry.ENGINES:
+            hint = did_you_mean(name, registry.ENGINES) or f"known: {', '.join(registry.ENGINES)}"
+            raise NotFound(f"there is no engine `{name}`, which `settings.yaml` names", hint)
+        site = Site(project=self.project, state=self.places.state, env=self.env, clock=self.clock)
+        guide = SessionGuide(self.sessions, self, self.settings.idle_stops, self.stubs)
+        return Runs(site, registry.engine(name, site), self.settings, guide)
 
     @property
     def stubs(self) -> Stubs:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from handrail.contracts import CheckKind, Executor, Host, Market, NodeInfo, NodeKind
+    from handrail.contracts import CheckKind, Engine, EngineKind, Executor, Host, Market, NodeInfo, NodeKind, Site
 
 CHECKS: dict[str, str] = {"file": "handrail.checks.file", "run": "handrail.checks.run"}
 AGENTS: dict[str, dict[str, str]] = {
@@ -23,6 +23,7 @@ AGENTS: dict[str, dict[str, str]] = {
 }
 """One row per agent: as `host` it calls us, as `executor` we call it, `workflows` says where it keeps definitions."""
 OWN_TOOLS = "scripted"  # its tools have the names of Handrail's own vocabulary
+ENGINES: dict[str, str] = {"embedded": "handrail.runs.embedded.engine"}
 
 
 def _nodes() -> dict[str, tuple[str, NodeInfo]]:
@@ -90,6 +91,12 @@ def markets() -> list[str]:
 def executors() -> list[str]:
     """The agents that steps can be given to."""
     return [name for name, row in AGENTS.items() if "executor" in row]
+
+
+def engine(name: str, site: Site) -> Engine:
+    """What keeps the runs of a project. `KeyError` if there is no engine of this name."""
+    kind: EngineKind = _module(ENGINES[name])
+    return kind.open_engine(site)
 
 
 def executor(agent: str) -> Executor:

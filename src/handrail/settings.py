@@ -39,6 +39,7 @@ SETTINGS = shape(
     Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
     Field("flows", ("mapping",), "routes of single flows, by their id", schema=_NESTED),
     Field("passEnv", ("list",), "further environment variables that agents may see, by name", schema=_NAMES),
+    Field("engine", ("text",), "what keeps and drives runs of flows", default="embedded"),
 )
 
 
@@ -51,6 +52,7 @@ class Settings:
     presets: dict[str, dict[str, str]] = field(default_factory=dict)
     flows: dict[str, dict[str, str]] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
+    engine: str = "embedded"
 
 
 def read_settings(config: str, project: str) -> tuple[Settings, list[Diagnostic]]:
@@ -100,6 +102,7 @@ def _take(reader: Reader, settings: Settings) -> Settings:
         presets={**settings.presets, **_sets(reader, presets)},
         flows={**settings.flows, **_sets(reader, flows)},
         pass_env=(*settings.pass_env, *passed),
+        engine=reader.text("engine") or settings.engine,
     )
 
 

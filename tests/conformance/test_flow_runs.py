@@ -12,13 +12,15 @@ import pytest
 
 from conformance import corpus
 from conformance.test_flow_specs import KNOWN
-from handrail.contracts import NodeContext, NodeError, NodeKind, Work
+from handrail.contracts import NodeContext, NodeError, NodeKind, Outside, Work
 from handrail.flows.account import Ended
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
-from handrail.runs.embedded.durable import Outside, Run
+from handrail.runs.embedded.durable import DurableRun
+from handrail.runs.embedded.ledger import Ledger
 from handrail.runs.interpret import FlowFailed, Interpreter
+from handrail.secrets import Redactor
 from handrail.source.files import Source
 from handrail.state import journal
 
@@ -73,24 +75,27 @@ def plan(spec: Any, name: str) -> FlowPlan:
     return found
 
 
-def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[Run, Ended | FlowFailed]:
+def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[DurableRun, Ended | FlowFailed]:
     text = json.dumps({"spec": case["spec"], "params": case["params"]}).replace("@TMP@", str(folder / "tmp"))
     given = json.loads(text)
     flows = {name: plan(spec, name) for name, spec in children.items()}
-    run = Run(str(folder / "run" / "1"), NODES, NodeContext(project=str(folder), env={}), Outside(lambda: 0.0))
     (folder / "run" / "1").mkdir(parents=True)
+    ledger = Ledger(str(folder / "run" / "1"), lambda: 0.0, Redactor({}))
+    context = NodeContext(project=str(folder), env={})
+    run = DurableRun(ledger, lambda: 0.0, Outside(nodes=NODES, context=context))
     interpreter = Interpreter(run, plan(given["spec"], "flow"), flows.get, {})
-    with run.held():
-        try:
-            return run, asyncio.run(interpreter.run(given["params"], {}))
-        except FlowFailed as error:
-            return run, error
+    try:
+        return run, asyncio.run(interpreter.run(given["params"], {}))
+    except FlowFailed as error:
+        return run, error
+    finally:
+        ledger.close()
 
 
-def trace(run: Run) -> list[str]:
+def trace(run: DurableRun) -> list[str]:
     """`PHASE=status` and `PHASE:STEP=status` of the flow itself, in order."""
     told: list[str] = []
-    for record in journal.read(run.journal).records:
+    for record in journal.read(run.ledger.path).records:
         for data in record["events"]:
             event = machine.event_from_json(data)
             path = getattr(event, "path", "").split("/")

@@ -14,8 +14,8 @@ from handrail.errors import RefusedError
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
-from handrail.runs.embedded.memory import Memory
 from handrail.runs.machine import Event
+from handrail.runs.memory import Memory
 from handrail.runs.modes import available, rewound
 from handrail.runs.restart import not_behind
 from handrail.source.files import Source
@@ -60,7 +60,7 @@ def events_of(state: dict[str, Any] | None) -> list[Event]:
             machine.RunEnded("stopped", executed["terminationOutcome"], executed.get("terminationReason"), None)
         )
     elif state["status"] in ("completed", "blocked"):
-        told.append(machine.RunEnded({"blocked": "failed"}.get(state["status"], "completed"), "success", None, None))
+        told.append(machine.RunEnded("failed" if state["status"] == "blocked" else "completed", "success", None, None))
     return told
 
 

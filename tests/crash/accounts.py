@@ -12,7 +12,6 @@ from crash.cases import Case
 from crash.flows import CAREFUL
 from handrail.artifacts.shelf import Published, Shelf
 from handrail.project import file_name
-from handrail.runs.embedded.memory import Kept
 
 TOLD_WHEN_SAFE = ("NodeFinished", "NodeFailed", "Answered", "ArtifactPublished", "FactFound", "Asked")
 _ARTIFACT = ("id", "path", "name", "sha256", "size", "step", "schema", "family", "inputs", "supersedes")
@@ -36,11 +35,10 @@ def life(case: Case) -> Life:
 
 def account(case: Case) -> dict[str, Any]:
     """How the run ended: all that has to be the same however often it was cut off."""
-    view = case.view
-    state = view.state
+    run = case.run
+    state = run.state
     steps = {
-        path: (step.status, _value(path, view.value(Kept(step.value, step.payload))), step.stop, step.error)
-        for path, step in state.steps.items()
+        path: (step.status, _value(path, run.value(step)), step.stop, step.error) for path, step in state.steps.items()
     }
     artifacts = [{name: artifact[name] for name in _ARTIFACT} for artifact in state.artifacts]
     return {

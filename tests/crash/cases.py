@@ -13,9 +13,10 @@ from typing import Any
 from crash.flows import ANSWERS, FLOWS, REQUEST, SCHEMA
 from handrail.app import App
 from handrail.flows.catalog import FlowCatalog
+from handrail.runs.embedded.engine import Embedded
+from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import event_to_json
 from handrail.runs.request import Request
-from handrail.runs.shown import RunView
 from handrail.source.diagnostics import has_errors
 from support import Said
 
@@ -63,20 +64,27 @@ class Case:
         )
 
     @property
-    def view(self) -> RunView:
-        return self.app.runs.view(self.id)
+    def run(self) -> LoadedRun:
+        return self.app.runs.load(self.id)
+
+    @property
+    def attempt(self) -> str:
+        """The folder of the run's current attempt."""
+        engine = self.app.runs.engine
+        assert isinstance(engine, Embedded)
+        return engine.attempt(self.id)
 
     @property
     def status(self) -> str:
-        return self.view.state.status
+        return self.run.state.status
 
     @property
     def journal(self) -> Path:
-        return Path(self.app.runs.attempt(self.id)) / "journal"
+        return Path(self.attempt) / "journal"
 
     def events(self) -> list[dict[str, Any]]:
         """Everything that the journal tells, without the times."""
-        return [event_to_json(event) for _, event in self.app.runs.records(self.id)]
+        return [event_to_json(event) for _, event in self.run.records]
 
     def paths_of(self, kind: str) -> list[str]:
         return [event["path"] for event in self.events() if event["type"] == kind]

@@ -21,10 +21,10 @@ class Command(Protocol):
 
 def next_command(case: Case) -> list[str]:
     """Answer a question about work that was cut off, after a look at the log outside; else resume."""
-    view = case.view
-    if view.state.status != "waiting":
+    run = case.run
+    if run.state.status != "waiting":
         return ["resume", "--events", "--answers", str(case.answers)]
-    path = next(iter(view.state.questions))
+    path = next(iter(run.state.questions))
     letter = case.folder / "letter"
     letter.write_text(json.dumps({"rerun": "done" if path in case.logged() else "again"}))
     return ["answer", "--file", str(letter), "--events"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -24,14 +25,17 @@ def test_many_who_resume_at_once_do_the_work_once(stage: Stage, whole: Whole) ->
     assert case.logged() == whole.logged
 
 
+async def hold(folder: str, times: int) -> None:
+    for _ in range(times):
+        async with lease.held(folder):
+            pass
+
+
 def test_looking_at_a_run_keeps_nobody_from_driving_it(tmp_path: Path) -> None:
     argv = [sys.executable, str(CHILD), str(tmp_path)]
-    with lease.held(str(tmp_path)):
-        pass
+    asyncio.run(hold(str(tmp_path), 1))
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as looker:
         assert looker.stdout is not None
         assert looker.stdout.readline() == "looking\n"
-        for _ in range(TIMES):
-            with lease.held(str(tmp_path)):
-                pass
+        asyncio.run(hold(str(tmp_path), TIMES))
         looker.communicate(timeout=60)

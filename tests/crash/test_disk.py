@@ -61,7 +61,7 @@ def refused_badly(case: Case, said: Said) -> list[str]:
 
     Where a file of the project could not be written, it is the step that failed, for this reason.
     """
-    state = case.view.state
+    state = case.run.state
     first, *more = said.err.splitlines() or [""]
     is_clear = first.startswith("error: ") and first.endswith(REASONS) and "cannot be" in first
     is_short = all(line.startswith("hint: ") for line in more)

@@ -162,11 +162,11 @@ def test_a_program_that_may_not_run_twice_is_asked_about_when_it_has_ended(askin
     asking.outlive()
     driver = asking.drive()
     noticed(driver)
-    assert asking.case.view.state.questions == {}
+    assert asking.case.run.state.questions == {}
     asking.release()
     assert ended(driver) == 4
     assert asking.case.lines() == [BEGIN, END]
-    assert list(asking.case.view.state.questions) == ["a/x"]
+    assert list(asking.case.run.state.questions) == ["a/x"]
 
 
 def test_a_program_that_ended_meanwhile_is_not_waited_for(asking: Lingering) -> None:

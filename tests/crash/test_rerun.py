@@ -40,7 +40,7 @@ class Cut:
 
     @property
     def asked(self) -> list[str]:
-        return list(self.case.view.state.questions)
+        return list(self.case.run.state.questions)
 
 
 def cut(pool: Pool, stage: Stage, rerun: str, doom: Doom = WORKED) -> Cut:
@@ -91,13 +91,13 @@ def test_the_answer_done_goes_on_without_it(unsure: Cut) -> None:
     assert unsure.answer("done").code == 0
     assert unsure.case.status == "completed"
     assert unsure.case.logged() == {"a/x": 1, "b/y": 1}
-    assert unsure.case.view.state.steps["a/x"].value == {"assumedDone": True}
+    assert unsure.case.run.state.steps["a/x"].value == {"assumedDone": True}
 
 
 def test_the_answer_fail_ends_the_run_there(unsure: Cut) -> None:
     unsure.resume()
     assert unsure.answer("fail").code == 1
-    state = unsure.case.view.state
+    state = unsure.case.run.state
     assert (state.status, state.reason) == ("failed", "rerun at a/x")
     assert unsure.case.logged() == {"a/x": 1}
 
@@ -120,7 +120,7 @@ def test_the_answer_may_come_from_a_file(unsure: Cut, word: str, code: int, time
 def test_what_must_never_be_done_again_fails_with_code_rerun(pool: Pool, stage: Stage) -> None:
     run = cut(pool, stage, "rerun: never")
     assert run.resume().code == 1
-    state = run.case.view.state
+    state = run.case.run.state
     assert (state.status, state.reason) == ("failed", "rerun at a/x")
     assert run.case.logged() == {"a/x": 1}
 
@@ -159,5 +159,5 @@ def test_one_answer_is_never_taken_for_two_questions(unsure: Cut) -> None:
 
 def test_a_letter_that_does_not_fit_is_no_answer(unsure: Cut) -> None:
     unsure.resume()
-    Inbox(unsure.case.app.runs.attempt(unsure.case.id)).put("a/x", {"rerun": "perhaps"})
+    Inbox(unsure.case.attempt).put("a/x", {"rerun": "perhaps"})
     assert unsure.resume(doom=Doom(seconds=10)).code == 4

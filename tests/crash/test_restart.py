@@ -49,13 +49,13 @@ class Restarts:
         said = self.pool.run(case, *RESTART, doom=Doom("synced", at))
         if said.code != -signal.SIGKILL:
             return [f"sync {at}: it was not killed: {said}"]
-        if case.status != "completed" or case.view.attempt == 1:
-            again = RESTART if case.view.attempt == 1 else ("resume", "--quiet")
+        if case.status != "completed" or case.run.attempt == 1:
+            again = RESTART if case.run.attempt == 1 else ("resume", "--quiet")
             said = self.pool.run(case, *again)
-        steps = {path: step.status for path, step in case.view.state.steps.items()}
+        steps = {path: step.status for path, step in case.run.state.steps.items()}
         logged = case.logged()
         wrong = {
-            "it did not go on": case.view.attempt != 2 or case.status != "completed",
+            "it did not go on": case.run.attempt != 2 or case.status != "completed",
             "the old attempt is not as it was": (case.journal.parents[1] / "1" / "journal").read_bytes() != first,
             "what was kept ran again": logged["a/x"] != 1,
             "an old file passed for the work of the new attempt": steps.get("b/made") != "done",

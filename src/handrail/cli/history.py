@@ -9,13 +9,13 @@ import click
 
 from handrail.app import App
 from handrail.cli.common import command, run_argument
-from handrail.cli.output import Shell
-from handrail.cli.watch import line
+from handrail.cli.output import Shell, time_of_day
+from handrail.cli.watch import line, shown
 from handrail.errors import StateError, UsageError
 from handrail.runs import machine
 from handrail.runs.machine import Event
-from handrail.runs.shown import RunView
 from handrail.source.diagnostics import plain
+from handrail.view.run import RunView
 
 LOOK_AGAIN = 0.2
 _ENDS = ("RunEnded", "RunParked")
@@ -43,7 +43,7 @@ def _broken(id_: str, error: StateError) -> dict[str, object]:
 def _view(app: App, id_: str) -> RunView | StateError:
     """A run, or why it cannot be shown: one that is damaged hides no other."""
     try:
-        return app.runs.view(id_)
+        return shown(app.runs.load(id_))
     except StateError as error:
         return error
 
@@ -57,18 +57,18 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool) -> None
     """Show everything that happened in a run."""
     if follow and shell.as_json:
         raise UsageError("`--follow` has no end that one JSON object could have", "use `--events`")
-    records = app.runs.records(run_id)
+    records, offset = app.runs.events(run_id)
     if shell.as_json:
         return shell.data({"events": [_data(t, event) for t, event in records]})
-    seen = 0
+    last = ""
     while True:
-        for moment, event in records[seen:]:
+        for moment, event in records:
             click.echo(json.dumps(_data(moment, event), ensure_ascii=False) if events else _line(moment, event))
-        seen = len(records)
-        if not follow or (records and type(records[-1][1]).__name__ in _ENDS):
+            last = type(event).__name__
+        if not follow or last in _ENDS:
             return None
         time.sleep(LOOK_AGAIN)
-        records = app.runs.records(run_id)
+        records, offset = app.runs.events(run_id, offset)
 
 
 def _data(moment: float, event: Event) -> dict[str, object]:
@@ -78,9 +78,8 @@ def _data(moment: float, event: Event) -> dict[str, object]:
 def _line(moment: float, event: Event) -> str:
     data = {name: value for name, value in vars(event).items() if value is not None and name != "path"}
     path = getattr(event, "path", "")
-    stamp = time.strftime("%H:%M:%S", time.localtime(moment))
     rest = json.dumps(data, ensure_ascii=False) if data else ""
-    return plain(f"{stamp}  {type(event).__name__:<18} {path:<24} {rest[:400]}").rstrip()
+    return plain(f"{time_of_day(moment)}  {type(event).__name__:<18} {path:<24} {rest[:400]}").rstrip()
 
 
 @click.command()
@@ -88,7 +87,7 @@ def _line(moment: float, event: Event) -> str:
 @command
 def artifacts(app: App, shell: Shell, run_id: str) -> None:
     """List what a run made."""
-    made = app.runs.view(run_id).state.artifacts
+    made = app.runs.load(run_id).state.artifacts
     if shell.as_json:
         return shell.data({"run": run_id, "artifacts": made})
     for artifact in made:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -84,3 +85,8 @@ def _shorter(text: str) -> str:
 def wants_colour(env: dict[str, str] | os._Environ[str]) -> bool | None:
     """No colour when `NO_COLOR` says so; otherwise as the stream is."""
     return False if env.get("NO_COLOR") else None
+
+
+def time_of_day(moment: float) -> str:
+    """A moment as the clock on the wall shows it."""
+    return time.strftime("%H:%M:%S", time.localtime(moment))

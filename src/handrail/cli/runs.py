@@ -23,6 +23,7 @@ from handrail.forms import read as formspec
 from handrail.forms.answers import read_answers, wrong_answers
 from handrail.forms.form import Form, WrongAnswers, accept
 from handrail.process.child import detach
+from handrail.runs.loaded import LoadedRun
 from handrail.runs.request import Request
 from handrail.runs.restart import restart as make_attempt
 
@@ -65,11 +66,11 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         return _preview(app, shell, flow, request)
     if options["answers"] is not None:
         read_answers(options["answers"])  # what is wrong with it is told before anything begins
-    id_ = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
-    shell.talk(f"run {id_}")
+    begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
+    shell.talk(f"run {begun.id}")
     if options["is_detached"]:
-        return _detach(app, shell, id_, options["answers"])
-    return drive(app, shell, id_, "run", Driving(options["events"], options["answers"]))
+        return _detach(app, shell, begun, options["answers"])
+    return drive(app, shell, begun, "run", Driving(options["events"], options["answers"]))
 
 
 def _preview(app: App, shell: Shell, flow: FoundFlow, request: Request) -> None:
@@ -79,17 +80,17 @@ def _preview(app: App, shell: Shell, flow: FoundFlow, request: Request) -> None:
     return print_preview(shell, rows)
 
 
-def _detach(app: App, shell: Shell, id_: str, answers: str | None) -> None:
-    """Another process goes on with it; what it says is kept beside the run."""
-    argv = [sys.executable, "-m", "handrail", "--project", app.project, "resume", id_, "--first"]
+def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None:
+    """Another process goes on with it; what it prints is kept beside the run."""
+    argv = [sys.executable, "-m", "handrail", "--project", app.project, "resume", run.id, "--first"]
     argv += ["--answers", os.path.abspath(answers)] if answers else []
-    log = os.path.join(app.runs.attempt(id_), "driver.log")
-    pid = detach(argv, app.env, log)
+    pid = detach(argv, app.env, app.runs.log(run.id))
     end = time.monotonic() + 10
-    while app.runs.view(id_).driver is None and not app.runs.records(id_) and time.monotonic() < end:
+    while run.driver is None and not run.records and time.monotonic() < end:
         time.sleep(0.02)
-    shell.talk(f"process {pid} drives it; `handrail log {id_} --follow` watches, `handrail stop {id_}` ends it")
-    tell(shell, app.runs.view(id_))
+        run = app.runs.updated(run)
+    shell.talk(f"process {pid} drives it; `handrail log {run.id} --follow` watches, `handrail stop {run.id}` ends it")
+    tell(shell, app.runs.updated(run))
 
 
 @click.command()
@@ -100,7 +101,7 @@ def _detach(app: App, shell: Shell, id_: str, answers: str | None) -> None:
 @command
 def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: bool, first: bool) -> None:
     """Go on with a run that was cut off, failed or waits. What is finished is not done again."""
-    drive(app, shell, run_id, "run" if first else "resume", Driving(events, answers))
+    drive(app, shell, app.runs.load(run_id), "run" if first else "resume", Driving(events, answers))
 
 
 @click.command("continue")
@@ -110,7 +111,7 @@ def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: boo
 @command
 def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: bool) -> None:
     """Go once more through a run that ended, as its flow says it may."""
-    drive(app, shell, run_id, "continue", Driving(events, answers))
+    drive(app, shell, app.runs.load(run_id), "continue", Driving(events, answers))
 
 
 @click.command()
@@ -121,14 +122,14 @@ def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: 
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str | None, events: bool) -> None:
     """Begin a run anew with its definitions as they are now; what it made before is put aside, not lost."""
-    made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, run_id, start))
+    made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start))
     for change in made.changes:
         shell.talk(f"since then: {change}")
     if made.kept:
         shell.talk(f"kept: {', '.join(made.kept)}")
     for path in made.put_aside:
         shell.talk(f"put aside: {path}")
-    drive(app, shell, run_id, "restart", Driving(events, answers))
+    drive(app, shell, made.run, "restart", Driving(events, answers))
 
 
 @click.command()
@@ -136,7 +137,7 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str
 @command
 def stop(app: App, shell: Shell, run_id: str) -> None:
     """End a run and everything it started. It can be resumed."""
-    tell(shell, asyncio.run(app.runs.stop(run_id)))
+    tell(shell, asyncio.run(app.runs.stop(app.runs.load(run_id))))
 
 
 @click.command()
@@ -148,7 +149,8 @@ def stop(app: App, shell: Shell, run_id: str) -> None:
 @command
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Answer the form that a run waits for, and go on with the run."""
-    path, question = _question(app, run_id, options["step"])
+    waiting = app.runs.load(run_id)
+    path, question = _question(waiting, options["step"])
     form, file = formspec.from_json(question), options["file"]
     if options["show"] or (file is None and not can_ask()):
         if shell.as_json:
@@ -157,12 +159,12 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
         raise SystemExit(0 if options["show"] else 4)
     values = ask(form) if file is None else _from_file(file, form, path)
     if asyncio.run(app.runs.answer(run_id, path, values)):
-        return drive(app, shell, run_id, "resume", Driving(options["events"]))
-    return tell(shell, app.runs.view(run_id), events=options["events"])
+        return drive(app, shell, waiting, "resume", Driving(options["events"]))
+    return tell(shell, app.runs.updated(waiting), events=options["events"])
 
 
-def _question(app: App, run_id: str, step: str | None) -> tuple[str, dict[str, Any]]:
-    questions = app.runs.view(run_id).state.questions
+def _question(run: LoadedRun, step: str | None) -> tuple[str, dict[str, Any]]:
+    run_id, questions = run.id, run.state.questions
     if step is None and len(questions) > 1:
         raise RefusedError(f"run `{run_id}` waits for several answers: {', '.join(questions)}", "say which: `--step`")
     path = step or next(iter(questions), None)

@@ -15,14 +15,16 @@ import click
 
 from handrail.app import App
 from handrail.cli.ask import ask, can_ask
-from handrail.cli.output import Shell
+from handrail.cli.output import Shell, time_of_day
 from handrail.cli.progress import Live, Plain, can_draw
 from handrail.forms import read as formspec
 from handrail.forms.answers import read_answers, wrong_answers
 from handrail.forms.form import WrongAnswers, accept
 from handrail.runs import machine
-from handrail.runs.shown import RunView
+from handrail.runs.loaded import LoadedRun
+from handrail.runs.machine import Mode
 from handrail.source.diagnostics import plain
+from handrail.view.run import RunView
 
 TICK = 0.1
 
@@ -38,14 +40,13 @@ class Driving:
 class Watch:
     """Shows a run as it happens: every event a line of JSON, a live view on a terminal, or plain lines."""
 
-    def __init__(self, app: App, shell: Shell, id_: str, *, events: bool) -> None:
+    def __init__(self, app: App, shell: Shell, run: LoadedRun, *, events: bool) -> None:
         self.events = events
         self.clock = app.clock
         self.show: Live | Plain | None = None
         if not events and not shell.quiet:
             live = can_draw(sys.stderr, app.env) and not shell.as_json
-            plan, past = app.runs.view(id_).plan, app.runs.records(id_)
-            self.show = (Live if live else Plain)(sys.stderr, plan, app.clock, past)
+            self.show = (Live if live else Plain)(sys.stderr, run.plan, app.clock, run.records)
 
     def observer(self, event: machine.Event) -> None:
         if self.events:
@@ -80,37 +81,37 @@ class Person:
             raise wrong_answers(self.answers, form, path, error.problems) from error
 
 
-def drive(app: App, shell: Shell, id_: str, mode: str, how: Driving) -> None:
+def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> None:
     """Drive a run to its end, and leave with its exit code. At a terminal its questions are asked on the way."""
     person = Person(how.answers)
     may_ask = can_ask() and not shell.as_json and not how.events
     try:
-        view = _once(app, shell, id_, mode, (how, person))
-        while view.state.status == "waiting" and may_ask and view.state.questions:
-            for asked in list(view.state.questions.values()):
-                asyncio.run(app.runs.answer(id_, asked.path, ask(formspec.from_json(asked.question))))
-            view = _once(app, shell, id_, "resume", (how, person))
+        run = _once(app, shell, run, mode, (how, person))
+        while run.state.status == "waiting" and may_ask and run.state.questions:
+            for asked in list(run.state.questions.values()):
+                asyncio.run(app.runs.answer(run.id, asked.path, ask(formspec.from_json(asked.question))))
+            run = _once(app, shell, run, "resume", (how, person))
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
-        shell.talk(f"interrupted; go on with `handrail resume {id_}`")
+        shell.talk(f"interrupted; go on with `handrail resume {run.id}`")
         raise SystemExit(130) from None
-    tell(shell, view, events=how.events)
-    if view.exit_code:
-        raise SystemExit(view.exit_code)
+    tell(shell, run, events=how.events)
+    if code := shown(run).exit_code:
+        raise SystemExit(code)
 
 
-def _once(app: App, shell: Shell, id_: str, mode: str, how: tuple[Driving, Person]) -> RunView:
-    watch = Watch(app, shell, id_, events=how[0].events)
+def _once(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: tuple[Driving, Person]) -> LoadedRun:
+    watch = Watch(app, shell, run, events=how[0].events)
     try:
-        return asyncio.run(_drive(app, id_, mode, watch, how[1]))
+        return asyncio.run(_drive(app, run, mode, watch, how[1]))
     finally:
         watch.close()
 
 
-async def _drive(app: App, id_: str, mode: str, watch: Watch, person: Person) -> RunView:
+async def _drive(app: App, run: LoadedRun, mode: Mode, watch: Watch, person: Person) -> LoadedRun:
     with _ended_by(signal.SIGTERM, signal.SIGHUP):
         ticking = asyncio.ensure_future(watch.ticking())
         try:
-            return await app.runs.drive(id_, mode, watch.observer, person.answer)
+            return await app.runs.drive(run, mode, watch.observer, person.answer)
         finally:
             ticking.cancel()
 
@@ -129,24 +130,29 @@ def _ended_by(*signals: signal.Signals) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-def tell(shell: Shell, view: RunView, *, events: bool = False) -> None:
+def shown(run: LoadedRun) -> RunView:
+    return RunView(run, time_of_day)
+
+
+def tell(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
     """How a run stands, and what to do next."""
+    view = shown(run)
     if shell.as_json and not events:
         return shell.data(view.to_json())
     if not events:
         shell.say(line(view))
-    for asked in view.state.questions.values() if view.state.status == "waiting" else ():
-        shell.talk(f"`{asked.path}` waits for an answer: `handrail answer {view.id}`")
-    if view.state.status in ("failed", "cancelled"):
-        shell.talk(f"go on with `handrail resume {view.id}`, look with `handrail log {view.id}`")
+    for asked in run.state.questions.values() if run.state.status == "waiting" else ():
+        shell.talk(f"`{asked.path}` waits for an answer: `handrail answer {run.id}`")
+    if run.state.status in ("failed", "cancelled"):
+        shell.talk(f"go on with `handrail resume {run.id}`, look with `handrail log {run.id}`")
     return None
 
 
 def line(view: RunView) -> str:
     """A run in one line."""
-    state = view.state
-    status = f"{state.status} (process {view.driver})" if view.driver else state.status
-    if state.status == "running" and view.driver is None:
+    run, state = view.run, view.state
+    status = f"{state.status} (process {run.driver})" if run.driver else state.status
+    if state.status == "running" and run.driver is None:
         status = "cut off"
     more = state.error or state.reason or view.delay or state.summary or ""
-    return plain(f"{view.id}  {view.plan.id}  {status}  {more}").rstrip()
+    return plain(f"{run.id}  {run.plan.id}  {status}  {more}").rstrip()

@@ -1,7 +1,22 @@
 """All that an extension implements: Check, Node, Executor, Host, Engine. Plugin authors import from here."""
 
 from handrail.contracts.check import CheckContext, CheckKind, Finding
-from handrail.contracts.engine import Done, Durable, Made
+from handrail.contracts.engine import (
+    Asker,
+    Attempt,
+    Done,
+    Durable,
+    Engine,
+    EngineKind,
+    History,
+    Life,
+    Made,
+    Observer,
+    Outside,
+    Publishing,
+    Record,
+    Site,
+)
 from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
 from handrail.contracts.host import Host, Market, Recipe, Stubs
 from handrail.contracts.node import NodeContext, NodeError, NodeInfo, NodeKind, Waiting, Work, nobody
@@ -13,22 +28,33 @@ __all__ = [
     "AgentJob",
     "AgentReader",
     "AgentSaid",
+    "Asker",
+    "Attempt",
     "CheckContext",
     "CheckKind",
     "Done",
     "Durable",
+    "Engine",
+    "EngineKind",
     "Executor",
     "Finding",
     "Guide",
+    "History",
     "Host",
     "Launch",
+    "Life",
     "Made",
     "Market",
     "NodeContext",
     "NodeError",
     "NodeInfo",
     "NodeKind",
+    "Observer",
+    "Outside",
+    "Publishing",
     "Recipe",
+    "Record",
+    "Site",
     "Standing",
     "Stubs",
     "Waiting",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -139,3 +141,10 @@ class FlowPlan:
     env: tuple[str, ...] = ()
     again: str | None = None
     groups: tuple[Together, ...] = ()
+
+
+def groups_of(phases: Sequence[Phase]) -> Iterator[list[Phase]]:
+    """Phases that run at once are one group; every other phase is a group of its own."""
+    keyed = [(phase.lane.group if phase.lane else -1 - n, phase) for n, phase in enumerate(phases)]
+    for _, members in itertools.groupby(keyed, key=lambda pair: pair[0]):
+        yield [phase for _, phase in members]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from handrail.expressions.tree import Const, Expression
 from handrail.expressions.words import as_data, in_words
 from handrail.flows.account import skipped, with_defaults
 from handrail.flows.paths import segment
-from handrail.flows.plan import FlowPlan, Phase, Step
+from handrail.flows.plan import FlowPlan, Phase, Step, groups_of
 from handrail.flows.prospect import Exists, Given, Prospect, Verdict
 from handrail.flows.spec import MAX_DEPTH
 from handrail.flows.words import expectation_words, output_words
@@ -127,18 +127,13 @@ class _Flow:
         ids = [phase.id for phase in self.plan.phases]
         before = set(ids[: ids.index(asked.start)]) if asked.start in ids else set()
         end: _End | None = None
-        for phases in self._groups():
+        for phases in groups_of(self.plan.phases):
             lanes = itertools.groupby(phases, key=lambda phase: phase.lane)
             ends = [self.lane(lane, end, before) for _, lane in lanes]
             end = end or next(filter(None, ends), None)
             if end is None and any(phase.id == asked.until for phase in phases):
                 end = _End("the run ends before it")
         return end
-
-    def _groups(self) -> Iterator[list[Phase]]:
-        keyed = [(phase.lane.group if phase.lane else -1 - n, phase) for n, phase in enumerate(self.plan.phases)]
-        for _, members in itertools.groupby(keyed, key=lambda pair: pair[0]):
-            yield [phase for _, phase in members]
 
     def lane(self, phases: Iterable[Phase], end: _End | None, before: set[str]) -> _End | None:
         """Phases that run one after the other."""

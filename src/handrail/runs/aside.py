@@ -1,7 +1,7 @@
 """Takes what an earlier attempt published out of the project, before the next one begins. Its content is kept.
 
-Done when the new attempt is driven for the first time, and again if that was cut off: before its first step nothing of
-its own can lie there.
+Done before the first step of the new attempt, and again if that was interrupted: until then none of these files can be
+the new attempt's own.
 """
 
 from __future__ import annotations
@@ -9,11 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-
-from handrail.runs.request import About
-from handrail.state import files
-
-DONE = "aside"
+from collections.abc import Sequence
 
 
 def digest_of_file(path: str) -> str | None:
@@ -24,13 +20,10 @@ def digest_of_file(path: str) -> str | None:
         return None
 
 
-def put_aside(project: str, folder: str, about: About) -> None:
-    done = os.path.join(folder, DONE)
-    if not about.aside or os.path.exists(done):
-        return
-    for path, digest in about.aside:
+def put_aside(project: str, files: Sequence[Sequence[str]]) -> None:
+    """Remove files, (path, digest), that nobody has changed since they were published."""
+    for path, digest in files:
         file = os.path.join(project, path)
         if digest_of_file(file) == digest:
             with contextlib.suppress(OSError):
                 os.unlink(file)
-    files.replace(done, b"", durable=True)

@@ -7,9 +7,8 @@ after → publish → `stopFlowIf`. What was finished before a crash is answered
 from __future__ import annotations
 
 import asyncio
-import itertools
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
@@ -17,7 +16,7 @@ from handrail.contracts import Done, Durable, Made, NodeError, Work
 from handrail.expressions.tree import Expression
 from handrail.flows.account import Ended, envelope, pending, result, skipped, texts, with_defaults
 from handrail.flows.paths import segment
-from handrail.flows.plan import After, Expectation, FlowPlan, Phase, Prompt, Step
+from handrail.flows.plan import After, Expectation, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
 from handrail.runs import machine
 from handrail.runs.resolve import Resolver
@@ -65,7 +64,7 @@ class Interpreter:
         self.prepare(params, context, base)
         stopped: Stop = None
         async with self.durable.limit(base.rstrip("/"), self.plan.timeout):
-            for group in self._groups():
+            for group in groups_of(self.plan.phases):
                 if stopped is None:
                     stopped = await self._group(group)
                 else:
@@ -79,12 +78,6 @@ class Interpreter:
     def at(self, phase: Phase, step: Step | None = None) -> str:
         path = self.base + segment(phase.id)
         return path if step is None else f"{path}/{segment(step.id)}"
-
-    def _groups(self) -> Iterator[list[Phase]]:
-        """Phases that run at once belong together; every other phase is a group of its own."""
-        keyed = [(phase.lane.group if phase.lane else -1 - n, phase) for n, phase in enumerate(self.plan.phases)]
-        for _, members in itertools.groupby(keyed, key=lambda pair: pair[0]):
-            yield [phase for _, phase in members]
 
     async def _group(self, group: list[Phase]) -> Stop:
         lane = group[0].lane

@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, assert_never, get_args
+from typing import Any, Literal, assert_never, get_args
 
 from handrail.flows.paths import top
+
+Mode = Literal["run", "resume", "continue", "restart"]
+RunStatus = Literal["running", "waiting", "completed", "stopped", "failed", "cancelled"]
+StepStatus = Literal["pending", "running", "done", "skipped", "failed"]
+PhaseStatus = Literal["running", "done", "skipped"]
 
 
 @dataclass(frozen=True)
@@ -24,9 +29,9 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class RunResumed:
-    """`mode` is resume, continue or restart; `rewound` are phases that are gone through once more."""
+    """`rewound` are the phases that are gone through once more."""
 
-    mode: str
+    mode: Mode
     rewound: list[str]
     until: str | None
 
@@ -190,12 +195,17 @@ class RunParked:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """`status` is completed, stopped, failed or cancelled; `outcome` is what the flow itself said."""
+    """How a run ended. `outcome` is what the flow itself said.
 
-    status: str
+    `code` is why, as data: the code of the step's failure, `stopped` by a person, `interrupted`, `stop-flow-if`,
+    `until` as asked; None if the flow came to its end. `reason` and `error` are words for people.
+    """
+
+    status: RunStatus
     outcome: str | None
     reason: str | None
     error: str | None
+    code: str | None = None
 
 
 OfStep = (
@@ -212,9 +222,9 @@ EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Ev
 
 @dataclass(slots=True)
 class StepState:
-    """Where a step stands. `value` is what its node made; `payload` names the file where a large one lies."""
+    """Where a step stands. `value` is what its node made; `payload` names a large one, which is kept elsewhere."""
 
-    status: str = "pending"
+    status: StepStatus = "pending"
     value: Any = None
     payload: str | None = None
     has_value: bool = False
@@ -227,14 +237,15 @@ class RunState:
     """Where a run stands: every phase and step that was reached, by path."""
 
     def __init__(self) -> None:
-        self.phases: dict[str, str] = {}
+        self.phases: dict[str, PhaseStatus] = {}
         self.steps: dict[str, StepState] = {}
         self.questions: dict[str, Asked] = {}
         self.artifacts: list[dict[str, Any]] = []
         self.usage: dict[str, list[dict[str, Any]]] = {}
         self.delays: dict[str, Delayed] = {}
-        self.status = "running"
+        self.status: RunStatus = "running"
         self.outcome = "success"
+        self.code: str | None = None
         self.reason: str | None = None
         self.error: str | None = None
         self.summary: str | None = None
@@ -302,15 +313,15 @@ class RunState:
             case RunResumed():
                 self._resume(event)
             case RunParked():
-                self.status, self.reason, self.error = "waiting", event.reason, None
+                self.status, self.reason, self.error, self.code = "waiting", event.reason, None, None
             case RunEnded():
                 self.status, self.outcome = event.status, event.outcome or "success"
-                self.reason, self.error = event.reason, event.error
+                self.reason, self.error, self.code = event.reason, event.error, _code(event)
             case _:
                 assert_never(event)
 
     def _resume(self, event: RunResumed) -> None:
-        self.status, self.outcome, self.reason, self.error = "running", "success", None, None
+        self.status, self.outcome, self.reason, self.error, self.code = "running", "success", None, None, None
         self.until = event.until
         self.rewinds += bool(event.rewound)
         gone = set(event.rewound)
@@ -330,7 +341,14 @@ class RunState:
         return found
 
 
-_PHASE_STATUS = {"PhaseStarted": "running", "PhaseDone": "done", "PhaseSkipped": "skipped"}
+_PHASE_STATUS: dict[str, PhaseStatus] = {"PhaseStarted": "running", "PhaseDone": "done", "PhaseSkipped": "skipped"}
+
+
+def _code(event: RunEnded) -> str | None:
+    """Journals of 0.1.0 have no code; there the reason of a failure is `CODE at PATH`, or the code alone."""
+    if event.code is None and event.status == "failed" and event.reason is not None:
+        return event.reason.partition(" at ")[0]
+    return event.code
 
 
 def fold(events: Iterable[Event]) -> RunState:

@@ -24,7 +24,7 @@ class Modes:
 
 
 def is_partial(state: RunState, plan: FlowPlan) -> bool:
-    """Was the run to end before its last phase, so that there is more to do?"""
+    """True if the run was asked to end before its last phase, so that there is more to do."""
     return state.status == "completed" and any(segment(phase.id) not in state.phases for phase in plan.phases)
 
 

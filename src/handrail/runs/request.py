@@ -1,14 +1,9 @@
-"""What a run was asked to do, put down before it does anything: the flow, its parameters, the texts of all definitions.
-
-A run has a folder; each attempt at it has one below, numbered. An attempt exists when its `about` does, which is
-written last: a restart that is cut off leaves the attempt before it in force.
-"""
+"""What a run was asked to do, stored before it does anything: the flow, its parameters, all definitions as texts."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,10 +11,6 @@ from handrail.errors import StateError
 from handrail.expressions.tree import Const
 from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.plan import FlowPlan
-from handrail.state import files
-from handrail.state.files import make_private
-
-ABOUT = "about"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,36 +46,21 @@ class About:
         texts = sorted((id_, text) for id_, (_, text) in self.flows.items())
         return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
 
-    def write(self, folder: str) -> None:
-        make_private(folder)
-        data = {**vars(self), "request": vars(self.request)}
-        text = json.dumps(data, ensure_ascii=False).encode("utf-8", "surrogatepass")
-        files.replace(os.path.join(folder, ABOUT), text, durable=True)
+    def to_text(self) -> str:
+        return json.dumps({**vars(self), "request": vars(self.request)}, ensure_ascii=False)
 
 
-def read_about(folder: str) -> About:
-    path = os.path.join(folder, ABOUT)
+def about_from_text(run: str, text: str) -> About:
     try:
-        with open(path, "rb") as file:
-            data = json.loads(file.read().decode("utf-8", "surrogatepass"))
+        data = json.loads(text)
         request = Request(**data.pop("request"))
         return About(request=request, **data)
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise StateError(f"`{path}` cannot be read: {error}") from error
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StateError(f"what run `{run}` was asked to do cannot be read: {error}") from error
 
 
-def attempts(folder: str) -> list[str]:
-    """The folders of all attempts at a run, the current one last."""
-    try:
-        numbers = sorted(int(name) for name in os.listdir(folder) if name.isdigit())
-    except OSError:
-        return []
-    found = [os.path.join(folder, str(number)) for number in numbers]
-    return [path for path in found if os.path.exists(os.path.join(path, ABOUT))]
-
-
-def needed(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, list[str]]:
-    """The texts of a flow and of all that it may run; of every flow, where only the run can tell which."""
+def needed(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
+    """A flow and all flows that it may run, by id; every flow, if only the run can tell which it runs."""
     chosen: dict[str, FoundFlow] = {}
     waiting = [flow]
     while waiting:
@@ -95,7 +71,7 @@ def needed(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, list[str]]:
         if _chooses_late(found.plan):
             waiting.extend(catalog.flows.values())
         waiting.extend(other for name in found.plan.nested if (other := catalog.named(name)) is not None)
-    return {id_: [found.file, found.text] for id_, found in sorted(chosen.items())}
+    return dict(sorted(chosen.items()))
 
 
 def _chooses_late(plan: FlowPlan) -> bool:

@@ -1,63 +1,58 @@
 """Begin a run anew, from its start or from a phase, with the definitions as they are now.
 
-The attempt before it stays as it is, on disk and readable. What it published and what nobody has changed since is
-taken out of the project, so that it cannot pass for the work of the new attempt; its content is kept.
+The attempt before it is kept. Files that it published and that nobody has changed since are removed from the project,
+so that they are not mistaken for the work of the new attempt; their content is kept on the shelf.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
-from handrail.contracts import NodeError
+from handrail.contracts import Attempt, Durable, History, NodeError, Record
 from handrail.errors import RefusedError
 from handrail.expressions.tree import ABSENT
+from handrail.flows.account import Results
 from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.paths import segment, top
 from handrail.flows.plan import FlowPlan, Phase
 from handrail.runs import machine
 from handrail.runs.aside import digest_of_file
-from handrail.runs.embedded.durable import Run
-from handrail.runs.embedded.payloads import Payloads
-from handrail.runs.embedded.recorder import Recorder
 from handrail.runs.interpret import FlowFailed
+from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event, RunState
-from handrail.runs.request import About, read_about
+from handrail.runs.request import About
 from handrail.runs.runs import Runs
 from handrail.source.values import Unresolved
 
 Find = Callable[[str], FoundFlow]
+Published = dict[str, list[dict[str, object]]]
 
 
 @dataclass(frozen=True)
 class Restarted:
-    """What a restart did: what the definitions have become, what is kept, which files were put aside."""
+    """What a restart did: the run as it is now, what changed in its definitions, what is kept, which files go aside."""
 
+    run: LoadedRun
     changes: list[str]
     kept: list[str]
     put_aside: list[str]
 
 
-async def restart(runs: Runs, catalog: FlowCatalog, find: Find, id_: str, start: str | None) -> Restarted:
-    """Make the next attempt at a run. It is for the caller to drive it."""
-    folder = runs.attempt(id_)
-    old = read_about(folder)
-    old_plan = runs.plans(old)[old.flow]
-    flow = find(old.flow)
+async def restart(runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None) -> Restarted:
+    """Make the next attempt at a run. The caller has to drive it."""
+    flow = find(old.about.flow)
     assert flow.plan is not None
-    engine = runs.engine(id_, old, folder)
-    with engine.held():
-        request = replace(old.request, start=None, until=None)
-        new = replace(runs.asked(catalog, flow, replace(request, start=start)), created=old.created)
-        changes = changed(old_plan, flow.plan) if new.digest != old.digest else []
-        kept = _before(flow.plan, start)
-        following = os.path.join(os.path.dirname(folder), str(int(os.path.basename(folder)) + 1))
-        await _seed(runs, engine, (old, new), kept, following)
-        aside = _published(runs.project, engine, {segment(phase.id) for phase in kept})
-        replace(new, request=request, aside=aside).write(following)
-    return Restarted(changes, [phase.id for phase in kept], [path for path, _ in aside])
+    request = replace(old.about.request, start=None, until=None)
+    about, plans = runs.asked(catalog, flow, replace(request, start=start))
+    about = replace(about, request=request, created=old.about.created)
+    job = _Job(runs, old, _before(flow.plan, start))
+    history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
+    changes = changed(old.plan, flow.plan) if about.digest != old.about.digest else []
+    run = replace(old, about=replace(about, aside=job.aside), plans=plans, history=history)
+    return Restarted(run, changes, [phase.id for phase in job.kept], [path for path, _ in job.aside])
 
 
 def _before(plan: FlowPlan, start: str | None) -> list[Phase]:
@@ -67,62 +62,89 @@ def _before(plan: FlowPlan, start: str | None) -> list[Phase]:
     return list(plan.phases[: ids.index(start)])
 
 
-async def _seed(runs: Runs, engine: Run, abouts: tuple[About, About], kept: list[Phase], folder: str) -> None:
-    """Write the beginning of the new journal: all that the phases before the start have made."""
-    if not kept:
-        return
-    old, new = abouts
-    results = await _results(runs, engine, old, kept)
-    os.makedirs(folder, mode=0o700, exist_ok=True)
-    path = os.path.join(folder, "journal")
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(path)  # a restart that was cut off before it counted
-    recorder, payloads = Recorder(path, runs.clock), Payloads(folder)
-    recorder.add(machine.RunStarted(new.flow, new.digest, None), durable=False)
-    for phase in kept:
-        for event in _told(phase, results[phase.id], engine, payloads):
-            recorder.add(event, durable=False)
-    recorder.flush(durable=True)
-    recorder.close()
+class _Job:
+    """Makes a new attempt from an old one, of which it keeps some phases. `aside` are files, (path, digest)."""
 
+    def __init__(self, runs: Runs, old: LoadedRun, kept: list[Phase]) -> None:
+        self.runs = runs
+        self.old = old
+        self.kept = kept
+        self.aside: list[list[str]] = []
 
-async def _results(runs: Runs, engine: Run, old: About, kept: list[Phase]) -> dict[str, dict[str, dict[str, object]]]:
-    """What the old attempt's steps made. Everything before the start has to be behind it."""
-    run, behind = engine.context.run, not_behind(engine.state, kept)
-    if behind is not None:
-        status = engine.state.phases.get(segment(behind), "not begun")
-        message = f"phase `{behind}` of run `{run}` is {status}, so nothing can start behind it"
-        raise RefusedError(message, f"`handrail restart {run} --from {behind}`")
-    plans = runs.plans(old)
-    wanted = segment(kept[-1].id)
-    interpreter = runs.interpreter(engine, old, plans)
-    ids = {phase.id for phase in kept}
-    engine.nodes, engine.is_reading = {}, True  # nothing may be run, nothing put down
-    try:
-        for phase in plans[old.flow].phases:
-            if phase.id in ids:
-                await interpreter.phase(phase)
-    except (FlowFailed, NodeError, Unresolved) as error:
-        raise RefusedError(f"what was done up to `{wanted}` cannot be read: {error.message}") from error
-    finally:
-        engine.is_reading = False
-    found = interpreter.values.steps
-    for phase in kept:
-        for step in phase.steps:
-            if step.id not in found.get(phase.id, {}):
-                message = f"step `{phase.id}/{step.id}` is new, so it has no result to keep"
-                raise RefusedError(message, f"`handrail restart {run} --from {phase.id}`")
-    return found
+    async def attempt(self, about: About, history: History, durable: Durable) -> Attempt:
+        if history.attempt != self.old.attempt:
+            raise RefusedError(f"run `{self.old.id}` was restarted meanwhile", "run the command again")
+        self.old = self.old.at(history)
+        published = _published(history.records)
+        events: list[Event] = []
+        if self.kept:
+            results = await self._results(durable)
+            events.append(machine.RunStarted(about.flow, about.digest, None))
+            for phase in self.kept:
+                events += _told(phase, results[phase.id], self.old.state, published)
+        self.aside = self._aside(published)
+        return Attempt(replace(about, aside=self.aside).to_text(), events)
+
+    async def _results(self, durable: Durable) -> Results:
+        """What the old attempt's steps made. Everything before the start has to be finished."""
+        run, state = self.old.id, self.old.state
+        behind = not_behind(state, self.kept)
+        if behind is not None:
+            status = state.phases.get(segment(behind), "not begun")
+            message = f"phase `{behind}` of run `{run}` is {status}, so nothing can start behind it"
+            raise RefusedError(message, f"`handrail restart {run} --from {behind}`")
+        interpreter = self.runs.interpreter(self.old, durable)
+        ids = {phase.id for phase in self.kept}
+        try:
+            for phase in self.old.plan.phases:
+                if phase.id in ids:
+                    await interpreter.phase(phase)
+        except (FlowFailed, NodeError, Unresolved) as error:
+            wanted = segment(self.kept[-1].id)
+            raise RefusedError(f"what was done up to `{wanted}` cannot be read: {error.message}") from error
+        found = interpreter.values.steps
+        for phase in self.kept:
+            for step in phase.steps:
+                if step.id not in found.get(phase.id, {}):
+                    message = f"step `{phase.id}/{step.id}` is new, so it has no result to keep"
+                    raise RefusedError(message, f"`handrail restart {run} --from {phase.id}`")
+        return found
+
+    def _aside(self, published: Published) -> list[list[str]]:
+        """What the old attempt published and nobody has changed since: (path, digest)."""
+        shelf = self.runs.publisher(self.runs.outside(self.old).context).shelf
+        kept = {segment(phase.id) for phase in self.kept}
+        made = [artifact for path, many in published.items() if top(path) not in kept for artifact in many]
+        found: list[list[str]] = []
+        for artifact in made:
+            path, digest = str(artifact["path"]), str(artifact["sha256"])
+            newest = shelf.at(path) if artifact.get("isNew") else None
+            is_newest = newest is not None and newest.id == artifact["id"] and newest.run == self.old.id
+            if is_newest and digest_of_file(os.path.join(self.runs.project, path)) == digest:
+                found.append([path, digest])
+        return found
 
 
 def not_behind(state: RunState, phases: Sequence[Phase]) -> str | None:
-    """The first of these phases that is not behind a run, if there is one."""
+    """The first of these phases that is not finished, if there is one."""
     return next((p.id for p in phases if state.phases.get(segment(p.id)) not in ("done", "skipped")), None)
 
 
-def _told(phase: Phase, results: dict[str, dict[str, object]], engine: Run, payloads: Payloads) -> list[Event]:
+def _published(records: Sequence[Record]) -> Published:
+    """What each step published, without the phases that were gone through once more."""
+    found: Published = {}
+    for _, event in records:
+        if isinstance(event, machine.ArtifactPublished):
+            found.setdefault(event.path, []).append(event.artifact)
+        elif isinstance(event, machine.RunResumed) and event.rewound:
+            found = {path: made for path, made in found.items() if top(path) not in event.rewound}
+    return found
+
+
+def _told(phase: Phase, results: dict[str, dict[str, object]], state: RunState, published: Published) -> list[Event]:
+    """The events of a phase that is kept."""
     path = segment(phase.id)
-    if engine.state.phases[path] == "skipped":
+    if state.phases[path] == "skipped":
         return [machine.PhaseSkipped(path, "kept from the attempt before")]
     events: list[Event] = [machine.PhaseStarted(path)]
     for step in phase.steps:
@@ -131,23 +153,15 @@ def _told(phase: Phase, results: dict[str, dict[str, object]], engine: Run, payl
             events.append(machine.StepSkipped(at))
             continue
         value = None if result["value"] is ABSENT else result["value"]
-        kept = payloads.keep(value)
-        events += [machine.StepStarted(at), machine.NodeFinished(at, "", 0, kept.value, kept.payload)]
-        known = engine.memory.published.items()
+        events += [machine.StepStarted(at), machine.NodeFinished(at, "", 0, value)]
+        known = published.items()
         events += [machine.ArtifactPublished(p, a) for p, many in known if (p + "/").startswith(at + "/") for a in many]
         events.append(machine.StepDone(at, False))
     return [*events, machine.PhaseDone(path)]
 
 
-def _published(project: str, engine: Run, kept: set[str]) -> list[list[str]]:
-    """What the old attempt published and nobody has changed since: (path, digest)."""
-    made = [a for path, many in engine.memory.published.items() if top(path) not in kept for a in many]
-    rows = [[a["path"], a["sha256"]] for a in made if a.get("isNew") and engine.is_newest(a)]
-    return [[path, digest] for path, digest in rows if digest_of_file(os.path.join(project, path)) == digest]
-
-
 def changed(old: FlowPlan, new: FlowPlan) -> list[str]:
-    """What has become different between two plans of a flow, in a person's words."""
+    """What is different between two plans of a flow, as sentences for people."""
     before, after = ({phase.id: phase for phase in plan.phases} for plan in (old, new))
     told = [f"phase `{id_}` is gone" for id_ in before if id_ not in after]
     for id_, phase in after.items():

@@ -106,6 +106,34 @@ def read(path: str, offset: int = 0, number: int = 0) -> Scan:
     return Scan(data, number, path)
 
 
+def read_behind(path: str, offset: int) -> tuple[list[dict[str, Any]], int]:
+    """The records from `offset`, and where they end, without reading what lies before. A missing journal is empty.
+
+    A reader may have seen a record that its writer then took back, because it could not be synced. Then `offset` is
+    inside of a later record, and reading continues behind that one.
+    """
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, offset - 1))
+            data = file.read().rstrip(b"\0")  # room that was made is empty
+    except FileNotFoundError:
+        return [], offset
+    except OSError as error:
+        raise StateError(f"the journal `{path}` cannot be read: {error.strerror}") from error
+    if offset:
+        skipped = data.find(b"\n") + 1
+        if not skipped:
+            return [], offset
+        data, offset = data[skipped:], offset - 1 + skipped
+    stop = data.find(b"\n")
+    if stop < 0:
+        return [], offset
+    first = decode(data[:stop]) if offset else None
+    number = first.get("n") if first is not None else None
+    scan = Scan(data, number if isinstance(number, int) else 0, path)
+    return scan.records, offset + scan.end
+
+
 def append(path: str, end: int, record: dict[str, Any], *, durable: bool = True) -> int:
     """Write a record at `end`, to the disk, and say where it ends. Nothing is kept of a write that failed.
 

@@ -1,115 +1,72 @@
-"""The embedded engine of flows: one folder a run, one journal, one process at a time. Implements `Durable`.
+"""One run on disk while it is driven: one folder, one journal, one process at a time. Implements `Durable`.
 
-A node that finished is never run again: its result is found by its path and the digest of all it was given. One
-that was under way when the process died is run again, asked about or refused, as its step or its node says.
+A node that finished is never run again: its result is found by its path and the digest of its input. If a node was
+running when the process died, its step or its node says whether it is run again, asked about or refused.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hashlib
-import os
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
 
-from handrail.artifacts.publish import Publisher
 from handrail.artifacts.world import World
-from handrail.contracts import AgentSaid, Done, Made, NodeContext, NodeError, NodeKind, Waiting, Work
+from handrail.contracts import AgentSaid, Done, Made, NodeError, NodeKind, Outside, Waiting, Work
 from handrail.errors import HandrailError, StateError
 from handrail.flows.plan import Retry
 from handrail.runs import machine
 from handrail.runs.embedded import lease
 from handrail.runs.embedded.inbox import Inbox
-from handrail.runs.embedded.memory import RERUN, Kept, Memory
+from handrail.runs.embedded.ledger import Ledger
 from handrail.runs.embedded.payloads import LARGE, Payloads
-from handrail.runs.embedded.recorder import Recorder
 from handrail.runs.embedded.telling import Telling
 from handrail.runs.machine import Event, RunState
-from handrail.secrets import Redactor
-from handrail.state import journal, jsonlite
+from handrail.runs.memory import RERUN, Kept, Memory
+from handrail.runs.together import limited, together
+from handrail.state import jsonlite
 
-JOURNAL = "journal"
 LOOK_AGAIN = 0.2
 BREATH = 0.02
 PATIENCE = 20
 LONGEST_MESSAGE = 2_000
 LONGEST = 7 * 24 * 3600.0
-Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
+_T = TypeVar("_T")
 
 
-@dataclass(frozen=True)
-class Outside:
-    """What an engine needs of the world: the time, who watches, who answers, where artifacts are kept."""
+class DurableRun:
+    """One attempt at a run, being driven. `ledger` is its journal, which this process alone writes."""
 
-    clock: Callable[[], float]
-    observer: Callable[[Event], None] | None = None
-    asker: Asker | None = None
-    publisher: Publisher | None = None
-
-
-class Run:
-    """One execution of a flow, on disk. `nodes` are the kinds of work it knows.
-
-    `folder` is that of the run's current attempt; the lock lies above it and is the same for all of them.
-    """
-
-    def __init__(self, folder: str, nodes: Mapping[str, NodeKind], context: NodeContext, outside: Outside) -> None:
-        self.folder = folder
-        self.nodes = nodes
-        self.context = context
+    def __init__(self, ledger: Ledger, clock: Callable[[], float], outside: Outside) -> None:
+        self.ledger = ledger
+        self.clock = clock
         self.outside = outside
-        self.journal = os.path.join(folder, JOURNAL)
-        self.memory = Memory()
-        self.payloads = Payloads(folder)
-        self.programs = lease.Programs(folder)
-        self.inbox = Inbox(folder)
-        self.world = World(context.project)
-        self.redact = Redactor(context.env)
-        self.recorder = Recorder(self.journal, outside.clock, self.redact)
-        self._breath = 0.0
-        self.is_reading = False
+        self.context = outside.context
+        self.payloads = Payloads(ledger.attempt)
+        self.programs = lease.Programs(ledger.attempt)
+        self.inbox = Inbox(ledger.attempt)
+        self.world = World(outside.context.project)
+        self.redact = ledger.recorder.redact
+        self._publishing = asyncio.Lock()
+        self._yielded = 0.0
+
+    @property
+    def memory(self) -> Memory:
+        return self.ledger.memory
 
     @property
     def state(self) -> RunState:
-        return self.memory.state
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """This process drives the run, and no other does."""
-        with lease.held(os.path.dirname(self.folder)):
-            self.recall()
-            try:
-                yield
-            finally:
-                self.recorder.close()
-
-    def recall(self) -> None:
-        """Everything that the journal tells."""
-        self.memory = Memory()
-        scan = journal.read(self.journal)
-        try:
-            for record in scan.records:
-                for data in record["events"]:
-                    self.memory.take(machine.event_from_json(data))
-        except (ValueError, KeyError, TypeError) as error:
-            raise StateError(f"the journal `{self.journal}` cannot be read: {error}") from error
-        self.recorder.follow(len(scan.records), scan.end)
+        return self.ledger.memory.state
 
     def record(self, event: Event, *, durable: bool = True) -> None:
-        if self.is_reading:
-            return
-        self.recorder.add(event, durable=durable)
-        self.memory.take(event)
-        if self.outside.observer is not None:
-            self.outside.observer(event)
+        self.ledger.record(event, durable=durable)
 
     def note(self, event: Event) -> None:
-        """Something to be seen; said once, also over several lives of the run."""
-        if self.memory.is_news(event):
-            self.record(event, durable=False)
+        self.ledger.note(event)
 
     def done(self, path: str) -> Done | None:
         known = self.memory.done(path)
@@ -119,7 +76,7 @@ class Run:
         return replace(known, value=self.payloads.value(Kept(step.value, step.payload)))
 
     async def node(self, work: Work, retry: Retry) -> Any:
-        kind = self.nodes.get(work.node)
+        kind = self.outside.nodes.get(work.node)
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
         if getattr(kind, "INSTANT", False):
@@ -136,7 +93,7 @@ class Run:
         for attempt in range(1, retry.attempts + 1):
             number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
             if not is_parked:
-                self._start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
+                self.ledger.start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
             is_parked = False
             try:
                 value = await self._patiently(kind, work)
@@ -152,21 +109,14 @@ class Run:
         raise AssertionError("the last attempt returns or raises")
 
     async def _at_once(self, kind: NodeKind, work: Work) -> Any:
-        """Work that touches nothing and takes no time: only what came of it is put down."""
+        """Work that touches nothing and takes no time: only its result is recorded."""
         known = self.state.steps.get(work.path)
         if known is not None and known.has_value:
             return self.payloads.value(Kept(known.value, known.payload))
         return await self._finish(work.path, "", await kind.run(work, self.context), is_plain=True)
 
-    def _start(self, event: machine.NodeStarted, *, durable: bool) -> None:
-        try:
-            self.record(event, durable=durable)
-        except StateError:  # it is not begun, so the journal may not be told so later
-            self.recorder.take_back()
-            raise
-
     async def _finish(self, path: str, digest: str, made: Any, *, is_plain: bool = False) -> Any:
-        """Keep what a node made, as JSON has it and without secrets. Others get a turn now and then."""
+        """Keep what a node made, as JSON without secrets. Yields to the event loop every `BREATH` seconds."""
         try:
             text = jsonlite.dumps(made)
         except (ValueError, TypeError) as error:
@@ -179,13 +129,13 @@ class Run:
         number = self.memory.starts.get(path, 1)
         self.record(machine.NodeFinished(path, digest, number, kept.value, kept.payload))
         now = time.monotonic()
-        if now - self._breath > BREATH:
-            self._breath = now
+        if now - self._yielded > BREATH:
+            self._yielded = now
             await asyncio.sleep(0)
         return value
 
     async def _outlived(self, path: str) -> None:
-        """Wait for a program that an earlier driver started for this step and that is still at work."""
+        """Wait for a program that an earlier driver started for this step and that still runs."""
         told = False
         while self.programs.is_running(path, self._key(path)):
             if not told:
@@ -196,7 +146,7 @@ class Run:
             await asyncio.sleep(LOOK_AGAIN)
 
     async def _again(self, work: Work, rerun: str) -> bool:
-        """May work that was cut off be done again? A person who says that it is done is believed."""
+        """True if interrupted work has to be done again; False if a person says that it had finished."""
         if rerun == "safe":
             return True
         message = f"`{work.path}` was under way when the run was interrupted and may have done its work"
@@ -216,19 +166,19 @@ class Run:
         return answer != "done"
 
     async def _patiently(self, kind: NodeKind, work: Work) -> Any:
-        """Run a node. A limit that is known to reset is waited for: no failure, and no attempt of the step's own."""
+        """Run a node. Waits for limits that reset: that is no failure, and does not count as an attempt of the step."""
         known = self.state.delays.get(work.path)
         if known is not None:
-            await asyncio.sleep(max(known.until - self.outside.clock(), 0.0))
+            await asyncio.sleep(max(known.until - self.clock(), 0.0))
         for tried in range(PATIENCE):
             try:
                 return await self._run(kind, work)
             except NodeError as error:
-                left = _until_reset(error, self.outside.clock(), tried)
+                left = _until_reset(error, self.clock(), tried)
                 if left is None or left > LONGEST:
                     raise
                 left = max(left, min(60.0, 0.1 * 2**tried))  # a moment that is past already is no promise
-                until = self.outside.clock() + left
+                until = self.clock() + left
                 self.record(machine.Delayed(work.path, until, self.redact.text(error.message)))
                 await asyncio.sleep(left)
         return await self._run(kind, work)
@@ -278,7 +228,7 @@ class Run:
         return f"{self.context.run}/{path}{again}"
 
     async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
-        """A person's answer, from wherever it comes. `Waiting` when there is none yet."""
+        """A person's answer. Raises `Waiting` if there is none yet."""
         digest = digest_of(question)
         if (path, digest) in self.memory.answers:
             self.inbox.clear(path)  # killed between the journal and the inbox
@@ -308,74 +258,45 @@ class Run:
         return self.world.look(kind, subject)
 
     async def publish(self, path: str, made: list[Made], inputs: list[str]) -> None:
-        """Put what a step made on the shelf; once, also over several lives of the run."""
-        if self.outside.publisher is None:
+        """Publish what a step made; each file once, also over several lives of the run."""
+        publisher = self.outside.publisher
+        if publisher is None:
             return
-        known = {artifact["path"] for artifact in self.memory.published.get(path, ())}
         for item in made:
-            shown = self.outside.publisher.shown(item.path)
-            if shown in known:
-                continue
-            artifact = self.outside.publisher.publish(item, path, inputs)
-            if artifact is not None:
-                self.record(machine.ArtifactPublished(path, {**artifact, "isNew": item.is_new}))
-
-    def is_newest(self, artifact: dict[str, Any]) -> bool:
-        """Has nobody published at this place since?"""
-        shelf = self.outside.publisher.shelf if self.outside.publisher is not None else None
-        newest = shelf.at(artifact["path"]) if shelf is not None else None
-        return newest is not None and newest.id == artifact["id"] and newest.run == self.context.run
+            async with self._publishing:
+                known = {artifact["path"] for artifact in self.memory.published.get(path, ())}
+                if publisher.shown(item.path) in known:
+                    continue
+                artifact = await _in_thread(partial(publisher.publish, item, path, inputs))
+                if artifact is not None:
+                    self.record(machine.ArtifactPublished(path, {**artifact, "isNew": item.is_new}))
 
     async def together(self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
-        """All at once, so many at a time. A branch that waits for a person lets the others go on."""
-        room = asyncio.Semaphore(limit)
-
-        async def one(work: Callable[[], Awaitable[Any]]) -> Any:
-            async with room:
-                return await work()
-
-        tasks = [asyncio.ensure_future(one(work)) for work in works]
-        left = set(tasks)
-        try:
-            while left:
-                ready, left = await asyncio.wait(left, return_when=asyncio.FIRST_EXCEPTION)
-                if on_failure == "stop" and any(_failure(task) for task in ready):
-                    break
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        for failure in filter(None, map(_failure, tasks)):
-            raise failure
-        return [task.result() for task in tasks]
+        return await together(works, limit, on_failure)
 
     async def pause(self, path: str, seconds: float) -> None:
         del path
         await asyncio.sleep(seconds)
 
-    @contextlib.asynccontextmanager
-    async def limit(self, path: str, seconds: float | None) -> AsyncIterator[None]:
-        try:
-            async with asyncio.timeout(seconds):
-                yield
-        except TimeoutError as error:
-            what = f"`{path}`" if path else "the run"
-            raise NodeError("timeout", f"{what} was not done after {seconds or 0:g} seconds") from error
+    def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
+        return limited(path, seconds)
 
 
 def _until_reset(error: NodeError, now: float, tried: int) -> float | None:
-    """How long a limit is waited for; one that does not say when it ends is tried now and then. Nothing: it is none."""
+    """The seconds to wait for a limit to reset, growing if it does not say when; None if the error is no limit."""
     if error.resets_at is not None:
         return error.resets_at - now
     return min(1800.0, 30.0 * 2**tried) if error.code in ("rate-limit", "quota") else None
 
 
-def _failure(task: asyncio.Future[Any]) -> BaseException | None:
-    """Why a branch failed; waiting is no failure."""
-    if not task.done() or task.cancelled():
-        return None
-    error = task.exception()
-    return None if isinstance(error, Waiting) else error
+async def _in_thread(work: Callable[[], _T]) -> _T:
+    """Work that may wait long for a lock or a disk, outside of the event loop. It is waited for, also if cancelled."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.gather(task, return_exceptions=True)
+        raise
 
 
 def digest_of(value: Any) -> str:

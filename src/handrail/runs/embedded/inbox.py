@@ -1,4 +1,4 @@
-"""Answers on their way to a run: put there by any process, taken up by the one that drives it."""
+"""Answers for a run: any process puts them here, the driver takes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOP = "stop"
 
 
 class Inbox:
-    """Letters to one run: an answer for each step that waits, and the wish that it ends."""
+    """What people want of one run: an answer for each step that waits, and that it stops."""
 
     def __init__(self, folder: str) -> None:
         self.run = folder
@@ -37,7 +37,7 @@ class Inbox:
         return os.path.exists(self._file(path))
 
     def take(self, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer to a question, if one lies here that fits. It stays until the journal has it."""
+        """The answer to a question, None if there is none that fits. It stays here until the journal has it."""
         try:
             with open(self._file(path), "rb") as file:
                 given = json.loads(file.read())

@@ -1,17 +1,18 @@
-"""Who may drive a run, and what still works for it. Both are locks that die with their holder, so none goes stale.
+"""Which process drives a run, and which programs still run for it. Both are locks that end with their process.
 
-A program that a step starts inherits a locked descriptor. If it outlives us, its lock tells the next driver, which
-then does not start a second one beside it.
+A program that a step starts inherits a locked descriptor. If the program outlives its driver, the next driver sees the
+lock and does not start a second one.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 
 from handrail.errors import RefusedError
 from handrail.process.family import carriers, descendants
@@ -22,13 +23,21 @@ LOCK = "lock"
 PROGRAMS = "programs"
 
 
-@contextlib.contextmanager
-def held(folder: str) -> Iterator[None]:
-    """This process drives the run, and no other does."""
-    with locks.locked(os.path.join(folder, LOCK), locks.PROBE_SECONDS, lambda: _driven(folder)) as handle:
+@contextlib.asynccontextmanager
+async def held(folder: str) -> AsyncIterator[None]:
+    """This process drives the run, and no other does. A probe holds the lock briefly, so it is tried again."""
+    make_private(folder)
+    path, end = os.path.join(folder, LOCK), time.monotonic() + locks.PROBE_SECONDS
+    while (handle := locks.acquire(path)) is None:
+        if time.monotonic() >= end:
+            raise _driven(folder)
+        await asyncio.sleep(0.001)
+    try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode(), 0)
         yield
+    finally:
+        os.close(handle)
 
 
 def _driven(folder: str) -> RefusedError:
@@ -52,7 +61,7 @@ def holder(folder: str) -> int | None:
 class Programs:
     """The programs that the steps of a run started, each by the path of its step.
 
-    They are known by the lock that they inherited, and what they started in turn by the key in its environment.
+    A program is known by the lock that it inherited; what it started in turn by the key in its environment.
     """
 
     def __init__(self, folder: str) -> None:
@@ -67,23 +76,23 @@ class Programs:
         return locks.acquire(self._file(path), locks.PROBE_SECONDS)
 
     def is_held(self, path: str) -> bool:
-        """Does a program that this step started still live, as far as its lock tells?"""
+        """True if a program that this step started holds its lock."""
         return locks.is_locked(self._file(path))
 
     def is_running(self, path: str, key: str) -> bool:
         return self.is_held(path) or bool(carriers(f"HANDRAIL_KEY={key}"))
 
     def release(self, path: str, handle: int) -> None:
-        """The step is done: nothing that it left behind matters any more."""
+        """The step is done: programs that it left behind are not waited for."""
         with contextlib.suppress(OSError):
             os.unlink(self._file(path))
         os.close(handle)
 
     def pids(self, path: str, key: str) -> set[int]:
-        """Which processes are still at work for a step; empty where the system does not tell."""
+        """The processes that still work for a step; empty if the system does not tell."""
         return carriers(f"HANDRAIL_KEY={key}") | _holders({os.path.realpath(self._file(path))})
 
-    def end(self, run: str) -> None:
+    async def end(self, run: str) -> None:
         """End everything that outlived the driver of a run."""
         files = set()
         with contextlib.suppress(OSError):
@@ -96,7 +105,7 @@ class Programs:
                     os.kill(pid, signal.SIGKILL)
             if not found:
                 return
-            time.sleep(0.05)
+            await asyncio.sleep(0.05)
 
 
 def _holders(files: set[str]) -> set[int]:

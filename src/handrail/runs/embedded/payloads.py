@@ -1,4 +1,4 @@
-"""Large values of a run: each once, in a file that is named by its digest. Small ones stay in the journal."""
+"""Large values of a run, each in a file that is named by its digest. Small values stay in the journal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from handrail.errors import StateError
-from handrail.runs.embedded.memory import Kept
+from handrail.runs.memory import Kept
 from handrail.state import files, jsonlite
 from handrail.state.files import make_private
 
@@ -21,7 +21,7 @@ class Payloads:
         self.folder = os.path.join(folder, "payloads")
 
     def keep(self, value: Any, text: str | None = None) -> Kept:
-        """`text` is the value as JSON, where the caller has it already."""
+        """`text` is the value as JSON, if the caller has it already."""
         text = jsonlite.dumps(value) if text is None else text
         if len(text) <= LARGE:
             return Kept(value, None)
@@ -34,14 +34,15 @@ class Payloads:
         return Kept(None, digest)
 
     def value(self, kept: Kept) -> Any:
-        if kept.payload is None:
-            return kept.value
-        path = os.path.join(self.folder, kept.payload)
+        return kept.value if kept.payload is None else self.read(kept.payload)
+
+    def read(self, digest: str) -> Any:
+        path = os.path.join(self.folder, digest)
         try:
             with open(path, "rb") as file:
                 data = file.read()
         except OSError as error:
             raise StateError(f"a result of this run cannot be read: `{path}`: {error.strerror}") from error
-        if hashlib.sha256(data).hexdigest() != kept.payload:
+        if hashlib.sha256(data).hexdigest() != digest:
             raise StateError(f"a result of this run is damaged: `{path}`")
         return jsonlite.loads(data.decode("utf-8", "surrogatepass"))

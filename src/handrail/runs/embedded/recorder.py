@@ -1,7 +1,7 @@
-"""Writes a run's events to its journal. What need not be safe at once is written together with what must be.
+"""Writes a run's events to its journal. Events that need not be durable are written with the next one that must be.
 
-One record may carry several events; a reader sees them in order. Notes wait for the next durable event, or for a
-moment when nothing happens; a crash loses at most notes, which are said again.
+One record may hold several events; a reader sees them in order. Notes wait for the next durable event, at most `SOON`
+seconds; a crash loses at most notes, which are recorded again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from handrail.state.files import sync_folder
 SOON = 0.05
 ROOM = 1 << 16
 FREE = ("value", "values", "message", "text", "reason", "error", "question", "artifact", "subject")
-"""What people, programs and agents say. Paths, kinds and digests are ours, and have to stay as they are."""
+"""Fields with text of people, programs and agents. Paths, kinds and digests are our own and are never redacted."""
 
 
 class Recorder:
@@ -42,7 +42,8 @@ class Recorder:
         """Go on behind this many records, which end here."""
         self.number, self.end = number, end
 
-    def add(self, event: Event, *, durable: bool) -> None:
+    def add(self, event: Event, *, durable: bool) -> dict[str, Any]:
+        """Returns the event as it is written: with its time, without secrets."""
         data = event_to_json(event)
         data["t"] = int(self.clock() * 1000) / 1000
         if self.redact.values:
@@ -51,19 +52,18 @@ class Recorder:
         if durable:
             self.flush(durable=True)
         elif self._timer is None:
-            try:
+            with contextlib.suppress(RuntimeError):  # no event loop: written at the end
                 self._timer = asyncio.get_running_loop().call_later(SOON, self._soon)
-            except RuntimeError:  # nobody waits for anything here: written at the end
-                return
+        return data
 
     def _soon(self) -> None:
-        """What cannot be written now is tried again with the next event, whose caller is told."""
+        """If this fails, the next event is written together with these, and its caller gets the error."""
         self._timer = None
         with contextlib.suppress(StateError):
             self.flush()
 
     def take_back(self) -> None:
-        """The last event was not written, and did not happen."""
+        """Drop the last event, which could not be written."""
         self.waiting.pop()
 
     def flush(self, *, durable: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""What an agent does, as events of a run: short, and without secrets."""
+"""What an agent does, as events of a run: shortened, and without secrets."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ SHORT = 200
 
 
 class Telling:
-    """Follows one piece of work. What an agent says last of its usage counts, for each time that it was called."""
+    """Follows one piece of work. Of each call to an agent, the last report of its usage counts."""
 
     def __init__(self) -> None:
         self.usages: list[dict[str, Any]] = []
         self._usage: dict[str, Any] | None = None
 
     def settle(self) -> list[dict[str, Any]]:
-        """All that was used, also by a call that was cut off."""
+        """The usage of every call, also of one that was interrupted."""
         last = [] if self._usage is None else [self._usage]
         self.usages, self._usage = self.usages + last, None
         return self.usages

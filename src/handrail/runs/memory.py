@@ -1,4 +1,4 @@
-"""What an engine has to know to do nothing twice: folded from the journal, beside the state that people see."""
+"""What an engine has to know to do nothing twice: folded from the events, beside the state that people see. Pure."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from handrail.runs.machine import Event, RunState
 
 _OF_STATE_ALONE = (machine.StepDone, machine.StepStarted, machine.PhaseStarted, machine.PhaseDone)
 RERUN = "rerun"
-"""The form that asks whether work which was cut off may be done again."""
+"""The form that asks whether interrupted work may be done again."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a node made: the value itself, or the digest of the file that holds it."""
+    """What a node made: the value itself, or the digest of a large one, which is kept elsewhere."""
 
     value: Any
     payload: str | None
 
 
 class Memory:
-    """Everything that a run's journal tells."""
+    """Everything that the events of a run tell."""
 
     def __init__(self) -> None:
         self.state = RunState()
@@ -74,7 +74,7 @@ class Memory:
                 pass
 
     def is_news(self, event: Event) -> bool:
-        """Notes are told once, also over several lives of a run."""
+        """True if a note was not recorded before, also in an earlier life of the run."""
         match event:
             case machine.StepStarted():
                 step = self.state.steps.get(event.path)
@@ -101,11 +101,11 @@ class Memory:
         return Done(step.status, step.value, step.has_value, step.stop)
 
     def is_parked(self, path: str) -> bool:
-        """Is this work that only waits for an answer of a person? Going on with it is no new attempt."""
+        """True if this work only waits for a person's answer. Going on with it is no new attempt."""
         return path in self.under_way and path in self.waiting
 
     def _failed(self, path: str) -> None:
-        """It may be tried again; what it looked at before it began may have been mended by then."""
+        """The step may be tried again; forget the facts that may have changed by then."""
         for pair in [pair for pair in self.answers if pair[0] == path and self.answers[pair].get(RERUN) == "fail"]:
             del self.answers[pair]
         if path not in self.starts:
@@ -115,7 +115,7 @@ class Memory:
             del known[key]
 
     def _forget(self, phases: set[str]) -> None:
-        """All that is known of these phases of the outermost flow."""
+        """Drop all that is known of these phases of the outermost flow."""
         if not phases:
             return
         for known in (self.under_way, self.starts, self.facts, self.published, self.sessions):

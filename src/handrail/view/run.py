@@ -1,41 +1,43 @@
-"""A run as every surface shows it."""
+"""A run as every surface shows it, from what was loaded. Pure."""
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
+from handrail.contracts import Record
 from handrail.expressions.tree import Const
 from handrail.flows.account import Ended, Results, envelope, pending, result, skipped
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.runs import machine
-from handrail.runs.embedded.memory import Kept
-from handrail.runs.machine import Event, RunState, StepState
+from handrail.runs.loaded import LoadedRun
+from handrail.runs.machine import RunState, RunStatus, StepState, StepStatus
 from handrail.runs.modes import available
 
-Finder = Callable[[str], FlowPlan | None]
-EXIT_CODES = {"completed": 0, "waiting": 4, "running": 1}
+EXIT_CODES: dict[RunStatus, int] = {"completed": 0, "waiting": 4}
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class RunView:
-    """A run: what it was started from, where it stands, how long its steps took."""
+    """A run that is shown: where it stands, how long its steps took. `moment` writes a time as people read it."""
 
-    id: str
-    plan: FlowPlan
-    find: Finder
-    state: RunState
-    seconds: dict[str, float]
-    value: Callable[[Kept], Any]
-    driver: int | None = None
-    attempt: int = 1
+    run: LoadedRun
+    moment: Callable[[float], str]
 
-    def __repr__(self) -> str:
-        return f"<run {self.id}: {self.state.status}>"  # the whole plan is no use in a message
+    @property
+    def id(self) -> str:
+        return self.run.id
+
+    @property
+    def state(self) -> RunState:
+        return self.run.state
+
+    @cached_property
+    def seconds(self) -> dict[str, float]:
+        return seconds_of(self.run.records)
 
     @property
     def delay(self) -> str | None:
@@ -43,12 +45,11 @@ class RunView:
         if self.state.status != "running" or not self.state.delays:
             return None
         first = min(self.state.delays.values(), key=lambda delay: delay.until)
-        moment = time.strftime("%H:%M:%S", time.localtime(first.until))
-        return f"`{first.path}` waits until {moment}: {first.reason}"
+        return f"`{first.path}` waits until {self.moment(first.until)}: {first.reason}"
 
     @property
     def exit_code(self) -> int:
-        if self.state.status == "failed" and (self.state.reason or "").startswith("timeout"):
+        if self.state.status == "failed" and self.state.code == "timeout":
             return 3
         return EXIT_CODES.get(self.state.status, 1)
 
@@ -56,16 +57,16 @@ class RunView:
         state = self.state
         return {
             "run": self.id,
-            "name": self.plan.id,
+            "name": self.run.plan.id,
             "status": state.status,
             "outcome": state.outcome if state.status in ("completed", "stopped") else None,
             "reason": state.reason or self.delay,
             "error": state.error,
             "summary": state.summary,
-            "attempt": self.attempt,
-            "driver": self.driver,
-            "modes": available(state, self.plan).names(),
-            "phases": [self._phase(phase) for phase in self.plan.phases],
+            "attempt": self.run.attempt,
+            "driver": self.run.driver,
+            "modes": available(state, self.run.plan).names(),
+            "phases": [self._phase(phase) for phase in self.run.plan.phases],
             "questions": [{"path": asked.path, "form": asked.question} for asked in state.questions.values()],
             "artifacts": state.artifacts,
             "usage": total(usage for many in state.usage.values() for usage in many),
@@ -79,7 +80,7 @@ class RunView:
 
     def _phase(self, phase: Phase) -> dict[str, Any]:
         rows = [self._step(phase, step) for step in phase.steps]
-        status = self.state.phases.get(segment(phase.id), "pending")
+        status: StepStatus = self.state.phases.get(segment(phase.id), "pending")
         if any(row["status"] == "failed" for row in rows):
             status = "failed"
         return {"id": phase.id, "status": status, "usage": self._used(segment(phase.id)), "steps": rows}
@@ -100,11 +101,11 @@ class RunView:
     def _value(self, step: Step, path: str) -> Any:
         found = self.state.steps.get(path, StepState())
         if found.has_value:
-            return self.value(Kept(found.value, found.payload))
+            return self.run.value(found)
         if step.node != "flow-run" or found.status != "done":
             return None
         name = step.params.get("fileName")
-        child = self.find(str(name.value)) if isinstance(name, Const) else None
+        child = self.run.find(str(name.value)) if isinstance(name, Const) else None
         return None if child is None else envelope(child, self._ended(child, f"{path}/"))
 
     def _ended(self, plan: FlowPlan, base: str) -> Ended:
@@ -134,7 +135,7 @@ def total(usages: Iterable[dict[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def seconds_of(records: list[tuple[float, Event]]) -> dict[str, float]:
+def seconds_of(records: Iterable[Record]) -> dict[str, float]:
     """How long each step took, the last time it was begun."""
     begun: dict[str, float] = {}
     took: dict[str, float] = {}
@@ -144,12 +145,3 @@ def seconds_of(records: list[tuple[float, Event]]) -> dict[str, float]:
         elif isinstance(event, machine.StepDone | machine.StepFailed) and event.path in begun:
             took[event.path] = round(max(0.0, moment - begun[event.path]), 3)
     return took
-
-
-def named(plans: dict[str, FlowPlan], name: str) -> FlowPlan | None:
-    """The flow of an id, or the only one whose file has this name."""
-    if name in plans:
-        return plans[name]
-    base = os.path.splitext(os.path.basename(name))[0]
-    same = [plan for id_, plan in plans.items() if id_.rsplit("/", 1)[-1] == base]
-    return same[0] if len(same) == 1 else None

@@ -1,0 +1,60 @@
+"""The folders of runs. A run has a folder; each attempt at it has one below, numbered.
+
+An attempt exists if its `about` file does, which is written last: if a restart is interrupted, the attempt before it
+is still the current one.
+"""
+
+from __future__ import annotations
+
+import os
+
+from handrail.errors import StateError
+from handrail.state import files
+from handrail.state.files import make_private
+
+ABOUT = "about"
+_POSITION = 48  # bits
+
+
+def attempts(folder: str) -> list[str]:
+    """The folders of all attempts at a run, the current one last."""
+    try:
+        numbers = sorted(int(name) for name in os.listdir(folder) if name.isdigit())
+    except OSError:
+        return []
+    found = [os.path.join(folder, str(number)) for number in numbers]
+    return [path for path in found if os.path.exists(os.path.join(path, ABOUT))]
+
+
+def number_of(attempt: str) -> int:
+    return int(os.path.basename(attempt))
+
+
+def following(attempt: str) -> str:
+    """The folder of the attempt after this one."""
+    return os.path.join(os.path.dirname(attempt), str(number_of(attempt) + 1))
+
+
+def offset_at(attempt: str, end: int) -> int:
+    """An offset of `Engine.events`: a position in the journal of one attempt, and in no other."""
+    return (number_of(attempt) - 1) << _POSITION | end
+
+
+def position_of(attempt: str, offset: int) -> int:
+    """The position in an attempt's journal that an offset means; its start if the offset is from another attempt."""
+    number, position = offset >> _POSITION, offset & ((1 << _POSITION) - 1)
+    return position if number == number_of(attempt) - 1 else 0
+
+
+def write_about(attempt: str, about: str) -> None:
+    make_private(attempt)
+    files.replace(os.path.join(attempt, ABOUT), about.encode("utf-8", "surrogatepass"), durable=True)
+
+
+def read_about(attempt: str) -> str:
+    path = os.path.join(attempt, ABOUT)
+    try:
+        with open(path, "rb") as file:
+            return file.read().decode("utf-8", "surrogatepass")
+    except (OSError, ValueError) as error:
+        raise StateError(f"`{path}` cannot be read: {error}") from error

@@ -1,0 +1,202 @@
+"""The embedded engine: runs in folders on this machine, without a server. Implements `Engine`.
+
+One folder per run, an append-only journal, a lock that ends with the process that holds it. Files of the folder are
+read and written nowhere else.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from handrail.contracts import Attempt, Durable, History, Life, Observer, Outside, Record, Site
+from handrail.errors import RefusedError
+from handrail.project import file_name
+from handrail.runs import machine
+from handrail.runs.embedded import lease
+from handrail.runs.embedded.attempts import (
+    attempts,
+    following,
+    number_of,
+    offset_at,
+    position_of,
+    read_about,
+    write_about,
+)
+from handrail.runs.embedded.durable import DurableRun
+from handrail.runs.embedded.follow import Follower, read_all
+from handrail.runs.embedded.inbox import Inbox
+from handrail.runs.embedded.ledger import JOURNAL, Ledger
+from handrail.runs.embedded.payloads import Payloads
+from handrail.runs.life import INTERRUPTED, STOPPED, ending
+from handrail.runs.machine import Event
+from handrail.secrets import Redactor
+from handrail.state import files
+
+LOOK_AGAIN = 0.1
+PATIENCE = 10.0
+PREPARED = "aside"
+"""The file that says that an attempt is prepared; named after the one thing that is done then."""
+
+
+def open_engine(site: Site) -> Embedded:
+    return Embedded(site)
+
+
+class Embedded:
+    """The runs of one project, on disk."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.folder = os.path.join(site.state, "runs", file_name(site.project))
+        self._follower = Follower()
+
+    def ids(self) -> list[str]:
+        try:
+            names = os.listdir(self.folder)
+        except OSError:
+            return []
+        found = [(paths[0], name) for name in names if (paths := attempts(os.path.join(self.folder, name)))]
+        return [name for _, name in sorted((os.stat(path).st_mtime_ns, name) for path, name in found)]
+
+    def attempt(self, run: str) -> str:
+        """The folder of a run's current attempt."""
+        found = attempts(self._home(run))
+        if not found:
+            raise KeyError(run)
+        return found[-1]
+
+    def _home(self, run: str) -> str:
+        return os.path.join(self.folder, file_name(run))
+
+    def begin(self, run: str, about: str) -> History:
+        write_about(os.path.join(self._home(run), "1"), about)
+        return History(records=[], offset=0)
+
+    def load(self, run: str) -> tuple[str, History]:
+        attempt = self.attempt(run)
+        about = read_about(attempt)
+        records, end = read_all(os.path.join(attempt, JOURNAL))
+        offset, driver = offset_at(attempt, end), self.driver(run)
+        return about, History(records=records, offset=offset, attempt=number_of(attempt), driver=driver)
+
+    def events(self, run: str, offset: int) -> tuple[list[Record], int]:
+        attempt = self.attempt(run)
+        records, end = self._follower.read_behind(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
+        return records, offset_at(attempt, end)
+
+    def payload(self, run: str, digest: str) -> Any:
+        return Payloads(self.attempt(run)).read(digest)
+
+    def driver(self, run: str) -> int | None:
+        return lease.holder(self._home(run))
+
+    def log(self, run: str) -> str:
+        return os.path.join(self.attempt(run), "driver.log")
+
+    @contextlib.asynccontextmanager
+    async def _held(self, run: str, observer: Observer | None = None) -> AsyncIterator[Ledger]:
+        """This process alone drives the run; its journal is read and open."""
+        async with lease.held(self._home(run)):
+            ledger = Ledger(self.attempt(run), self.site.clock, Redactor(self.site.env), observer)
+            ledger.recall()
+            try:
+                yield ledger
+            finally:
+                ledger.close()
+
+    async def drive(self, run: str, life: Life, outside: Outside) -> History:
+        async with self._held(run, outside.observer) as ledger:
+            events = life.begin(ledger.history)
+            if life.needs_preparation:
+                _prepare(ledger.attempt, life)
+            for event in events:
+                ledger.record(event, durable=_is_rewind(event))
+            durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt)
+            inbox.forget_stop()
+            has_answer = lambda: any(map(inbox.holds, ledger.memory.state.questions))  # noqa: E731 - one line
+            try:
+                ledger.record(await ending(lambda: life.play(durable), inbox.is_to_stop, has_answer))
+            except asyncio.CancelledError:
+                ledger.record(INTERRUPTED)
+                raise
+        return ledger.history
+
+    async def answer(self, run: str, path: str, values: Mapping[str, Any]) -> bool:
+        inbox = Inbox(self.attempt(run))
+        inbox.put(path, values)
+        end = time.monotonic() + PATIENCE
+        while self.driver(run) is not None and time.monotonic() < end:
+            if not inbox.holds(path):
+                return False
+            await asyncio.sleep(LOOK_AGAIN)
+        return self.driver(run) is None
+
+    async def stop(self, run: str, opening: Sequence[Event]) -> History:
+        Inbox(self.attempt(run)).wish_to_stop()
+        end = time.monotonic() + PATIENCE
+        while self.driver(run) is not None:
+            if time.monotonic() > end:
+                raise RefusedError(f"run `{run}` has not ended yet", "it ends when its step lets go; look again")
+            await asyncio.sleep(LOOK_AGAIN)
+        async with self._held(run) as ledger:
+            for event in opening if not ledger.records else ():
+                ledger.record(event, durable=False)
+            await lease.Programs(ledger.attempt).end(run)
+            if ledger.memory.state.status != "cancelled":
+                ledger.record(STOPPED)
+            Inbox(ledger.attempt).forget_stop()
+        return ledger.history
+
+    async def restart(
+        self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
+    ) -> History:
+        async with self._held(run) as ledger:
+            ledger.is_reading = True  # nothing may be run, nothing recorded
+            reading = DurableRun(ledger, self.site.clock, replace(outside, nodes={}))
+            attempt = await make(ledger.history, reading)
+            folder = following(ledger.attempt)
+            seeded = self._seed(folder, attempt.events)
+            write_about(folder, attempt.about)
+        return seeded
+
+    def _seed(self, folder: str, events: list[Event]) -> History:
+        """Write the journal of a new attempt, which begins with these events."""
+        path = os.path.join(folder, JOURNAL)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)  # left by a restart that was interrupted
+        ledger = Ledger(folder, self.site.clock, Redactor({}))
+        if not events:
+            return ledger.history
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        payloads = Payloads(folder)
+        for event in events:
+            ledger.record(_stored(event, payloads), durable=False)
+        ledger.recorder.flush(durable=True)
+        ledger.close()
+        return ledger.history
+
+
+def _stored(event: Event, payloads: Payloads) -> Event:
+    """The event with its value in a file of its own, if that is large."""
+    if not isinstance(event, machine.NodeFinished):
+        return event
+    kept = payloads.keep(event.value)
+    return replace(event, value=kept.value, payload=kept.payload)
+
+
+def _prepare(attempt: str, life: Life) -> None:
+    done = os.path.join(attempt, PREPARED)
+    if not os.path.exists(done):
+        life.prepare()
+        files.replace(done, b"", durable=True)
+
+
+def _is_rewind(event: Event) -> bool:
+    """Work that was done is done once more: that has to be known before it begins."""
+    return isinstance(event, machine.RunResumed) and bool(event.rewound)

@@ -1,0 +1,85 @@
+"""The journal of a run in the hands of its driver: what it tells, and what is added to it.
+
+The caller holds the run's lock. `records` are all events as the journal has them, so nobody has to read it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from handrail.contracts import History, Observer, Record
+from handrail.errors import StateError
+from handrail.runs import machine
+from handrail.runs.embedded.attempts import number_of, offset_at
+from handrail.runs.embedded.recorder import Recorder
+from handrail.runs.machine import Event
+from handrail.runs.memory import Memory
+from handrail.secrets import Redactor
+from handrail.state import journal
+
+JOURNAL = "journal"
+
+
+class Ledger:
+    """One attempt's journal, open for reading and writing."""
+
+    def __init__(
+        self, attempt: str, clock: Callable[[], float], redact: Redactor, observer: Observer | None = None
+    ) -> None:
+        self.attempt = attempt
+        self.path = f"{attempt}/{JOURNAL}"
+        self.observer = observer
+        self.memory = Memory()
+        self.records: list[Record] = []
+        self.recorder = Recorder(self.path, clock, redact)
+        self.is_reading = False
+
+    @property
+    def history(self) -> History:
+        return History(
+            records=self.records, offset=offset_at(self.attempt, self.recorder.end), attempt=number_of(self.attempt)
+        )
+
+    def recall(self) -> None:
+        """Read everything that the journal tells."""
+        self.memory = Memory()
+        scan = journal.read(self.path)
+        self.records = events_of(scan.records, self.path)
+        for _, event in self.records:
+            self.memory.take(event)
+        self.recorder.follow(len(scan.records), scan.end)
+
+    def record(self, event: Event, *, durable: bool = True) -> None:
+        """Add an event; with `durable` it is on the disk when this returns."""
+        if self.is_reading:
+            return
+        written = self.recorder.add(event, durable=durable)
+        self.memory.take(event)
+        is_redacted = bool(self.recorder.redact.values)
+        self.records.append((written["t"], machine.event_from_json(written) if is_redacted else event))
+        if self.observer is not None:
+            self.observer(event)
+
+    def note(self, event: Event) -> None:
+        """Add an event to be seen; only once, also over several lives of the run."""
+        if self.memory.is_news(event):
+            self.record(event, durable=False)
+
+    def start(self, event: machine.NodeStarted, *, durable: bool) -> None:
+        try:
+            self.record(event, durable=durable)
+        except StateError:  # the node does not start, so the journal must not say so later
+            self.recorder.take_back()
+            raise
+
+    def close(self) -> None:
+        self.recorder.close()
+
+
+def events_of(records: list[dict[str, Any]], path: str) -> list[Record]:
+    """The events of some records of a journal, each with its time."""
+    try:
+        return [(data["t"], machine.event_from_json(data)) for record in records for data in record["events"]]
+    except (ValueError, KeyError, TypeError) as error:
+        raise StateError(f"the journal `{path}` cannot be read: {error}") from error

@@ -1,0 +1,125 @@
+"""One life of a run: how it begins or goes on, what the flow does, how it ends. What an engine plays.
+
+`ending` is the loop around it that every engine in one process shares: a person may stop the run, or answer it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from handrail.contracts import Durable, History, NodeError, Waiting
+from handrail.errors import RefusedError
+from handrail.flows.account import Ended
+from handrail.flows.paths import segment
+from handrail.flows.plan import FlowPlan
+from handrail.runs import machine
+from handrail.runs.aside import put_aside
+from handrail.runs.interpret import FlowFailed, Interpreter
+from handrail.runs.loaded import LoadedRun
+from handrail.runs.machine import Event, Mode, RunState
+from handrail.runs.modes import is_partial, rewound
+from handrail.runs.request import About
+from handrail.source.values import Unresolved
+
+LOOK_AGAIN = 0.1
+
+
+class FlowLife:
+    """A run of a flow that is driven. `interpreter` makes what runs the flow, from its first phase each time."""
+
+    def __init__(self, run: LoadedRun, mode: Mode, project: str, interpreter: Callable[[Durable], Interpreter]) -> None:
+        self.run = run
+        self.mode = mode
+        self.project = project
+        self.interpreter = interpreter
+        self.until: str | None = None
+
+    @property
+    def needs_preparation(self) -> bool:
+        return bool(self.run.about.aside)
+
+    def prepare(self) -> None:
+        put_aside(self.project, self.run.about.aside)
+
+    def begin(self, history: History) -> list[Event]:
+        run, state, plan = self.run.id, machine.fold(event for _, event in history.records), self.run.plan
+        if history.attempt != self.run.attempt:
+            raise RefusedError(f"run `{run}` was restarted meanwhile", "run the command again")
+        if not history.records:
+            self.until = self.run.about.request.until
+            return opening(self.run.about, plan)
+        resumed = _resumed(run, state, plan, self.mode)
+        self.until = resumed.until
+        return [resumed]
+
+    async def play(self, durable: Durable) -> Event:
+        interpreter = self.interpreter(durable)
+        try:
+            return _ended(await interpreter.run(interpreter.values.params, interpreter.context, until=self.until))
+        except FlowFailed as error:
+            return machine.RunEnded("failed", None, f"{error.code} at {error.path}", error.message, error.code)
+        except (NodeError, Unresolved) as error:
+            return machine.RunEnded("failed", None, error.code, error.message, error.code)
+
+
+def opening(about: About, plan: FlowPlan) -> list[Event]:
+    """The first events of a run: it begins, without the phases that lie before its start."""
+    events: list[Event] = [machine.RunStarted(plan.id, about.digest, about.request.until)]
+    ids = [phase.id for phase in plan.phases]
+    before = ids[: ids.index(about.request.start)] if about.request.start else []
+    skipped = [machine.PhaseSkipped(segment(id_), "the run starts with a later phase") for id_ in before]
+    return [*events, *skipped]
+
+
+def _resumed(run: str, state: RunState, plan: FlowPlan, mode: Mode) -> machine.RunResumed:
+    """Say that the run goes on; refuse if that is not possible now."""
+    if mode == "run":
+        raise RefusedError(f"run `{run}` is {state.status} already", f"`handrail resume {run}` goes on with it")
+    if mode == "continue":
+        return machine.RunResumed(mode, rewound(run, state, plan), None)
+    rest = is_partial(state, plan)
+    if state.status in ("completed", "stopped") and not rest:
+        how = f"`handrail continue {run}` goes on, " if plan.again else ""
+        raise RefusedError(f"run `{run}` is {state.status} already", f"{how}`handrail restart {run}` begins anew")
+    return machine.RunResumed(mode, [], None if rest else state.until)
+
+
+def _ended(ended: Ended) -> machine.RunEnded:
+    if ended.stopped_by is not None:
+        status: machine.RunStatus = "completed" if ended.outcome == "success" else "stopped"
+        return machine.RunEnded(status, ended.outcome, f"Stopped by {ended.stopped_by}", None, "stop-flow-if")
+    if ended.is_partial:
+        return machine.RunEnded("completed", "success", "ended before its last phase, as asked", None, "until")
+    return machine.RunEnded("completed", "success", None, None)
+
+
+STOPPED = machine.RunEnded("cancelled", None, "stopped by a person", None, "stopped")
+INTERRUPTED = machine.RunEnded("cancelled", None, "interrupted", None, "interrupted")
+
+
+async def ending(
+    play: Callable[[], Awaitable[Event]], is_to_stop: Callable[[], bool], has_answer: Callable[[], bool]
+) -> Event:
+    """The event that ends a life. Stops soon after `is_to_stop`; a run that waits goes on if an answer has come."""
+    while True:
+        task = asyncio.ensure_future(play())
+        watch = asyncio.ensure_future(_cancel_when(is_to_stop, task))
+        try:
+            return await task
+        except Waiting as waiting:
+            if not has_answer():
+                return machine.RunParked(waiting.path, waiting.reason)
+        except asyncio.CancelledError:
+            if is_to_stop():
+                return STOPPED
+            raise
+        finally:
+            watch.cancel()
+
+
+async def _cancel_when(is_to_stop: Callable[[], bool], task: asyncio.Future[Any]) -> None:
+    while not is_to_stop():
+        await asyncio.sleep(LOOK_AGAIN)
+    task.cancel()

@@ -1,0 +1,70 @@
+"""A run as it was loaded, once for a command: what it was asked to do, its compiled flows, what happened in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from handrail.contracts import History, Record
+from handrail.flows.plan import FlowPlan
+from handrail.runs import machine
+from handrail.runs.machine import RunState, StepState
+from handrail.runs.request import About
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedRun:
+    """A run at one moment. `payload` reads a large value by its digest."""
+
+    id: str
+    about: About
+    plans: Mapping[str, FlowPlan]
+    history: History
+    payload: Callable[[str], Any]
+
+    def __repr__(self) -> str:
+        return f"<run {self.id}: {self.state.status}>"  # the whole plan is no use in a message
+
+    @property
+    def plan(self) -> FlowPlan:
+        return self.plans[self.about.flow]
+
+    @property
+    def records(self) -> list[Record]:
+        return self.history.records
+
+    @property
+    def attempt(self) -> int:
+        return self.history.attempt
+
+    @property
+    def driver(self) -> int | None:
+        return self.history.driver
+
+    @cached_property
+    def state(self) -> RunState:
+        return machine.fold(event for _, event in self.records)
+
+    def find(self, name: str) -> FlowPlan | None:
+        """A flow that this run may run: by its id, or the only one whose file has this name."""
+        return named(self.plans, name)
+
+    def value(self, step: StepState) -> Any:
+        """What the node of a step made."""
+        return step.value if step.payload is None else self.payload(step.payload)
+
+    def at(self, history: History) -> LoadedRun:
+        """The same run, brought up to date."""
+        return replace(self, history=history)
+
+
+def named(plans: Mapping[str, FlowPlan], name: str) -> FlowPlan | None:
+    """The flow of an id, or the only one whose file has this name."""
+    if name in plans:
+        return plans[name]
+    base = os.path.splitext(os.path.basename(name))[0]
+    same = [plan for id_, plan in plans.items() if id_.rsplit("/", 1)[-1] == base]
+    return same[0] if len(same) == 1 else None

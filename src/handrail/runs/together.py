@@ -1,0 +1,53 @@
+"""Branches of a run at once, and time limits, for engines that run a flow in one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any
+
+from handrail.contracts import NodeError, Waiting
+
+
+async def together(works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
+    """Run all, `limit` at a time. A branch that waits for a person does not stop the others."""
+    room = asyncio.Semaphore(limit)
+
+    async def one(work: Callable[[], Awaitable[Any]]) -> Any:
+        async with room:
+            return await work()
+
+    tasks = [asyncio.ensure_future(one(work)) for work in works]
+    left = set(tasks)
+    try:
+        while left:
+            ready, left = await asyncio.wait(left, return_when=asyncio.FIRST_EXCEPTION)
+            if on_failure == "stop" and any(_failure(task) for task in ready):
+                break
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for failure in filter(None, map(_failure, tasks)):
+        raise failure
+    return [task.result() for task in tasks]
+
+
+def _failure(task: asyncio.Future[Any]) -> BaseException | None:
+    """The error of a branch that failed; None if it goes on, is done or waits for a person."""
+    if not task.done() or task.cancelled():
+        return None
+    error = task.exception()
+    return None if isinstance(error, Waiting) else error
+
+
+@contextlib.asynccontextmanager
+async def limited(path: str, seconds: float | None) -> AsyncIterator[None]:
+    """Raises `NodeError` with the code `timeout` if the body takes longer."""
+    try:
+        async with asyncio.timeout(seconds):
+            yield
+    except TimeoutError as error:
+        what = f"`{path}`" if path else "the run"
+        raise NodeError("timeout", f"{what} was not done after {seconds or 0:g} seconds") from error

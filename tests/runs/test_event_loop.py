@@ -1,0 +1,92 @@
+"""Driving a run never blocks the event loop: others go on while it waits for a lock or for programs to end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable
+from pathlib import Path
+
+import pytest
+
+from handrail.app import App
+from handrail.errors import RefusedError
+from handrail.process.family import carriers
+from handrail.project import file_name
+from handrail.runs.embedded import lease
+from handrail.runs.request import Request
+from handrail.state import locks
+from handrail.state.files import make_private
+
+FLOW = """phases:
+- id: a
+  steps:
+  - {id: x, node: write-file, params: {path: made.md, text: hi}, makes: [made.md]}
+"""
+
+
+async def ticks_during(work: Awaitable[object]) -> int:
+    """How often another task had a turn, of every 10 ms."""
+    count = 0
+
+    async def tick() -> None:
+        nonlocal count
+        while True:
+            await asyncio.sleep(0.01)
+            count += 1
+
+    ticking = asyncio.ensure_future(tick())
+    try:
+        await work
+    finally:
+        ticking.cancel()
+    return count
+
+
+def test_publishing_waits_for_the_shelf_without_blocking(tmp_path: Path) -> None:
+    flow = tmp_path / ".handrail" / "flows" / "demo.yaml"
+    flow.parent.mkdir(parents=True)
+    flow.write_text(FLOW)
+    app = App(str(tmp_path), {"HOME": str(tmp_path), "HANDRAIL_HOME": str(tmp_path / "home")})
+    run = app.runs.begin(app.flows, app.flows.find("demo"), Request(params={}, scope="s"), "r-1")
+    shelf = os.path.join(app.runs.shelves, file_name("s"))
+    make_private(shelf)
+    handle = locks.acquire(os.path.join(shelf, "lock"))
+    assert handle is not None
+
+    async def story() -> int:
+        asyncio.get_running_loop().call_later(0.5, os.close, handle)
+        return await ticks_during(app.runs.drive(run))
+
+    assert asyncio.run(story()) >= 5
+    assert app.runs.load("r-1").state.artifacts
+
+
+def test_a_run_that_is_driven_elsewhere_is_refused_without_blocking(tmp_path: Path) -> None:
+    async def take() -> None:
+        with pytest.raises(RefusedError, match="is driven by"):
+            async with lease.held(str(tmp_path)):
+                pass
+
+    async def story() -> int:
+        async with lease.held(str(tmp_path)):
+            return await ticks_during(take())
+
+    assert asyncio.run(story()) >= 3
+
+
+def test_ending_programs_does_not_block(tmp_path: Path) -> None:
+    """A child that cannot be ended at once: it is not reaped until the loop has had a turn."""
+
+    async def story() -> int:
+        entry = f"HANDRAIL_RUN=r-{os.getpid()}"
+        child = await asyncio.create_subprocess_exec("sleep", "60", env={"HANDRAIL_RUN": entry.partition("=")[2]})
+        begin = time.monotonic()
+        while not carriers(entry) and time.monotonic() - begin < 10:
+            await asyncio.sleep(0.01)
+        count = await ticks_during(lease.Programs(str(tmp_path)).end(f"r-{os.getpid()}"))
+        assert await child.wait() == -9
+        return count
+
+    assert asyncio.run(story()) >= 1

@@ -1,0 +1,123 @@
+"""The journal of a run is followed from an offset, while its driver writes, and costs a look if nothing happens."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.errors import StateError
+from handrail.runs import machine
+from handrail.runs.embedded.follow import Follower, read_all
+from handrail.runs.embedded.ledger import Ledger
+from handrail.secrets import Redactor
+from handrail.state import journal
+
+_read: list[str] = []
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    if event == "open" and args[1] in ("r", "rb"):
+        _read.append(str(args[0]))
+
+
+sys.addaudithook(_hook)  # it cannot be removed
+
+
+def ledger(folder: Path, secret: str | None = None) -> Ledger:
+    (folder / "1").mkdir(exist_ok=True)
+    return Ledger(str(folder / "1"), lambda: 7.0, Redactor({} if secret is None else {"API_TOKEN": secret}))
+
+
+def note(number: int) -> machine.Noticed:
+    return machine.Noticed("a", f"note {number}")
+
+
+def test_what_the_driver_has_written_is_seen_and_nothing_twice(tmp_path: Path) -> None:
+    book, follower, offset = ledger(tmp_path), Follower(), 0
+    seen: list[machine.Event] = []
+    for number in range(50):
+        book.record(note(number))
+        records, offset = follower.read_behind(book.path, offset)
+        seen += [event for _, event in records]
+    assert os.path.getsize(book.path) > offset  # there is room behind the last record
+    assert seen == [note(number) for number in range(50)]
+    assert follower.read_behind(book.path, offset) == ([], offset)
+    book.close()
+    assert os.path.getsize(book.path) == offset
+    assert read_all(book.path) == (book.records, offset)
+
+
+def test_an_idle_journal_is_looked_at_and_not_read(tmp_path: Path) -> None:
+    book, follower = ledger(tmp_path), Follower()
+    book.record(note(1))
+    os.utime(book.path, (1, 1))
+    _, offset = follower.read_behind(book.path, 0)
+    _read.clear()
+    follower.read_behind(book.path, offset)
+    assert _read == [book.path]
+    _read.clear()
+    for _ in range(100):
+        assert follower.read_behind(book.path, offset) == ([], offset)
+    assert book.path not in _read
+    book.record(note(2))
+    assert [event for _, event in follower.read_behind(book.path, offset)[0]] == [note(2)]
+
+
+def test_a_journal_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
+    assert Follower().read_behind(str(tmp_path / "journal"), 0) == ([], 0)
+
+
+def test_only_what_lies_behind_the_offset_is_parsed(tmp_path: Path) -> None:
+    book = ledger(tmp_path)
+    book.record(note(1))
+    offset = book.recorder.end
+    book.record(note(2))
+    book.close()
+    data = Path(book.path).read_bytes()
+    Path(book.path).write_bytes(b"x" * (offset - 1) + b"\n" + data[offset:])
+    assert [event for _, event in Follower().read_behind(book.path, offset)[0]] == [note(2)]
+    with pytest.raises(StateError, match="is damaged"):
+        Follower().read_behind(book.path, 0)
+
+
+@pytest.mark.parametrize("cut", [1, 5, 20])
+def test_a_record_that_is_half_written_is_seen_when_it_is_whole(tmp_path: Path, cut: int) -> None:
+    book = ledger(tmp_path)
+    book.record(note(1))
+    offset = book.recorder.end
+    book.record(note(2))
+    book.close()
+    data = Path(book.path).read_bytes()
+    Path(book.path).write_bytes(data[: len(data) - cut] + b"\0" * 100)
+    assert journal.read_behind(book.path, offset) == ([], offset)
+    Path(book.path).write_bytes(data)
+    assert len(journal.read_behind(book.path, offset)[0]) == 1
+
+
+def test_a_record_that_was_taken_back_does_not_end_the_following(tmp_path: Path) -> None:
+    """The reader saw a record whose sync then failed; others were written in its place."""
+    path = tmp_path / "journal"
+    first, undone = journal.encode({"n": 0, "events": []}), journal.encode({"n": 1, "events": ["undone"]})
+    path.write_bytes(first + undone)
+    _, offset = journal.read_behind(str(path), 0)
+    assert offset == len(first) + len(undone)
+    path.write_bytes(first)
+    assert journal.read_behind(str(path), offset) == ([], offset)
+    second = journal.encode({"n": 1, "events": ["a longer one" * 10]})
+    third = journal.encode({"n": 2, "events": []})
+    path.write_bytes(first + second + third)
+    records, end = journal.read_behind(str(path), offset)
+    assert [record["n"] for record in records] == [2]
+    assert end == len(first + second + third)
+
+
+def test_what_the_driver_keeps_is_what_the_journal_has_without_secrets(tmp_path: Path) -> None:
+    book = ledger(tmp_path, "tok-1234567890abcdef")
+    book.record(machine.NodeFinished("a/x", "", 1, {"text": "it is tok-1234567890abcdef"}))
+    book.close()
+    assert "1234567890" not in Path(book.path).read_text()
+    assert read_all(book.path)[0] == book.records
