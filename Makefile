@@ -3,8 +3,9 @@
 SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
+PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 
-.PHONY: help env demo test test-agents check format bench docs agents-table ci clean
+.PHONY: help env demo test test-long test-agents check format bench docs agents-table ci clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
@@ -18,8 +19,11 @@ env: .venv/ready ## a virtual environment with everything for development
 demo: env ## walk a workflow with the scripted agent: no key, no network
 	@$(BIN)/handrail demo
 
-test: env ## all tests that need no agent
-	@$(BIN)/python -m pytest --ignore=tests/real
+test: env ## all tests that need no agent; explorations try a spread of places
+	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL)
+
+test-long: env ## the explorations with every place and many inputs
+	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) -m explores --thorough
 
 test-agents: env ## the real agents, offline, against scripted models (needs npm and tmux)
 	@./scripts/agents

@@ -8,14 +8,15 @@ from collections.abc import Iterator
 from types import FrameType
 
 import pytest
+from hypothesis import settings
 
 SECONDS = 120
 
 
 @pytest.fixture(autouse=True)
-def fails_when_it_hangs(request: pytest.FixtureRequest) -> Iterator[None]:
+def fails_when_it_hangs() -> Iterator[None]:
     """Far above what a target needs; grows with the number of inputs."""
-    limit = SECONDS * max(1, request.config.getoption("--fuzz-inputs") // 10_000)
+    limit = SECONDS * max(1, settings.get_profile("fuzz").max_examples // 10_000)
 
     def give_up(_signal: int, _frame: FrameType | None) -> None:
         pytest.fail(f"not done after {limit} seconds", pytrace=True)
