@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TypeVar
 
 Place = TypeVar("Place")
 
 
-class Depth(NamedTuple):
+@dataclass(frozen=True)
+class Depth:
     """What an exploring test asks. The choice is the same in every test run."""
 
     thorough: bool
