@@ -1,10 +1,11 @@
 # One entry point for every chore. Each target prepares what it needs.
-.DEFAULT_GOAL := ci
+.DEFAULT_GOAL := verify
 SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
+PARALLEL := -n auto --maxprocesses 8
 
-.PHONY: help env demo test test-agents check format bench docs agents-table ci clean
+.PHONY: help env verify ci demo test test-long test-agents check format bench docs agents-table clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
@@ -15,16 +16,22 @@ env: .venv/ready ## a virtual environment with everything for development
 	@./scripts/env "$(PYTHON)"
 	@touch $@
 
+verify: check test ## check and test: before each commit, and what `make` alone does
+
+ci: check test demo test-long test-agents ## everything that CI runs
+
 demo: env ## walk a workflow with the scripted agent: no key, no network
 	@$(BIN)/handrail demo
 
-test: env ## all tests that need no agent
-	@$(BIN)/python -m pytest --ignore=tests/real
+test: env ## all tests that need no agent; explorations try a spread of places
+	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal
+
+test-long: env ## the explorations with every place and many inputs
+	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal -m explores --thorough
 
 test-agents: env ## the real agents, offline, against scripted models (needs npm and tmux)
 	@./scripts/agents
-	@$(BIN)/python -m pytest tests/real || { echo "again, alone, what failed beside the others:"; \
-		$(BIN)/python -m pytest tests/real --last-failed; }
+	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(PARALLEL) --dist loadgroup
 
 check: env ## format, lint, types, layers
 	@$(BIN)/ruff format --check .
@@ -45,8 +52,6 @@ docs: env ## write the generated pages of docs/reference
 agents-table: env ## run the six agents and write docs/reference/agents.md
 	@./scripts/agents
 	@cd tests && ../$(BIN)/python -m real.measured
-
-ci: check test ## what CI runs
 
 clean: ## remove what the targets made
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -10,12 +10,16 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
-FUZZ_INPUTS = 10_000
+from depth import Depth
+
+FEW_INPUTS, ALL_INPUTS = 2_000, 10_000
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    about = f"how many inputs the fuzz tests try, all targets together (default {FUZZ_INPUTS})"
-    parser.addoption("--fuzz-inputs", type=int, default=FUZZ_INPUTS, metavar="N", help=about)
+    about = "tests marked `explores` try every place and many more inputs"
+    parser.addoption("--thorough", action="store_true", help=about)
+    about = f"how many inputs all fuzz tests together try (default {FEW_INPUTS}, with --thorough {ALL_INPUTS})"
+    parser.addoption("--fuzz-inputs", type=int, metavar="N", help=about)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,4 +30,12 @@ def pytest_configure(config: pytest.Config) -> None:
     slow = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
     settings.register_profile("tests", deadline=None, database=None, print_blob=True, suppress_health_check=slow)
     settings.load_profile("tests")
-    settings.register_profile("fuzz", settings.get_profile("tests"), max_examples=config.getoption("--fuzz-inputs"))
+    usual = ALL_INPUTS if config.getoption("--thorough") else FEW_INPUTS
+    inputs = config.getoption("--fuzz-inputs") or usual
+    settings.register_profile("fuzz", settings.get_profile("tests"), max_examples=inputs)
+
+
+@pytest.fixture
+def depth(request: pytest.FixtureRequest) -> Depth:
+    assert request.node.get_closest_marker("explores"), "a test that asks for `depth` is marked `explores`"
+    return Depth(request.config.getoption("--thorough"))

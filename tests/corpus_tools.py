@@ -229,10 +229,14 @@ def _flow(project: Path, text: str, name: str = "ship") -> None:
     (folder / f"{name}.yaml").write_text(text, encoding="utf-8")
 
 
-def _rounds(text: str) -> str:
+def _rounds(text: str, more: str = "", repeat: str = "{var: i, to: 1000}") -> str:
     """A thousand rounds of a phase with this text."""
-    step = f"{{id: x, node: set, params: {{text: '{text}'}}}}"
-    return f"phases:\n  - repeat: {{var: i, to: 1000}}\n    phases: [{{id: 'p${{i}}', steps: [{step}]}}]\n"
+    step = f"{{id: x, node: set, params: {{text: '{text}'{more}}}}}"
+    return f"phases:\n  - repeat: {repeat}\n    phases: [{{id: 'p${{i}}', steps: [{step}]}}]\n"
+
+
+NEARLY = "x" * 14_400
+"""A thousand rounds of this text alone are nine tenths of what a flow may unfold to, and quickly read."""
 
 
 @builds("err/flow-too-large-text")
@@ -241,8 +245,21 @@ def a_long_text_in_a_thousand_rounds(project: Path) -> None:
 
 
 @builds("err/flow-too-large-references")
-def very_many_references_in_a_thousand_rounds(project: Path) -> None:
-    _flow(project, _rounds("${params.a}" * 20_000))
+def references_that_are_too_much_because_each_counts_more_than_its_text(project: Path) -> None:
+    _flow(project, _rounds(NEARLY + "${params.a}" * 50))
+
+
+@builds("err/flow-too-large-values")
+def values_that_are_too_much_because_each_counts(project: Path) -> None:
+    _flow(project, _rounds(NEARLY, f", all: [{'1, ' * 100}1]", "{var: i, max: 1000, until: '${repeat.i}'}"))
+
+
+@builds("err/flow-too-large-empty")
+def rounds_of_nothing_that_are_too_much_because_each_counts(project: Path) -> None:
+    """A long name weighs as much as many rounds, so few of them are read."""
+    inner = f"- repeat: {{var: {'k' * 800}, to: 1000}}\n            phases: []"
+    middle = f"- repeat: {{var: j, to: 1000}}\n        phases:\n          {inner}"
+    _flow(project, f"phases:\n  - repeat: {{var: i, to: 1000}}\n    phases:\n      {middle}\n")
 
 
 @builds("err/flow-depth")

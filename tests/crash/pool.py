@@ -17,7 +17,7 @@ from crash.children.doom import Doom
 from support import Said
 
 TESTS = Path(__file__).parents[1]
-WORKERS = 4
+WORKERS = 2 if "PYTEST_XDIST_WORKER" in os.environ else 4
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

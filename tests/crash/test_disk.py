@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Sequence
 from functools import partial
 
 import pytest
@@ -15,6 +16,7 @@ from crash.conftest import Stage, Whole
 from crash.flows import command, phase
 from crash.lives import finish
 from crash.pool import Pool
+from depth import Depth
 from support import Said
 
 NOISE = "Unknown child process"
@@ -48,7 +50,7 @@ class Disk:
     def each(self, dooms: list[Doom]) -> tuple[int, list[str]]:
         return _sum(self.pool.each(self.survive, dooms))
 
-    def cramped(self, rooms: list[int]) -> tuple[int, list[str]]:
+    def cramped(self, rooms: Sequence[int]) -> tuple[int, list[str]]:
         return _sum(self.pool.each(lambda room: self.survive(room=room), rooms))
 
 
@@ -75,32 +77,41 @@ def disk(pool: Pool, stage: Stage, whole: Whole) -> Disk:
     return Disk(pool, stage, whole)
 
 
-def test_a_disk_that_is_full_from_any_record_on_loses_nothing(disk: Disk) -> None:
-    count, wrong = disk.each([Doom("full", at) for at in range(1, disk.whole.least + 1)])
+@pytest.mark.explores
+def test_a_disk_that_is_full_from_any_record_on_loses_nothing(disk: Disk, depth: Depth) -> None:
+    places = depth.places(range(1, disk.whole.least + 1), every=4)
+    count, wrong = disk.each([Doom("full", at) for at in places])
     none_of(wrong)
-    assert count == disk.whole.least
+    assert count == len(places)
 
 
-def test_a_disk_that_is_full_for_one_record_loses_nothing(disk: Disk) -> None:
-    _, wrong = disk.each([Doom("full", at, times=1) for at in range(1, disk.whole.least + 1)])
+@pytest.mark.explores
+def test_a_disk_that_is_full_for_one_record_loses_nothing(disk: Disk, depth: Depth) -> None:
+    places = depth.places(range(1, disk.whole.least + 1), every=4, first=2)
+    _, wrong = disk.each([Doom("full", at, times=1) for at in places])
     none_of(wrong)
 
 
-def test_a_disk_that_fails_at_any_sync_loses_nothing(disk: Disk) -> None:
-    count, wrong = disk.each([Doom("failing", at, times=1) for at in range(1, disk.whole.syncs + 1)])
+@pytest.mark.explores
+def test_a_disk_that_fails_at_any_sync_loses_nothing(disk: Disk, depth: Depth) -> None:
+    places = depth.places(range(1, disk.whole.syncs + 1), every=4)
+    count, wrong = disk.each([Doom("failing", at, times=1) for at in places])
     none_of(wrong)
-    assert count >= disk.whole.syncs - 2
+    assert count >= len(places) - 2
 
 
-def test_a_disk_that_fails_for_good_from_any_sync_on_loses_nothing(disk: Disk) -> None:
-    count, wrong = disk.each([Doom("failing", at) for at in range(1, disk.whole.syncs + 1, 3)])
+@pytest.mark.explores
+def test_a_disk_that_fails_for_good_from_any_sync_on_loses_nothing(disk: Disk, depth: Depth) -> None:
+    places = depth.places(range(1, disk.whole.syncs + 1, 3), every=4)
+    count, wrong = disk.each([Doom("failing", at) for at in places])
     none_of(wrong)
-    assert count == len(range(1, disk.whole.syncs + 1, 3))
+    assert count == len(places)
 
 
-def test_files_that_may_not_grow_end_the_run_and_lose_nothing(disk: Disk) -> None:
+@pytest.mark.explores
+def test_files_that_may_not_grow_end_the_run_and_lose_nothing(disk: Disk, depth: Depth) -> None:
     """The system's own limit: the journal, a large result and a published file meet it in turn."""
-    rooms = [*range(300, len(disk.whole.journal), len(disk.whole.journal) // 16)]
+    rooms = depth.places(range(300, len(disk.whole.journal), len(disk.whole.journal) // 16), every=3)
     count, wrong = disk.cramped(rooms)
     none_of(wrong)
     assert count == len(rooms)

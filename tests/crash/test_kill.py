@@ -13,10 +13,13 @@ from crash.children.doom import Doom
 from crash.conftest import Stage, Whole
 from crash.lives import finish, killed
 from crash.pool import Pool
+from depth import Depth
 
-ROUNDS = 30
+FEW_ROUNDS, ALL_ROUNDS = 6, 30
 BY_PROGRAM = 20
 PARTS = ("nothing", "a byte", "half", "all but its end")
+HOWS = (("after", ""), *(("torn", part) for part in PARTS), ("unsynced", ""))
+pytestmark = pytest.mark.explores
 
 
 class Kills:
@@ -49,38 +52,36 @@ class Kills:
         ended = self.pool.each(lambda given: self.survive(*given), dooms)
         return sum(kills for kills, _ in ended), [problem for _, found in ended for problem in found]
 
+    def each_place(self, how: tuple[str, str], places: range, depth: Depth) -> None:
+        """Kill one run at each place. Every way of killing has places of its own; together they are all places."""
+        chosen = depth.places(places, every=len(HOWS), first=HOWS.index(how))
+        count, wrong = self.each([(Doom(how[0], at, how[1]),) for at in chosen])
+        none_of(wrong)
+        assert count >= sum(at <= self.whole.least for at in chosen)
+
 
 @pytest.fixture
 def kills(pool: Pool, stage: Stage, whole: Whole) -> Kills:
     return Kills(pool, stage, whole)
 
 
-def test_a_run_killed_after_any_record_ends_the_same_and_repeats_nothing(kills: Kills) -> None:
-    count, wrong = kills.each([(Doom("after", at),) for at in range(1, kills.whole.writes + 1)])
-    none_of(wrong)
-    assert count >= kills.whole.least
+@pytest.mark.parametrize("how", HOWS[:-1], ids=" ".join)
+def test_a_run_killed_after_or_inside_any_record_ends_the_same_and_repeats_nothing(
+    kills: Kills, how: tuple[str, str], depth: Depth
+) -> None:
+    kills.each_place(how, range(1, kills.whole.writes + 1), depth)
 
 
-@pytest.mark.parametrize("part", PARTS)
-def test_a_run_killed_inside_any_record_ends_the_same_and_repeats_nothing(kills: Kills, part: str) -> None:
-    count, wrong = kills.each([(Doom("torn", at, part),) for at in range(1, kills.whole.writes + 1)])
-    none_of(wrong)
-    assert count >= kills.whole.least
+def test_when_the_power_fails_before_any_sync_nothing_that_was_told_is_lost(kills: Kills, depth: Depth) -> None:
+    kills.each_place(HOWS[-1], range(1, kills.whole.least + 1), depth)
 
 
-def test_when_the_power_fails_before_any_sync_nothing_that_was_told_is_lost(kills: Kills) -> None:
-    count, wrong = kills.each([(Doom("unsynced", at),) for at in range(1, kills.whole.least + 1)])
-    none_of(wrong)
-    assert count == kills.whole.least
-
-
-def test_a_run_killed_again_and_again_at_random_places_ends_the_same(kills: Kills) -> None:
+def test_a_run_killed_again_and_again_at_random_places_ends_the_same(kills: Kills, depth: Depth) -> None:
     chance = random.Random(7)
-    hows = [("after", ""), *(("torn", part) for part in PARTS), ("unsynced", "")]
     rounds = []
-    for _ in range(ROUNDS):
-        chosen = [chance.choice(hows) for _ in range(chance.choice([2, 3]))]
+    for _ in range(depth.count(FEW_ROUNDS, ALL_ROUNDS)):
+        chosen = [chance.choice(HOWS) for _ in range(chance.choice([2, 3]))]
         rounds.append(tuple(Doom(how, chance.randint(1, 12), part) for how, part in chosen))
     count, wrong = kills.each(rounds)
     none_of(wrong)
-    assert count >= 2 * ROUNDS
+    assert count >= 2 * len(rounds)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
+Test = TypeVar("Test", bound=Callable[..., Any])
 SHARES = {  # in percent
     "yaml: any text": 8,
     "yaml: nearly yaml": 20,
@@ -20,10 +25,11 @@ SHARES = {  # in percent
 }
 
 
-def share(target: str) -> settings:
-    """The settings for a target: its part of `--fuzz-inputs`."""
+def share(target: str) -> Callable[[Test], Test]:
+    """A test of this target tries its part of `--fuzz-inputs`."""
     fuzz = settings.get_profile("fuzz")
-    return settings(fuzz, max_examples=max(1, fuzz.max_examples * SHARES[target] // 100))
+    own = settings(fuzz, max_examples=max(1, fuzz.max_examples * SHARES[target] // 100))
+    return lambda test: pytest.mark.explores(own(test))
 
 
 def pieces(*texts: str, most: int = 30) -> st.SearchStrategy[str]:

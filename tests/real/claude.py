@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from real.model import Model
+from real.waiting import LONG
 
 STEP = "mcp__plugin_handrail_handrail__workflow_step"
 PROGRAMS = Path(__file__).parent.parent.parent / ".cache" / "agents" / "node_modules" / ".bin"
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
-LIMIT = 120
+LIMIT = LONG
 FREE = ("--allowedTools", "Read,Write,Edit,Bash")
 
 
@@ -102,7 +103,13 @@ class Claude:
 
     def handrail(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [HANDRAIL, *argv], cwd=self.project, env=self.env, capture_output=True, text=True, timeout=60, check=check
+            [HANDRAIL, *argv],
+            cwd=self.project,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=check,
         )
 
     def begin(self, conversation: str, words: str) -> None:
@@ -111,7 +118,9 @@ class Claude:
         typed = {"hook_event_name": "UserPromptExpansion", "command_name": "handrail:workflow", "command_args": words}
         body = json.dumps({**typed, "session_id": conversation, "cwd": str(self.project)})
         env = {**self.env, "CLAUDE_CODE_SESSION_ID": conversation}
-        subprocess.run(["/bin/sh", event], input=body, env=env, text=True, capture_output=True, timeout=60, check=True)
+        subprocess.run(
+            ["/bin/sh", event], input=body, env=env, text=True, capture_output=True, timeout=LIMIT, check=True
+        )
         assert self.link(conversation).exists()
 
     def status(self, conversation: str) -> dict[str, Any]:

@@ -21,10 +21,11 @@ from real.models.gemini import Gemini
 from real.models.responses import Responses
 from real.models.server import Scripted
 from real.models.turn import Call, Json
+from real.waiting import LONG
 
 CACHE = Path(__file__).parent.parent.parent / ".cache" / "agents"
 NODE = CACHE / "node_modules" / ".bin"
-LIMIT = 120
+LIMIT = LONG
 NOBODY = "http://127.0.0.1:9"
 """An address where nobody answers: what is not for loopback goes there."""
 URL, PROJECT, PROMPT = "@URL@", "@PROJECT@", "@PROMPT@"

@@ -7,13 +7,13 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from real.hosts import HOSTS, NODE, Host, Seat
 from real.models.turn import Turn, Usage, calls
+from real.waiting import LONG, said, until
 
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "agents.md"
@@ -73,17 +73,17 @@ class Driver:
         return [HANDRAIL, *argv, "--json"]
 
     def run(self, *argv: str, code: int = 0, **env: str) -> dict[str, Any]:
-        said = subprocess.run(
+        ended = subprocess.run(
             self.argv(*argv),
             cwd=self.seat.project,
             env={**self.env, **env},
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=LONG,
             check=False,
         )
-        assert said.returncode == code, said.stdout + said.stderr
-        data: dict[str, Any] = json.loads(said.stdout)
+        assert ended.returncode == code, ended.stdout + ended.stderr
+        data: dict[str, Any] = json.loads(ended.stdout)
         return data
 
     def ask(self, *argv: str, code: int = 0, **env: str) -> dict[str, Any]:
@@ -106,9 +106,8 @@ class Driver:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        while not (pid.exists() and pid.read_text().strip()):
-            assert process.poll() is None, self.run("runs")
-            time.sleep(0.05)
+        until(lambda: said(pid) or process.poll() is not None, "the agent's tool")
+        assert process.poll() is None, self.run("runs")
         return process, str(pid)
 
     def left(self, word: str) -> list[str]:
@@ -121,11 +120,9 @@ class Driver:
         return found
 
     def nothing_left(self, word: str) -> bool:
-        for _ in range(200):
-            if not self.left(word):
-                return True
-            time.sleep(0.05)
-        return False
+        """A process that was killed may take a moment to be gone."""
+        until(lambda: not self.left(word), lambda: f"the end of {self.left(word)}")
+        return True
 
 
 def read(path: str) -> bytes:
@@ -147,7 +144,7 @@ def _stopped(driver: Driver) -> str:
     process, word = driver.at_work()
     try:
         driver.run("stop", "last")
-        process.wait(60)
+        process.wait(LONG)
     finally:
         process.kill()
     return "nothing left" if driver.nothing_left(word) else "something left"

@@ -18,12 +18,16 @@ from real.waiting import until
 
 
 class Turn(NamedTuple):
-    """One answer of the model: text, then tool calls. `slow` streams the text in pieces with pauses."""
+    """One answer of the model: text, then tool calls. `slow` streams the text in pieces with pauses.
+
+    A `held` answer shows its text and is not over before `Model.release` is called.
+    """
 
     text: str = ""
     tools: tuple[tuple[str, dict[str, Any]], ...] = ()
     slow: float = 0.0
     status: int = 200
+    held: bool = False
 
 
 class Model:
@@ -33,6 +37,7 @@ class Model:
         self.scripts = {"main": deque(main), "sub": deque(sub)}
         self.requests: list[dict[str, Any]] = []
         self.lock = threading.Lock()
+        self.released = threading.Event()
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("BoundHandler", (Handler,), {"model": self}))
         self.server.daemon_threads = True
         threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
@@ -41,7 +46,12 @@ class Model:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server.server_address[1]}"
 
+    def release(self) -> None:
+        """Let the held answer end, and those that come."""
+        self.released.set()
+
     def close(self) -> None:
+        self.release()
         self.server.shutdown()
         self.server.server_close()
 
@@ -146,11 +156,18 @@ class Handler(BaseHTTPRequestHandler):
             for event in _events(_message(body, turn), turn):
                 self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
                 self.wfile.flush()
-                if turn.slow and event["type"] == "content_block_delta":
+                if event["type"] == "content_block_delta":
                     time.sleep(turn.slow)
+                    self.hold(turn)
         except (BrokenPipeError, ConnectionResetError):
             pass
         self.close_connection = True
+
+    def hold(self, turn: Turn) -> None:
+        """Until the answer is released; pings show a client that the service is there."""
+        while turn.held and not self.model.released.wait(0.5):
+            self.wfile.write(b'event: ping\ndata: {"type": "ping"}\n\n')
+            self.wfile.flush()
 
 
 def _error(kind: str) -> dict[str, Any]:

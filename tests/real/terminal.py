@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import uuid
 from collections.abc import Callable
 from types import TracebackType
 
 from real.claude import Claude
-from real.waiting import until
+from real.waiting import LONG, until
 
 SIZE = ("160", "45")
 
@@ -33,7 +34,7 @@ class Terminal:
 
     def tmux(self, *argv: str, check: bool = True) -> str:
         command = ["tmux", "-L", self.socket, "-f", "/dev/null", *argv]
-        ended = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=20, check=check)
+        ended = subprocess.run(command, env=self.env, capture_output=True, text=True, timeout=LONG, check=check)
         return ended.stdout
 
     @property
@@ -72,3 +73,8 @@ class Terminal:
         self.tmux("send-keys", "-l", text)
         self.wait(text[-30:])
         self.key("Enter")
+
+    def say_during_a_turn(self, text: str) -> None:
+        """Say it while the agent works, and see that the program has taken it: its prompt is empty again."""
+        self.say(text)
+        self.until(lambda screen: re.search("^❯\\s*$", screen, re.MULTILINE), f"{text} to be taken")

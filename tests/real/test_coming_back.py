@@ -40,7 +40,7 @@ def killed(claude: Claude, model: Model) -> str:
     """A conversation that ended with SIGKILL in the middle of its second phase."""
     conversation = new_id()
     before = len(model.received())
-    model.script(step("next"), Turn("I think about it. " * 50, slow=0.5))
+    model.script(step("next"), Turn("I think about it.", held=True))
     with claude.spawn("/workflow w tea", *FREE, "--session-id", conversation) as process:
         model.wait(before + 2)
         process.kill()
@@ -130,7 +130,7 @@ def test_a_fork_of_a_conversation_without_a_workflow_is_free(claude: Claude, mod
 def test_a_question_about_cancelling_does_not_survive_a_resume(claude: Claude, model: Model) -> None:
     conversation = new_id()
     before = len(model.received())
-    model.script(step("cancel"), Turn("Shall I?" * 20, slow=0.5))
+    model.script(step("cancel"), Turn("Shall I?", held=True))
     with claude.spawn("/workflow w tea", *FREE, "--session-id", conversation) as process:
         model.wait(before + 2)
         process.kill()

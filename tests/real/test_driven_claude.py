@@ -15,6 +15,7 @@ import pytest
 from real.claude import HANDRAIL, Claude, Phase
 from real.model import Model, Turn
 from real.turns import bash, step, write
+from real.waiting import LONG, said, until
 
 FLOW = """\
 phases:
@@ -28,17 +29,17 @@ phases:
 
 
 def drive(claude: Claude, *argv: str, code: int = 0, **env: str) -> dict[str, Any]:
-    said = subprocess.run(
+    ended = subprocess.run(
         [HANDRAIL, *argv, "--json"],
         cwd=claude.project,
         env={**claude.env, **env},
         capture_output=True,
         text=True,
-        timeout=180,
+        timeout=LONG,
         check=False,
     )
-    assert said.returncode == code, said.stdout + said.stderr
-    data: dict[str, Any] = json.loads(said.stdout)
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    data: dict[str, Any] = json.loads(ended.stdout)
     return data
 
 
@@ -102,12 +103,12 @@ def test_after_a_kill_in_the_middle_finished_phases_are_not_repeated(bare: Claud
         start_new_session=True,
     )
     try:
-        while not (marker.exists() and marker.read_text().strip()):
-            assert process.poll() is None
+        until(lambda: said(marker) or process.poll() is not None, "the agent's command")
+        assert process.poll() is None
         model.script(write(bare, "report.txt"), step("next", "judged"), step("next", "shipped"), Turn("Done."))
         if victim == "agent":
             kill_tree(claude_of(process.pid))
-            assert process.wait(120) == 0
+            assert process.wait(LONG) == 0
             run = drive(bare, "runs")["runs"][0]
         else:
             os.kill(process.pid, signal.SIGKILL)

@@ -4,30 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
 import uuid
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from handrail.agents.claude import executor
-from handrail.contracts import AgentJob, AgentSaid, Executor
-from handrail.nodes.calling import call
-from handrail.secrets import allowed
+from real.calling import (
+    SCHEMA,
+    STUBBORN,
+    every,
+    has_begun,
+    hear,
+    job,
+    left_over,
+    make_noisy,
+    nothing_left,
+    only,
+    perform,
+    performed,
+    shell,
+    timed_out,
+    told,
+    write,
+)
 from real.hosts import HOSTS, Seat
 from real.models.turn import SPENT, Turn, Usage, calls, failed
 from real.waiting import until
 
-STUBBORN = "trap '' TERM; echo begun > begun.txt; while :; do sleep 0.1; done"
-NOISE = r"""#!/bin/sh
-echo 'Welcome!'; echo '{not json'; echo '[1]'; echo null; echo '{}'; printf '\377\376\n'; echo 'bye' >&2
-exec "$REAL" "$@"
-"""
-SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 SUBSCRIBED = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-fake"}
 FREE = {"permissions": {"allow": ["Bash", "Edit", "Write"], "defaultMode": "bypassPermissions"}}
 """The settings of a person who lets everything through."""
@@ -41,57 +47,6 @@ def seat(tmp_path: Path) -> Iterator[Seat]:
         found.env |= {"TMPDIR": str(tmp_path / "tmp")}
         yield found
         nothing_left(found)
-
-
-def left_over(seat: Seat) -> list[str]:
-    """The processes that carry the mark of a call and this home, by their command lines."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            env = (folder / "environ").read_bytes().split(b"\0") if folder.name.isdigit() else []
-            if f"HOME={seat.home}".encode() in env and any(one.startswith(b"HANDRAIL_CALL=") for one in env):
-                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return [line for line in found if line]
-
-
-def nothing_left(seat: Seat) -> None:
-    """What was killed may take a moment to be gone."""
-    until(lambda: not left_over(seat), lambda: f"the end of {left_over(seat)}")
-
-
-def job(seat: Seat, prompt: str = "Do it.", **changes: Any) -> AgentJob:
-    env = allowed(seat.env, (*executor.ENVIRONMENT, "REAL"))
-    return replace(AgentJob(prompt=prompt, cwd=str(seat.project), env=env, timeout=60.0), **changes)
-
-
-async def perform(given: AgentJob) -> list[AgentSaid]:
-    return [said async for said in call(cast("Executor", executor), given)]
-
-
-def performed(given: AgentJob) -> list[AgentSaid]:
-    said = asyncio.run(perform(given))
-    assert [one.kind for one in said].count("finished") == 1
-    assert said[-1].kind == "finished"
-    return said
-
-
-def only(said: list[AgentSaid], kind: str) -> dict[str, Any]:
-    (found,) = [one.data for one in said if one.kind == kind]
-    return found
-
-
-def every(said: list[AgentSaid], kind: str, name: str) -> list[Any]:
-    return [one.data[name] for one in said if one.kind == kind]
-
-
-def write(seat: Seat, usage: Usage | None = None) -> Turn:
-    return calls(seat.host.write(seat.project / "made.txt", "made\n"), text="I write it.", usage=usage)
-
-
-def shell(seat: Seat, command: str) -> Turn:
-    return calls(seat.host.shell(command))
 
 
 def subagent(*turns: Turn, **more: Any) -> tuple[Turn, ...]:
@@ -110,7 +65,7 @@ def test_it_writes_a_file_and_tells_what_it_did(seat: Seat, permissions: str) ->
     """Neither the file nor the program needs anybody's approval."""
     command = shell(seat, """python3 -c "open('ran.txt', 'w').write('40-two')"; cat ran.txt""")
     seat.model.script(write(seat, Usage(1000, 50, 400)), command, Turn("It is written.", usage=Usage(1200, 20, 1000)))
-    said = performed(job(seat, permissions=permissions))
+    said = performed(seat, job(seat, permissions=permissions))
     assert (seat.project / "made.txt").read_text() == "made\n"
     assert (seat.project / "ran.txt").read_text() == "40-two"
     kinds = ["session", "text", "tool", "result", "tool", "result", "text", "usage", "finished"]
@@ -127,7 +82,7 @@ def test_it_writes_a_file_and_tells_what_it_did(seat: Seat, permissions: str) ->
 def test_the_prompt_comes_to_the_model_as_it_is(seat: Seat, prompt: str) -> None:
     seat.model.script(Turn("So."))
     given = prompt + " long" * 40_000 if "\n" in prompt else prompt
-    assert only(performed(job(seat, given, model="claude-opus-5-5")), "finished")["text"] == "So."
+    assert only(performed(seat, job(seat, given, model="claude-opus-5-5")), "finished")["text"] == "So."
     (request,) = seat.model.received()
     assert given in request.text
     assert request.body["model"] == "claude-opus-5-5"
@@ -144,7 +99,7 @@ def test_it_only_looks_where_it_may_only_read(seat: Seat, theirs: dict[str, Any]
     seat.model.script(
         write(seat), *more, calls(seat.host.read(seat.project / "there.txt")), *helped, Turn("I may not.")
     )
-    said = performed(job(seat, permissions="read"))
+    said = performed(seat, job(seat, permissions="read"))
     assert sorted(seat.project.iterdir()) == before
     assert "words of the file" in seat.model.received()[-1].text
     assert every(said, "denied", "name") == ["Write", "Bash", "EnterWorktree"] * 2
@@ -155,7 +110,7 @@ def test_it_only_looks_where_it_may_only_read(seat: Seat, theirs: dict[str, Any]
 def test_its_own_tools_do_not_write_outside_of_its_folder(seat: Seat) -> None:
     outside = Path("/var/tmp") / f"handrail-{uuid.uuid4()}.txt"
     seat.model.script(calls(seat.host.write(outside, "x\n")), Turn("I may not."))
-    said = performed(job(seat))
+    said = performed(seat, job(seat))
     assert not outside.exists()
     assert only(said, "denied")["name"] == "Write"
 
@@ -166,17 +121,17 @@ def test_a_hook_that_denies_is_told(seat: Seat) -> None:
     hook = {"type": "command", "command": f"echo '{denial}'"}
     settings(seat, {"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [hook]}]}})
     seat.model.script(write(seat), Turn("I may not."))
-    said = performed(job(seat, permissions="full"))
+    said = performed(seat, job(seat, permissions="full"))
     assert only(said, "denied") == {"name": "Write", "reason": "PreToolUse:Write hook error: This phase forbids it"}
     assert not (seat.project / "made.txt").exists()
 
 
 def test_a_conversation_is_taken_up_again(seat: Seat) -> None:
     seat.model.script(Turn("One.", usage=Usage(1000, 50, 400)))
-    first = performed(job(seat, "The word is heron."))
+    first = performed(seat, job(seat, "The word is heron."))
     session = only(first, "session")["id"]
     seat.model.script(Turn("Two.", usage=Usage(7, 3, 1)))
-    second = performed(job(seat, "Which word?", session=session))
+    second = performed(seat, job(seat, "Which word?", session=session))
     assert only(second, "session")["id"] == session
     assert "The word is heron." in seat.model.received()[-1].text
     counts = {"inputTokens": 7, "outputTokens": 3, "cachedTokens": 1}
@@ -186,18 +141,17 @@ def test_a_conversation_is_taken_up_again(seat: Seat) -> None:
 
 
 def test_a_conversation_that_was_cut_off_is_taken_up_again(seat: Seat) -> None:
-    seat.model.script(calls(seat.host.shell(STUBBORN), usage=Usage(1000, 50, 400)))
-    first = performed(job(seat, "The word is heron.", timeout=6.0))
-    assert only(first, "finished")["outcome"] == "timeout"
+    seat.model.script(shell(seat, STUBBORN, Usage(1000, 50, 400)))
+    first = timed_out(seat, job(seat, "The word is heron."), lambda said: has_begun(seat) and told(said, "tool"))
     assert only(first, "usage") == {"inputTokens": 1000, "outputTokens": None, "cachedTokens": 400, "usd": None}
     seat.model.script(Turn("Two.", usage=Usage(7, 3, 1)))
-    second = performed(job(seat, "Which word?", session=only(first, "session")["id"]))
+    second = performed(seat, job(seat, "Which word?", session=only(first, "session")["id"]))
     assert "The word is heron." in seat.model.received()[-1].text
     assert only(second, "usage")["inputTokens"] == 7
 
 
 def test_a_conversation_that_is_not_there_is_a_failure(seat: Seat) -> None:
-    said = performed(job(seat, session="01a1e05a-0000-4000-8000-000000000000"))
+    said = performed(seat, job(seat, session="01a1e05a-0000-4000-8000-000000000000"))
     assert [one.kind for one in said] == ["finished"]
     assert said[0].data["outcome"] == "crash"
     assert "No conversation found" in said[0].data["message"]
@@ -206,8 +160,8 @@ def test_a_conversation_that_is_not_there_is_a_failure(seat: Seat) -> None:
 def test_a_new_conversation_has_the_id_it_is_given(seat: Seat) -> None:
     given = "01a1e05a-0000-4000-8000-000000000001"
     seat.model.script(Turn("One."))
-    assert only(performed(job(seat, new_session=given)), "session")["id"] == given
-    again = performed(job(seat, new_session=given))
+    assert only(performed(seat, job(seat, new_session=given)), "session")["id"] == given
+    again = performed(seat, job(seat, new_session=given))
     assert [one.kind for one in again] == ["finished"]
     assert "already in use" in again[0].data["message"]
 
@@ -215,7 +169,7 @@ def test_a_new_conversation_has_the_id_it_is_given(seat: Seat) -> None:
 @pytest.mark.parametrize("schema", [SCHEMA, {**SCHEMA, "$schema": "https://json-schema.org/draft/2020-12/schema"}])
 def test_an_answer_of_a_shape_is_read(seat: Seat, schema: dict[str, Any]) -> None:
     seat.model.script(write(seat), calls(("StructuredOutput", {"a": 3})), Turn("It is said."))
-    said = performed(job(seat, schema=schema))
+    said = performed(seat, job(seat, schema=schema))
     assert only(said, "finished")["structured"] == {"a": 3}
     (tool,) = (tool for tool in seat.model.received()[-1].body["tools"] if tool["name"] == "StructuredOutput")
     assert tool["input_schema"]["properties"] == SCHEMA["properties"]
@@ -223,30 +177,40 @@ def test_an_answer_of_a_shape_is_read(seat: Seat, schema: dict[str, Any]) -> Non
 
 def test_an_answer_of_a_shape_that_no_tool_has_is_read(seat: Seat) -> None:
     seat.model.script(Turn("Here:\n\n[1, 2]"))
-    said = performed(job(seat, "/count", schema={"type": "array", "prefixItems": [{"type": "integer"}]}))
+    said = performed(seat, job(seat, "/count", schema={"type": "array", "prefixItems": [{"type": "integer"}]}))
     assert only(said, "finished")["structured"] == [1, 2]
     assert '"prefixItems"' in seat.model.received()[-1].text
 
 
 def test_an_answer_that_is_never_of_its_shape_is_a_failure(seat: Seat) -> None:
     seat.model.script(*[calls(("StructuredOutput", {"b": 3}))] * 20)
-    finished = only(performed(job(seat, schema=SCHEMA)), "finished")
+    finished = only(performed(seat, job(seat, schema=SCHEMA)), "finished")
     assert (finished["outcome"], finished["structured"]) == ("crash", None)
 
 
 def test_of_a_subagent_the_tokens_are_counted_and_the_text_is_not_taken(seat: Seat) -> None:
     helped = subagent(Turn("I am another.", usage=Usage(3000, 30, 0)), run_in_background=False)
     seat.model.script(*helped, Turn("It helped."))
-    said = performed(job(seat))
+    said = performed(seat, job(seat))
     assert every(said, "text", "text") == ["It helped."]
     assert only(said, "usage")["inputTokens"] == 3200
     assert "I am another." in only(said, "result")["output"]
 
 
 def test_what_it_left_running_is_waited_for_and_the_last_result_counts(seat: Seat) -> None:
-    command = {"command": "sleep 0.3; echo late > late.txt", "description": "a command", "run_in_background": True}
+    """The command ends when the program has said that it waits for it."""
+    late = "while [ ! -e go ]; do sleep 0.1; done; echo late > late.txt"
+    command = {"command": late, "description": "a command", "run_in_background": True}
     seat.model.script(calls(("Bash", command)), Turn("I wait."), Turn("It is there."))
-    said = performed(job(seat))
+    said = []
+
+    async def hear_and_go_on() -> None:
+        async for one in hear(seat, job(seat)):
+            said.append(one)
+            if one.data.get("text") == "I wait.":
+                (seat.project / "go").touch()
+
+    asyncio.run(hear_and_go_on())
     assert (seat.project / "late.txt").exists()
     assert only(said, "finished")["text"] == "It is there."
     assert every(said, "usage", "inputTokens")[-1] == 300
@@ -254,18 +218,18 @@ def test_what_it_left_running_is_waited_for_and_the_last_result_counts(seat: Sea
 
 def test_a_host_that_gives_up_can_be_called_again(seat: Seat) -> None:
     seat.model.script(write(seat), shell(seat, "echo 1"), Turn("Too late."))
-    said = performed(job(seat, "The word is heron.", extra=("--max-turns", "1")))
+    said = performed(seat, job(seat, "The word is heron.", extra=("--max-turns", "1")))
     assert (only(said, "finished")["outcome"], only(said, "finished")["text"]) == ("crash", "I write it.")
     assert "maximum number of turns" in only(said, "finished")["message"]
     seat.model.script(Turn("I go on."))
-    again = performed(job(seat, "Go on.", session=only(said, "session")["id"]))
+    again = performed(seat, job(seat, "Go on.", session=only(said, "session")["id"]))
     assert only(again, "finished")["text"] == "I go on."
     assert "The word is heron." in seat.model.received()[-1].text
 
 
 def test_a_key_that_is_not_known_is_told(seat: Seat) -> None:
     seat.model.script(*[failed(401)] * 20)
-    said = performed(job(seat))
+    said = performed(seat, job(seat))
     finished = only(said, "finished")
     assert (finished["outcome"], finished["resetsAt"], finished["text"]) == ("auth", None, None)
     assert not {"usage", "text"} & {one.kind for one in said}
@@ -275,22 +239,22 @@ def test_a_limit_is_told_with_the_time_at_which_it_is_over(seat: Seat) -> None:
     """It tells the time of a plan's limit only, whatever the zone in which it says so."""
     seat.env |= SUBSCRIBED | {"TZ": "Asia/Kolkata"}
     seat.model.script(*[failed(429, SPENT, retry_after=3600)] * 20)
-    finished = only(performed(job(seat)), "finished")
+    finished = only(performed(seat, job(seat)), "finished")
     assert finished["outcome"] == "quota"
-    assert finished["resetsAt"] == pytest.approx(time.time() + 3600, abs=30)
+    assert finished["resetsAt"] == pytest.approx(time.time() + 3600, abs=120)
 
 
 @pytest.mark.parametrize("seconds", [None, 3600.0])
 def test_a_limit_of_requests_is_told_without_a_time(seat: Seat, seconds: float | None) -> None:
     seat.model.script(*[failed(429, retry_after=seconds)] * 20)
-    finished = only(performed(job(seat)), "finished")
+    finished = only(performed(seat, job(seat)), "finished")
     assert (finished["outcome"], finished["resetsAt"]) == ("rate-limit", None)
 
 
 def test_it_gets_over_three_errors_of_the_service(seat: Seat) -> None:
     seat.env |= {"CLAUDE_CODE_MAX_RETRIES": "5"}
     seat.model.script(failed(500), failed(500), failed(500), write(seat), Turn("It is written."))
-    said = performed(job(seat))
+    said = performed(seat, job(seat))
     assert only(said, "finished")["outcome"] == "done"
     assert every(said, "retry", "message") == [f"server_error (attempt {number})" for number in (1, 2, 3)]
     assert (seat.project / "made.txt").exists()
@@ -298,7 +262,7 @@ def test_it_gets_over_three_errors_of_the_service(seat: Seat) -> None:
 
 def test_a_service_that_always_fails_is_told(seat: Seat) -> None:
     seat.model.script(write(seat, Usage(1000, 50, 400)), *[failed(500)] * 20)
-    said = performed(job(seat))
+    said = performed(seat, job(seat))
     assert (only(said, "finished")["outcome"], only(said, "finished")["text"]) == ("unavailable", "I write it.")
     counts = {"inputTokens": 1000, "outputTokens": 50, "cachedTokens": 400}
     assert only(said, "usage") == {**counts, "usd": pytest.approx(0.00348)}
@@ -307,43 +271,38 @@ def test_a_service_that_always_fails_is_told(seat: Seat) -> None:
 @pytest.mark.parametrize("words", ["", "I will not"])
 def test_a_model_that_refuses_is_told(seat: Seat, words: str) -> None:
     seat.model.script(*[Turn(words, finish="refusal")] * 20)
-    assert only(performed(job(seat)), "finished")["outcome"] == "refused"
+    assert only(performed(seat, job(seat)), "finished")["outcome"] == "refused"
 
 
 def test_a_conversation_that_is_too_long_is_told(seat: Seat) -> None:
     seat.model.script(*[failed(400, "prompt is too long: 300000 tokens > 200000 maximum")] * 20)
-    assert only(performed(job(seat)), "finished")["outcome"] == "overflow"
+    assert only(performed(seat, job(seat)), "finished")["outcome"] == "overflow"
 
 
 @pytest.mark.parametrize("words", ["", "I begin"])
 def test_a_stream_that_is_cut_is_told(seat: Seat, words: str) -> None:
     seat.model.script(*[Turn(words, drop=True)] * 20)
-    assert only(performed(job(seat)), "finished")["outcome"] == "unavailable"
+    assert only(performed(seat, job(seat)), "finished")["outcome"] == "unavailable"
 
 
 def test_nobody_who_answers_is_told(seat: Seat) -> None:
     seat.model.close()
-    assert only(performed(job(seat)), "finished")["outcome"] == "unavailable"
+    assert only(performed(seat, job(seat)), "finished")["outcome"] == "unavailable"
 
 
 def test_a_model_that_hangs_is_ended_when_the_time_is_up(seat: Seat) -> None:
     seat.model.script(Turn("", hang=True))
-    begun = time.monotonic()
-    said = performed(job(seat, timeout=6.0))
+    said = timed_out(seat, job(seat), lambda said: seat.model.received() and told(said, "session"))
     assert [one.kind for one in said] == ["session", "finished"]
-    assert only(said, "finished")["outcome"] == "timeout"
-    assert time.monotonic() - begun < 12
     nothing_left(seat)
     seat.model.script(Turn("Now I do."))
-    again = performed(job(seat, session=only(said, "session")["id"]))
+    again = performed(seat, job(seat, session=only(said, "session")["id"]))
     assert only(again, "finished")["text"] == "Now I do."
 
 
 def test_a_child_that_does_not_want_to_end_is_ended(seat: Seat) -> None:
     seat.model.script(shell(seat, STUBBORN))
-    said = performed(job(seat, timeout=6.0, permissions="full"))
-    assert (seat.project / "begun.txt").exists()
-    assert only(said, "finished")["outcome"] == "timeout"
+    timed_out(seat, job(seat, permissions="full"), lambda _: has_begun(seat))
     nothing_left(seat)
 
 
@@ -351,8 +310,8 @@ def test_a_call_that_is_given_up_leaves_nothing_behind(seat: Seat) -> None:
     seat.model.script(shell(seat, STUBBORN))
 
     async def give_up() -> None:
-        task = asyncio.create_task(perform(job(seat)))
-        await asyncio.to_thread(until, (seat.project / "begun.txt").exists, "the child")
+        task = asyncio.create_task(perform(seat, job(seat)))
+        await asyncio.to_thread(until, lambda: has_begun(seat), "the child")
         assert left_over(seat)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -363,12 +322,8 @@ def test_a_call_that_is_given_up_leaves_nothing_behind(seat: Seat) -> None:
 
 
 def test_noise_among_the_lines_does_no_harm(seat: Seat, tmp_path: Path) -> None:
-    wrapper = tmp_path / "bin" / "claude"
-    wrapper.parent.mkdir()
-    wrapper.write_text(NOISE)
-    wrapper.chmod(0o755)
-    seat.env |= {"PATH": f"{wrapper.parent}{os.pathsep}{seat.env['PATH']}", "REAL": str(seat.host.program)}
+    make_noisy(seat, tmp_path)
     seat.model.script(write(seat), Turn("It is written."))
-    said = performed(job(seat))
+    said = performed(seat, job(seat))
     assert only(said, "finished")["text"] == "It is written."
     assert [one.kind for one in said].count("tool") == 1

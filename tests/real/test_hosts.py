@@ -1,7 +1,7 @@
 """The six real agents, started directly: each works with its own tools, and prints what its samples hold.
 
-The samples under `samples/AGENT` are what executors are tested on without an agent: `CASE.jsonl` is what the program
-printed, `CASE.json` its exit code and complaints. `HANDRAIL_UPDATE_SAMPLES=1` writes them anew.
+The samples under `tests/agents/samples/AGENT` are what executors are tested on without an agent: `CASE.jsonl` is what
+the program printed, `CASE.json` its exit code and complaints. `HANDRAIL_UPDATE_SAMPLES=1` writes them anew.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pytest
 from real.hosts import CACHE, HOSTS, Host, Ran, Seat
 from real.models.turn import SPENT, Json, Turn, Usage, calls, failed
 
-SAMPLES = Path(__file__).parent / "samples"
+SAMPLES = Path(__file__).parents[1] / "agents" / "samples"
 UPDATE = os.environ.get("HANDRAIL_UPDATE_SAMPLES") == "1"
 PROMPT = "Write the word made into made.txt"
 DONE = Turn("It is written.", usage=Usage(1200, 20, 1000))

@@ -101,10 +101,11 @@ def test_the_plugin_of_the_marketplace_holds(bare: Claude, model: Model, tmp_pat
 def test_what_is_uninstalled_while_a_workflow_runs_binds_nobody(claude: Claude, model: Model) -> None:
     """The running program remembers its hooks, and finds nothing there to run."""
     conversation = new_id()
-    model.script(write(claude, "early"), Turn("I think. " * 20, slow=0.1), write(claude, "late"), Turn("Done."))
+    model.script(write(claude, "early"), Turn("I think.", held=True), write(claude, "late"), Turn("Done."))
     with claude.spawn("/workflow w tea", *FREE, "--session-id", conversation) as process:
         model.wait(2)
         claude.handrail("uninstall", "claude")
+        model.release()
         out, _ = process.communicate(timeout=LIMIT)
     assert process.returncode == 0, out
     model.script(write(claude, "late"), Turn("Done."))

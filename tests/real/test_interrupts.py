@@ -13,7 +13,8 @@ from real.turns import bash, call, step
 from real.waiting import until
 from support import is_running
 
-SLOW = Turn("I think about it. " * 200, slow=0.2)
+THINKING = Turn("I think about it.", held=True)
+"""Said, and not over before it is interrupted or released."""
 INTERRUPTED = "Interrupted"
 
 
@@ -32,7 +33,7 @@ def at_work(terminal: Terminal, model: Model, *turns: Turn) -> None:
 def test_an_interrupt_while_the_agent_speaks_is_final_until_the_person_speaks(claude: Claude, model: Model) -> None:
     conversation = new_id()
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
-        at_work(terminal, model, SLOW)
+        at_work(terminal, model, THINKING)
         terminal.key("Escape")
         terminal.wait(INTERRUPTED)
         assert len(model.received()) == 2
@@ -81,7 +82,7 @@ def test_a_background_task_does_not_set_an_interrupted_agent_going(claude: Claud
     conversation = new_id()
     work = {"command": "while [ ! -e go ]; do sleep 0.1; done", "description": "wait", "run_in_background": True}
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
-        model.script(call("Bash", **work), SLOW, Turn("So it is over."), Turn("never said"))
+        model.script(call("Bash", **work), THINKING, Turn("So it is over."), Turn("never said"))
         terminal.say("/workflow w make tea")
         terminal.wait("I think about it.")
         terminal.key("Escape")
@@ -101,7 +102,7 @@ def test_a_workflow_that_replaces_an_interrupted_one_is_kept_to(claude: Claude, 
     claude.workflow("other", Phase("only"))
     conversation = new_id()
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
-        at_work(terminal, model, SLOW)
+        at_work(terminal, model, THINKING)
         terminal.key("Escape")
         terminal.wait(INTERRUPTED)
         model.script(Turn("A short answer."), step("next"), Turn("All done."))
@@ -113,10 +114,10 @@ def test_a_workflow_that_replaces_an_interrupted_one_is_kept_to(claude: Claude, 
 
 def test_a_cancel_that_is_typed_while_the_agent_works_comes_through(claude: Claude, model: Model) -> None:
     conversation = new_id()
-    talk = Turn("I think about it. " * 20, slow=0.1)
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
-        at_work(terminal, model, talk)
-        terminal.say("/cancel-workflow")
+        at_work(terminal, model, THINKING)
+        terminal.say_during_a_turn("/cancel-workflow")
+        model.release()
         screen = terminal.wait("was cancelled in the phase Build")
     assert claude.at(conversation) == "cancelled"
     assert not claude.link(conversation).exists()
@@ -126,10 +127,10 @@ def test_a_cancel_that_is_typed_while_the_agent_works_comes_through(claude: Clau
 
 def test_words_that_are_typed_while_the_agent_works_do_not_end_the_workflow(claude: Claude, model: Model) -> None:
     conversation = new_id()
-    talk = Turn("I think about it. " * 20, slow=0.1)
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
-        at_work(terminal, model, talk, Turn("A short answer."), step("next"), Turn("All done."))
-        terminal.say("use oolong")
+        at_work(terminal, model, THINKING, Turn("A short answer."), step("next"), Turn("All done."))
+        terminal.say_during_a_turn("use oolong")
+        model.release()
         terminal.wait("All done.")
     assert claude.at(conversation) == "done"
     assert "use oolong" in model.last_texts()

@@ -162,7 +162,7 @@ def test_a_host_that_goes_away_ends_the_server_and_its_check(peer: Peer, claude:
     pid = checking(claude)
     assert peer.process.stdin
     peer.process.stdin.close()
-    assert peer.process.wait(timeout=30) == 0
+    assert peer.process.wait(timeout=LIMIT) == 0
     until(lambda: not is_running(pid), "the check to end")
     assert claude.at(conversation) == "build"
 
@@ -187,7 +187,7 @@ def test_the_maintained_client_gets_along_with_the_server(peer: Peer, claude: Cl
     script = Path(__file__).parent / "sdk_peer.py"
     argv = [sdk, str(script), conversation, HANDRAIL, "mcp", "--agent", "claude"]
     place = claude.project
-    ended = subprocess.run(argv, env=claude.env, cwd=place, capture_output=True, text=True, timeout=60, check=False)
+    ended = subprocess.run(argv, env=claude.env, cwd=place, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert ended.returncode == 0, ended.stderr
     said = json.loads(ended.stdout)
     assert (said["server"], said["tools"]) == ("handrail", ["workflow_step"])

@@ -7,6 +7,7 @@ import pytest
 from real.hosts import HOSTS
 from real.measured import FOREIGN, OWN, PAGE, measured, page
 
+pytestmark = pytest.mark.xdist_group("six")  # each agent is measured once for all of these tests
 every = pytest.mark.parametrize("name", sorted(HOSTS))
 
 

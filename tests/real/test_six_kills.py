@@ -13,6 +13,7 @@ import pytest
 from real.hosts import HOSTS, Seat
 from real.measured import TWO, Driver
 from real.models.turn import Turn
+from real.waiting import LONG
 
 SETTINGS = "passEnv: [FAKE_KEY]\n"
 every = pytest.mark.parametrize("name", sorted(HOSTS))
@@ -37,11 +38,11 @@ def test_after_a_kill_the_first_step_is_not_done_again(name: str, driver: Driver
             for pid in below(process.pid):
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
-            assert process.wait(60) == 1
+            assert process.wait(LONG) == 1
             assert driver.run("runs")["runs"][0]["reason"] == "crash at a/second"
         else:
             os.kill(process.pid, signal.SIGKILL)
-            process.wait(60)
+            process.wait(LONG)
             driver.run("stop", run)
     finally:
         process.kill()

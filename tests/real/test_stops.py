@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,10 @@ def reminders(model: Model) -> list[str]:
 def told(ran: Ran, text: str) -> int:
     """How often the person was shown this."""
     return sum(text in str(e.get("content")) for e in ran.events if e.get("subtype") == "informational")
+
+
+def is_answer_to_a_stop(event: dict[str, Any]) -> bool:
+    return event.get("subtype") == "hook_response" and event.get("hook_event") == "Stop"
 
 
 def test_an_early_stop_is_sent_on_to_the_end(claude: Claude, model: Model) -> None:
@@ -97,7 +103,7 @@ def test_an_agent_whose_model_fails_is_let_go(claude: Claude, model: Model) -> N
 
 def test_an_interrupt_without_a_terminal_is_final(claude: Claude, model: Model) -> None:
     conversation = new_id()
-    model.script(step("next"), Turn("I think about it. " * 50, slow=0.2), Turn("never said"))
+    model.script(step("next"), Turn("I think about it.", held=True), Turn("never said"))
     with claude.spawn("/workflow w tea", *FREE, "--session-id", conversation) as process:
         model.wait(2)
         process.send_signal(signal.SIGINT)
@@ -108,8 +114,8 @@ def test_an_interrupt_without_a_terminal_is_final(claude: Claude, model: Model) 
 
 
 def test_an_agent_that_waits_for_a_background_task_is_left_alone(claude: Claude, model: Model) -> None:
-    started = claude.project / "started"
-    work = f"touch {started}; sleep 1"
+    """The task ends when the agent was left alone at its stop."""
+    work = "while [ ! -e go ]; do sleep 0.1; done"
     model.script(
         call("Bash", command=work, description="work", run_in_background=True),
         Turn("I wait for it."),
@@ -117,7 +123,12 @@ def test_an_agent_that_waits_for_a_background_task_is_left_alone(claude: Claude,
         step("next"),
         Turn("Done."),
     )
-    ran = claude.run("/workflow w tea", *FREE)
-    assert started.exists()
+    with claude.spawn("/workflow w tea", *FREE) as process:
+        assert process.stdout
+        for line in process.stdout:
+            if is_answer_to_a_stop(json.loads(line)):
+                break
+        claude.write("go", "")
+        ran = ended(process)
     assert ran.result == "Done."
     assert reminders(model) == []

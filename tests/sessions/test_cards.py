@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from depth import Depth
 from handrail.sessions import card as cards
 from handrail.sessions.machine import Loop, Next, State, state_from_json
 from handrail.sessions.store import Session
@@ -34,6 +35,7 @@ def right(story: Story) -> Callable[[bytes | None], bool]:
 
 
 Right = Callable[[bytes | None], bool]
+BITS = (0x01, 0x20, 0x80)
 
 
 def test_a_fresh_card_tells_the_state(story: Story, right: Right) -> None:
@@ -44,15 +46,18 @@ def test_a_missing_card_is_done_without(right: Right) -> None:
     assert right(None)
 
 
-@pytest.mark.parametrize("bits", [0x01, 0x20, 0x80], ids=hex)
-def test_a_card_with_any_byte_changed_is_done_without(story: Story, right: Right, bits: int) -> None:
+@pytest.mark.explores
+@pytest.mark.parametrize("bits", BITS, ids=hex)
+def test_a_card_with_any_byte_changed_is_done_without(story: Story, right: Right, bits: int, depth: Depth) -> None:
+    """Each bit has bytes of its own; together they are all bytes."""
     card = story.cards[-1]
-    for at in range(len(card)):
+    for at in depth.places(range(len(card)), every=len(BITS), first=BITS.index(bits)):
         assert right(card[:at] + bytes([card[at] ^ bits]) + card[at + 1 :]), at
 
 
-def test_a_card_cut_at_any_byte_is_done_without(story: Story, right: Right) -> None:
-    for size in range(len(story.cards[-1])):
+@pytest.mark.explores
+def test_a_card_cut_at_any_byte_is_done_without(story: Story, right: Right, depth: Depth) -> None:
+    for size in depth.places(range(len(story.cards[-1])), every=3):
         assert right(story.cards[-1][:size]), size
 
 

@@ -1,15 +1,19 @@
-"""Fifty programs on one session at once: no command is lost, none is done twice, none is half done."""
+"""Many programs on one session at once: no command is lost, none is done twice, none is half done."""
 
 from __future__ import annotations
 
 import subprocess
 from pathlib import Path
 
+import pytest
+
+from depth import Depth
 from handrail.sessions.store import Session
 from programs import spawn
 from sessions.stories import open_session, start
 
-WRITERS, COMMANDS = 50, 200
+FEW_WRITERS, ALL_WRITERS = 16, 50
+FEW_COMMANDS, ALL_COMMANDS = 60, 200
 
 
 def watched(session: Session, processes: list[subprocess.Popen[str]]) -> list[int]:
@@ -31,16 +35,18 @@ def acknowledged(process: subprocess.Popen[str]) -> list[int]:
         return [int(line) for line in process.stdout]
 
 
-def test_what_many_writers_at_once_were_told_is_what_the_journal_holds(tmp_path: Path) -> None:
+@pytest.mark.explores
+def test_what_many_writers_at_once_were_told_is_what_the_journal_holds(tmp_path: Path, depth: Depth) -> None:
+    writers, commands = depth.count(FEW_WRITERS, ALL_WRITERS), depth.count(FEW_COMMANDS, ALL_COMMANDS)
     session = open_session(tmp_path / "session")
     start(session)
-    processes = [spawn("sessions/looping.py", session.folder, COMMANDS) for _ in range(WRITERS)]
+    processes = [spawn("sessions/looping.py", session.folder, commands) for _ in range(writers)]
     for process in processes:
         assert process.stdin is not None
         process.stdin.close()
     seen = watched(session, processes)
     steps = [acknowledged(process) for process in processes]
-    total = WRITERS * COMMANDS
+    total = writers * commands
     assert sorted(step for told in steps for step in told) == list(range(1, total + 1))
     assert all(told == sorted(told) for told in steps)
     assert [record["n"] for record in session.records()] == list(range(total + 1))

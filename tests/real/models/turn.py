@@ -25,7 +25,7 @@ class Usage(NamedTuple):
 class Turn(NamedTuple):
     """One answer: text, then calls of tools by the agent's own names; a text as arguments is a freeform call.
 
-    The first four fields are those of `real.model.Turn`, so that its turns can be said in every protocol.
+    The first fields are those of `real.model.Turn`, so that its turns can be said in every protocol.
     """
 
     text: str = ""
@@ -52,7 +52,7 @@ class Turn(NamedTuple):
 
 
 def turn_of(said: Turn | model.Turn) -> Turn:
-    return said if isinstance(said, Turn) else Turn(*said)
+    return said if isinstance(said, Turn) else Turn(said.text, said.tools, said.slow, said.status)
 
 
 def calls(*tools: Call, text: str = "", usage: Usage | None = None) -> Turn:

@@ -1,0 +1,136 @@
+"""Calling a real agent as flows call it, and what is left of the call: shared by the tests of the executors."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from handrail import registry
+from handrail.contracts import AgentJob, AgentSaid
+from handrail.nodes.calling import call
+from handrail.secrets import allowed
+from real.hosts import Seat
+from real.models.turn import Turn, Usage, calls
+from real.waiting import LONG, until
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
+STUBBORN = "trap '' TERM INT HUP; echo begun > begun.txt; while :; do sleep 0.1; done"
+"""A command that says when it has begun, and does not end when it is asked to."""
+NOISE = r"""#!/bin/sh
+echo 'Welcome!'; echo '{not json'; echo '[1]'; echo null; echo '{}'; printf '\377\376\n'; echo 'bye' >&2
+exec "$REAL" "$@"
+"""
+OWN = ("REAL", "FAKE_KEY")
+"""Variables of the tests."""
+Heard = list[AgentSaid]
+
+
+def job(seat: Seat, prompt: str = "Do it.", **changes: Any) -> AgentJob:
+    env = allowed(seat.env, (*registry.executor(seat.host.name).ENVIRONMENT, *OWN))
+    return replace(AgentJob(prompt=prompt, cwd=str(seat.project), env=env, timeout=LONG), **changes)
+
+
+def hear(seat: Seat, given: AgentJob) -> AsyncIterator[AgentSaid]:
+    return call(registry.executor(seat.host.name), given)
+
+
+async def perform(seat: Seat, given: AgentJob) -> Heard:
+    return [said async for said in hear(seat, given)]
+
+
+def performed(seat: Seat, given: AgentJob) -> Heard:
+    return ended(asyncio.run(perform(seat, given)))
+
+
+def ended(said: Heard) -> Heard:
+    assert [one.kind for one in said].count("finished") == 1
+    assert said[-1].kind == "finished"
+    return said
+
+
+def timed_out(seat: Seat, given: AgentJob, is_time: Callable[[Heard], object]) -> Heard:
+    """A call whose time is up as soon as `is_time` holds, however long the program took to get there."""
+    said: Heard = []
+
+    async def perform() -> None:
+        async for one in hear(seat, given):
+            said.append(one)
+
+    async def run() -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, _Loop)
+        performing = asyncio.create_task(perform())
+        await asyncio.to_thread(until, lambda: is_time(said), lambda: f"its time; it said {said}")
+        loop.skipped += given.timeout
+        await performing
+
+    with asyncio.Runner(loop_factory=_Loop) as runner:
+        runner.run(run())
+    assert ended(said)[-1].data["outcome"] == "timeout"
+    return said
+
+
+class _Loop(asyncio.SelectorEventLoop):
+    """A loop whose clock can be moved forward."""
+
+    skipped = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.skipped
+
+
+def told(said: Heard, kind: str) -> list[dict[str, Any]]:
+    return [one.data for one in said if one.kind == kind]
+
+
+def only(said: Heard, kind: str) -> dict[str, Any]:
+    (found,) = told(said, kind)
+    return found
+
+
+def every(said: Heard, kind: str, name: str) -> list[Any]:
+    return [data[name] for data in told(said, kind)]
+
+
+def has_begun(seat: Seat) -> bool:
+    """True if the `STUBBORN` command of a turn is at work."""
+    return (seat.project / "begun.txt").exists()
+
+
+def write(seat: Seat, usage: Usage | None = None) -> Turn:
+    return calls(seat.host.write(seat.project / "made.txt", "made\n"), text="I write it.", usage=usage)
+
+
+def shell(seat: Seat, command: str, usage: Usage | None = None) -> Turn:
+    return calls(seat.host.shell(command), usage=usage)
+
+
+def make_noisy(seat: Seat, folder: Path) -> None:
+    """From now on the program prints what is no event before it begins."""
+    wrapper = folder / "bin" / seat.host.name
+    wrapper.parent.mkdir()
+    wrapper.write_text(NOISE)
+    wrapper.chmod(0o755)
+    seat.env |= {"PATH": f"{wrapper.parent}{os.pathsep}{seat.env['PATH']}", "REAL": str(seat.host.program)}
+
+
+def left_over(seat: Seat) -> list[str]:
+    """The processes that carry the mark of a call and this home, by their command lines."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        try:
+            env = (folder / "environ").read_bytes().split(b"\0") if folder.name.isdigit() else []
+            if f"HOME={seat.home}".encode() in env and any(one.startswith(b"HANDRAIL_CALL=") for one in env):
+                found.append((folder / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return [line for line in found if line]
+
+
+def nothing_left(seat: Seat) -> None:
+    """A process that was killed may take a moment to be gone."""
+    until(lambda: not left_over(seat), lambda: f"the end of {left_over(seat)}")
