@@ -1,41 +1,43 @@
-"""The composition root: the functions that every surface calls. Builds things once and passes them on."""
+"""The composition root: the functions that every surface calls. Builds things once and passes them on.
+
+What a command does not use is not imported: definitions and runs cost several times Python's own start, and most
+command lines ask only where a session stands.
+"""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
-from typing import Any
 
 import handrail
-from handrail import registry
-from handrail.contracts import CheckContext, Stubs
 from handrail.errors import NotFound, RefusedError, StateError
-from handrail.flows.catalog import FlowCatalog, FoundFlow, is_flow_file, problems_at, read_flows
-from handrail.flows.known import known_in
 from handrail.project import Places, flow_roots, workflow_roots
-from handrail.runs.headless import workflow_as_flow
-from handrail.runs.runs import Runs
-from handrail.secrets import Redactor
 from handrail.sessions import links, machine
 from handrail.sessions import words as prompts
 from handrail.sessions.gate import undecided, verdict
-from handrail.sessions.guide import SessionGuide
 from handrail.sessions.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
 from handrail.sessions.report import View, in_words, message_of
 from handrail.sessions.store import Outcome, Session, Snapshot, exclusive, sessions_in
-from handrail.settings import Settings, read_settings
-from handrail.source.diagnostics import Diagnostic
 from handrail.source.suggest import did_you_mean, nearest
-from handrail.workflows.cache import CatalogCache
-from handrail.workflows.catalog import Catalog, read_catalog, read_given
-from handrail.workflows.plan import Check, Plan
-from handrail.workflows.spec import WorkflowSpec
 
-CheckShown = Callable[[Check], None]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from typing import Any
+
+    from handrail.contracts import CheckContext, Stubs
+    from handrail.flows.catalog import FlowCatalog, FoundFlow
+    from handrail.runs.runs import Runs
+    from handrail.runs.summary import Summary
+    from handrail.settings import Settings
+    from handrail.source.diagnostics import Diagnostic
+    from handrail.workflows.catalog import Catalog
+    from handrail.workflows.plan import Check, Plan
+    from handrail.workflows.spec import WorkflowSpec
+
+    CheckShown = Callable[[Check], None]
 
 
 class App:
@@ -56,6 +58,9 @@ class App:
 
     @cached_property
     def catalog(self) -> Catalog:
+        from handrail.workflows.cache import CatalogCache
+        from handrail.workflows.catalog import read_catalog
+
         memory = CatalogCache(self.places.cache, time.time_ns)
         catalog = read_catalog(workflow_roots(self.project, self.places), memory)
         memory.save()
@@ -63,14 +68,26 @@ class App:
 
     @cached_property
     def flows(self) -> FlowCatalog:
+        from handrail.flows.catalog import read_flows
+        from handrail.flows.known import known_in
+
         return read_flows(flow_roots(self.project, self.places), known_in(self.project))
 
     @cached_property
     def runs(self) -> Runs:
+        from handrail.runs.runs import Runs
+        from handrail.sessions.guide import SessionGuide
+
         runs = Runs(self.project, self.places, self.env, self.clock)
         runs.settings = self.settings
         runs.guide = SessionGuide(self._begin_for, self._standing, self.settings.idle_stops, self.stubs())
         return runs
+
+    def run_summaries(self) -> list[Summary]:
+        """Every run in one line each, without reading the flows behind them."""
+        from handrail.runs.summary import summaries
+
+        return summaries(self.places.runs(self.project))
 
     def flow_named(self, name: str) -> FoundFlow:
         """What `run` means by a name: a flow, else a workflow that is driven headless; `workflow:NAME` insists."""
@@ -80,6 +97,9 @@ class App:
         specs = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
         if wanted == name and wanted not in specs:
             return self.flows.find(name)
+        from handrail.flows.known import known_in
+        from handrail.runs.headless import workflow_as_flow
+
         return workflow_as_flow(self.catalog.find(wanted), known_in())
 
     def preset(self, name: str) -> dict[str, str]:
@@ -98,12 +118,16 @@ class App:
 
     def stubs(self) -> Stubs:
         """How the stubs in a host call this very installation."""
+        from handrail.contracts import Stubs
+
         hook = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
         call = (*time_limit(), sys.executable, "-I", "-S", hook)
         return Stubs(call, (sys.executable, "-I", "-m", "handrail"), handrail.__version__)
 
     @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:
+        from handrail.settings import read_settings
+
         return read_settings(self.places.config, self.project)
 
     @property
@@ -116,6 +140,10 @@ class App:
 
     def validate(self, paths: list[str]) -> list[Diagnostic]:
         """The problems of the definitions at these paths, which may use all others."""
+        from handrail.flows.catalog import is_flow_file, problems_at
+        from handrail.flows.known import known_in
+        from handrail.workflows.catalog import read_given
+
         flows = [path for path in paths if is_flow_file(path)]
         workflows = [path for path in paths if path not in flows]
         found = list(read_given(workflows, self.catalog).problems) if workflows else []
@@ -221,6 +249,8 @@ class App:
 
     async def next(self, id_: str | None, summary: str, shown: CheckShown | None = None) -> View:
         """Leave the current phase, if its exit checks hold. They run here, now, outside the session's lock."""
+        from handrail.secrets import Redactor
+
         session = self.choose(id_)
         known = session.read().state
         plan = session.pinned(known)
@@ -231,6 +261,8 @@ class App:
         return self._answer(session, outcome, results)
 
     async def _check(self, checks: tuple[Check, ...], shown: CheckShown | None) -> tuple[Result, ...]:
+        from handrail.contracts import CheckContext
+
         context = CheckContext(self.project, self.env)
         return tuple([await _run_check(check, context, shown) for check in checks])
 
@@ -258,6 +290,8 @@ class App:
 
     def _free_orphan(self, id_: str) -> bool:
         """Take away the link of a host's conversation whose session is gone."""
+        from handrail import registry
+
         agent, _, conversation = id_.partition("-")
         link = links.path(self.places, agent, conversation)
         if agent not in registry.INSTALLS or self.session(id_).exists or not os.path.lexists(link):
@@ -309,6 +343,8 @@ class App:
 
 
 async def _run_check(check: Check, context: CheckContext, shown: CheckShown | None) -> Result:
+    from handrail import registry
+
     if shown:
         shown(check)
     begin = time.monotonic()
@@ -329,6 +365,8 @@ def _moved_meanwhile(known: State, found: State) -> Decision | None:
 
 def time_limit() -> tuple[str, ...]:
     """A command prefix that ends what takes longer than ten seconds, as this machine has it."""
+    import shutil
+
     for name in ("timeout", "gtimeout"):
         if path := shutil.which(name):
             return (path, "-k", "1", "10")

@@ -14,27 +14,13 @@ import click
 from handrail.app import App
 from handrail.cli.common import command, complete_workflow, session_option
 from handrail.cli.output import Shell
+from handrail.cli.reply import reply
 from handrail.errors import UsageError
 from handrail.registry import AGENTS, aliases
 from handrail.sessions.report import View
-from handrail.source.diagnostics import plain, plain_lines
+from handrail.source.plain import plain
 from handrail.source.suggest import did_you_mean
 from handrail.workflows.plan import Check
-
-
-def answer(shell: Shell, view: View) -> None:
-    """Print a session after a command; what was refused is not a success."""
-    if shell.as_json:
-        shell.data(view.to_json())
-    else:
-        if view.status_line:
-            shell.say(click.style(plain(view.status_line), bold=True))
-        if not shell.quiet or not view.status_line or view.refusal:
-            shell.say(plain_lines(view.message))
-    for notice in view.notices:
-        shell.talk(f"warning: {notice}")
-    if view.refusal:
-        raise SystemExit(5 if view.refusal.code == "check-failed" else 1)
 
 
 @click.command()
@@ -54,7 +40,7 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
         raise UsageError("the task is blank", f"say what is to be done: `handrail start {workflow} TASK`")
     if session is not None and not session.strip():
         raise UsageError("the session id is blank")
-    answer(shell, app.start(workflow, words, session, replace=replace))
+    reply(shell, app.start(workflow, words, session, replace=replace))
 
 
 @click.command()
@@ -62,7 +48,7 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
 @command
 def status(app: App, shell: Shell, session: str | None) -> None:
     """Show where a session stands and what is to be done."""
-    answer(shell, app.status(session))
+    reply(shell, app.status(session))
 
 
 @click.command(name="next")
@@ -75,7 +61,7 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     def shown(check: Check) -> None:
         shell.talk(f"checking: {check.name}")
 
-    answer(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))))
+    reply(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))))
 
 
 async def _ended_by_sigterm(work: Coroutine[Any, Any, View]) -> View:
@@ -93,7 +79,7 @@ async def _ended_by_sigterm(work: Coroutine[Any, Any, View]) -> View:
 @command
 def loop(app: App, shell: Shell, session: str | None) -> None:
     """Start the innermost workflow over."""
-    answer(shell, app.loop(session))
+    reply(shell, app.loop(session))
 
 
 @click.command()
@@ -109,7 +95,7 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
             shell.talk("kept")
             raise SystemExit(1)
     view = app.cancel(session, confirmed=yes)
-    answer(shell, view)
+    reply(shell, view)
     if view.state.cancel_asked:
         raise SystemExit(4)
 
@@ -119,7 +105,7 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
 @command
 def reload(app: App, shell: Shell, session: str | None) -> None:
     """Go on with the workflow's files as they are now. A running session does not follow edits by itself."""
-    answer(shell, app.reload(session))
+    reply(shell, app.reload(session))
 
 
 @click.command()

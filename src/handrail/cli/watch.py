@@ -17,12 +17,13 @@ from handrail.app import App
 from handrail.cli.ask import ask, can_ask
 from handrail.cli.output import Shell
 from handrail.cli.progress import Live, Plain, can_draw
+from handrail.cli.reply import run_line
 from handrail.forms import read as formspec
 from handrail.forms.answers import read_answers, wrong_answers
 from handrail.forms.form import WrongAnswers, accept
 from handrail.runs import machine
 from handrail.runs.shown import RunView
-from handrail.source.diagnostics import plain
+from handrail.runs.summary import Summary
 
 TICK = 0.1
 
@@ -145,8 +146,5 @@ def tell(shell: Shell, view: RunView, *, events: bool = False) -> None:
 def line(view: RunView) -> str:
     """A run in one line."""
     state = view.state
-    status = f"{state.status} (process {view.driver})" if view.driver else state.status
-    if state.status == "running" and view.driver is None:
-        status = "cut off"
-    more = state.error or state.reason or view.delay or state.summary or ""
-    return plain(f"{view.id}  {view.plan.id}  {status}  {more}").rstrip()
+    why = state.error or state.reason or view.delay or state.summary or ""
+    return run_line(Summary(view.id, view.plan.id, state.status, view.driver, why))

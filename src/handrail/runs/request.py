@@ -16,10 +16,9 @@ from handrail.errors import StateError
 from handrail.expressions.tree import Const
 from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.plan import FlowPlan
+from handrail.runs.summary import ABOUT
 from handrail.state import files
 from handrail.state.files import make_private
-
-ABOUT = "about"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,16 +70,6 @@ def read_about(folder: str) -> About:
         return About(request=request, **data)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise StateError(f"`{path}` cannot be read: {error}") from error
-
-
-def attempts(folder: str) -> list[str]:
-    """The folders of all attempts at a run, the current one last."""
-    try:
-        numbers = sorted(int(name) for name in os.listdir(folder) if name.isdigit())
-    except OSError:
-        return []
-    found = [os.path.join(folder, str(number)) for number in numbers]
-    return [path for path in found if os.path.exists(os.path.join(path, ABOUT))]
 
 
 def needed(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, list[str]]:

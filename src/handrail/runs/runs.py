@@ -33,8 +33,9 @@ from handrail.runs.embedded.inbox import Inbox
 from handrail.runs.interpret import FlowFailed, Interpreter
 from handrail.runs.machine import Event
 from handrail.runs.modes import is_partial, rewound
-from handrail.runs.request import About, Request, attempts, needed, read_about
+from handrail.runs.request import About, Request, needed, read_about
 from handrail.runs.shown import RunView, named, seconds_of
+from handrail.runs.summary import attempts, run_ids
 from handrail.secrets import Redactor
 from handrail.settings import Asked, Route, Settings, choose, parse_route
 from handrail.source.files import Source
@@ -57,17 +58,12 @@ class Runs:
         self.clock = clock
         self.settings = Settings()
         self.guide: Guide | None = None
-        self.folder = os.path.join(places.state, "runs", file_name(project))
+        self.folder = places.runs(project)
         self.shelves = os.path.join(places.state, "artifacts", file_name(project))
 
     def ids(self) -> list[str]:
         """Every run, the oldest first."""
-        try:
-            names = os.listdir(self.folder)
-        except OSError:
-            return []
-        found = [(paths[0], name) for name in names if (paths := attempts(os.path.join(self.folder, name)))]
-        return [name for _, name in sorted((os.stat(path).st_mtime_ns, name) for path, name in found)]
+        return run_ids(self.folder)
 
     def named(self, name: str) -> str:
         """The run that is meant: its id, the beginning of its id, or `last`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -16,6 +15,7 @@ from handrail.runs import machine
 from handrail.runs.embedded.memory import Kept
 from handrail.runs.machine import Event, RunState, StepState
 from handrail.runs.modes import available
+from handrail.runs.summary import delay_words
 
 Finder = Callable[[str], FlowPlan | None]
 EXIT_CODES = {"completed": 0, "waiting": 4, "running": 1}
@@ -43,8 +43,7 @@ class RunView:
         if self.state.status != "running" or not self.state.delays:
             return None
         first = min(self.state.delays.values(), key=lambda delay: delay.until)
-        moment = time.strftime("%H:%M:%S", time.localtime(first.until))
-        return f"`{first.path}` waits until {moment}: {first.reason}"
+        return delay_words(first.path, first.until, first.reason)
 
     @property
     def exit_code(self) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from handrail.sessions import machine
 from handrail.sessions import words as prompts
@@ -13,8 +12,7 @@ from handrail.sessions.store import Outcome
 from handrail.workflows.plan import Plan
 
 
-@dataclass(frozen=True, kw_only=True)
-class View:
+class View(NamedTuple):  # not a dataclass: `status` starts in the time that importing those takes
     """A session as every surface shows it, and what is to be said about the last command."""
 
     session: str

@@ -1,0 +1,145 @@
+"""Command lines that are run without click, whose import alone takes three times as long as starting Python.
+
+Understands `--help` and the plain forms of `status`, `gate` and `runs`: long options and single flags. Whatever else
+stands on a command line, and every mistake, is left to click, so both ways give the same answer.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from handrail.cli.output import Shell, echo
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from handrail.app import App
+
+COMPLETE = "_HANDRAIL_COMPLETE"
+_SHARED = {"-q": False, "--quiet": False, "-v": False, "--verbose": False, "--project": True}
+_OWN = {**_SHARED, "--json": False}
+Options = dict[str, str]
+
+
+class Command:
+    """A command with its own options (True: it takes a value) and its number of arguments."""
+
+    def __init__(
+        self, run: Callable[[App, Shell, Options, list[str]], None], arguments: int = 0, **options: bool
+    ) -> None:
+        self.run = run
+        self.arguments = arguments
+        self.options = _OWN | {f"--{name}": takes_value for name, takes_value in options.items()}
+
+
+class Call:
+    """A command line that was understood."""
+
+    def __init__(self, command: Command, options: Options, arguments: list[str]) -> None:
+        self.command = command
+        self.options = options
+        self.arguments = arguments
+
+    def run(self) -> None:
+        from handrail.cli.invocation import make_app
+
+        app = make_app(self.options.get("--project"))
+        is_quiet = "-q" in self.options or "--quiet" in self.options
+        shell = Shell(os.getcwd(), as_json="--json" in self.options, quiet=is_quiet)
+        self.command.run(app, shell, self.options, self.arguments)
+
+
+class Help:
+    """The command line asks for help."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.env = env
+
+    def run(self) -> None:
+        from handrail.cli.table import help_text
+
+        echo(help_text(_columns(self.env)))
+
+
+def parse(argv: list[str], env: Mapping[str, str]) -> Call | Help | None:
+    """What to run, or None if click has to look at the command line."""
+    if COMPLETE in env:
+        return None
+    if argv in ([], ["-h"], ["--help"]):
+        return Help(env)
+    before = _read(argv, _SHARED, most=1)
+    if before is None or not before[1]:
+        return None
+    (name, *rest) = before[1]
+    command = COMMANDS.get(name)
+    found = _read(rest, command.options) if command else None
+    if command is None or found is None or len(found[1]) != command.arguments:
+        return None
+    if name == "runs" and "--json" in found[0]:
+        return None
+    return Call(command, before[0] | found[0], found[1])
+
+
+def _read(words: list[str], known: Mapping[str, bool], most: int | None = None) -> tuple[Options, list[str]] | None:
+    """The options and the other words; None if one is not plain. After `most` other words all are taken as they are."""
+    options: Options = {}
+    others: list[str] = []
+    left = iter(words)
+    for word in left:
+        name, equals, value = word.partition("=")
+        takes_value = known.get(name)
+        if takes_value is None:
+            if not word or word.startswith("-"):
+                return None
+            others.append(word)
+            if len(others) == most:
+                return options, [*others, *left]
+        elif takes_value:
+            value = value if equals else next(left, "")
+            if not value or value.startswith("-"):
+                return None
+            options[name] = value
+        elif equals:
+            return None
+        else:
+            options[name] = word
+    return options, others
+
+
+def _columns(env: Mapping[str, str]) -> int:
+    """How wide the terminal is, as `shutil.get_terminal_size` decides it; 80 if nobody knows."""
+    try:
+        columns = int(env["COLUMNS"])
+    except (KeyError, ValueError):
+        columns = 0
+    if columns > 0:
+        return columns
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]  # caught below
+    except (AttributeError, ValueError, OSError):
+        return 80
+
+
+def _status(app: App, shell: Shell, options: Options, _: list[str]) -> None:
+    from handrail.cli.reply import reply
+
+    reply(shell, app.status(options.get("--session")))
+
+
+def _gate(app: App, shell: Shell, options: Options, arguments: list[str]) -> None:
+    shell.data(app.gate(arguments[0], options.get("--session")))
+
+
+def _runs(app: App, shell: Shell, _: Options, __: list[str]) -> None:
+    from handrail.cli.reply import list_runs
+
+    list_runs(app, shell)
+
+
+COMMANDS = {
+    "status": Command(_status, session=True),
+    "gate": Command(_gate, arguments=1, session=True),
+    "runs": Command(_runs),
+}

@@ -1,0 +1,45 @@
+"""What `status`, `gate`, `runs` and their kind print. Imports no parser, so that these commands start fast."""
+
+from __future__ import annotations
+
+from handrail.cli.output import BOLD, styled
+from handrail.source.plain import plain, plain_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.app import App
+    from handrail.cli.output import Shell
+    from handrail.runs.summary import Summary
+    from handrail.sessions.report import View
+
+
+def reply(shell: Shell, view: View) -> None:
+    """Print a session after a command. If the command was refused, it fails."""
+    if shell.as_json:
+        shell.data(view.to_json())
+    else:
+        if view.status_line:
+            shell.say(styled(plain(view.status_line), BOLD))
+        if not shell.quiet or not view.status_line or view.refusal:
+            shell.say(plain_lines(view.message))
+    for notice in view.notices:
+        shell.talk(f"warning: {notice}")
+    if view.refusal:
+        raise SystemExit(5 if view.refusal.code == "check-failed" else 1)
+
+
+def list_runs(app: App, shell: Shell) -> None:
+    """Print one line per run. A run that is damaged hides no other."""
+    found = app.run_summaries()
+    for run in found:
+        shell.say(plain(f"{run.id}  cannot be read: {run.why}") if run.status == "damaged" else run_line(run))
+    if not found:
+        shell.say("no runs in this project; begin one: `handrail run NAME`")
+
+
+def run_line(run: Summary) -> str:
+    """A run in one line."""
+    status = f"{run.status} (process {run.driver})" if run.driver else run.status
+    if run.status == "running" and run.driver is None:
+        status = "cut off"
+    return plain(f"{run.id}  {run.flow}  {status}  {run.why}").rstrip()
