@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from handrail.contracts import CheckContext, Stubs
     from handrail.flows.catalog import FlowCatalog, FoundFlow
     from handrail.runs.runs import Runs
-    from handrail.runs.summary import Summary
     from handrail.settings import Settings
     from handrail.source.diagnostics import Diagnostic
     from handrail.workflows.catalog import Catalog
@@ -82,12 +81,6 @@ class App:
         runs.settings = self.settings
         runs.guide = SessionGuide(self._begin_for, self._standing, self.settings.idle_stops, self.stubs())
         return runs
-
-    def run_summaries(self) -> list[Summary]:
-        """Every run in one line each, without reading the flows behind them."""
-        from handrail.runs.summary import summaries
-
-        return summaries(self.places.runs(self.project))
 
     def flow_named(self, name: str) -> FoundFlow:
         """What `run` means by a name: a flow, else a workflow that is driven headless; `workflow:NAME` insists."""

@@ -15,6 +15,7 @@ from handrail.errors import StateError, UsageError
 from handrail.runs import machine
 from handrail.runs.machine import Event
 from handrail.runs.shown import RunView
+from handrail.runs.summary import summaries
 from handrail.source.plain import plain
 
 LOOK_AGAIN = 0.2
@@ -26,7 +27,7 @@ _ENDS = ("RunEnded", "RunParked")
 def runs(app: App, shell: Shell) -> None:
     """List the runs of this project."""
     if not shell.as_json:
-        return list_runs(app, shell)
+        return list_runs(shell, summaries(app.places.runs(app.project)))
     found = [(id_, _view(app, id_)) for id_ in app.runs.ids()]
     rows = [_broken(i, v) if isinstance(v, StateError) else v.to_json() for i, v in found]
     return shell.data({"runs": rows})

@@ -9,6 +9,7 @@ import os
 import sys
 
 from handrail.source.plain import plain_lines
+from handrail.state import jsonlite
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +44,9 @@ def echo(text: str = "", *, err: bool = False) -> None:
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
-    import json  # status and help print none
+    if indent is None:
+        return jsonlite.dumps_spaced(value)
+    import json
 
     return json.dumps(value, ensure_ascii=False, indent=indent)
 

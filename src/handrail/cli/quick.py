@@ -6,16 +6,18 @@ stands on a command line, and every mistake, is left to click, so both ways give
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
+from handrail.cli.invocation import make_app, project_folder
 from handrail.cli.output import Shell, echo
+from handrail.cli.reply import list_runs, reply
+from handrail.project import Places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-
-    from handrail.app import App
 
 COMPLETE = "_HANDRAIL_COMPLETE"
 _SHARED = {"-q": False, "--quiet": False, "-v": False, "--verbose": False, "--project": True}
@@ -26,9 +28,7 @@ Options = dict[str, str]
 class Command:
     """A command with its own options (True: it takes a value) and its number of arguments."""
 
-    def __init__(
-        self, run: Callable[[App, Shell, Options, list[str]], None], arguments: int = 0, **options: bool
-    ) -> None:
+    def __init__(self, run: Callable[[Shell, Options, list[str]], None], arguments: int = 0, **options: bool) -> None:
         self.run = run
         self.arguments = arguments
         self.options = _OWN | {f"--{name}": takes_value for name, takes_value in options.items()}
@@ -43,12 +43,10 @@ class Call:
         self.arguments = arguments
 
     def run(self) -> None:
-        from handrail.cli.invocation import make_app
-
-        app = make_app(self.options.get("--project"))
+        gc.disable()  # nothing lives long enough here to be worth looking for
         is_quiet = "-q" in self.options or "--quiet" in self.options
         shell = Shell(os.getcwd(), as_json="--json" in self.options, quiet=is_quiet)
-        self.command.run(app, shell, self.options, self.arguments)
+        self.command.run(shell, self.options, self.arguments)
 
 
 class Help:
@@ -122,20 +120,19 @@ def _columns(env: Mapping[str, str]) -> int:
         return 80
 
 
-def _status(app: App, shell: Shell, options: Options, _: list[str]) -> None:
-    from handrail.cli.reply import reply
-
-    reply(shell, app.status(options.get("--session")))
+def _status(shell: Shell, options: Options, _: list[str]) -> None:
+    reply(shell, make_app(options.get("--project")).status(options.get("--session")))
 
 
-def _gate(app: App, shell: Shell, options: Options, arguments: list[str]) -> None:
-    shell.data(app.gate(arguments[0], options.get("--session")))
+def _gate(shell: Shell, options: Options, arguments: list[str]) -> None:
+    shell.data(make_app(options.get("--project")).gate(arguments[0], options.get("--session")))
 
 
-def _runs(app: App, shell: Shell, _: Options, __: list[str]) -> None:
-    from handrail.cli.reply import list_runs
+def _runs(shell: Shell, options: Options, _: list[str]) -> None:
+    from handrail.runs.summary import summaries
 
-    list_runs(app, shell)
+    folder = Places(os.environ).runs(project_folder(options.get("--project")))
+    list_runs(shell, summaries(folder))
 
 
 COMMANDS = {

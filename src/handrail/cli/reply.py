@@ -7,7 +7,6 @@ from handrail.source.plain import plain, plain_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from handrail.app import App
     from handrail.cli.output import Shell
     from handrail.runs.summary import Summary
     from handrail.sessions.report import View
@@ -28,9 +27,8 @@ def reply(shell: Shell, view: View) -> None:
         raise SystemExit(5 if view.refusal.code == "check-failed" else 1)
 
 
-def list_runs(app: App, shell: Shell) -> None:
+def list_runs(shell: Shell, found: list[Summary]) -> None:
     """Print one line per run. A run that is damaged hides no other."""
-    found = app.run_summaries()
     for run in found:
         shell.say(plain(f"{run.id}  cannot be read: {run.why}") if run.status == "damaged" else run_line(run))
     if not found:

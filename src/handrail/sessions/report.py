@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime as dt
+import time
 from typing import Any, NamedTuple
 
 from handrail.sessions import machine
@@ -69,7 +69,7 @@ class View(NamedTuple):  # not a dataclass: `status` starts in the time that imp
 
 
 def in_words(moment: float) -> str:
-    return dt.datetime.fromtimestamp(moment, dt.UTC).isoformat(timespec="seconds")
+    return time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(moment))
 
 
 def message_of(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -> str:
