@@ -102,9 +102,15 @@ def test_nesting_without_end_is_refused(opening: str) -> None:
 def test_a_text_that_is_no_json_is_refused_where_json_was_never_imported(text: str) -> None:
     """The accelerator raises the error class of `json`, and hooks do not import that."""
     code = (
-        "import sys; sys.path.insert(0, sys.argv[1]); from handrail import jsonlite\n"
+        "import sys; sys.path.insert(0, sys.argv[1]); from handrail.state import jsonlite\n"
         "try: jsonlite.loads(sys.argv[2])\nexcept ValueError: print('refused', 'json' in sys.modules)"
     )
-    source = str(Path(jsonlite.__file__).parent.parent)
+    source = str(Path(jsonlite.__file__).parent.parent.parent)
     argv = [sys.executable, "-I", "-S", "-c", code, source, text]
     assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout.startswith("refused")
+
+
+@share("json: values")
+@given(VALUES | st.floats())
+def test_spaced_json_is_what_the_standard_module_writes(value: Any) -> None:
+    assert jsonlite.dumps_spaced(value) == json.dumps(value, ensure_ascii=False)

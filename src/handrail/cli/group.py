@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from importlib import import_module
 from typing import cast
@@ -80,6 +81,7 @@ def completion(shell: str) -> None:
 
 def run(argv: list[str]) -> None:
     """Parse a command line and run its command. What click refuses is a `UsageError` of ours."""
+    gc.enable()
     try:
         handrail.main(argv, prog_name="handrail", standalone_mode=False)
     except click.ClickException as error:

@@ -6,7 +6,6 @@ stands on a command line, and every mistake, is left to click, so both ways give
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 
@@ -43,7 +42,6 @@ class Call:
         self.arguments = arguments
 
     def run(self) -> None:
-        gc.disable()  # nothing lives long enough here to be worth looking for
         is_quiet = "-q" in self.options or "--quiet" in self.options
         shell = Shell(os.getcwd(), as_json="--json" in self.options, quiet=is_quiet)
         self.command.run(shell, self.options, self.arguments)
@@ -58,7 +56,7 @@ class Help:
     def run(self) -> None:
         from handrail.cli.table import help_text
 
-        echo(help_text(_columns(self.env)))
+        echo(help_text(columns(self.env)))
 
 
 def parse(argv: list[str], env: Mapping[str, str]) -> Call | Help | None:
@@ -106,14 +104,14 @@ def _read(words: list[str], known: Mapping[str, bool], most: int | None = None) 
     return options, others
 
 
-def _columns(env: Mapping[str, str]) -> int:
+def columns(env: Mapping[str, str]) -> int:
     """How wide the terminal is, as `shutil.get_terminal_size` decides it; 80 if nobody knows."""
     try:
-        columns = int(env["COLUMNS"])
+        given = int(env["COLUMNS"])
     except (KeyError, ValueError):
-        columns = 0
-    if columns > 0:
-        return columns
+        given = 0
+    if given > 0:
+        return given
     try:
         return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]  # caught below
     except (AttributeError, ValueError, OSError):

@@ -58,7 +58,9 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("install", "Put Handrail into an agent.", "install:install"),
         Row("uninstall", "Take Handrail out of an agent again, without a trace.", "install:uninstall"),
         Row(
-            "marketplace", "Write a Claude Code plugin and marketplace that others can point at.", "install:marketplace"
+            "marketplace",
+            "Write a Claude Code plugin and marketplace to FOLDER that others can point at.",
+            "install:marketplace",
         ),
     ),
     "For agents and scripts": (
