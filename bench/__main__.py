@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import artifacts, flows, gate, growth, hooks, host, injected, loading, moves, peers, session
+from bench import artifacts, flows, gate, growth, hooks, host, injected, loading, moves, peers, session, starts
 from bench.measure import BenchError, talk
 from bench.page import page, setting, table
 from bench.place import CACHE, ROOT
@@ -15,7 +15,7 @@ from bench.rows import Part
 from bench.seedloader import Missing, Seed, find_seed
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-NAMES = ["gate", "hooks", "session", "injected", "loading", "moves", "growth", "flows", "peers", "artifacts"]
+NAMES = ["gate", "hooks", "starts", "session", "injected", "loading", "moves", "growth", "flows", "peers", "artifacts"]
 WITH_SEED, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
 
 
@@ -24,6 +24,7 @@ def measure(names: list[str], seed: Seed | Missing, claude: Missing | None) -> l
     parts: dict[str, Callable[[Path], Part]] = {
         "gate": gate.measure,
         "hooks": hooks.measure,
+        "starts": starts.measure,
         "session": lambda folder: session.measure(folder, claude),
         "injected": lambda folder: injected.measure(folder, seed, claude),
         "loading": lambda folder: loading.measure(folder, seed),

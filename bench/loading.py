@@ -15,7 +15,7 @@ from bench.rows import Bound, Part, Row, faster, skipped
 from bench.seedloader import NAME, Missing, Seed
 
 ROUNDS = {10: 11, 100: 9, 1000: 9}
-BOUNDS = {(1000, "cold"): Bound(1.5, at_least=True), (1000, "cached"): Bound(10, at_least=True)}
+BOUNDS = {(1000, "cold"): Bound(2.5, at_least=True), (1000, "cached"): Bound(10, at_least=True)}
 NAMES = {"cold": "no cache", "cached": "with the cache", "filling": "no cache, filling it"}
 ABOUT = """\
 Load, check and resolve of workflows of six phases (seven files each) in a fresh process each time; the clock runs

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import click
 
-from handrail.cli.main import SECTIONS, handrail
+from handrail.cli.group import command_at, handrail
+from handrail.cli.table import SECTIONS
 from handrail.errors import EXIT_CODES
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
 from handrail.settings import SETTINGS
@@ -66,7 +67,8 @@ def commands() -> str:
     top = handrail.make_context("handrail", ["list"], resilient_parsing=True)
     for title, members in SECTIONS.items():
         parts.append(f"## {title}\n")
-        for command in members:
+        for row in members:
+            command = command_at(row.place)
             context = click.Context(command, parent=top, info_name=command.name)
             parts.append(f"### {command.name}\n\n```text\n{command.get_help(context)}\n```\n")
     return "\n".join(parts)
@@ -83,7 +85,6 @@ PAGES = {
 
 
 def pages() -> dict[Path, str]:
-    assert handrail.commands
     return {REFERENCE / name: NOTE + make() for name, make in PAGES.items()}
 
 

@@ -1,5 +1,6 @@
 """`handrail` and `python -m handrail`. What hosts call goes straight to the hook, past the command line."""
 
+import gc
 import os
 import sys
 
@@ -14,6 +15,7 @@ def main() -> None:
         from handrail.hosts.mcp import main as mcp
 
         sys.exit(mcp(argv[1:]))
+    gc.disable()  # until a command that takes its time is found: there is no garbage in a start
     from handrail.cli.main import main as cli
 
     sys.exit(cli(argv))

@@ -1,32 +1,34 @@
-"""The composition root: builds things once and hands them on. Each function is what every surface calls."""
+"""The composition root: builds things once and hands them on. Each function is what every surface calls.
+
+What a command does not use is not imported: definitions and runs cost several times Python's own start, and most
+commands only ask where a session stands.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import handrail
-from handrail import registry
-from handrail.contracts import Site, Stubs
 from handrail.errors import NotFound
-from handrail.flows.catalog import FlowCatalog, FoundFlow, is_flow_file, problems_at, read_flows
-from handrail.flows.known import known_in
 from handrail.project import Places, flow_roots, random_token, workflow_roots
-from handrail.runs.headless import workflow_as_flow
-from handrail.runs.runs import Runs
-from handrail.secrets import Redactor
-from handrail.sessions.checking import CheckShown, run_checks
-from handrail.sessions.guide import SessionGuide
-from handrail.sessions.report import Report
 from handrail.sessions.sessions import Conversation, Opening, Sessions
-from handrail.settings import Settings, read_settings
-from handrail.source.diagnostics import Diagnostic
-from handrail.source.suggest import did_you_mean
-from handrail.workflows.cache import CatalogCache
-from handrail.workflows.catalog import Catalog, read_catalog, read_given
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from handrail.contracts import Stubs
+    from handrail.flows.catalog import FlowCatalog, FoundFlow
+    from handrail.runs.runs import Runs
+    from handrail.sessions.checking import CheckShown
+    from handrail.sessions.machine import Result
+    from handrail.sessions.report import Report
+    from handrail.settings import Settings
+    from handrail.source.diagnostics import Diagnostic
+    from handrail.workflows.catalog import Catalog
 
 
 class App:
@@ -47,6 +49,10 @@ class App:
 
     @cached_property
     def catalog(self) -> Catalog:
+        from handrail import registry
+        from handrail.workflows.cache import CatalogCache
+        from handrail.workflows.catalog import read_catalog
+
         memory = CatalogCache(self.places.cache, time.time_ns)
         folders = registry.workflow_folders(self.env, self.places.home)
         catalog = read_catalog(workflow_roots(self.project, self.places, folders), memory)
@@ -55,6 +61,9 @@ class App:
 
     @cached_property
     def flows(self) -> FlowCatalog:
+        from handrail.flows.catalog import read_flows
+        from handrail.flows.known import known_in
+
         return read_flows(flow_roots(self.project, self.places), known_in(self.project))
 
     @cached_property
@@ -63,6 +72,12 @@ class App:
 
     @cached_property
     def runs(self) -> Runs:
+        from handrail import registry
+        from handrail.contracts import Site
+        from handrail.runs.runs import Runs
+        from handrail.sessions.guide import SessionGuide
+        from handrail.source.suggest import did_you_mean
+
         name = self.settings.engine
         if name not in registry.ENGINES:
             hint = did_you_mean(name, registry.ENGINES) or f"known: {', '.join(registry.ENGINES)}"
@@ -74,12 +89,16 @@ class App:
     @property
     def stubs(self) -> Stubs:
         """How the stubs in a host call this very installation."""
+        from handrail.contracts.host import Stubs
+
         hook = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
         call = (sys.executable, "-I", "-S", hook)
         return Stubs(call, (sys.executable, "-I", "-m", "handrail"), handrail.__version__)
 
     @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:
+        from handrail.settings import read_settings
+
         return read_settings(self.places.config, self.project)
 
     @property
@@ -92,6 +111,10 @@ class App:
 
     def validate(self, paths: list[str]) -> list[Diagnostic]:
         """The problems of the definitions at these paths, which may use all others."""
+        from handrail.flows.catalog import is_flow_file, problems_at
+        from handrail.flows.known import known_in
+        from handrail.workflows.catalog import read_given
+
         flows = [path for path in paths if is_flow_file(path)]
         workflows = [path for path in paths if path not in flows]
         found = list(read_given(workflows, self.catalog).problems) if workflows else []
@@ -105,11 +128,16 @@ class App:
         specs = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
         if wanted == name and wanted not in specs:
             return self.flows.find(name)
+        from handrail.flows.known import known_in
+        from handrail.runs.headless import workflow_as_flow
+
         return workflow_as_flow(self.catalog.find(wanted), known_in())
 
     def preset(self, name: str) -> dict[str, str]:
         found = self.settings.presets.get(name)
         if found is None:
+            from handrail.source.suggest import did_you_mean
+
             hint = did_you_mean(name, self.settings.presets) or "presets stand in settings.yaml"
             raise NotFound(f"there is no preset `{name}`", hint)
         return found
@@ -130,13 +158,21 @@ class App:
 
     async def next(self, id_: str | None, summary: str, shown: CheckShown | None = None) -> Report:
         """Leave the current phase, if its exit checks hold. They run here, now."""
+        from handrail.secrets import Redactor
+
         leaving = self.sessions.leaving(id_)
-        results = await run_checks(leaving.checks, self.project, self.env, shown)
+        results: tuple[Result, ...] = ()
+        if leaving.checks:
+            from handrail.sessions.checking import run_checks
+
+            results = await run_checks(leaving.checks, self.project, self.env, shown)
         return self.sessions.leave(leaving, Redactor(self.env).text(summary), results)
 
     def cancel(self, id_: str | None, *, confirmed: bool) -> Report:
         """Give up a workflow; a confirmed cancel also frees a host's conversation whose session is gone."""
         if confirmed and id_ is not None:
+            from handrail import registry
+
             agent, _, conversation = id_.partition("-")
             freed = self.sessions.free_orphan(Conversation(agent, conversation)) if agent in registry.hosts() else None
             if freed is not None:

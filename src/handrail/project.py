@@ -61,6 +61,9 @@ class Places:
     def sessions(self, project: str) -> str:
         return os.path.join(self.state, "sessions", file_name(os.path.realpath(project)))
 
+    def runs(self, project: str) -> str:
+        return os.path.join(self.state, "runs", file_name(project))
+
 
 def session_name(agent: str, conversation: str) -> str:
     """The session of a host's conversation."""

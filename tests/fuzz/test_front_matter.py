@@ -26,3 +26,20 @@ def test_front_matter_and_body_are_parts_of_the_text_at_the_lines_that_are_named
     assert lines[body_line - 2].startswith("---")
     assert "\n".join(lines[1 : body_line - 2]) == front
     assert "\n".join(lines[body_line - 1 :]) == body
+
+
+@share("front matter")
+@given(pieces("---", "---\n", "\n", "\n---", "- ", "----", "a: b", most=10))
+def test_it_ends_at_the_first_line_that_begins_with_three_dashes(text: str) -> None:
+    assert split_front_matter(text) == by_lines(text)
+
+
+def by_lines(text: str) -> tuple[str, str, int] | None:
+    """The same, line by line."""
+    first, *rest = text.split("\n")
+    if not first.startswith("---") or first.strip("- "):
+        return None
+    for number, line in enumerate(rest):
+        if line.startswith("---"):
+            return "\n".join(rest[:number]), "\n".join(rest[number + 1 :]), number + 3
+    return None

@@ -109,3 +109,9 @@ def test_a_text_that_is_no_json_is_refused_where_json_was_never_imported(text: s
     source = str(Path(handrail.__file__).parent.parent)
     argv = [sys.executable, "-I", "-S", "-c", code, source, text]
     assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout.startswith("refused")
+
+
+@share("json: values")
+@given(VALUES | st.floats())
+def test_spaced_json_is_what_the_standard_module_writes(value: Any) -> None:
+    assert jsonlite.dumps_spaced(value) == json.dumps(value, ensure_ascii=False)

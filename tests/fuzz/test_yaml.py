@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzz.inputs import pieces, share, spoilt
+from handrail.source.simpleyaml import plain_tree
 from handrail.source.yamltree import MAX_DEPTH, MAX_NODES, Node, Trouble, as_text, parse, scalar
 
 SIGNS = (
@@ -154,3 +155,28 @@ def test_aliases_that_multiply_are_bounded() -> None:
     assert tree is None
     assert [trouble.code for trouble in troubles] == ["yaml-too-many"]
     assert str(MAX_NODES) in troubles[0].message
+
+
+PLAIN = (
+    *("a: b\n", "name: Two words\n", "x:\n", "  - a\n", "- a\n", "  y: 1\n", "  z:\n", "    - q q\n", "    w: true\n"),
+    *('k: "🔧 x"\n', 'e: ""\n', "null: 1\n", " - b\n", "m: {a}.\n", "n: é ü\n", "o: 1.5\n", "p: a - b\n", "q: 'x'\n"),
+    *("r: a'b\"c\n", "\n", "s: x ", "t: [a]b\n", "u: a,b\n", "- a: b\n", "x:  y\n", "f: a &b *c !d %e @f `g |h >i\n"),
+)
+
+
+@share("yaml: nearly yaml")
+@given(st.lists(st.sampled_from(PLAIN), min_size=1, max_size=7).map("".join) | pieces(*PLAIN, *SIGNS, most=8))
+@example("a:\n- b\nc: d")
+@example("a:\n  b:\n    - c\n  d: e\n")
+@example("a: b\n  - c\n")
+@example("a:\n  - b\n - c\n")
+@example("a: 1\na: 2\n")
+@example("a:\n")
+@example("")
+def test_plain_yaml_is_read_as_the_parser_reads_it(text: str) -> None:
+    tree = plain_tree(text, 3)
+    assert tree is None or (tree, []) == parse(text, 3)
+
+
+def test_what_definitions_consist_of_is_plain() -> None:
+    assert plain_tree('name: A b\nemoji: "🔧"\nphases:\n  - 1-plan.md\ntools:\n  blacklist:\n    - edit\n') is not None

@@ -17,7 +17,7 @@ import click
 
 from handrail.cli.output import Shell, wants_colour
 from handrail.forms.form import Field, Form, Option, When, accept, choices, initial, is_shown, problems
-from handrail.source.diagnostics import plain, plain_lines
+from handrail.source.plain import plain, plain_lines
 from handrail.source.values import as_text
 
 _WORDS = {"y": True, "yes": True, "true": True, "n": False, "no": False, "false": False}

@@ -11,18 +11,11 @@ import click
 from click.shell_completion import CompletionItem
 
 from handrail.app import App
+from handrail.cli.invocation import make_app
 from handrail.cli.output import Shell
-from handrail.errors import HandrailError, UsageError
-from handrail.project import find_root
+from handrail.errors import HandrailError
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-def make_app(project: str | None) -> App:
-    """Handrail in the project that is meant."""
-    if project is not None and not os.path.isdir(project):
-        raise UsageError(f"`{project}` is not a folder", "name the folder of the project")
-    return App(project or find_root(os.getcwd()), os.environ)
 
 
 def command(function: F) -> F:

@@ -10,7 +10,8 @@ from click.shell_completion import CompletionItem
 
 from handrail.app import App
 from handrail.cli.common import command, complete_flow, complete_key
-from handrail.cli.output import Shell
+from handrail.cli.output import DIM, Shell, styled
+from handrail.cli.problems import print_problems, shown
 from handrail.errors import NotFound, UsageError
 from handrail.flows.catalog import FoundFlow
 from handrail.flows.outline import outline
@@ -18,8 +19,9 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.spec import FLOW
 from handrail.project import shown_path
 from handrail.source.codes import RULES
-from handrail.source.diagnostics import Diagnostic, has_errors, plain
+from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.fields import json_schema
+from handrail.source.plain import plain
 from handrail.source.suggest import did_you_mean
 from handrail.view.flow import flow_mermaid, flow_tree
 from handrail.view.workflow import mermaid, tree
@@ -37,7 +39,7 @@ def list_(app: App, shell: Shell) -> None:
     """List every definition, where it was found and what shadows what."""
     catalog = app.catalog
     specs = sorted(catalog.workflows.values(), key=lambda spec: spec.key)
-    problems = shell.shown(app.problems)
+    problems = shown(app.problems, shell.cwd)
     if shell.as_json:
         rows = [_listed(app, shell, spec) for spec in specs]
         shadowed = [
@@ -49,7 +51,7 @@ def list_(app: App, shell: Shell) -> None:
         return shell.data({"workflows": rows, "flows": flows, "shadowed": shadowed, "problems": found})
     width = max([len(spec.command or spec.key) for spec in specs], default=0)
     for spec in specs:
-        name = spec.command if spec.is_visible else click.style(plain(spec.key), dim=True)
+        name = spec.command if spec.is_visible else styled(plain(spec.key), DIM)
         pad = " " * (width - len(spec.command if spec.is_visible else spec.key))
         count = len(catalog.plan(spec).stops)
         note = "" if spec.is_visible else ", only inside others"
@@ -60,7 +62,7 @@ def list_(app: App, shell: Shell) -> None:
             shell.say(f"{plain(flow.id)}  flow: {about} ({flow.source})")
     for hidden, winner in catalog.shadowed():
         where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
-        shell.say(click.style(f"shadowed: {where} by {by}", dim=True))
+        shell.say(styled(f"shadowed: {where} by {by}", DIM))
     if problems:
         shell.talk(f"{len(problems)} problems; `handrail validate` shows them")
     return None
@@ -105,7 +107,7 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str) -> None
     for path in paths:
         if not os.path.exists(path):
             raise UsageError(f"`{path}` does not exist")
-    found = shell.shown(app.validate([os.path.abspath(path) for path in paths]) if paths else app.problems)
+    found = shown(app.validate([os.path.abspath(path) for path in paths]) if paths else app.problems, shell.cwd)
     if shell.as_json:
         shell.data({"ok": not has_errors(found), "problems": [problem.to_json() for problem in found]})
     else:
@@ -122,7 +124,7 @@ def _fine(app: App) -> str:
 
 def _print(shell: Shell, found: list[Diagnostic], style: str, fine: str) -> None:
     if found or style == "github":
-        shell.problems(found, style)
+        print_problems(found, style)
     else:
         shell.say(fine)
 

@@ -9,7 +9,7 @@ from handrail.cli.output import Shell
 from handrail.expressions.tree import Const
 from handrail.expressions.words import in_words
 from handrail.flows.preview import Row
-from handrail.source.diagnostics import plain, plain_lines
+from handrail.source.plain import plain, plain_lines
 
 SIGNS = {"runs": "▸", "skipped": "·", "depends": "?", "fails": "✗"}
 _MOST = 200

@@ -10,11 +10,12 @@ import click
 from handrail.app import App
 from handrail.cli.common import command, run_argument
 from handrail.cli.output import Shell, time_of_day
-from handrail.cli.watch import line, shown
+from handrail.cli.reply import list_runs
+from handrail.cli.watch import shown
 from handrail.errors import StateError, UsageError
 from handrail.runs import machine
 from handrail.runs.machine import Event
-from handrail.source.diagnostics import plain
+from handrail.source.plain import plain
 from handrail.view.run import RunView
 
 LOOK_AGAIN = 0.2
@@ -25,15 +26,11 @@ _ENDS = ("RunEnded", "RunParked")
 @command
 def runs(app: App, shell: Shell) -> None:
     """List the runs of this project."""
+    if not shell.as_json:
+        return list_runs(shell, app.runs.summaries())
     found = [(id_, _view(app, id_)) for id_ in app.runs.ids()]
-    if shell.as_json:
-        rows = [_broken(i, v) if isinstance(v, StateError) else v.to_json() for i, v in found]
-        return shell.data({"runs": rows})
-    for id_, view in found:
-        shell.say(plain(f"{id_}  cannot be read: {view.message}") if isinstance(view, StateError) else line(view))
-    if not found:
-        shell.say("no runs in this project; begin one: `handrail run NAME`")
-    return None
+    rows = [_broken(i, v) if isinstance(v, StateError) else v.to_json() for i, v in found]
+    return shell.data({"runs": rows})
 
 
 def _broken(id_: str, error: StateError) -> dict[str, object]:

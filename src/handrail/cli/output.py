@@ -1,20 +1,55 @@
-"""What the command line prints: data to stdout, talk to stderr, colour only for people."""
+"""What the command line prints: data to stdout, talk to stderr, colour only for people.
+
+Imports little: it is part of the start of every command.
+"""
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any
 
-import click
+from handrail.source.plain import plain_lines
+from handrail.state import jsonlite
 
-from handrail.errors import HandrailError
-from handrail.project import shown_path
-from handrail.source.diagnostics import Diagnostic, as_github, as_text, in_order, plain_lines, summary
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, TextIO
+
+    from handrail.errors import HandrailError
+
+BOLD, DIM, RED, YELLOW = "1", "2", "31", "33"
+
+
+def styled(text: str, *codes: str, err: bool = False) -> str:
+    """The text in these colours, if the stream that it goes to shows colours."""
+    stream = sys.stderr if err else sys.stdout
+    return "".join(f"\x1b[{code}m" for code in codes) + text + "\x1b[0m" if shows_colour(stream) else text
+
+
+def shows_colour(stream: TextIO) -> bool:
+    return wants_colour(os.environ) is None and stream.isatty()
+
+
+def wants_colour(env: Mapping[str, str]) -> bool | None:
+    """False if `NO_COLOR` is set; otherwise None, and the stream decides."""
+    return False if env.get("NO_COLOR") else None
+
+
+def echo(text: str = "", *, err: bool = False) -> None:
+    """Print a line at once, so that lines of both streams keep their order."""
+    stream = sys.stderr if err else sys.stdout
+    stream.write(f"{text}\n")
+    stream.flush()
+
+
+def as_json(value: Any, indent: int | None = None) -> str:
+    if indent is None:
+        return jsonlite.dumps_spaced(value)
+    import json
+
+    return json.dumps(value, ensure_ascii=False, indent=indent)
 
 
 class Shell:
@@ -27,50 +62,28 @@ class Shell:
 
     def data(self, value: dict[str, Any]) -> None:
         """The one object of `--json`."""
-        click.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+        echo(as_json(value, indent=2 if sys.stdout.isatty() else None))
 
     def say(self, text: str = "") -> None:
         """What was asked for, for people; not with `--json`."""
         if not self.as_json:
-            click.echo(text)
+            echo(text)
 
     def talk(self, text: str) -> None:
         """Progress and asides, never mixed with data."""
         if not self.quiet:
-            click.echo(plain_lines(text), err=True)
-
-    def shown(self, found: Iterable[Diagnostic]) -> list[Diagnostic]:
-        """The problems with files called as a person standing here would call them."""
-        return in_order(replace(d, file=shown_path(d.file, self.cwd)) for d in found)
-
-    def problems(self, found: list[Diagnostic], style: str) -> None:
-        if style == "github":
-            for problem in found:
-                click.echo(as_github(problem))
-            return
-        for problem in found:
-            click.echo(_coloured(problem))
-        click.echo(summary(found), err=True)
+            echo(plain_lines(text), err=True)
 
 
-def _coloured(problem: Diagnostic) -> str:
-    head, *rest = as_text(problem).split("\n")
-    colour = "red" if problem.severity == "error" else "yellow"
-    mark = f"{problem.severity}[{problem.code}]"
-    head = head.replace(mark, click.style(mark, fg=colour, bold=True), 1)
-    return "\n".join([head, *[click.style(line, dim="hint:" not in line) for line in rest], ""])
-
-
-def print_error(error: HandrailError, *, as_json: bool) -> None:
+def print_error(error: HandrailError, *, to_json: bool) -> None:
     """An error for people, and with `--json` the one object for programs."""
-    message, hint = (plain_lines(_shorter(text)) if text else None for text in (error.message, error.hint))
-    colour = wants_colour(os.environ)
-    if as_json:
-        body = {"code": error.code, "message": message, "hint": hint}
-        click.echo(json.dumps({"error": body}, ensure_ascii=False))
-    click.echo(f"{click.style('error', fg='red', bold=True)}: {message}", err=True, color=colour)
+    message = plain_lines(_shorter(error.message))
+    hint = plain_lines(_shorter(error.hint)) if error.hint else None
+    if to_json:
+        echo(as_json({"error": {"code": error.code, "message": message, "hint": hint}}))
+    echo(f"{styled('error', RED, BOLD, err=True)}: {message}", err=True)
     if hint:
-        click.echo(f"{click.style('hint', bold=True)}: {hint}", err=True, color=colour)
+        echo(f"{styled('hint', BOLD, err=True)}: {hint}", err=True)
 
 
 def _shorter(text: str) -> str:
@@ -80,11 +93,6 @@ def _shorter(text: str) -> str:
     except OSError:
         return text
     return text.replace(here + "/", "") if here != "/" else text
-
-
-def wants_colour(env: dict[str, str] | os._Environ[str]) -> bool | None:
-    """No colour when `NO_COLOR` says so; otherwise as the stream is."""
-    return False if env.get("NO_COLOR") else None
 
 
 def time_of_day(moment: float) -> str:

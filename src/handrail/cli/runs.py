@@ -121,7 +121,7 @@ def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: 
 @events_option
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str | None, events: bool) -> None:
-    """Begin a run anew with its definitions as they are now; what it made before is put aside, not lost."""
+    """Begin a run anew with its definitions as they are now. What it made before is put aside, not lost."""
     made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start))
     for change in made.changes:
         shell.talk(f"since then: {change}")

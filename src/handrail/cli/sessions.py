@@ -15,28 +15,14 @@ from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command, complete_workflow, session_option
 from handrail.cli.output import Shell
+from handrail.cli.reply import reply
 from handrail.errors import UsageError
-from handrail.hosts.judging import judge
+from handrail.hosts.judging import judge, verdict_json
 from handrail.sessions.report import Report
-from handrail.source.diagnostics import plain, plain_lines
+from handrail.source.plain import plain
 from handrail.source.suggest import did_you_mean
 from handrail.view.session import session_json
 from handrail.workflows.plan import Check
-
-
-def answer(shell: Shell, report: Report) -> None:
-    """Print a session after a command; what was refused is not a success."""
-    if shell.as_json:
-        shell.data(session_json(report))
-    else:
-        if report.status_line:
-            shell.say(click.style(plain(report.status_line), bold=True))
-        if not shell.quiet or not report.status_line or report.refusal:
-            shell.say(plain_lines(report.message))
-    for notice in report.notices:
-        shell.talk(f"warning: {notice}")
-    if report.refusal:
-        raise SystemExit(5 if report.refusal.code == "check-failed" else 1)
 
 
 @click.command()
@@ -56,7 +42,7 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
         raise UsageError("the task is blank", f"say what is to be done: `handrail start {workflow} TASK`")
     if session is not None and not session.strip():
         raise UsageError("the session id is blank")
-    answer(shell, app.start(workflow, words, session, replaces=replace))
+    reply(shell, app.start(workflow, words, session, replaces=replace))
 
 
 @click.command()
@@ -64,7 +50,7 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
 @command
 def status(app: App, shell: Shell, session: str | None) -> None:
     """Show where a session stands and what is to be done."""
-    answer(shell, app.sessions.status(session))
+    reply(shell, app.sessions.status(session))
 
 
 @click.command(name="next")
@@ -77,7 +63,7 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     def shown(check: Check) -> None:
         shell.talk(f"checking: {check.name}")
 
-    answer(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))))
+    reply(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))))
 
 
 async def _ended_by_sigterm(work: Coroutine[Any, Any, Report]) -> Report:
@@ -95,7 +81,7 @@ async def _ended_by_sigterm(work: Coroutine[Any, Any, Report]) -> Report:
 @command
 def loop(app: App, shell: Shell, session: str | None) -> None:
     """Start the innermost workflow over."""
-    answer(shell, app.sessions.loop(session))
+    reply(shell, app.sessions.loop(session))
 
 
 @click.command()
@@ -111,7 +97,7 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
             shell.talk("kept")
             raise SystemExit(1)
     report = app.cancel(session, confirmed=yes)
-    answer(shell, report)
+    reply(shell, report)
     if report.state.cancel_asked:
         raise SystemExit(4)
 
@@ -121,7 +107,7 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
 @command
 def reload(app: App, shell: Shell, session: str | None) -> None:
     """Go on with the workflow's files as they are now. A running session does not follow edits by itself."""
-    answer(shell, app.reload(session))
+    reply(shell, app.reload(session))
 
 
 @click.command()
@@ -136,7 +122,7 @@ def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | N
         known = registry.hosts()
         raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
     verdict = judge(app, agent, tool, _input(input_), session)
-    shell.data({"allow": verdict["allow"], "reason": verdict["reason"], "tool": tool, "rule": verdict["rule"]})
+    shell.data(verdict_json(verdict))
 
 
 def _input(text: str | None) -> dict[str, Any]:

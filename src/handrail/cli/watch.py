@@ -17,13 +17,14 @@ from handrail.app import App
 from handrail.cli.ask import ask, can_ask
 from handrail.cli.output import Shell, time_of_day
 from handrail.cli.progress import Live, Plain, can_draw
+from handrail.cli.reply import run_line
 from handrail.forms import read as formspec
 from handrail.forms.answers import read_answers, wrong_answers
 from handrail.forms.form import WrongAnswers, accept
 from handrail.runs import machine
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Mode
-from handrail.source.diagnostics import plain
+from handrail.runs.summary import Summary
 from handrail.view.run import RunView
 
 TICK = 0.1
@@ -151,8 +152,5 @@ def tell(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
 def line(view: RunView) -> str:
     """A run in one line."""
     run, state = view.run, view.state
-    status = f"{state.status} (process {run.driver})" if run.driver else state.status
-    if state.status == "running" and run.driver is None:
-        status = "cut off"
-    more = state.error or state.reason or view.delay or state.summary or ""
-    return plain(f"{run.id}  {run.plan.id}  {status}  {more}").rstrip()
+    why = state.error or state.reason or view.delay or state.summary or ""
+    return run_line(Summary(run.id, run.plan.id, state.status, run.driver, why))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from handrail import registry
-from handrail.app import App
-from handrail.contracts.messages import Verdict
 from handrail.hosts.protection import touched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from handrail.app import App
+    from handrail.contracts.messages import Verdict
 
 
 def judge(app: App, agent: str | None, tool: str, given: dict[str, Any], session: str | None) -> Verdict:
@@ -16,3 +20,8 @@ def judge(app: App, agent: str | None, tool: str, given: dict[str, Any], session
     cwd = os.getcwd()
     touches = touched(host, host.arguments(tool, given, cwd), cwd, app.places, app.env, app.project)
     return app.sessions.gate(tool, session, host.aliases(tool), touches)
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """The verdict as the command line prints it."""
+    return {name: verdict[name] for name in ("allow", "reason", "tool", "rule")}

@@ -39,11 +39,13 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import Asked as Part
 from handrail.flows.preview import Row, preview
 from handrail.project import file_name
+from handrail.runs import machine
 from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
 from handrail.runs.request import About, Request, about_from_text, needed
+from handrail.runs.summary import Summary, life
 from handrail.secrets import Redactor
 from handrail.settings import Asked, Route, Settings, choose, parse_route
 from handrail.source.files import Source
@@ -96,6 +98,19 @@ class Runs:
         records, offset = self.engine.events(run.id, run.history.offset)
         driver = self.engine.driver(run.id)
         return run.at(replace(run.history, records=[*run.records, *records], offset=offset, driver=driver))
+
+    def summaries(self) -> list[Summary]:
+        """Every run in one line, the oldest first. A run that is damaged hides no other."""
+        return [self._summary(id_) for id_ in self.ids()]
+
+    def _summary(self, id_: str) -> Summary:
+        try:
+            text, history = self.engine.load(id_)
+            flow = about_from_text(id_, text).flow
+        except StateError as error:
+            return Summary(id_, "", "damaged", None, error.message)
+        status, why = life(machine.event_to_json(event) for _, event in history.records)
+        return Summary(id_, flow, status, history.driver, why)
 
     def events(self, id_: str, offset: int = 0) -> tuple[list[Record], int]:
         """(time, event) of what was recorded behind an offset, and the offset to ask with next."""

@@ -7,7 +7,6 @@ answered before it is in the journal. Standard library only.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from handrail.sessions import links, machine, words
 from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Command, Decision, State
 from handrail.state import files, journal, jsonlite, locks
+from handrail.state.digest import hex_digest
 from handrail.state.files import make_private
 from handrail.workflows.plan import Plan, from_json, to_json
 
@@ -296,4 +296,4 @@ def fork_session(parent: SessionRef, child: SessionRef) -> None:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hex_digest(text.encode())[:32]

@@ -7,9 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from handrail.source.plain import JOINER, plain
+
 Severity = Literal["error", "warning"]
 
-_JOINER, _EMOJI_STYLE, _WIDE_SPACE = "\u200d", "\ufe0f", "\u3000"
+_EMOJI_STYLE = "\ufe0f"
 _SHOWN = 120
 
 
@@ -58,43 +60,13 @@ def has_errors(found: Iterable[Diagnostic]) -> bool:
     return any(d.severity == "error" for d in found)
 
 
-def plain_lines(text: str) -> str:
-    """The same for a text of several lines."""
-    return "\n".join(map(plain, text.split("\n")))
-
-
-def plain(text: str) -> str:
-    """Text from a file made safe for a terminal: whatever steers a terminal, or cannot be seen, becomes visible."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(char if _is_harmless(text, at) else _visible(char) for at, char in enumerate(text))
-
-
-def _is_harmless(text: str, at: int) -> bool:
-    import unicodedata
-
-    char = text[at]
-    if char == _JOINER:  # part of many emoji, and invisible anywhere else
-        return at + 1 < len(text) and unicodedata.category(text[at + 1]) == "So"
-    return char.isprintable() or char == _WIDE_SPACE or unicodedata.category(char) in ("Cn", "Co")
-
-
-def _visible(char: str) -> str:
-    if char == "\t":
-        return "    "
-    code = ord(char)
-    if code < 0x20:
-        return chr(0x2400 + code)
-    return "\N{OPEN BOX}" if char.isspace() and code > 0x9F else "\N{REPLACEMENT CHARACTER}"
-
-
 def _columns(text: str) -> int:
     """How many terminal columns the text takes, near enough: wide signs count two, joined ones one sign."""
     import unicodedata
 
     total, joined = 0, False
     for char in text:
-        if char == _JOINER:
+        if char == JOINER:
             joined = True
         elif unicodedata.combining(char) or char == _EMOJI_STYLE or joined:
             joined = False

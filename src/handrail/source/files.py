@@ -143,9 +143,17 @@ class Root:
 
     def _holds(self, path: str, status: os.stat_result) -> bool:
         """Is the opened file, wherever the links led, a file below this root?"""
-        real = self._real_path(path)
+        folder, name = os.path.split(path)
         try:
-            found = os.lstat(real)
+            if name in ("", ".", ".."):
+                real = os.path.realpath(path)
+                found = os.lstat(real)
+            else:
+                real = f"{self._real_folder(folder)}/{name}"
+                found = os.lstat(real)
+                if stat.S_ISLNK(found.st_mode):
+                    real = os.path.realpath(real)
+                    found = os.lstat(real)
         except OSError:
             return False
         same = (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino)
@@ -159,11 +167,14 @@ class Root:
         folder, name = os.path.split(path)
         if name in ("", ".", ".."):
             return os.path.realpath(path)
+        real = f"{self._real_folder(folder)}/{name}"
+        return os.path.realpath(real) if os.path.islink(real) else real
+
+    def _real_folder(self, folder: str) -> str:
         known = self._real_folders.get(folder)
         if known is None:
             known = self._real_folders[folder] = os.path.realpath(folder)
-        real = known + "/" + name
-        return os.path.realpath(real) if os.path.islink(real) else real
+        return known
 
     def _escape(self, entry: str) -> Unopened:
         return Unopened(

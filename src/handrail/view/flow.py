@@ -11,7 +11,7 @@ from handrail.expressions.words import in_words
 from handrail.flows.outline import Finder, child_of
 from handrail.flows.plan import FlowPlan, Param, Phase, Step, Together
 from handrail.flows.words import after_words, expectation_words, output_words, prompt_words, round_numbers
-from handrail.source.diagnostics import plain
+from handrail.source.plain import plain
 
 _MOST = 160
 _MOST_GUARDS = 3

@@ -12,7 +12,7 @@ from handrail.flows.paths import segment, top
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.machine import Event, RunState, StepState
-from handrail.source.diagnostics import plain
+from handrail.source.plain import plain
 
 SIGNS = {"pending": "○", "running": "▸", "done": "✓", "skipped": "·", "failed": "✗"}
 MOST_QUESTIONS = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 from handrail.sessions.words import allowed_tools
-from handrail.source.diagnostics import plain
+from handrail.source.plain import plain
 from handrail.workflows.plan import Plan, Stop
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handrail import __version__
-from handrail.source import fields, yamltree
+from handrail.source import fields, simpleyaml, yamltree
 from handrail.source import files as sourcefile
 from handrail.source.files import Stamp
 from handrail.state.files import write_whole
@@ -124,7 +124,7 @@ def _kept(row: list[Any], entries: bytes) -> Row:
 
 def _version() -> str:
     """Changes whenever the code that reads definitions does."""
-    readers = (loading, spec, rules, placeholders, fields, sourcefile, yamltree)
+    readers = (loading, spec, rules, placeholders, fields, sourcefile, simpleyaml, yamltree)
     times = [os.stat(module.__file__ or "").st_mtime_ns for module in readers]
     return f"{__version__}/{max(times)}"
 

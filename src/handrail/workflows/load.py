@@ -6,9 +6,11 @@ The only part of `guided` that reads files. A spec comes out only when nothing i
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from handrail.source import simpleyaml
 from handrail.source.diagnostics import Diagnostic, has_errors, of_file
 from handrail.source.fields import Reader, Shape, found, quoted
 from handrail.source.files import Root, Source, Stamp, Unopened, decode, stamp
@@ -49,14 +51,13 @@ class _Load:
     def report(self, problem: Diagnostic) -> None:
         self.problems.append(problem)
 
-    def read(self, entry: str, blame: Diagnostic) -> Source | None:
-        """The text of a file of this workflow; `blame` says where a file that cannot be had was asked for."""
+    def read(self, entry: str, place: Callable[[], Diagnostic]) -> Source | None:
+        """The text of a file of this workflow; `place` tells where a file that cannot be opened was asked for."""
         path = os.path.normpath(os.path.join(self.folder, entry))
         opened = self.root.open(self.folder, entry)
         if isinstance(opened, Unopened):
             self.stamps[path] = stamp(path)
-            hint = opened.hint or blame.hint
-            self.report(replace(blame, code=opened.code, message=opened.message, hint=hint))
+            self.report(replace(place(), code=opened.code, message=opened.message, hint=opened.hint))
             return None
         self.stamps[path] = opened.stamp
         source, problems = decode(path, opened.data)
@@ -65,7 +66,7 @@ class _Load:
 
     def mapping(self, source: Source, text: str, first_line: int, shape: Shape) -> Reader | None:
         """The top-level mapping of a YAML text, ready to be read by its shape."""
-        tree, troubles = parse(text, first_line)
+        tree, troubles = simpleyaml.read(text, first_line)
         for t in troubles:
             self.report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
         if any(t.fatal for t in troubles):
@@ -85,8 +86,7 @@ def load(root: Root, folder: str) -> Loaded:
     """Everything that the workflow in `folder` says."""
     job = _Load(root, folder)
     file = os.path.join(folder, WORKFLOW_FILE)
-    blame = of_file("file-missing", file, f"`{WORKFLOW_FILE}` is missing")
-    source = job.read(WORKFLOW_FILE, blame)
+    source = job.read(WORKFLOW_FILE, lambda: of_file("", file, ""))
     reader = job.mapping(source, source.text, 1, WORKFLOW) if source else None
     spec = _workflow(job, reader, file) if reader else None
     ok = spec is not None and not has_errors(job.problems)
@@ -207,11 +207,10 @@ def _reference(reader: Reader, item: Node) -> Reference | None:
 
 
 def _phase_entry(job: _Load, reader: Reader, item: Node) -> PhaseSpec | None:
-    blame = reader.source.problem("file-missing", (item.line, item.column, item.width), "")
     if not item.value.strip():
         reader.on(item, "phase-entry", "the path of a phase file is blank", "write the path of a phase file")
         return None
-    source = job.read(item.value, blame)
+    source = job.read(item.value, lambda: reader.source.problem("", (item.line, item.column, item.width), ""))
     return _phase(job, source) if source else None
 
 
@@ -219,13 +218,14 @@ def split_front_matter(text: str) -> tuple[str, str, int] | None:
     """(front matter, body, line on which the body starts), or nothing where there is no front matter."""
     if not text.startswith("---"):
         return None
-    first, *rest = text.split("\n")
-    if first.strip("- ") != "":
+    begin = text.find("\n")
+    end = text.find("\n---", begin)
+    if begin < 0 or end < 0 or text[:begin].strip("- "):
         return None
-    for number, line in enumerate(rest):
-        if line.startswith("---"):
-            return "\n".join(rest[:number]), "\n".join(rest[number + 1 :]), number + 3
-    return None
+    front = text[begin + 1 : end]
+    closing = text.find("\n", end + 1)
+    body = text[closing + 1 :] if closing >= 0 else ""
+    return front, body, text.count("\n", 0, end) + 3
 
 
 def _phase(job: _Load, source: Source) -> PhaseSpec | None:
@@ -368,9 +368,9 @@ def _file_params(reader: Reader) -> dict[str, Any] | None:
 
 def _placeholders(job: _Load, source: Source, text: str, start: tuple[int, int]) -> None:
     """Placeholders that are nearly right; `start` is where the text begins in the file."""
-    lines = source.text.split("\n")[: start[0] - 1]
-    at = sum(map(len, lines)) + len(lines) + start[1] - 1
-    for placeholder, hint in rules.misspelt(text):
+    misspelt = rules.misspelt(text)
+    at = source.starts[start[0] - 1] + start[1] - 1 if misspelt else 0
+    for placeholder, hint in misspelt:
         written = "{" + placeholder + "}"
         found_at = source.text.find(written, at)
         place = (*start, 1) if found_at < 0 else (*source.place(found_at), len(written))

@@ -26,6 +26,16 @@ def attempts(folder: str) -> list[str]:
     return [path for path in found if os.path.exists(os.path.join(path, ABOUT))]
 
 
+def run_ids(folder: str) -> list[str]:
+    """Every run below a folder, the oldest first."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return []
+    found = [(paths[0], name) for name in names if (paths := attempts(os.path.join(folder, name)))]
+    return [name for _, name in sorted((os.stat(path).st_mtime_ns, name) for path, name in found)]
+
+
 def number_of(attempt: str) -> int:
     return int(os.path.basename(attempt))
 

@@ -26,6 +26,7 @@ from handrail.runs.embedded.attempts import (
     offset_at,
     position_of,
     read_about,
+    run_ids,
     write_about,
 )
 from handrail.runs.embedded.durable import DurableRun
@@ -57,12 +58,7 @@ class Embedded:
         self._follower = Follower()
 
     def ids(self) -> list[str]:
-        try:
-            names = os.listdir(self.folder)
-        except OSError:
-            return []
-        found = [(paths[0], name) for name in names if (paths := attempts(os.path.join(self.folder, name)))]
-        return [name for _, name in sorted((os.stat(path).st_mtime_ns, name) for path, name in found)]
+        return run_ids(self.folder)
 
     def attempt(self, run: str) -> str:
         """The folder of a run's current attempt."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import os
 import signal
 import time
@@ -17,6 +16,7 @@ from collections.abc import AsyncIterator
 from handrail.errors import RefusedError
 from handrail.process.family import carriers, descendants
 from handrail.state import locks
+from handrail.state.digest import hex_digest
 from handrail.state.files import make_private
 
 LOCK = "lock"
@@ -68,7 +68,7 @@ class Programs:
         self.folder = os.path.join(folder, PROGRAMS)
 
     def _file(self, path: str) -> str:
-        return os.path.join(self.folder, hashlib.sha256(path.encode()).hexdigest()[:24])
+        return os.path.join(self.folder, hex_digest(path.encode())[:24])
 
     def hold(self, path: str) -> int | None:
         """A locked descriptor for a program to inherit. The caller closes it when the step is done."""

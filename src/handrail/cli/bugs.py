@@ -1,0 +1,38 @@
+"""A bug of ours: what a maintainer needs goes to a file, and its path is printed."""
+
+from __future__ import annotations
+
+import os
+import platform
+import traceback
+
+from handrail import __version__
+from handrail.cli.output import echo
+from handrail.errors import HandrailError
+from handrail.project import Places
+from handrail.state.files import make_private
+
+
+def write_report(error: Exception, argv: list[str]) -> int:
+    """Write the report, say where it is, and return the exit code."""
+    text = "\n".join(
+        [
+            f"handrail {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+            f"command: {argv[:1]}",
+            "",
+            "".join(traceback.format_exception(error)),
+        ]
+    )
+    folder = os.path.join(Places(os.environ).state, "reports")
+    path = os.path.join(folder, f"bug-{os.getpid()}.txt")
+    echo(f"error: this is a bug in Handrail: {type(error).__name__}: {error}", err=True)
+    try:
+        make_private(folder)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        echo(f"hint: the report `{path}` has the details; please send it", err=True)
+    except (OSError, HandrailError):
+        echo(text, err=True)
+    if "-v" in argv or "--verbose" in argv:
+        echo(text, err=True)
+    return 70

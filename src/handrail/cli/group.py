@@ -1,0 +1,96 @@
+"""The group of all commands as click sees it. A command's module is imported when that command is called."""
+
+from __future__ import annotations
+
+import gc
+import os
+from importlib import import_module
+from typing import cast
+
+import click
+from click.shell_completion import get_completion_class
+
+from handrail import __version__
+from handrail.cli import table
+from handrail.cli.output import wants_colour
+from handrail.errors import UsageError
+from handrail.source.suggest import did_you_mean
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands from the table."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(table.COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        row = table.COMMANDS.get(cmd_name)
+        return None if row is None else command_at(row.place)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        formatter.write(table.help_text(formatter.width + 2))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            hint = did_you_mean(args[0], table.COMMANDS) or "`handrail --help` shows the commands"
+            raise UsageError(f"there is no command `{args[0]}`", hint) from error
+
+
+def command_at(place: str) -> click.Command:
+    module, _, attribute = place.partition(":")
+    return cast("click.Command", getattr(import_module(f"handrail.cli.{module}"), attribute))
+
+
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    help=table.ABOUT,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": table.WIDEST},
+)
+@click.option("--project", metavar="DIR", help=table.OPTIONS["--project DIR"])
+@click.option("-q", "--quiet", is_flag=True, help=table.OPTIONS["-q, --quiet"])
+@click.option("-v", "--verbose", is_flag=True, help=table.OPTIONS["-v, --verbose"])
+@click.version_option(__version__, message="handrail %(version)s")
+@click.pass_context
+def handrail(context: click.Context, project: str | None, quiet: bool, verbose: bool) -> None:
+    del project, quiet, verbose
+    context.color = wants_colour(os.environ)
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of a shell.
+
+    \b
+    handrail completion bash > ~/.local/share/bash-completion/completions/handrail
+    """
+    kind = get_completion_class(shell)
+    assert kind is not None
+    click.echo(kind(handrail, {}, "handrail", "_HANDRAIL_COMPLETE").source())
+
+
+def run(argv: list[str]) -> None:
+    """Parse a command line and run its command. What click refuses is a `UsageError` of ours."""
+    gc.enable()
+    try:
+        handrail.main(argv, prog_name="handrail", standalone_mode=False)
+    except click.ClickException as error:
+        raise UsageError(error.format_message().rstrip("."), _hint(error)) from error
+    except click.Abort as error:
+        raise KeyboardInterrupt from error
+
+
+def _hint(error: click.ClickException) -> str | None:
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        return f"`{error.ctx.command_path} --help` shows how it is used"
+    return None

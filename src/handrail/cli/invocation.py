@@ -1,0 +1,26 @@
+"""The project that a command line means."""
+
+from __future__ import annotations
+
+import os
+
+from handrail.errors import UsageError
+from handrail.project import find_root
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.app import App
+
+
+def project_folder(named: str | None) -> str:
+    """The folder that `--project` names; without it, the nearest project upwards."""
+    if named is not None and not os.path.isdir(named):
+        raise UsageError(f"`{named}` is not a folder", "name the folder of the project")
+    return os.path.realpath(named or find_root(os.getcwd()))
+
+
+def make_app(project: str | None) -> App:
+    """Handrail in that project."""
+    from handrail.app import App
+
+    return App(project_folder(project), os.environ)

@@ -1,0 +1,33 @@
+"""Problems of definitions on the command line: called as a person would call them, coloured, or for GitHub."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from handrail.cli.output import BOLD, DIM, RED, YELLOW, echo, styled
+from handrail.project import shown_path
+from handrail.source.diagnostics import Diagnostic, as_github, as_text, in_order, summary
+
+
+def shown(found: Iterable[Diagnostic], cwd: str) -> list[Diagnostic]:
+    """The problems with files called as a person standing here would call them."""
+    return in_order(replace(d, file=shown_path(d.file, cwd)) for d in found)
+
+
+def print_problems(found: list[Diagnostic], style: str) -> None:
+    if style == "github":
+        for problem in found:
+            echo(as_github(problem))
+        return
+    for problem in found:
+        echo(_coloured(problem))
+    echo(summary(found), err=True)
+
+
+def _coloured(problem: Diagnostic) -> str:
+    head, *rest = as_text(problem).split("\n")
+    colour = RED if problem.severity == "error" else YELLOW
+    mark = f"{problem.severity}[{problem.code}]"
+    head = head.replace(mark, styled(mark, colour, BOLD), 1)
+    return "\n".join([head, *[line if "hint:" in line else styled(line, DIM) for line in rest], ""])

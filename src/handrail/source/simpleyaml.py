@@ -1,0 +1,108 @@
+"""The plain part of YAML, read line by line: what most definitions consist of, in a tenth of the parser's time. Pure.
+
+Keys with one value each, lists of values, mappings below keys. Values are plain or in double quotes and stand on one
+line. Everything else, and every mistake, is left to the parser; a test holds both to the same tree.
+"""
+
+from __future__ import annotations
+
+import re
+
+from handrail.source.yamltree import Node, Trouble, parse, scalar
+
+MAX_LINES = 1_000
+MAX_LEVELS = 8
+
+_OTHER = "\xa1-\u2027\u2030-\ud7ff\ue000-\ufdcf\ufdf0-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
+_INSIDE = rf"!\"$-9;-~{_OTHER}"  # printable signs but for `#` and `:`, which may end a plain value
+_LINE = re.compile(
+    r"( *)(?:- |([A-Za-z][A-Za-z0-9_-]{0,80}):(?: (?=.)|$))"
+    rf"([A-Za-z0-9](?:[ {_INSIDE}]*[{_INSIDE}])?|\"[ !#-\[\]-~{_OTHER}]*\")?"
+)
+_NO_KEYS: dict[str, tuple[int, int]] = {}
+Row = tuple[str, str | None, str | None]
+
+
+class _NotPlainError(Exception):
+    """The text has something in it that only the parser understands."""
+
+
+def read(text: str, first_line: int = 1) -> tuple[Node | None, list[Trouble]]:
+    """What `yamltree.parse` gives for this text."""
+    tree = plain_tree(text, first_line)
+    return parse(text, first_line) if tree is None else (tree, [])
+
+
+def plain_tree(text: str, first_line: int = 1) -> Node | None:
+    """The tree of a text that is plain throughout, else None."""
+    lines = text.removesuffix("\n").split("\n")
+    if len(lines) > MAX_LINES:
+        return None
+    rows: list[Row] = []
+    for line in lines:
+        found = _LINE.fullmatch(line)
+        if found is None:
+            return None
+        rows.append(found.groups())  # type: ignore[arg-type]  # three groups, of which the first always matches
+    try:
+        tree, end = _mapping(rows, 0, first_line, MAX_LEVELS)
+    except _NotPlainError:
+        return None
+    return tree if end == len(rows) and not rows[0][0] else None
+
+
+def _mapping(rows: list[Row], at: int, first_line: int, levels: int) -> tuple[Node, int]:
+    """The mapping that begins at a row, and the row behind it."""
+    begin, margin = at, rows[at][0]
+    indent = len(margin)
+    values: dict[str, Node] = {}
+    keys: dict[str, tuple[int, int]] = {}
+    while at < len(rows):
+        space, key, written = rows[at]
+        if space != margin or key is None:
+            break
+        line = first_line + at
+        if key in values or scalar(key)[0] != "text":
+            raise _NotPlainError
+        keys[key] = (line, indent + 1)
+        at += 1
+        if written is None:
+            values[key], at = _below(rows, at, (first_line, indent, levels))
+        else:
+            values[key] = _value(written, line, indent + len(key) + 3)
+    if at < len(rows) and len(rows[at][0]) >= indent:
+        raise _NotPlainError
+    return Node("mapping", values, first_line + begin, indent + 1, 1, keys), at
+
+
+def _below(rows: list[Row], at: int, place: tuple[int, int, int]) -> tuple[Node, int]:
+    """What stands below a key without a value: a list, which may begin in the key's own column, or a mapping."""
+    first_line, indent, levels = place
+    if at == len(rows) or not levels:
+        raise _NotPlainError
+    deeper = len(rows[at][0]) - indent
+    if rows[at][1] is None and deeper >= 0:
+        return _list(rows, at, first_line)
+    if deeper <= 0:
+        raise _NotPlainError
+    return _mapping(rows, at, first_line, levels - 1)
+
+
+def _list(rows: list[Row], at: int, first_line: int) -> tuple[Node, int]:
+    begin, margin = at, rows[at][0]
+    column = len(margin) + 1
+    items: list[Node] = []
+    while at < len(rows) and rows[at][0] == margin and rows[at][1] is None:
+        written = rows[at][2]
+        if written is None:
+            raise _NotPlainError
+        items.append(_value(written, first_line + at, column + 2))
+        at += 1
+    return Node("list", items, first_line + begin, column, 1, _NO_KEYS), at
+
+
+def _value(written: str, line: int, column: int) -> Node:
+    if written[0] == '"':
+        return Node("text", written[1:-1], line, column, len(written), _NO_KEYS)
+    kind, value = scalar(written)
+    return Node(kind, value, line, column, len(written), _NO_KEYS)

@@ -1,0 +1,175 @@
+"""Commands start fast: what they import, and that the quick way and the parser give the same answer."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail.cli import quick, table
+from handrail.cli.group import command_at, handrail
+from handrail.runs import machine
+from handrail.runs.summary import life
+from support import Project, Said
+
+SLOW = {
+    "asyncio", "click", "dataclasses", "email", "hashlib", "importlib.resources", "inspect", "json", "jsonschema",
+    "logging", "pathlib", "shutil", "subprocess", "tempfile", "uuid", "yaml",
+}  # fmt: skip
+SLOW_OF_OURS = ("flows", "hosts", "nodes", "agents", "registry", "contracts", "settings", "expressions", "forms")
+LISTED = "import sys\nfrom handrail.cli.main import main\nmain(sys.argv[1:])\nprint(*sys.modules, file=sys.stderr)"
+
+
+@pytest.fixture
+def busy(project: Project) -> Project:
+    """A project with a session, a run that is done and one that failed."""
+    project.run("init")
+    assert project.run("start", "hello", "say hello", "--session", "one").code == 0
+    steps = "phases: [{id: a, steps: [{id: x, node: read-file, params: {path: gone}}]}]"
+    project.write(".handrail/flows/broken.yaml", steps)
+    assert project.run("run", "hello").code == 0
+    assert project.run("run", "broken").code == 1
+    return project
+
+
+@pytest.mark.parametrize("line", ["--help", "status", "status --json", "gate edit", "runs"])
+def test_a_quick_command_imports_little(busy: Project, line: str) -> None:
+    argv = [sys.executable, "-I", "-c", LISTED, *line.split()]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    loaded = set(ended.stderr.split())
+    assert ended.stdout
+    assert SLOW & loaded == set()
+    assert [name for name in loaded if name.startswith(tuple(f"handrail.{room}" for room in SLOW_OF_OURS))] == []
+
+
+LINES = [
+    "",
+    "-h",
+    "--help",
+    "status",
+    "status --json",
+    "status -q",
+    "-q status",
+    "--quiet -v status --session one",
+    "status --session=one --json",
+    "status --session two",
+    "status --session two --json",
+    "status --session",
+    "status --session=",
+    "status --session -q",
+    "status --nothing",
+    "status more",
+    "status --help",
+    "-qv status",
+    "status -qv",
+    "--json status",
+    "--project nowhere status",
+    "--project . status --project nowhere",
+    "--project .. status --project .",
+    "status --project=.",
+    "gate edit",
+    "gate edit --json",
+    "gate edit --session one",
+    "gate edit --session two",
+    "gate",
+    "gate edit read",
+    "gate -- edit",
+    "gate edit --agent claude",
+    "gate edit --input {}",
+    "gate --session one workflow_step",
+    "runs",
+    "runs -q",
+    "runs --json",
+    "runs more",
+    "--version",
+    "stats",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_quick_way_and_the_parser_give_the_same_answer(
+    busy: Project, line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = busy.run(*line.split())
+    assert found == parsed_by_click(busy, line, monkeypatch)
+
+
+@pytest.mark.parametrize("line", ["status", "gate edit", "runs", "status --json", "status --session one"])
+def test_they_agree_where_nothing_is_active(project: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert project.run(*line.split()) == parsed_by_click(project, line, monkeypatch)
+
+
+@pytest.mark.parametrize("line", ["status", "gate edit", "runs"])
+def test_they_agree_about_damage(busy: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in [*busy.home.rglob("journal"), *busy.home.rglob("about")]:
+        path.write_bytes(path.read_bytes().replace(b"e", b"#"))
+    assert busy.run(*line.split()) == parsed_by_click(busy, line, monkeypatch)
+
+
+def parsed_by_click(project: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> Said:
+    monkeypatch.setattr(quick, "parse", lambda *_: None)
+    return project.run(*line.split())
+
+
+def test_shell_completion_is_left_to_the_parser() -> None:
+    assert quick.parse([], {quick.COMPLETE: "bash_complete"}) is None
+
+
+@pytest.mark.parametrize("row", table.COMMANDS.values(), ids=lambda row: row.name)
+def test_the_table_says_what_the_command_says(row: table.Row) -> None:
+    command = command_at(row.place)
+    assert command.name == row.name
+    assert command.get_short_help_str(200).rstrip(".") == row.about.rstrip(".")
+
+
+def test_the_help_names_every_option_of_the_group() -> None:
+    with click.Context(handrail) as context:
+        listed = {option for param in handrail.get_params(context) for option in param.opts}
+    assert listed == {word for names in table.OPTIONS for word in names.replace(",", "").split() if word[0] == "-"}
+
+
+@pytest.mark.parametrize("columns", [30, 52, 80, 200])
+def test_the_help_keeps_to_the_width_of_the_terminal(columns: int) -> None:
+    lines = table.help_text(columns).replace(table.EXAMPLES, "").split("\n")
+    assert max(map(len, lines)) <= max(50, min(columns, table.WIDEST) - 2)
+
+
+def test_the_width_of_the_terminal_is_looked_up_as_the_standard_library_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "61")
+    assert quick.columns(os.environ) == 61
+    monkeypatch.setattr(sys, "__stdout__", None)
+    assert [quick.columns({"COLUMNS": text}) for text in ("0", "-3", "wide")] == [80, 80, 80]
+
+
+PATHS = st.sampled_from(["a/x", "a/y"])
+WORDS = st.none() | st.sampled_from(["why", "because"])
+EVENTS = st.one_of(
+    st.builds(machine.RunStarted, st.just("f"), st.just("0"), st.none()),
+    st.builds(machine.RunResumed, st.just("resume"), st.just([]), st.none()),
+    st.builds(machine.RunParked, PATHS, st.just("asks")),
+    st.builds(machine.RunEnded, st.sampled_from(["completed", "failed", "cancelled"]), st.none(), WORDS, WORDS),
+    st.builds(machine.SummarySet, st.just("all well")),
+    st.builds(machine.Delayed, PATHS, st.floats(1, 1e9), st.just("limit")),
+    st.builds(machine.NodeFinished, PATHS, st.just("0"), st.just(1), st.none()),
+    st.builds(machine.NodeFailed, PATHS, st.just("0"), st.just(1), st.just("c"), st.just("m")),
+    st.builds(machine.SessionOpened, PATHS, st.just("claude"), st.just("c-1")),
+    st.builds(machine.StepDone, PATHS, st.just(False)),
+)
+
+
+@given(st.lists(EVENTS, max_size=8))
+def test_the_list_of_runs_tells_what_the_machine_tells(events: list[machine.Event]) -> None:
+    state = machine.fold(events)
+    status, why = life(map(machine.event_to_json, events))
+    assert status == state.status
+    plain = state.error or state.reason
+    if plain or not state.delays or status != "running":
+        assert why == (plain or state.summary or "")
+    else:
+        first = min(state.delays.values(), key=lambda delay: delay.until)
+        assert why.startswith(f"`{first.path}` waits until ")
