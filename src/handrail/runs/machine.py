@@ -365,8 +365,9 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 def event_from_json(data: dict[str, Any]) -> Event:
     """The event that `event_to_json` wrote, whenever it was (`t`); `ValueError` for anything else."""
-    fields = {name: value for name, value in data.items() if name not in ("type", "t")}
-    kind = EVENT_TYPES.get(str(data.get("type", "")))
+    fields = dict(data)
+    fields.pop("t", None)
+    kind = EVENT_TYPES.get(str(fields.pop("type", "")))
     if kind is None:
         raise ValueError(f"not an event: {data.get('type')!r}")
     try:

@@ -6,7 +6,7 @@ import os
 import time
 
 from handrail.contracts import Record
-from handrail.runs.embedded.ledger import events_of
+from handrail.runs.embedded.ledger import events_of, uncollected
 from handrail.state import journal
 
 SETTLED = 100_000_000
@@ -16,8 +16,9 @@ Mark = tuple[int, int, int]
 
 def read_all(path: str) -> tuple[list[Record], int]:
     """Everything that a journal tells, and where it ends. Damage in the middle is an error."""
-    scan = journal.read(path)
-    return events_of(scan.records, path), scan.end
+    with uncollected():
+        scan = journal.read(path)
+        return events_of(scan.records, path), scan.end
 
 
 class Follower:
