@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from handrail import registry
 from handrail.contracts import AgentJob, AgentSaid
@@ -55,32 +58,34 @@ def ended(said: Heard) -> Heard:
 def timed_out(seat: Seat, given: AgentJob, is_time: Callable[[Heard], object]) -> Heard:
     """A call whose time is up as soon as `is_time` holds, however long the program took to get there."""
     said: Heard = []
+    clock = Clock()
 
     async def perform() -> None:
         async for one in hear(seat, given):
             said.append(one)
 
     async def run() -> None:
-        loop = asyncio.get_running_loop()
-        assert isinstance(loop, _Loop)
         performing = asyncio.create_task(perform())
         await asyncio.to_thread(until, lambda: is_time(said), lambda: f"its time; it said {said}")
-        loop.skipped += given.timeout
+        clock.skipped += given.timeout
         await performing
 
-    with asyncio.Runner(loop_factory=_Loop) as runner:
-        runner.run(run())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(time, "monotonic", clock)
+        asyncio.run(run())
     assert ended(said)[-1].data["outcome"] == "timeout"
     return said
 
 
-class _Loop(asyncio.SelectorEventLoop):
-    """A loop whose clock can be moved forward."""
+class Clock:
+    """The monotonic clock, which can be moved forward."""
 
-    skipped = 0.0
+    def __init__(self) -> None:
+        self.real = time.monotonic
+        self.skipped = 0.0
 
-    def time(self) -> float:
-        return super().time() + self.skipped
+    def __call__(self) -> float:
+        return self.real() + self.skipped
 
 
 def told(said: Heard, kind: str) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ from real.claude import Claude
 from real.waiting import LONG, until
 
 SIZE = ("160", "45")
+PROMPT = re.compile("^─.*\n(❯.*)$", re.MULTILINE)
+"""Where the person types: below a line across the screen."""
 
 
 class Terminal:
@@ -75,6 +77,6 @@ class Terminal:
         self.key("Enter")
 
     def say_during_a_turn(self, text: str) -> None:
-        """Say it while the agent works, and see that the program has taken it: its prompt is empty again."""
+        """Say it while the agent works, and see that the program has taken it: it has left the prompt."""
         self.say(text)
-        self.until(lambda screen: re.search("^❯\\s*$", screen, re.MULTILINE), f"{text} to be taken")
+        self.until(lambda screen: text not in "".join(PROMPT.findall(screen)), f"{text} to be taken")

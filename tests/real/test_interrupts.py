@@ -13,7 +13,7 @@ from real.turns import bash, call, step
 from real.waiting import until
 from support import is_running
 
-THINKING = Turn("I think about it.", held=True)
+THINKING = Turn("I think about it.\n\nAnd on.\n\n", held=True)
 """Said, and not over before it is interrupted or released."""
 INTERRUPTED = "Interrupted"
 
