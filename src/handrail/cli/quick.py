@@ -13,6 +13,7 @@ from handrail.cli.invocation import make_app, project_folder
 from handrail.cli.output import Shell, echo
 from handrail.cli.reply import list_runs, reply
 from handrail.project import Places
+from handrail.view.session import verdict_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,10 +137,8 @@ def _status(shell: Shell, options: Options, _: list[str]) -> None:
 
 
 def _gate(shell: Shell, options: Options, arguments: list[str]) -> None:
-    from handrail.hosts.judging import judge, verdict_json
-
-    app = make_app(options.get("--project"))
-    shell.data(verdict_json(judge(app, None, arguments[0], {}, options.get("--session"))))
+    sessions = make_app(options.get("--project")).sessions
+    shell.data(verdict_json(sessions.gate(arguments[0], options.get("--session"))))
 
 
 def _runs(shell: Shell, options: Options, _: list[str]) -> None:

@@ -17,11 +17,11 @@ from handrail.cli.common import command, complete_workflow, session_option
 from handrail.cli.output import Shell
 from handrail.cli.reply import reply
 from handrail.errors import UsageError
-from handrail.hosts.judging import judge, verdict_json
+from handrail.hosts.judging import judge
 from handrail.sessions.report import Report
 from handrail.source.plain import plain
 from handrail.source.suggest import did_you_mean
-from handrail.view.session import session_json
+from handrail.view.session import session_json, verdict_json
 from handrail.workflows.plan import Check
 
 

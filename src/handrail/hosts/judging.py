@@ -20,8 +20,3 @@ def judge(app: App, agent: str | None, tool: str, given: dict[str, Any], session
     cwd = os.getcwd()
     touches = touched(host, host.arguments(tool, given, cwd), cwd, app.places, app.env, app.project)
     return app.sessions.gate(tool, session, host.aliases(tool), touches)
-
-
-def verdict_json(verdict: Verdict) -> dict[str, Any]:
-    """The verdict as the command line prints it."""
-    return {name: verdict[name] for name in ("allow", "reason", "tool", "rule")}

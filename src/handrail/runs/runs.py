@@ -45,7 +45,7 @@ from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
 from handrail.runs.request import About, Request, about_from_text, needed
-from handrail.runs.summary import Summary, life
+from handrail.runs.summary import Summary, flow_of, life
 from handrail.secrets import Redactor
 from handrail.settings import Asked, Route, Settings, choose, parse_route
 from handrail.source.files import Source
@@ -106,7 +106,7 @@ class Runs:
     def _summary(self, id_: str) -> Summary:
         try:
             text, history = self.engine.load(id_)
-            flow = about_from_text(id_, text).flow
+            flow = flow_of(text)
         except StateError as error:
             return Summary(id_, "", "damaged", None, error.message)
         status, why = life(machine.event_to_json(event) for _, event in history.records)

@@ -9,6 +9,9 @@ import time
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from handrail.errors import StateError
+from handrail.state import jsonlite
+
 
 class Summary(NamedTuple):
     """A run in one line. `status` is `damaged` if the run cannot be read, and `why` says the reason then."""
@@ -18,6 +21,14 @@ class Summary(NamedTuple):
     status: str
     driver: int | None
     why: str
+
+
+def flow_of(about: str) -> str:
+    """The id of the flow that a run was asked for. `StateError` if the text does not say."""
+    try:
+        return str(jsonlite.loads(about)["flow"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise StateError(f"what the run was asked to do cannot be read: {error}") from error
 
 
 def life(events: Iterable[dict[str, Any]]) -> tuple[str, str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.sessions import words
 from handrail.sessions.report import Report, moment
+
+if TYPE_CHECKING:
+    from handrail.contracts.messages import Verdict
 
 
 def session_json(report: Report) -> dict[str, Any]:
@@ -40,3 +43,8 @@ def _phase(report: Report) -> dict[str, Any] | None:
     stop = report.plan.stops[report.state.at]
     here = stop.levels[-1]
     return {"id": stop.id, "name": stop.name, "emoji": stop.emoji, "index": here.position + 1, "total": here.total}
+
+
+def verdict_json(verdict: Verdict) -> dict[str, Any]:
+    """The verdict as the command line prints it."""
+    return {name: verdict[name] for name in ("allow", "reason", "tool", "rule")}

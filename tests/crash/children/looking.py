@@ -5,15 +5,15 @@ from __future__ import annotations
 import select
 import sys
 
-from handrail.runs.embedded import lease
+from handrail.runs.embedded.driver import holder
 
 
 def main(folder: str) -> None:
-    lease.holder(folder)
+    holder(folder)
     sys.stdout.write("looking\n")
     sys.stdout.flush()
     while not select.select([sys.stdin], [], [], 0)[0]:
-        lease.holder(folder)
+        holder(folder)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from handrail.runs.embedded.attempts import (
     run_ids,
     write_about,
 )
+from handrail.runs.embedded.driver import holder
 from handrail.runs.embedded.durable import DurableRun
 from handrail.runs.embedded.follow import Follower, read_all
 from handrail.runs.embedded.inbox import Inbox
@@ -90,7 +91,7 @@ class Embedded:
         return Payloads(self.attempt(run)).read(digest)
 
     def driver(self, run: str) -> int | None:
-        return lease.holder(self._home(run))
+        return holder(self._home(run))
 
     def log(self, run: str) -> str:
         return os.path.join(self.attempt(run), "driver.log")

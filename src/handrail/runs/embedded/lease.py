@@ -15,11 +15,11 @@ from collections.abc import AsyncIterator
 
 from handrail.errors import RefusedError
 from handrail.process.family import carriers, descendants
+from handrail.runs.embedded.driver import LOCK, holder
 from handrail.state import locks
 from handrail.state.digest import hex_digest
 from handrail.state.files import make_private
 
-LOCK = "lock"
 PROGRAMS = "programs"
 
 
@@ -44,18 +44,6 @@ def _driven(folder: str) -> RefusedError:
     run = os.path.basename(folder)
     message = f"run `{run}` is driven by process {holder(folder) or 'unknown'}"
     return RefusedError(message, f"wait for it, or `handrail stop {run}`")
-
-
-def holder(folder: str) -> int | None:
-    """The process that drives the run, if one does."""
-    path = os.path.join(folder, LOCK)
-    if not locks.is_locked(path):
-        return None
-    try:
-        with open(path, encoding="ascii", errors="replace") as file:
-            return int(file.read(32))
-    except (OSError, ValueError):
-        return 0
 
 
 class Programs:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 
 from handrail.errors import StateError
-from handrail.runs.embedded.attempts import ABOUT, attempts, run_ids
-from handrail.runs.embedded.lease import holder
-from handrail.runs.summary import Summary, life
-from handrail.state import journal, jsonlite
+from handrail.runs.embedded.attempts import attempts, read_about, run_ids
+from handrail.runs.embedded.driver import holder
+from handrail.runs.summary import Summary, flow_of, life
+from handrail.state import journal
 
 
 def summaries(folder: str) -> list[Summary]:
@@ -19,19 +19,9 @@ def summaries(folder: str) -> list[Summary]:
 def _summary(folder: str, id_: str) -> Summary:
     attempt = attempts(folder)[-1]
     try:
-        flow = _flow(os.path.join(attempt, ABOUT))
+        flow = flow_of(read_about(attempt))
         records = journal.read(os.path.join(attempt, "journal")).records
     except StateError as error:
         return Summary(id_, "", "damaged", None, error.message)
     status, why = life(event for record in records for event in record["events"])
     return Summary(id_, flow, status, holder(folder), why)
-
-
-def _flow(path: str) -> str:
-    """The id of the flow that a run was asked for."""
-    try:
-        with open(path, "rb") as file:
-            about = jsonlite.loads(file.read().decode("utf-8", "surrogatepass"))
-        return str(about["flow"])
-    except (OSError, ValueError, TypeError, KeyError) as error:
-        raise StateError(f"`{path}` cannot be read: {error}") from error

@@ -1,0 +1,21 @@
+"""Which process drives a run. Small, so that listing runs starts fast."""
+
+from __future__ import annotations
+
+import os
+
+from handrail.state import locks
+
+LOCK = "lock"
+
+
+def holder(folder: str) -> int | None:
+    """The process that drives the run, if one does."""
+    path = os.path.join(folder, LOCK)
+    if not locks.is_locked(path):
+        return None
+    try:
+        with open(path, encoding="ascii", errors="replace") as file:
+            return int(file.read(32))
+    except (OSError, ValueError):
+        return 0
