@@ -11,7 +11,7 @@ from handrail.cli.main import SECTIONS, handrail
 from handrail.errors import EXIT_CODES
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
 from handrail.settings import SETTINGS
-from handrail.source.codes import RULES
+from handrail.source.codes import rules
 from handrail.source.fields import Shape
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.spec import EXIT, PHASE, TOOLS, WORKFLOW
@@ -29,7 +29,7 @@ def codes() -> str:
     parts = ["# Problem codes\n\n`handrail explain CODE` prints the same.\n"]
     parts.extend(
         f"## {rule.code}\n\n*{rule.severity}.* {rule.meaning}\n\n```text\n{rule.example}\n```\n\n{rule.cure}\n"
-        for rule in RULES.values()
+        for rule in rules().values()
     )
     return "\n".join(parts)
 

@@ -20,7 +20,7 @@ from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan, Lane, Output, Phase, Together
 from handrail.flows.reading import Known
 from handrail.flows.spec import FLOW, MAX_PARALLEL, SHAPES
-from handrail.source.codes import RULES
+from handrail.source.codes import rules
 from handrail.source.diagnostics import as_text, has_errors
 from handrail.source.fields import json_schema
 from handrail.source.files import Source, decode
@@ -289,7 +289,7 @@ def test_a_spoilt_flow_gives_a_plan_or_problems_that_can_be_shown(data: bytes) -
     for problem in problems:
         assert 1 <= problem.line <= len(text.lines)
         assert problem.column >= 1
-        assert problem.code in RULES
+        assert problem.code in rules()
         assert as_text(problem)
 
 

@@ -17,7 +17,7 @@ from handrail.flows.outline import outline
 from handrail.flows.plan import FlowPlan
 from handrail.flows.spec import FLOW
 from handrail.project import shown_path
-from handrail.source.codes import RULES
+from handrail.source.codes import rules
 from handrail.source.diagnostics import Diagnostic, has_errors, plain
 from handrail.source.fields import json_schema
 from handrail.source.suggest import did_you_mean
@@ -189,14 +189,14 @@ def explain(shell: Shell, app: App, code: str | None) -> None:
     del app
     if code is None:
         if shell.as_json:
-            return shell.data({"codes": sorted(RULES)})
-        for rule in RULES.values():
+            return shell.data({"codes": sorted(rules())})
+        for rule in rules().values():
             shell.say(f"{rule.code:<22} {rule.severity:<8} {rule.meaning}")
         return None
-    rule_found = RULES.get(code)
+    rule_found = rules().get(code)
     if rule_found is None:
         raise NotFound(
-            f"there is no problem code `{code}`", did_you_mean(code, RULES) or "`handrail explain` lists them"
+            f"there is no problem code `{code}`", did_you_mean(code, rules()) or "`handrail explain` lists them"
         )
     if shell.as_json:
         return shell.data(vars(rule_found))
