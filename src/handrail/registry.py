@@ -1,13 +1,24 @@
-"""Name → implementation. Built-ins come through the same door that extensions will use; nothing is imported early."""
+"""Name → implementation: one row each. Built-ins are registered as extensions are; nothing is imported early."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
-from typing import cast
+from typing import TypeVar, cast
 
-from handrail.contracts import CheckKind, Executor, NodeInfo, NodeKind, Recipe, Stubs
+from handrail.contracts import Check, CheckKind, Executor, Node, NodeKind, Recipe, Stubs
 
-CHECKS: dict[str, str] = {"file": "handrail.checks.file", "run": "handrail.checks.run"}
+T = TypeVar("T")
+
+CHECKS: dict[str, str] = {
+    "run": "handrail.checks.run",
+    "file": "handrail.checks.file",
+    "require-artifacts": "handrail.checks.require_artifacts",
+    "require-structured-artifacts": "handrail.checks.require_structured_artifacts",
+    "require-file": "handrail.checks.require_file",
+    "step-output": "handrail.checks.step_output",
+}
 AGENTS: dict[str, str] = {"claude": "handrail.agents.claude", "scripted": "handrail.agents.scripted"}
 EXECUTORS: dict[str, str] = {
     name: f"handrail.agents.{name}.executor"
@@ -17,28 +28,82 @@ INSTALLS: dict[str, str] = {"claude": "handrail.agents.claude.install"}
 ALIASES: dict[str, str] = {"claude": "handrail.agents.claude.tools"}
 
 
-NODES: dict[str, tuple[str, NodeInfo]] = {
-    "codex-prompt": ("handrail.nodes.prompt", NodeInfo("required")),
-    "command": ("handrail.nodes.command", NodeInfo(required=("argv",))),
-    "file-check": ("handrail.nodes.files", NodeInfo(required=("path",))),
-    "flow-run": ("", NodeInfo(required=("fileName",), nested="fileName")),
-    "llm-prompt": (
-        "handrail.nodes.prompt",
-        NodeInfo("required", routed=True, makes=("requiredArtifacts",)),
-    ),
-    "opencode-prompt": ("handrail.nodes.prompt", NodeInfo("required")),
-    "read-file": ("handrail.nodes.files", NodeInfo(required=("path",))),
-    "set": ("handrail.nodes.set_value", NodeInfo()),
-    "user-input": ("handrail.nodes.user_input", NodeInfo(required=("formId", "title", "fields"))),
-    "wait": ("handrail.nodes.wait", NodeInfo(required=("seconds",))),
-    "workflow-run": ("handrail.nodes.workflow_run", NodeInfo(required=("workflow",), routed=True)),
-    "write-file": ("handrail.nodes.files", NodeInfo(required=("path", "text"))),
+NODES: dict[str, str] = {
+    "command": "handrail.nodes.command",
+    "file-check": "handrail.nodes.file_check",
+    "flow-run": "handrail.nodes.flow_run",
+    "llm-prompt": "handrail.nodes.llm_prompt",
+    "read-file": "handrail.nodes.read_file",
+    "set": "handrail.nodes.set_value",
+    "user-input": "handrail.nodes.user_input",
+    "wait": "handrail.nodes.wait",
+    "workflow-run": "handrail.nodes.workflow_run",
+    "write-file": "handrail.nodes.write_file",
 }
+AGENT_NODE = "handrail.nodes.llm_prompt"  # every executor has a node `AGENT-prompt` that is fixed to it
 
 
-def nodes() -> dict[str, NodeKind]:
-    """Every node that is a module; running a flow inside a flow is the interpreter's own."""
-    return {name: cast("NodeKind", import_module(module)) for name, (module, _) in NODES.items() if module}
+class Imported(Mapping[str, T]):
+    """What is registered, by name. Each entry is made when it is first used."""
+
+    def __init__(self, rows: Mapping[str, Callable[[], T]]) -> None:
+        self._rows = rows
+        self._made: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._made:
+            self._made[name] = self._rows[name]()
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def nodes() -> Mapping[str, NodeKind]:
+    """Every node: one module each, and one for each executor."""
+    rows: dict[str, Callable[[], NodeKind]] = {f"{agent}-prompt": partial(_fixed, agent) for agent in EXECUTORS}
+    rows |= {name: partial(_node, name) for name in NODES}
+    return Imported(dict(sorted(rows.items())))
+
+
+def node_declarations() -> Mapping[str, Node]:
+    """What every node says about itself."""
+    kinds = nodes()
+    return Imported({name: partial(_node_declared, kinds, name) for name in kinds})
+
+
+def checks() -> Mapping[str, Check]:
+    """What every kind of check says about itself, in the order of the registry."""
+    return Imported({name: partial(_check_declared, name) for name in CHECKS})
+
+
+def _node(name: str) -> NodeKind:
+    return cast("NodeKind", import_module(NODES[name]))
+
+
+def _fixed(agent: str) -> NodeKind:
+    return cast("NodeKind", import_module(AGENT_NODE).fixed(agent))
+
+
+def _node_declared(kinds: Mapping[str, NodeKind], name: str) -> Node:
+    declared = getattr(kinds[name], "NODE", None)
+    if not isinstance(declared, Node):
+        raise TypeError(f"the node `{name}` has no `NODE = Node(...)`: {kinds[name]!r}")
+    return declared
+
+
+def _check_declared(name: str) -> Check:
+    kind = check_kind(name)
+    declared = getattr(kind, "CHECK", None)
+    if not isinstance(declared, Check):
+        raise TypeError(f"the check `{name}` has no `CHECK = Check(...)`: {kind!r}")
+    return declared
 
 
 def executor(agent: str) -> Executor:
@@ -66,4 +131,5 @@ def marketplace(agent: str, stubs: Stubs) -> dict[str, str]:
 
 
 def check_kind(name: str) -> CheckKind:
+    """The module of a check. `KeyError` if there is none of this name."""
     return cast("CheckKind", import_module(CHECKS[name]))

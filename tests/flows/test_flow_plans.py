@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz.inputs import pieces, spoilt
-from handrail.contracts import NodeInfo
+from handrail.contracts import Node
 from handrail.expressions.tree import Const, Expression, Items, Object, Ref, Scope
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan, Lane, Output, Phase, Together
@@ -27,7 +27,8 @@ from handrail.source.files import Source, decode
 from handrail.source.values import JOIN, Unresolved
 from handrail.source.yamltree import parse
 
-KNOWN = Known({"set": NodeInfo(), "ask": NodeInfo("required")}, frozenset(), frozenset(), frozenset())
+SET = Node(about="", others="used", open_outputs=True)
+KNOWN = Known(nodes={"set": SET, "ask": replace(SET, prompt="required")})
 CORPUS = Path(__file__).parent.parent / "corpus" / "ok"
 
 

@@ -1,10 +1,10 @@
 """All that an extension implements: Check, Node, Executor, Host, Engine. Plugin authors import from here."""
 
-from handrail.contracts.check import CheckContext, CheckKind, Finding
+from handrail.contracts.check import Check, CheckContext, CheckKind, Finding
 from handrail.contracts.engine import Done, Durable, Made
 from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
 from handrail.contracts.host import Recipe, Stubs
-from handrail.contracts.node import NodeContext, NodeError, NodeInfo, NodeKind, Waiting, Work, nobody
+from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work, nobody
 from handrail.contracts.session import Guide, Standing
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "AgentJob",
     "AgentReader",
     "AgentSaid",
+    "Check",
     "CheckContext",
     "CheckKind",
     "Done",
@@ -22,9 +23,9 @@ __all__ = [
     "Guide",
     "Launch",
     "Made",
+    "Node",
     "NodeContext",
     "NodeError",
-    "NodeInfo",
     "NodeKind",
     "Recipe",
     "Standing",

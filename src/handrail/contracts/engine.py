@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from handrail.contracts.check import Finding
 from handrail.contracts.node import Work
 
 
@@ -45,6 +46,8 @@ class Durable(Protocol):
     async def node(self, work: Work, retry: Any) -> Any: ...
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any: ...
+
+    async def check(self, kind: str, params: Mapping[str, Any]) -> Finding: ...
 
     async def look(self, kind: str, subject: str) -> Any: ...
 

@@ -14,7 +14,7 @@ from handrail.artifacts.names import scope_name
 from handrail.artifacts.publish import Publisher
 from handrail.artifacts.scope import default_scope
 from handrail.artifacts.world import World
-from handrail.contracts import Guide, NodeContext, NodeError, Waiting, Work
+from handrail.contracts import Guide, NodeContext, NodeError, Waiting
 from handrail.errors import NotFound, RefusedError, StateError, UsageError
 from handrail.flows.account import Ended, with_defaults
 from handrail.flows.catalog import FlowCatalog, FoundFlow
@@ -44,7 +44,6 @@ from handrail.state import journal
 
 Observer = Callable[[Event], None]
 LOOK_AGAIN = 0.1
-FIXED = {"codex-prompt": "codex", "opencode-prompt": "opencode"}
 PATIENCE = 10.0
 
 
@@ -141,7 +140,7 @@ class Runs:
             env=self.env,
             run=id_,
             scope=request.scope,
-            route=lambda work: _route(request, work),
+            route=lambda group, own: _route(request, group, own),
             pass_env=self.settings.pass_env,
             guide=self.guide,
         )
@@ -268,15 +267,9 @@ class Runs:
         return found[after:]
 
 
-def _route(request: Request, work: Work) -> Route | None:
-    """Who a piece of work is given to: as it was settled when the run began."""
-    own = FIXED.get(work.node) or work.params.get("executor"), work.params.get("model")
-    asked = Asked(request.agent, request.model, request.routes)
-    return choose(asked, request.table, work.group, (_name(own[0]), _name(own[1])))
-
-
-def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+def _route(request: Request, group: str | None, own: tuple[str | None, str | None]) -> Route | None:
+    """The agent that work is given to, as it was settled when the run began."""
+    return choose(Asked(request.agent, request.model, request.routes), request.table, group, own)
 
 
 def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:

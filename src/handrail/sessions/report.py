@@ -80,7 +80,7 @@ def message_of(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...])
         return decision.refusal.reason if decision.refusal else ""
     if decision.refusal:
         if decision.refusal.code == "check-failed":
-            return prompts.refuted(results, outcome.plan.stops[before.at].name)
+            return prompts.refuted(results, outcome.plan.stops[before.at])
         return decision.refusal.reason
     match decision.events[-1]:
         case machine.Moved() | machine.Finished():

@@ -15,9 +15,21 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass, replace
 from typing import Any
 
+from handrail import registry
 from handrail.artifacts.publish import Publisher
 from handrail.artifacts.world import World
-from handrail.contracts import AgentSaid, Done, Made, NodeContext, NodeError, NodeKind, Waiting, Work
+from handrail.contracts import (
+    AgentSaid,
+    CheckContext,
+    Done,
+    Finding,
+    Made,
+    NodeContext,
+    NodeError,
+    NodeKind,
+    Waiting,
+    Work,
+)
 from handrail.errors import HandrailError, StateError
 from handrail.flows.plan import Retry
 from handrail.runs import machine
@@ -28,7 +40,7 @@ from handrail.runs.embedded.payloads import LARGE, Payloads
 from handrail.runs.embedded.recorder import Recorder
 from handrail.runs.embedded.telling import Telling
 from handrail.runs.machine import Event, RunState
-from handrail.secrets import Redactor
+from handrail.secrets import Redactor, without_secrets
 from handrail.state import journal, jsonlite
 
 JOURNAL = "journal"
@@ -122,12 +134,12 @@ class Run:
         kind = self.nodes.get(work.node)
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
-        if getattr(kind, "INSTANT", False):
+        if kind.NODE.instant:
             return await self._at_once(kind, work)
         digest = digest_of([work.node, work.params, work.prompt])
         if (work.path, digest) in self.memory.finished:
             return self.payloads.value(self.memory.finished[work.path, digest])
-        rerun = work.rerun or kind.RERUN
+        rerun = work.rerun or kind.NODE.rerun
         if work.path in self.memory.under_way or self.programs.is_held(work.path):
             await self._outlived(work.path)
         wait, is_parked = retry.wait, self.memory.is_parked(work.path)
@@ -303,6 +315,15 @@ class Run:
             self.record(found)
             return found.value
         return known[key]
+
+    async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:
+        """Verify an expectation. Like a command, it gets the environment without secrets."""
+        env = without_secrets(self.context.env, self.context.pass_env)
+        try:
+            return await registry.check_kind(kind).verify(params, CheckContext(self.context.project, env))
+        except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+            message = f"`{kind}` could not be checked: {type(error).__name__}: {error}"
+            raise NodeError("expectation", message, transient=False) from error
 
     async def look(self, kind: str, subject: str) -> Any:
         return self.world.look(kind, subject)
