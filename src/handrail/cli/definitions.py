@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 
 import click
 from click.shell_completion import CompletionItem
 
+from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command, complete_flow, complete_key
 from handrail.cli.output import Shell
@@ -15,6 +17,7 @@ from handrail.errors import NotFound, UsageError
 from handrail.flows.catalog import FoundFlow
 from handrail.flows.outline import outline
 from handrail.flows.plan import FlowPlan
+from handrail.flows.schema import flow_schema
 from handrail.flows.spec import FLOW
 from handrail.project import shown_path
 from handrail.source.codes import rules
@@ -25,10 +28,15 @@ from handrail.view.flow import flow_mermaid, flow_tree
 from handrail.view.workflow import mermaid, tree
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.plan import to_json
+from handrail.workflows.schema import phase_schema
 from handrail.workflows.spec import PHASE, WORKFLOW, WorkflowSpec
 
 FLOW_MARK = "flow:"
-SHAPES = {"workflow": WORKFLOW, "phase": PHASE, "flow": FLOW}
+SCHEMAS: dict[str, tuple[str, Callable[[], dict[str, object]]]] = {
+    "workflow": (WORKFLOW.title, lambda: json_schema(WORKFLOW)),
+    "phase": (PHASE.title, lambda: phase_schema(registry.checks())),
+    "flow": (FLOW.title, lambda: flow_schema(registry.node_declarations(), registry.checks())),
+}
 
 
 @click.command(name="list")
@@ -209,10 +217,10 @@ def explain(shell: Shell, app: App, code: str | None) -> None:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(list(SHAPES)))
+@click.argument("kind", type=click.Choice(list(SCHEMAS)))
 @command
 def schema(app: App, shell: Shell, kind: str) -> None:
     """Print the JSON Schema of a definition file, for editors."""
     del app
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SHAPES[kind].title}
-    shell.data({**head, **json_schema(SHAPES[kind])})
+    title, schema_of = SCHEMAS[kind]
+    shell.data({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema_of()})

@@ -13,7 +13,7 @@ from handrail.flows.settle import read_values, settled
 from handrail.flows.spec import EXPECTATION
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.given import check_fields
-from handrail.source.kinds import KIND, Chosen, choose, short_forms
+from handrail.source.kinds import KIND, Chosen, choose, short_forms, too_many
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 
@@ -51,8 +51,8 @@ def _kind(flow: Reading, item: Node, checks: Mapping[str, Check]) -> Chosen | No
     if kind is None and len(shorts) == 1:
         return choose(shorts[0], checks[shorts[0]], is_short=True)
     if kind is None and shorts:
-        message = f"{' and '.join(f'`{name}`' for name in shorts)} are {len(shorts)} checks"
-        flow.problem(item.value[shorts[1]], "expectation-unknown", message, "write each as a list item of its own")
+        hint = "write each as a list item of its own"
+        flow.problem(item.value[shorts[1]], "expectation-unknown", too_many(shorts), hint)
     elif kind is None:
         flow.problem(item, "missing-key", "an expectation needs `kind`", known)
     elif kind.kind != "text":

@@ -63,7 +63,8 @@ class Output:
 class Step:
     """One unit of work. `rerun`: what the flow says about doing it again after an interruption; else its node does.
 
-    `nested` is the param that names a flow, if the step runs one; its other params are given to that flow.
+    `nested` is the param that names a flow, if the step runs one; its other params are given to that flow. `paths` are
+    params that hold a path inside the project.
     """
 
     id: str
@@ -81,6 +82,7 @@ class Step:
     rerun: str | None = None
     makes: tuple[Output, ...] = ()
     nested: str | None = None
+    paths: tuple[str, ...] = ()
 
     @property
     def flow(self) -> Expression | None:

@@ -16,6 +16,7 @@ from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.flows.prospect import Exists, Given, Prospect, Verdict
 from handrail.flows.spec import MAX_DEPTH
 from handrail.flows.words import expectation_words, output_words
+from handrail.source.given import leads_out
 from handrail.source.values import Unresolved, as_text, is_true
 
 MAX_ROWS = 10_000
@@ -222,6 +223,7 @@ class _Flow:
         """What a step is given, what it is held to, and the flow that it runs."""
         seen = {name: self.prospect.see(value) for name, value in step.params.items()}
         shown = {name: self.prospect.show(value) for name, value in step.params.items()}
+        self._refuse_paths(step, seen, shown)
         child = self._child(step.nested, seen, shown, row.path) if step.nested is not None else None
         prompt = None if step.prompt is None else self.prospect.prompt(step.prompt, self.shared.prompts)
         self.prospect.exists = None  # what follows is asked when the node has run
@@ -238,6 +240,14 @@ class _Flow:
             makes=tuple(map(output_words, makes)),
         )
         return row, child
+
+    def _refuse_paths(self, step: Step, seen: Mapping[str, Expression], shown: Mapping[str, Expression]) -> None:
+        """A path that is known by now has to be inside the project."""
+        for name in step.paths:
+            value, project = seen.get(name), str(self.prospect.given.context.get("project", ""))
+            if isinstance(value, Const) and isinstance(value.value, str) and leads_out(value.value, project):
+                message = f"`{name}` leads out of the project: {in_words(shown[name])}"
+                raise NodeError("path-escape", message, transient=False)
 
     def _child(
         self, nested: str, seen: Mapping[str, Expression], shown: Mapping[str, Expression], path: str

@@ -22,6 +22,8 @@ def _check_fields(reader: Reader, node: Located) -> None:
     """Report what is wrong with the fields of a form, each at its place."""
     for problem in formspec.field_problems(given.plain(node)):
         place = given.at(node, problem.path)
+        if len(problem.path) == 1 and place.kind != "mapping":
+            continue  # told already: an item of `fields` has to be a mapping
         if problem.key is not None and problem.key in place.keys:
             line, column = place.keys[problem.key]
             width = reader.key_width(problem.key, line, column)
@@ -39,10 +41,11 @@ NODE = Node(
         Field(
             "fields",
             ("list",),
-            "the questions: mappings with `id`, `type`, `label`, `help`, `required`, `default`, `options`, "
-            "`multiline`, `rows`, `placeholder`, `when`",
+            "the questions, each with `id`, `type`, `label`, `help`, `required`, `default`, `options`, `multiline`, "
+            "`rows`, `placeholder`, `when`",
             required=True,
             shortest=1,
+            items=("mapping",),
             check=_check_fields,
         ),
         Field("outputFile", ("text",), "a file that the answers are written to, as JSON", shortest=1, names="path"),

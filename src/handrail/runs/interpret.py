@@ -13,10 +13,11 @@ from functools import partial
 from typing import Any, NoReturn
 
 from handrail.contracts import Done, Durable, Made, NodeError, Work
+from handrail.contracts.check import subject
 from handrail.expressions.tree import Expression
 from handrail.flows.account import Ended, envelope, pending, result, skipped, texts, with_defaults
 from handrail.flows.paths import segment
-from handrail.flows.plan import After, Expectation, FlowPlan, Phase, Prompt, Step
+from handrail.flows.plan import After, FlowPlan, Phase, Prompt, Step
 from handrail.flows.spec import MAX_DEPTH
 from handrail.runs import machine
 from handrail.runs.resolve import Resolver
@@ -258,16 +259,12 @@ class Interpreter:
             place, when = f"expect.{number}", expectation.when
             if when is not None and not is_true(await self.values.resolve(when, phase, path, place)):
                 continue
-            wrong = await self._wrong(phase, expectation, path, place)
-            if wrong is not None:
-                told = ": ".join(part for part in (expectation.message, wrong) if part)
-                raise NodeError("expectation", told or f"`{expectation.kind}` does not hold", transient=False)
-
-    async def _wrong(self, phase: Phase, expectation: Expectation, path: str, place: str) -> str | None:
-        """What is wrong; None if it holds."""
-        params = await self._all(expectation.params, phase, path, place)
-        finding = await self.durable.check(expectation.kind, params)
-        return None if finding.held else finding.detail
+            params = await self._all(expectation.params, phase, path, place)
+            finding = await self.durable.check(expectation.kind, params)
+            if not finding.held:
+                told = expectation.message or f"`{expectation.kind}: {subject(params)[:80]}` does not hold"
+                message = ": ".join(part for part in (told, finding.detail) if part)
+                raise NodeError("expectation", message, transient=False)
 
     async def afterwards(self, phase: Phase, action: After, path: str, place: str) -> None:
         if action.when is not None and not is_true(await self.values.resolve(action.when, phase, path, place)):

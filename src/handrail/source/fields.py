@@ -226,9 +226,9 @@ _SCHEMA_TYPES: dict[Kind, str] = {
 }
 
 
-def json_schema(shape: Shape) -> dict[str, Any]:
-    """The shape as a JSON Schema object, for editors."""
-    properties = {field.name: field_schema(field) for field in shape.fields}
+def json_schema(shape: Shape, value: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The shape as a JSON Schema object, for editors. `value` is what else every field may hold: an expression."""
+    properties = {field.name: field_schema(field, value) for field in shape.fields}
     schema: dict[str, Any] = {"type": "object", "description": shape.about, "properties": properties}
     required = [field.name for field in shape.fields if field.required]
     if required:
@@ -236,14 +236,16 @@ def json_schema(shape: Shape) -> dict[str, Any]:
     return schema
 
 
-def field_schema(field: Field) -> dict[str, Any]:
+def field_schema(field: Field, value: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """What one key may hold, as a JSON Schema."""
-    entry: dict[str, Any] = {"type": _types(field.kinds), **_limits(field)}
+    entry: dict[str, Any] = {"type": _types(field.kinds), **_limits(field, value)}
     if field.schema is not None:
         entry = dict(field.schema)
-    entry["description"] = field.about
     if field.choices:
         entry["enum"] = list(field.choices)
+    if value is not None:
+        entry = {"anyOf": [entry, value]}
+    entry["description"] = field.about
     if field.default is not None:
         entry["default"] = field.default
     return entry
@@ -254,17 +256,17 @@ def _types(kinds: Sequence[Kind]) -> str | list[str]:
     return types[0] if len(types) == 1 else types
 
 
-def _limits(field: Field) -> dict[str, Any]:
+def _limits(field: Field, value: Mapping[str, Any] | None) -> dict[str, Any]:
     """Bounds of a number, length and items of a list."""
     bounds = {"minimum": field.least, "exclusiveMinimum": field.above, "maximum": field.most}
     limits: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
-    if "list" in field.kinds:
-        if field.shortest:
-            limits["minItems"] = field.shortest
-        if field.item is not None:
-            limits["items"] = json_schema(field.item)
-        elif field.items:
-            limits["items"] = {"type": _types(field.items)}
+    if "list" in field.kinds and field.shortest:
+        limits["minItems"] = field.shortest
     if "text" in field.kinds and field.shortest:
         limits["minLength"] = field.shortest
+    items = json_schema(field.item, value) if field.item is not None else None
+    if items is None and field.items:
+        items = {"type": _types(field.items)}
+    if items is not None:
+        limits["items"] = items if value is None else {"anyOf": [items, value]}
     return limits

@@ -75,8 +75,10 @@ def _check_text(reader: Reader, field: Field, node: Node, look: Look | None) -> 
         look(reader, field, node)
 
 
-def leads_out(path: str) -> bool:
-    """True if a relative path cannot be inside the project. An absolute one may be: only the run can tell."""
+def leads_out(path: str, project: str = "") -> bool:
+    """True if a path cannot be inside the project. Nothing is known of an absolute one without the project's own."""
+    if path.startswith("/"):
+        return bool(project) and not f"{normpath(path)}/".startswith(f"{normpath(project)}/")
     return "\0" in path or normpath(path).split("/")[0] == ".."
 
 
@@ -102,7 +104,8 @@ def _noun(kinds: tuple[Kind, ...]) -> str:
 def _check_item(reader: Reader, field: Field, item: Node, look: Look | None) -> None:
     assert field.item is not None
     shape = field.item
-    written = ", ".join(f"{inner.name}: {inner.name.upper()}" for inner in shape.fields if inner.required)
+    names = {inner.name: "NAME" if inner.names == "schema" else inner.name.upper() for inner in shape.fields}
+    written = ", ".join(f"{inner.name}: {names[inner.name]}" for inner in shape.fields if inner.required)
     hint = f"write `{{{written}}}`"
     if item.kind != "mapping":
         message = f"an item of `{field.name}` has to be a mapping, found {found(item)}"

@@ -39,6 +39,11 @@ class Chosen:
         return self.short if self.short is not None and name == self.kind else name
 
 
+def too_many(names: list[str]) -> str:
+    """The message for a mapping that names several kinds."""
+    return f"{' and '.join(f'`{name}`' for name in names)} are {'two' if len(names) == 2 else len(names)} checks"
+
+
 def short_forms(node: Node, choices: Mapping[str, Choice]) -> list[str]:
     """The kinds that a mapping names by a key of its own."""
     return [name for name in shorts(choices) if name in node.value]
@@ -72,7 +77,9 @@ def union(title: str, about: str, choices: Mapping[str, Choice], common: Iterabl
     return shape(title, about, *fields.values(), *common)
 
 
-def kinds_schema(choices: Mapping[str, Choice], common: Iterable[Field], value: Any = None) -> dict[str, Any]:
+def kinds_schema(
+    choices: Mapping[str, Choice], common: Iterable[Field], value: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """A mapping of any of these kinds as a JSON Schema. `value` is what else every param may be."""
     entries: list[dict[str, Any]] = []
     for name, choice in choices.items():
@@ -80,9 +87,7 @@ def kinds_schema(choices: Mapping[str, Choice], common: Iterable[Field], value: 
         if choice.short is not None:
             forms.append(choose(name, choice, is_short=True).shape)
         for number, params in enumerate(forms):
-            entry = json_schema(params)
-            if value is not None:
-                entry["properties"] = {key: {"anyOf": [one, value]} for key, one in entry["properties"].items()}
+            entry = json_schema(params, value)
             entry["properties"] |= json_schema(shape("", "", *common))["properties"]
             if number == 0:
                 entry["properties"] = {KIND: {"const": name}, **entry["properties"]}

@@ -8,7 +8,7 @@ from handrail import contracts, registry
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.given import check_fields, value_of
-from handrail.source.kinds import KIND, Chosen, choose, example, short_forms, shorts, union
+from handrail.source.kinds import KIND, Chosen, choose, example, short_forms, shorts, too_many, union
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 from handrail.workflows.plan import Check
@@ -56,9 +56,8 @@ def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
         return choose(names[0], checks[names[0]], is_short=True)
     if names:
         last = max(names, key=lambda name: item.keys[name])
-        message = f"{' and '.join(f'`{name}`' for name in names)} are {_count(len(names))} checks"
         place = (*item.keys[last], phase.key_width(last, *item.keys[last]))
-        phase.at(place, "exit-check", message, "write each as a list item of its own")
+        phase.at(place, "exit-check", too_many(names), "write each as a list item of its own")
         return None
     Reader(phase.source, item, union("exit", "", checks, EXIT), phase.report)  # names a misspelt key
     wanted = " or ".join(f"`{name}`" for name in shorts(checks))
@@ -66,10 +65,6 @@ def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
     place = (item.line, item.column, 1)
     phase.at(place, "exit-check", f"an exit check needs {wanted}", f"add {examples}")
     return None
-
-
-def _count(number: int) -> str:
-    return "two" if number == 2 else str(number)
 
 
 def _check(phase: Reader, item: Node, chosen: Chosen, declared: contracts.Check) -> Check | None:
