@@ -47,9 +47,13 @@ def _check(reader: Reader, field: Field, node: Node, look: Look | None) -> None:
 
 
 def _check_bounds(reader: Reader, field: Field, node: Node) -> None:
-    low = field.above if field.above is not None else field.least
-    is_low = low is not None and (node.value <= low if field.above is not None else node.value < low)
-    if is_low or (field.most is not None and node.value > field.most):
+    value = node.value  # compared so that `.nan` is never within bounds
+    is_within = (
+        (field.above is None or value > field.above)
+        and (field.least is None or value >= field.least)
+        and (field.most is None or value <= field.most)
+    )
+    if not is_within:
         message = f"`{field.name}` has to be {limits(field)}, found {quoted(node)}"
         reader.on(node, "bad-value", message, f"`{field.name}` means: {field.about}")
 

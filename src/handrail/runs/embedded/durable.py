@@ -15,12 +15,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from dataclasses import dataclass, replace
 from typing import Any
 
-from handrail import registry
 from handrail.artifacts.publish import Publisher
 from handrail.artifacts.world import World
 from handrail.contracts import (
     AgentSaid,
-    CheckContext,
     Done,
     Finding,
     Made,
@@ -40,7 +38,8 @@ from handrail.runs.embedded.payloads import LARGE, Payloads
 from handrail.runs.embedded.recorder import Recorder
 from handrail.runs.embedded.telling import Telling
 from handrail.runs.machine import Event, RunState
-from handrail.secrets import Redactor, without_secrets
+from handrail.runs.verify import verify
+from handrail.secrets import Redactor
 from handrail.state import journal, jsonlite
 
 JOURNAL = "journal"
@@ -317,13 +316,7 @@ class Run:
         return known[key]
 
     async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:
-        """Verify an expectation. Like a command, it gets the environment without secrets."""
-        env = without_secrets(self.context.env, self.context.pass_env)
-        try:
-            return await registry.check_kind(kind).verify(params, CheckContext(self.context.project, env))
-        except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-            message = f"`{kind}` could not be checked: {type(error).__name__}: {error}"
-            raise NodeError("expectation", message, transient=False) from error
+        return await verify(kind, params, self.context)
 
     async def look(self, kind: str, subject: str) -> Any:
         return self.world.look(kind, subject)
