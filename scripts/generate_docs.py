@@ -7,15 +7,18 @@ from pathlib import Path
 
 import click
 
+from handrail import registry
 from handrail.cli.group import command_at, handrail
 from handrail.cli.table import SECTIONS
+from handrail.contracts import Check, Node
 from handrail.errors import EXIT_CODES
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
 from handrail.settings import SETTINGS
-from handrail.source.codes import RULES
-from handrail.source.fields import Shape
+from handrail.source.codes import rules
+from handrail.source.fields import ANYTHING, Field, Shape
+from handrail.source.given import limits
 from handrail.workflows.placeholders import VARIABLES
-from handrail.workflows.spec import EXIT, PHASE, TOOLS, WORKFLOW
+from handrail.workflows.spec import PHASE, TOOLS, WORKFLOW
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- written by `make docs`; do not edit -->\n\n"
@@ -30,7 +33,7 @@ def codes() -> str:
     parts = ["# Problem codes\n\n`handrail explain CODE` prints the same.\n"]
     parts.extend(
         f"## {rule.code}\n\n*{rule.severity}.* {rule.meaning}\n\n```text\n{rule.example}\n```\n\n{rule.cure}\n"
-        for rule in RULES.values()
+        for rule in rules().values()
     )
     return "\n".join(parts)
 
@@ -43,23 +46,89 @@ def placeholders() -> str:
 
 
 def files() -> str:
-    shapes = [WORKFLOW, PHASE, TOOLS, EXIT, SETTINGS]
-    return "# Files\n\n" + "\n".join(_shape(shape) for shape in shapes)
+    shapes = [WORKFLOW, PHASE, TOOLS, SETTINGS]
+    checks = "Items of `exit` are [checks](checks.md).\n"
+    return "# Files\n\n" + "\n".join([*(_shape(shape) for shape in shapes[:3]), checks, _shape(SETTINGS)])
 
 
 def flows() -> str:
-    return "# Flow files\n\n" + "\n".join(_shape(shape) for shape in FLOW_SHAPES)
+    more = "The `params` of a step are those of [its node](nodes.md); items of `expect` are [checks](checks.md).\n"
+    return f"# Flow files\n\n{more}\n" + "\n".join(_shape(shape) for shape in FLOW_SHAPES)
+
+
+def nodes() -> str:
+    about = (
+        "The kinds of steps that a flow may have. A param is a value, or an expression that is resolved when the step "
+        "runs. Values that the file spells out are checked by `handrail validate`.\n\n"
+        "*Interrupted* says what happens to a step that was running when Handrail was killed, unless the step has "
+        "`rerun`: `safe` runs it again, `ask` asks a person, `never` fails the run.\n"
+    )
+    agents = ", ".join(f"`{agent}-prompt`" for agent in registry.EXECUTORS)
+    more = f"{agents} are `llm-prompt` for one agent: they take the same params except `executor`.\n"
+    declared = registry.node_declarations()
+    return f"# Nodes\n\n{about}\n{more}\n" + "\n".join(_node(name, declared[name]) for name in registry.NODES)
+
+
+def _node(name: str, node: Node) -> str:
+    facts = [f"Interrupted: `{node.rerun}`.", f"Prompt: {node.prompt}."]
+    facts += ["May have a `routingGroup`."] if node.routed else []
+    facts += [f"Files in {', '.join(f'`{made}`' for made in node.makes)} are published."] if node.makes else []
+    params = _fields(node.params) if node.params else ""
+    others = {"refused": "", "ignored": "Other params are ignored.\n", "used": "Takes any other params.\n"}[node.others]
+    rows = "\n".join(f"| `{output}` | {about} |" for output, about in node.outputs.items())
+    outputs = f"| output | holds |\n|---|---|\n{rows}\n" if node.outputs else ""
+    parts = (f"## {name}\n", f"{node.about}\n", params, others, outputs, " ".join(facts) + "\n")
+    return "\n".join(part for part in parts if part)
+
+
+def checks() -> str:
+    about = (
+        "What Handrail verifies itself: before a phase is left (`exit`), and after a step (`expect`). Both places take "
+        "both spellings:\n\n```yaml\nexit:\n  - run: make test          # short: the kind and its main param\n"
+        "    timeout: 60\n  - kind: file              # long: `kind`, and all params by name\n    path: docs/plan.md\n"
+        "```\n\nIn `exit` a check may have a `name`, in `expect` a `when` and a `message`.\n"
+    )
+    return f"# Checks\n\n{about}\n" + "\n".join(_check(name, check) for name, check in registry.checks().items())
+
+
+def _check(name: str, check: Check) -> str:
+    where = " and ".join(f"`{place}`" for place in check.places)
+    short = f" Short: `{name}: {check.short.upper()}`." if check.short else ""
+    head = f'## {name}\n\n{check.about} In {where}.{short} Agents read: "{check.words}".\n'
+    return f"{head}\n{_fields(check.params)}"
 
 
 def _shape(shape: Shape) -> str:
-    rows = []
-    for field in shape.fields:
-        note = "required" if field.required else f"default `{field.default}`" if field.default is not None else ""
-        choices = f"one of {', '.join(f'`{choice}`' for choice in field.choices)}" if field.choices else ""
-        notes = "; ".join(filter(None, (choices, note)))
-        rows.append(f"| `{field.name}` | {' or '.join(field.kinds)} | {field.about} | {notes} |")
+    return f"## {shape.title}\n\n{shape.about}\n\n{_fields(shape.fields)}"
+
+
+def _fields(fields: tuple[Field, ...]) -> str:
+    rows = [
+        f"| `{field.name}` | {_type(field)} | {field.about} | {'; '.join(filter(None, _notes(field)))} |"
+        for field in fields
+    ]
     table = "\n".join(rows)
-    return f"## {shape.title}\n\n{shape.about}\n\n| key | type | meaning | |\n|---|---|---|---|\n{table}\n"
+    return f"| key | type | meaning | |\n|---|---|---|---|\n{table}\n"
+
+
+def _type(field: Field) -> str:
+    return "anything" if field.kinds == ANYTHING else " or ".join(field.kinds)
+
+
+def _notes(field: Field) -> tuple[str, ...]:
+    return (
+        f"one of {', '.join(f'`{choice}`' for choice in field.choices)}" if field.choices else "",
+        "items: " + ", ".join(f"`{inner.name}` ({inner.about})" for inner in field.item.fields) if field.item else "",
+        "inside the project" if field.names == "path" else "",
+        limits(field),
+        "required" if field.required else _default(field.default),
+    )
+
+
+def _default(value: object) -> str:
+    if value is None:
+        return ""
+    return f"default `{str(value).lower() if isinstance(value, bool) else value}`"
 
 
 def commands() -> str:
@@ -75,11 +144,13 @@ def commands() -> str:
 
 
 PAGES = {
+    "checks.md": checks,
     "codes.md": codes,
     "commands.md": commands,
     "exit-codes.md": exit_codes,
     "files.md": files,
     "flows.md": flows,
+    "nodes.md": nodes,
     "placeholders.md": placeholders,
 }
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handrail.flows.spec import MAX_DEPTH as MAX_DEPTH_OF_FLOWS
-from handrail.source.codes import RULES
+from handrail.source.codes import rules
 from handrail.source.files import MAX_BYTES
 from handrail.source.yamltree import MAX_DEPTH, MAX_NODES
 from handrail.workflows.catalog import MAX_FOLDERS, MAX_NESTING
@@ -49,7 +49,7 @@ def cases(kind: str) -> list[str]:
 def code_of(case: str) -> str | None:
     """The rule that a case is about: its name, or the longest beginning of it."""
     name = case.partition("/")[2]
-    return max((code for code in RULES if name == code or name.startswith(f"{code}-")), key=len, default=None)
+    return max((code for code in rules() if name == code or name.startswith(f"{code}-")), key=len, default=None)
 
 
 def build(case: str, project: Path) -> None:

@@ -1,4 +1,7 @@
-"""Name → implementation. Built-ins come through the same door that extensions will use; nothing is imported early."""
+"""Name → implementation: one row each. Built-ins are registered as extensions are; nothing is imported early.
+
+Importing this costs next to nothing: hooks do.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,30 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
-    from handrail.contracts import CheckKind, Engine, EngineKind, Executor, Host, Market, NodeInfo, NodeKind, Site
+    from handrail.contracts import (
+        Check,
+        CheckKind,
+        Engine,
+        EngineKind,
+        Executor,
+        Host,
+        Market,
+        Node,
+        NodeKind,
+        Site,
+    )
 
-CHECKS: dict[str, str] = {"file": "handrail.checks.file", "run": "handrail.checks.run"}
+CHECKS: dict[str, str] = {
+    "run": "handrail.checks.run",
+    "file": "handrail.checks.file",
+    "require-artifacts": "handrail.checks.require_artifacts",
+    "require-structured-artifacts": "handrail.checks.require_structured_artifacts",
+    "require-file": "handrail.checks.require_file",
+    "step-output": "handrail.checks.step_output",
+}
 AGENTS: dict[str, dict[str, str]] = {
     "claude": {"host": "handrail.agents.claude.host", "executor": "handrail.agents.claude.executor"},
     "codex": {"executor": "handrail.agents.codex.executor"},
@@ -24,39 +45,78 @@ AGENTS: dict[str, dict[str, str]] = {
 """One row per agent: as `host` it calls us, as `executor` we call it, `workflows` says where it keeps definitions."""
 OWN_TOOLS = "scripted"  # its tools have the names of Handrail's own vocabulary
 ENGINES: dict[str, str] = {"embedded": "handrail.runs.embedded.engine"}
+NODES: dict[str, str] = {
+    "command": "handrail.nodes.command",
+    "file-check": "handrail.nodes.file_check",
+    "flow-run": "handrail.nodes.flow_run",
+    "llm-prompt": "handrail.nodes.llm_prompt",
+    "read-file": "handrail.nodes.read_file",
+    "set": "handrail.nodes.set_value",
+    "user-input": "handrail.nodes.user_input",
+    "wait": "handrail.nodes.wait",
+    "workflow-run": "handrail.nodes.workflow_run",
+    "write-file": "handrail.nodes.write_file",
+}
+AGENT_NODE = "handrail.nodes.llm_prompt"  # every executor has a node `AGENT-prompt` that is fixed to it
 
 
-def _nodes() -> dict[str, tuple[str, NodeInfo]]:
-    from handrail.contracts import NodeInfo
+def nodes() -> Mapping[str, NodeKind]:
+    """Every node: one module each, and one for each executor."""
+    from functools import partial
 
-    return {
-        "codex-prompt": ("handrail.nodes.prompt", NodeInfo("required")),
-        "command": ("handrail.nodes.command", NodeInfo(required=("argv",))),
-        "file-check": ("handrail.nodes.files", NodeInfo(required=("path",))),
-        "flow-run": ("", NodeInfo(required=("fileName",), nested="fileName")),
-        "llm-prompt": (
-            "handrail.nodes.prompt",
-            NodeInfo("required", routed=True, makes=("requiredArtifacts",)),
-        ),
-        "opencode-prompt": ("handrail.nodes.prompt", NodeInfo("required")),
-        "read-file": ("handrail.nodes.files", NodeInfo(required=("path",))),
-        "set": ("handrail.nodes.set_value", NodeInfo()),
-        "user-input": ("handrail.nodes.user_input", NodeInfo(required=("formId", "title", "fields"))),
-        "wait": ("handrail.nodes.wait", NodeInfo(required=("seconds",))),
-        "workflow-run": ("handrail.nodes.workflow_run", NodeInfo(required=("workflow",), routed=True)),
-        "write-file": ("handrail.nodes.files", NodeInfo(required=("path", "text"))),
-    }
+    from handrail.contracts.lazy import Imported
+
+    rows: dict[str, Callable[[], NodeKind]] = {f"{agent}-prompt": partial(_fixed, agent) for agent in executors()}
+    rows |= {name: partial(_node, name) for name in NODES}
+    return Imported(dict(sorted(rows.items())))
 
 
-def __getattr__(name: str) -> Any:
-    if name == "NODES":
-        return _nodes()
-    raise AttributeError(name)
+def node_declarations() -> Mapping[str, Node]:
+    """What every node says about itself."""
+    from functools import partial
+
+    from handrail.contracts.lazy import Imported
+
+    kinds = nodes()
+    return Imported({name: partial(_node_declared, kinds, name) for name in kinds})
 
 
-def nodes() -> dict[str, NodeKind]:
-    """Every node that is a module; running a flow inside a flow is the interpreter's own."""
-    return {name: _module(module) for name, (module, _) in _nodes().items() if module}
+def checks() -> Mapping[str, Check]:
+    """What every kind of check says about itself, in the order of the registry."""
+    from functools import partial
+
+    from handrail.contracts.lazy import Imported
+
+    return Imported({name: partial(_check_declared, name) for name in CHECKS})
+
+
+def _node(name: str) -> NodeKind:
+    found: NodeKind = _module(NODES[name])
+    return found
+
+
+def _fixed(agent: str) -> NodeKind:
+    found: NodeKind = _module(AGENT_NODE).fixed(agent)
+    return found
+
+
+def _node_declared(kinds: Mapping[str, NodeKind], name: str) -> Node:
+    from handrail.contracts.node import Node
+
+    declared = getattr(kinds[name], "NODE", None)
+    if not isinstance(declared, Node):
+        raise TypeError(f"the node `{name}` has no `NODE = Node(...)`: {kinds[name]!r}")
+    return declared
+
+
+def _check_declared(name: str) -> Check:
+    from handrail.contracts.check import Check
+
+    kind = check_kind(name)
+    declared = getattr(kind, "CHECK", None)
+    if not isinstance(declared, Check):
+        raise TypeError(f"the check `{name}` has no `CHECK = Check(...)`: {kind!r}")
+    return declared
 
 
 def hosts() -> list[str]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from handrail.artifacts.names import Contract, Reference, Wanted, is_key, logical_key, parse_reference, scope_name
 from handrail.artifacts.schemas import artifact_table, schema_ids
-from handrail.contracts import NodeInfo
+from handrail.contracts import Node
 from handrail.expressions.parse import Expressions, Kinds
 from handrail.expressions.tree import Scope
 from handrail.flows.load import load_flow
@@ -210,7 +210,9 @@ def test_thousands_of_unknown_kinds_are_each_told_once(monkeypatch: pytest.Monke
     step = f"      - {{id: s%d, node: check, params: {{path: {kind}}}}}\n"
     text = "phases:\n- repeat: {var: i, from: 1, to: 9}\n  phases:\n  - id: a${i}\n    steps:\n"
     text += "".join(step % (n, n) for n in range(1_000))
-    known = Known({"check": NodeInfo()}, frozenset(), KINDS.single, KINDS.lists)
+    known = Known(
+        nodes={"check": Node(about="", others="used")}, artifact_kinds=KINDS.single, artifact_lists=KINDS.lists
+    )
     _, problems = load_flow(Source("flow.yaml", text), "flow", known)
     assert [problem.code for problem in problems] == ["artifact-kind"] * 1_000
     assert 0 < len(compared) < 10_000

@@ -23,16 +23,16 @@ every (flow)
        time limit: 10 s
        cut off: a person is asked
        expects require-file: path out.md (it has to be there)
-       expects step-output: value ${steps.first.fetch.outputs.ok}, equals true, when "x" exists
+       expects step-output: value ${steps.first.fetch.outputs.result}, equals true, when "x" exists
        makes out.md
        makes plan-${flow.word}.json as plan, if there is one
        then set-summary-from-file: path out.md
      - ask: llm-prompt
-       when: ${steps.first.fetch.outputs.n}
+       when: ${steps.first.fetch.outputs.exitCode}
        routing group: planning
        labelText: think
        prompt: Do ${flow.word} for ${steps.first.fetch.value}  and ${params.go}
-       stops the flow (stopped) if: ${steps.first.ask.outputs.done}
+       stops the flow (stopped) if: ${steps.first.ask.outputs.result}
   at once, up to 2, and all finish though one fails:
     2. each-1 (index = 1, file = ${params.files[0]})
        only if: 0 < ${length of params.files}

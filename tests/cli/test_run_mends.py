@@ -68,8 +68,9 @@ def test_odd_output_is_no_crash(project: Project, line: str) -> None:
 
 
 def test_what_a_node_cannot_take_fails_the_step_and_nothing_else(project: Project) -> None:
-    flow(project, "demo", 'phases:\n- id: a\n  steps:\n  - {id: x, node: read-file, params: {path: "a\\0b"}}\n')
-    assert project.json("run", "demo", code=1)["status"] == "failed"
+    step = '{id: x, node: read-file, params: {path: "a\\0${params.b}"}}'
+    flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {step}\n")
+    assert project.json("run", "demo", "--param", "b=b", code=1)["status"] == "failed"
     flow(project, "none", "phases:\n- id: a\n  steps:\n  - {id: x, node: command, params: {argv: [no-such-program]}}\n")
     assert "is not installed or not on the PATH" in project.json("run", "none", code=1)["error"]
     flow(

@@ -12,7 +12,7 @@ import pytest
 
 from conformance import corpus
 from conformance.test_flow_specs import KNOWN
-from handrail.contracts import NodeContext, NodeError, NodeKind, Outside, Work
+from handrail.contracts import Node, NodeContext, NodeError, NodeKind, Outside, Work
 from handrail.flows.account import Ended
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
@@ -31,7 +31,7 @@ class TestNode:
     """The nodes that the cases are written for."""
 
     __test__ = False
-    RERUN = "safe"
+    NODE = Node(about="", others="used", open_outputs=True)
 
     async def run(self, work: Work, context: NodeContext) -> Any:
         assert context.project

@@ -3,34 +3,50 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import pytest
 
 from conformance import corpus
+from handrail import registry
 from handrail.artifacts.schemas import artifact_table, schema_ids
-from handrail.contracts import NodeInfo
+from handrail.contracts import Node
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.reading import Known
+from handrail.source.fields import ANYTHING, Field
 from handrail.source.files import Source
 
+
+def node(*required: str, prompt: Literal["forbidden", "optional", "required"] = "forbidden") -> Node:
+    """A node of the cases: it takes any params and may make anything."""
+    params = tuple(Field(name, ANYTHING, "needed", required=True) for name in required)
+    return Node(about="", params=params, others="used", open_outputs=True, prompt=prompt)
+
+
+OURS_TOO = registry.node_declarations()
 NODES = {
-    "noop": NodeInfo(),
-    "echo": NodeInfo("optional"),
-    "scalar": NodeInfo(),
-    "fail": NodeInfo(),
-    "need": NodeInfo(required=("alpha", "beta")),
-    "ask": NodeInfo("required"),
-    "touch": NodeInfo(),
-    "selfcheck": NodeInfo(),
-    "file-check": NodeInfo(required=("path",)),
-    "read-file": NodeInfo(required=("path",)),
-    "flow-run": NodeInfo(required=("fileName",), nested="fileName"),
-    "llm-prompt": NodeInfo("required", ("labelText",), routed=True, must_route=True),
+    "noop": node(),
+    "echo": node(prompt="optional"),
+    "scalar": node(),
+    "fail": node(),
+    "need": node("alpha", "beta"),
+    "ask": node(prompt="required"),
+    "touch": node(),
+    "selfcheck": node(),
+    "llm-prompt": replace(node("labelText", prompt="required"), routed=True, must_route=("executor",)),
+    **{name: OURS_TOO[name] for name in ("file-check", "read-file", "flow-run")},
 }
 TABLE = artifact_table()
-KNOWN = Known(NODES, frozenset({"plan"}), frozenset(TABLE.kinds), frozenset(TABLE.lists), schema_ids())
+KNOWN = Known(
+    nodes=NODES,
+    checks=registry.checks(),
+    prompts=frozenset({"plan"}),
+    artifact_kinds=frozenset(TABLE.kinds),
+    artifact_lists=frozenset(TABLE.lists),
+    schemas=schema_ids(),
+)
 FLOWS = {"plan.json"}
 
 GISTS = {

@@ -39,19 +39,19 @@ phases:
     rerun: ask
     expect:
     - {kind: require-file, path: out.md, message: it has to be there}
-    - {kind: step-output, value: '${steps.first.fetch.outputs.ok}', equals: true, when: {exists: x}}
+    - {kind: step-output, value: '${steps.first.fetch.outputs.result}', equals: true, when: {exists: x}}
     makes: [out.md, {path: 'plan-${flow.word}.json', name: plan, required: false}]
     after: [{kind: set-summary-from-file, path: out.md}]
   - id: ask
     node: llm-prompt
     routingGroup: planning
-    when: '${steps.first.fetch.outputs.n}'
+    when: '${steps.first.fetch.outputs.exitCode}'
     params: {labelText: think}
     prompt:
       inlineTemplate: "Do {what}\\nfor {who}"
       vars: {what: '${flow.word}', who: '${steps.first.fetch.value}'}
       extraPrompt: 'and ${params.go}'
-    stopFlowIf: '${steps.first.ask.outputs.done}'
+    stopFlowIf: '${steps.first.ask.outputs.result}'
     stopFlowOutcome: stopped
 - repeat: {over: '${params.files}', item: file, max: 3, parallel: {limit: 2, onFailure: finish}}
   phases:

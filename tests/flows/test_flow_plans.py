@@ -14,20 +14,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fuzz.inputs import pieces, spoilt
-from handrail.contracts import NodeInfo
+from handrail import registry
+from handrail.contracts import Node
 from handrail.expressions.tree import Const, Expression, Items, Object, Ref, Scope
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan, Lane, Output, Phase, Together
 from handrail.flows.reading import Known
-from handrail.flows.spec import FLOW, MAX_PARALLEL, SHAPES
-from handrail.source.codes import RULES
+from handrail.flows.schema import flow_schema
+from handrail.flows.spec import MAX_PARALLEL, SHAPES
+from handrail.source.codes import rules
 from handrail.source.diagnostics import as_text, has_errors
-from handrail.source.fields import json_schema
 from handrail.source.files import Source, decode
 from handrail.source.values import JOIN, Unresolved
 from handrail.source.yamltree import parse
 
-KNOWN = Known({"set": NodeInfo(), "ask": NodeInfo("required")}, frozenset(), frozenset(), frozenset())
+SET = Node(about="", others="used", open_outputs=True)
+KNOWN = Known(nodes={"set": SET, "ask": replace(SET, prompt="required")}, checks=registry.checks())
 CORPUS = Path(__file__).parent.parent / "corpus" / "ok"
 
 
@@ -289,12 +291,12 @@ def test_a_spoilt_flow_gives_a_plan_or_problems_that_can_be_shown(data: bytes) -
     for problem in problems:
         assert 1 <= problem.line <= len(text.lines)
         assert problem.column >= 1
-        assert problem.code in RULES
+        assert problem.code in rules()
         assert as_text(problem)
 
 
 def test_editors_get_a_schema_that_good_flows_fit() -> None:
-    schema = json_schema(FLOW)
+    schema = flow_schema(registry.node_declarations(), registry.checks())
     jsonschema.Draft202012Validator.check_schema(schema)
     files = [*CORPUS.rglob("flows/*.yaml"), *CORPUS.rglob("review.json")]
     assert len(files) >= 5

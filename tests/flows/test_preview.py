@@ -53,12 +53,12 @@ def test_every_part_of_a_flow_is_told() -> None:
       tried up to 3 times
       time limit: 10 s
       expects require-file: path out.md (it has to be there)
-      expects step-output: value ${steps.first.fetch.outputs.ok}, equals true, when "x" exists
+      expects step-output: value ${steps.first.fetch.outputs.result}, equals true, when "x" exists
       makes out.md
       makes plan-hi.json as plan, if there is one
-  ? ask: llm-prompt: depends on `steps.first.fetch`: ${steps.first.fetch.outputs.n}
+  ? ask: llm-prompt: depends on `steps.first.fetch`: ${steps.first.fetch.outputs.exitCode}
       labelText: think
-      stops the flow if: ${steps.first.ask.outputs.done}
+      stops the flow if: ${steps.first.ask.outputs.result}
       prompt:
         Do hi
         for ${steps.first.fetch.value}

@@ -15,9 +15,11 @@ from handrail.sessions import words as prompts
 from handrail.sessions.machine import State
 from handrail.source.diagnostics import Diagnostic, as_github, as_text, has_errors, in_order
 from handrail.source.files import Root
+from handrail.source.kinds import union
 from handrail.state import jsonlite
 from handrail.workflows import plan as plans
 from handrail.workflows.compile import compile_plan
+from handrail.workflows.exits import exit_checks
 from handrail.workflows.load import Loaded, load
 from handrail.workflows.spec import EXIT, PHASE, TOOLS, WORKFLOW
 
@@ -50,7 +52,8 @@ exit:
 
 Do {phaseNam} for {description}.
 """
-KEYS = tuple(f"{field.name}: " for shape in (WORKFLOW, PHASE, TOOLS, EXIT) for field in shape.fields)
+SHAPES = (WORKFLOW, PHASE, TOOLS, union("exit", "", exit_checks(), EXIT))
+KEYS = tuple(f"{field.name}: " for shape in SHAPES for field in shape.fields)
 VALUES = ("true\n", "12\n", "1.5\n", "-1\n", "9e99\n", "[a, b]\n", "{a: b}\n", "|\n  x\n", '""\n', "~\n", '"\\0"\n')
 WORDS = ("subworkflow: ", "one.md", "../x", "/etc", "{phaseNme}", "- ", "  ", "\n", "---\n", "\x00", "\x1b[2J", "é")
 SIGNS = (*KEYS, *VALUES, *WORDS)

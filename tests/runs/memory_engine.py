@@ -18,6 +18,7 @@ from handrail.contracts import (
     Attempt,
     Done,
     Durable,
+    Finding,
     History,
     Life,
     Made,
@@ -39,6 +40,7 @@ from handrail.runs.life import INTERRUPTED, STOPPED, ending
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
 from handrail.runs.together import limited, together
+from handrail.runs.verify import verify
 
 MOST = 1_000_000_000
 
@@ -225,6 +227,9 @@ class MemoryRun:
         if (place, kind, subject) not in known:
             self.record(machine.FactFound(path, place, kind, subject, self.world.look(kind, subject)))
         return self.memory.facts[path][place, kind, subject]
+
+    async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:
+        return await verify(kind, params, self.outside.context)
 
     async def look(self, kind: str, subject: str) -> Any:
         return self.world.look(kind, subject)

@@ -26,13 +26,8 @@ class World:
         match kind:
             case "exists":
                 return os.path.exists(os.path.join(self.project, subject))
-            case "file":
-                return os.path.isfile(self.inside(subject))
             case "text":
                 return self.text(subject)
-            case "schema":
-                path, schema = json.loads(subject)
-                return self.against_schema(path, schema)
             case "artifact":
                 return self.artifact(Wanted.from_text(subject))
             case "artifacts":

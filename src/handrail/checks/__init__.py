@@ -1,1 +1,1 @@
-"""One file a kind of check: something Handrail verifies itself."""
+"""One file per kind of check. Each has `CHECK = Check(...)` and `async def verify(params, context)`."""

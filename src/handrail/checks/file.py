@@ -1,4 +1,4 @@
-"""`file: PATH`: a regular file is there, inside the project, and has something in it."""
+"""`file: PATH`: a regular file exists inside the project and is not empty."""
 
 from __future__ import annotations
 
@@ -7,12 +7,39 @@ import stat
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.contracts import CheckContext, Finding
+from handrail.contracts import Check, CheckContext, Finding
+from handrail.source.fields import Field, Reader
+from handrail.source.values import as_text
+from handrail.source.yamltree import Node
 from handrail.state.files import real_inside
 
 
+def _check_path(reader: Reader, node: Node) -> None:
+    path = node.value.strip()
+    if path.startswith("/") or ".." in path.replace("\\", "/").split("/") or "\0" in path:
+        hint = "write a path below the project, without `..`"
+        reader.on(node, "exit-path", f"`{path}` is not a path inside the project", hint)
+
+
+CHECK = Check(
+    about="A file exists inside the project and is not empty.",
+    words="exists",
+    short="path",
+    params=(
+        Field(
+            "path",
+            ("text",),
+            "the path of the file, relative to the project",
+            required=True,
+            shortest=1,
+            check=_check_path,
+        ),
+    ),
+)
+
+
 async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
-    real = real_inside(context.project, params["path"])
+    real = real_inside(context.project, as_text(params["path"]))
     if real is None:
         return Finding(False, "it leads out of the project")
     try:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 
 import click
 from click.shell_completion import CompletionItem
 
+from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command, complete_flow, complete_key
 from handrail.cli.output import DIM, Shell, styled
@@ -16,9 +18,10 @@ from handrail.errors import NotFound, UsageError
 from handrail.flows.catalog import FoundFlow
 from handrail.flows.outline import outline
 from handrail.flows.plan import FlowPlan
+from handrail.flows.schema import flow_schema
 from handrail.flows.spec import FLOW
 from handrail.project import shown_path
-from handrail.source.codes import RULES
+from handrail.source.codes import rules
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.fields import json_schema
 from handrail.source.plain import plain
@@ -27,10 +30,15 @@ from handrail.view.flow import flow_mermaid, flow_tree
 from handrail.view.workflow import mermaid, tree
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.plan import to_json
+from handrail.workflows.schema import phase_schema
 from handrail.workflows.spec import PHASE, WORKFLOW, WorkflowSpec
 
 FLOW_MARK = "flow:"
-SHAPES = {"workflow": WORKFLOW, "phase": PHASE, "flow": FLOW}
+SCHEMAS: dict[str, tuple[str, Callable[[], dict[str, object]]]] = {
+    "workflow": (WORKFLOW.title, lambda: json_schema(WORKFLOW)),
+    "phase": (PHASE.title, lambda: phase_schema(registry.checks())),
+    "flow": (FLOW.title, lambda: flow_schema(registry.node_declarations(), registry.checks())),
+}
 
 
 @click.command(name="list")
@@ -191,14 +199,14 @@ def explain(shell: Shell, app: App, code: str | None) -> None:
     del app
     if code is None:
         if shell.as_json:
-            return shell.data({"codes": sorted(RULES)})
-        for rule in RULES.values():
+            return shell.data({"codes": sorted(rules())})
+        for rule in rules().values():
             shell.say(f"{rule.code:<22} {rule.severity:<8} {rule.meaning}")
         return None
-    rule_found = RULES.get(code)
+    rule_found = rules().get(code)
     if rule_found is None:
         raise NotFound(
-            f"there is no problem code `{code}`", did_you_mean(code, RULES) or "`handrail explain` lists them"
+            f"there is no problem code `{code}`", did_you_mean(code, rules()) or "`handrail explain` lists them"
         )
     if shell.as_json:
         return shell.data(vars(rule_found))
@@ -211,10 +219,10 @@ def explain(shell: Shell, app: App, code: str | None) -> None:
 
 
 @click.command()
-@click.argument("kind", type=click.Choice(list(SHAPES)))
+@click.argument("kind", type=click.Choice(list(SCHEMAS)))
 @command
 def schema(app: App, shell: Shell, kind: str) -> None:
     """Print the JSON Schema of a definition file, for editors."""
     del app
-    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": SHAPES[kind].title}
-    shell.data({**head, **json_schema(SHAPES[kind])})
+    title, schema_of = SCHEMAS[kind]
+    shell.data({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema_of()})

@@ -87,7 +87,7 @@ def _details(row: Row) -> Iterator[str]:
     if row.flow is not None:
         yield f"runs {row.flow}"
     for name, value in row.params.items():
-        if row.flow is None or name != "fileName":
+        if row.flow is None or name != row.nested:
             yield f"{name}: {in_words(Const(value))}"
     if row.attempts > 1:
         yield f"tried up to {row.attempts} times"

@@ -1,6 +1,6 @@
 """All that an extension implements: Check, Node, Executor, Host, Engine. Plugin authors import from here."""
 
-from handrail.contracts.check import CheckContext, CheckKind, Finding
+from handrail.contracts.check import Check, CheckContext, CheckKind, Finding
 from handrail.contracts.engine import (
     Asker,
     Attempt,
@@ -19,7 +19,7 @@ from handrail.contracts.engine import (
 )
 from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
 from handrail.contracts.host import Host, Market, Recipe, Stubs
-from handrail.contracts.node import NodeContext, NodeError, NodeInfo, NodeKind, Waiting, Work, nobody
+from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work, nobody
 from handrail.contracts.session import Guide, Standing
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "AgentSaid",
     "Asker",
     "Attempt",
+    "Check",
     "CheckContext",
     "CheckKind",
     "Done",
@@ -45,9 +46,9 @@ __all__ = [
     "Life",
     "Made",
     "Market",
+    "Node",
     "NodeContext",
     "NodeError",
-    "NodeInfo",
     "NodeKind",
     "Observer",
     "Outside",

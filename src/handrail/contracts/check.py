@@ -1,10 +1,46 @@
-"""What a kind of check implements: something that Handrail verifies itself."""
+"""What a kind of check implements: something that Handrail verifies itself.
+
+One vocabulary serves the exit of a phase (`exit`) and the expectations of a step (`expect`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+from handrail.source.fields import Field, Shape, shape
+from handrail.source.values import as_text
+
+Place = Literal["exit", "expect"]
+
+
+def subject(params: Mapping[str, Any]) -> str:
+    """What a check is about, for messages: its first param, a list in one line."""
+    value = next(iter(params.values()), "")
+    return " ".join(map(as_text, value)) if isinstance(value, list) else as_text(value)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Check:
+    """What a kind of check says about itself.
+
+    `words` say what has to hold, in front of what the check is called: "exits with 0: make test". `short` names the
+    param that `KIND: VALUE` gives; other params stand beside it. `places` are where it may be used. `subject` makes
+    the name of a check that has none of its own.
+    """
+
+    about: str
+    words: str
+    params: tuple[Field, ...] = ()
+    short: str | None = None
+    places: tuple[Place, ...] = ("exit", "expect")
+    subject: Callable[[Mapping[str, Any]], str] = subject
+
+    @cached_property
+    def shape(self) -> Shape:
+        return shape("check", self.about, *self.params)
 
 
 @dataclass(frozen=True)
@@ -17,13 +53,15 @@ class CheckContext:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found. `held` is nothing when it could not be run at all."""
+    """What a check found. `held` is None if it could not be run at all."""
 
     held: bool | None
     detail: str
 
 
 class CheckKind(Protocol):
-    """A module under `checks/`."""
+    """A module under `checks/`. `params` of `verify` are plain values, as its declaration describes them."""
+
+    CHECK: Check
 
     async def verify(self, params: Mapping[str, Any], context: CheckContext) -> Finding: ...

@@ -10,6 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from handrail.contracts.check import Finding
 from handrail.contracts.node import NodeContext, NodeKind, Work
 
 Event = Any
@@ -56,6 +57,8 @@ class Durable(Protocol):
     async def node(self, work: Work, retry: Any) -> Any: ...
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any: ...
+
+    async def check(self, kind: str, params: Mapping[str, Any]) -> Finding: ...
 
     async def look(self, kind: str, subject: str) -> Any: ...
 

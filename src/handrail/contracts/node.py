@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Protocol
 
 from handrail.contracts.executor import AgentSaid
 from handrail.contracts.session import Guide
 from handrail.settings import Route
+from handrail.source.fields import Field, Shape, shape
+
+Own = tuple[str | None, str | None]
 
 
 class NodeError(Exception):
@@ -57,8 +61,8 @@ def _no_descriptor() -> int | None:
     return None
 
 
-def _nowhere(work: Work) -> Route | None:
-    del work
+def _nowhere(group: str | None, own: Own) -> Route | None:
+    del group, own
     return None
 
 
@@ -70,11 +74,11 @@ def _unheard(said: AgentSaid) -> None:
 class NodeContext:
     """Where a node works, and for whom.
 
-    `key` names this very piece of work for good, also when it is done again after a crash: what it starts elsewhere
-    can tell by it that it was asked before. `route` says which agent a piece of work is given to. `hold` gives a
-    locked descriptor that a program which is started inherits, so that it is noticed if it outlives us. `session` is
-    the agent and the conversation of this work, if it was cut off. `ask` puts a question to a person; `tell` says
-    what an agent does.
+    `key` identifies this piece of work, also when it is done again after a crash: a program that it starts can
+    recognise a second request by it. `route` says which agent gets the work, from its routing group and what the step
+    itself says (agent, model). `hold` gives a locked descriptor that a started program inherits, so that a program
+    which outlives us is noticed. `session` is the agent and the conversation of this work, if it was interrupted.
+    `ask` puts a question to a person; `tell` reports what an agent does.
     """
 
     project: str
@@ -82,7 +86,7 @@ class NodeContext:
     run: str = ""
     key: str = ""
     scope: str = ""
-    route: Callable[[Work], Route | None] = _nowhere
+    route: Callable[[str | None, Own], Route | None] = _nowhere
     pass_env: tuple[str, ...] = ()
     guide: Guide | None = None
     hold: Callable[[], int | None] = _no_descriptor
@@ -91,25 +95,42 @@ class NodeContext:
     tell: Callable[[AgentSaid], None] = _unheard
 
 
-@dataclass(frozen=True)
-class NodeInfo:
-    """What a node's users have to know: whether it takes a prompt, what it needs, which params name a flow that it
-    runs or files that it makes, whether a step may (`routed`) or has to (`must_route`) say who it is given to."""
+@dataclass(frozen=True, kw_only=True)
+class Node:
+    """What a node says about itself. Problems at load, the JSON Schema and the reference page come from this.
 
-    prompt: str = "forbidden"
-    required: tuple[str, ...] = ()
-    nested: str | None = None
+    `others` says what becomes of params that are not declared: `refused` is an error, `ignored` passes over them
+    unless they look like a slip, `used` means that the node takes any. `outputs`: name → what it holds; with
+    `open_outputs` there may be more. `routed`: a step may say `routingGroup`; `must_route`: it has to, unless it has
+    one of these params. `makes` names params that hold paths of files which the node promises. `rerun`: may it be run
+    again after it was interrupted? `instant`: it touches nothing and takes no time, so its beginning is not recorded.
+    """
+
+    about: str
+    params: tuple[Field, ...] = ()
+    others: Literal["refused", "ignored", "used"] = "refused"
+    outputs: Mapping[str, str] = field(default_factory=dict)
+    open_outputs: bool = False
+    prompt: Literal["forbidden", "optional", "required"] = "forbidden"
     routed: bool = False
+    must_route: tuple[str, ...] = ()
     makes: tuple[str, ...] = ()
-    must_route: bool = False
+    rerun: Literal["safe", "ask", "never"] = "safe"
+    instant: bool = False
+
+    @cached_property
+    def shape(self) -> Shape:
+        return shape("params", self.about, *self.params)
+
+    @cached_property
+    def nests(self) -> str | None:
+        """The param that names a flow which this node runs, if there is one."""
+        return next((param.name for param in self.params if param.names == "flow"), None)
 
 
 class NodeKind(Protocol):
-    """A module under `nodes/`. `RERUN`: may it be run again after it was cut off? `safe`, `ask` or `never`.
+    """A module under `nodes/`. One that nests a flow needs no `run`: the interpreter runs the flow."""
 
-    One that says `INSTANT = True` touches nothing and takes no time: its beginning is not worth a record.
-    """
-
-    RERUN: str
+    NODE: Node
 
     async def run(self, work: Work, context: NodeContext) -> Any: ...

@@ -11,5 +11,11 @@ def known_in(project: str | None = None) -> Known:
     """What flows may use, in a project with schemas of its own."""
     table = artifact_table()
     schemas = schema_ids() | (frozenset() if project is None else frozenset(project_schema_ids(project)))
-    infos = {name: info for name, (_, info) in registry.NODES.items()}
-    return Known(infos, frozenset(), frozenset(table.kinds), frozenset(table.lists), schemas)
+    return Known(
+        nodes=registry.node_declarations(),
+        checks=registry.checks(),
+        prompts=frozenset(),
+        artifact_kinds=frozenset(table.kinds),
+        artifact_lists=frozenset(table.lists),
+        schemas=schemas,
+    )

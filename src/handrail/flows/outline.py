@@ -35,8 +35,7 @@ def outline(plan: FlowPlan, find: Finder) -> dict[str, Any]:
 
 def child_of(step: Step, find: Finder) -> FlowPlan | None:
     """The flow that a step runs, where the file says which."""
-    name = step.params.get("fileName") if step.node == "flow-run" else None
-    return find(str(name.value)) if isinstance(name, Const) else None
+    return find(str(step.flow.value)) if isinstance(step.flow, Const) else None
 
 
 def _phases(plan: FlowPlan, find: Finder | None) -> list[dict[str, Any]]:

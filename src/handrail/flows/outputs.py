@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 
-from handrail.expressions.parse import Expressions, key_place
+from handrail.expressions.parse import Expressions
 from handrail.expressions.syntax import VALUE_FORMS
-from handrail.expressions.tree import Const, Expression, Items, Object
+from handrail.expressions.tree import Const, Expression
 from handrail.flows.plan import Output
 from handrail.flows.reading import Reading
 from handrail.flows.spec import OUTPUT
-from handrail.source.fields import Reader, found
-from handrail.source.suggest import did_you_mean
+from handrail.source.fields import Field, Reader, found
+from handrail.source.given import Look
 from handrail.source.yamltree import Node
 
 _VERSIONED = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/v[0-9]+")
-_ITEM = ("path", "schemaId")
 
 
 def outputs(flow: Reading, reader: Reader, expressions: Expressions) -> tuple[Output, ...]:
@@ -49,42 +48,15 @@ def _path(flow: Reading, node: Node, expressions: Expressions) -> Expression:
     return expressions.value(node)
 
 
-def structured(flow: Reading, node: Node, expressions: Expressions) -> Expression:
-    """The `items` of `require-structured-artifacts`: `{path, schemaId}` each, or a value that comes to that."""
-    if node.kind != "list":
-        return expressions.value(node)
-    return Items("list", tuple(_item(flow, item, expressions) for item in node.value))
+def look_up(flow: Reading) -> Look:
+    """Reports names of schemas that do not exist."""
 
+    def look(reader: Reader, field: Field, node: Node) -> None:
+        del reader
+        if field.names == "schema":
+            (_check_contract if _VERSIONED.fullmatch(node.value) else _check_own)(flow, node, node.value)
 
-def _item(flow: Reading, node: Node, expressions: Expressions) -> Expression:
-    members: dict[str, Node] = node.value if node.kind == "mapping" else {}
-    missing = [name for name in _ITEM if name not in members]
-    if missing:
-        if node.kind == "text" or any(form in members for form in VALUE_FORMS):
-            return expressions.value(node)
-        hint = "write `{path: PATH, schemaId: NAME}`"
-        flow.problem(node, "missing-key", f"an item of `items` needs `{missing[0]}`", hint)
-        return Const(None)
-    for name, place in node.keys.items():
-        if name not in _ITEM:
-            hint = did_you_mean(name, _ITEM) or f"known here: {', '.join(_ITEM)}"
-            at = key_place(flow.source, name, place)
-            flow.report(flow.source.problem("unknown-key", at, f"unknown key `{name}`", hint, "warning"))
-    return Object(_ITEM, (expressions.value(members["path"]), _schema(flow, members["schemaId"], expressions)))
-
-
-def _schema(flow: Reading, node: Node, expressions: Expressions) -> Expression:
-    """The id of a schema; one that is no reference is looked up."""
-    value = expressions.value(node)
-    if isinstance(value, Const):
-        if not isinstance(value.value, str):
-            if node.kind != "mapping" or "const" in node.value:
-                flow.problem(node, "wrong-type", f"`schemaId` has to be text, found {found(node)}", "write its name")
-        elif _VERSIONED.fullmatch(value.value):
-            _check_contract(flow, node, value.value)
-        else:
-            _check_own(flow, node, value.value)
-    return value
+    return look
 
 
 def _check_contract(flow: Reading, node: Node, name: str) -> None:

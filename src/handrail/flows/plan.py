@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from handrail.expressions.tree import Expression
+from handrail.expressions.tree import Const, Expression
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +63,11 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One unit of work. `rerun`: what the flow says about doing it again after it was cut off; else its node does."""
+    """One unit of work. `rerun`: what the flow says about doing it again after an interruption; else its node does.
+
+    `nested` is the param that names a flow, if the step runs one; its other params are given to that flow. `paths` are
+    params that hold a path inside the project.
+    """
 
     id: str
     node: str
@@ -79,6 +83,13 @@ class Step:
     timeout: float | None
     rerun: str | None = None
     makes: tuple[Output, ...] = ()
+    nested: str | None = None
+    paths: tuple[str, ...] = ()
+
+    @property
+    def flow(self) -> Expression | None:
+        """The name of the flow that the step runs."""
+        return self.params.get(self.nested, Const("")) if self.nested is not None else None
 
 
 @dataclass(frozen=True)

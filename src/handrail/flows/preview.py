@@ -16,6 +16,7 @@ from handrail.flows.plan import FlowPlan, Phase, Step, groups_of
 from handrail.flows.prospect import Exists, Given, Prospect, Verdict
 from handrail.flows.spec import MAX_DEPTH
 from handrail.flows.words import expectation_words, output_words
+from handrail.source.given import leads_out
 from handrail.source.values import Unresolved, as_text, is_true
 
 MAX_ROWS = 10_000
@@ -36,7 +37,8 @@ class Row:
     """A phase or a step (`kind`), and what would become of it (`verdict`): runs, skipped, depends or fails.
 
     `why` is the reason, `on` what it waits for. Of `params`, those in `unknown` are words; `flow` is the flow that a
-    step runs, whose rows follow one level deeper. A last row of kind `more` says that the rest was left out.
+    step runs, whose rows follow one level deeper; `nested` is the param that names it. A last row of kind `more` says
+    that the rest was left out.
     """
 
     kind: str
@@ -52,6 +54,7 @@ class Row:
     parallel: int | None = None
     node: str | None = None
     flow: str | None = None
+    nested: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     prompt: str | None = None
@@ -215,7 +218,8 @@ class _Flow:
         """What a step is given, what it is held to, and the flow that it runs."""
         seen = {name: self.prospect.see(value) for name, value in step.params.items()}
         shown = {name: self.prospect.show(value) for name, value in step.params.items()}
-        child = self._child(seen, shown, row.path) if step.node == "flow-run" else None
+        self._refuse_paths(step, seen, shown)
+        child = self._child(step.nested, seen, shown, row.path) if step.nested is not None else None
         prompt = None if step.prompt is None else self.prospect.prompt(step.prompt, self.shared.prompts)
         self.prospect.exists = None  # what follows is asked when the node has run
         expect = filter(None, map(self.prospect.expectation, step.expect or ()))
@@ -223,6 +227,7 @@ class _Flow:
         row = replace(
             row,
             flow=None if child is None else child.plan.id,
+            nested=step.nested,
             params={name: as_data(value) for name, value in shown.items()},
             unknown=tuple(name for name, value in shown.items() if not isinstance(value, Const)),
             prompt=prompt,
@@ -231,9 +236,19 @@ class _Flow:
         )
         return row, child
 
-    def _child(self, seen: Mapping[str, Expression], shown: Mapping[str, Expression], path: str) -> _Flow | None:
-        """The flow that a step runs; nothing while it is not known which."""
-        name = seen.get("fileName")
+    def _refuse_paths(self, step: Step, seen: Mapping[str, Expression], shown: Mapping[str, Expression]) -> None:
+        """A path that is known by now has to be inside the project."""
+        for name in step.paths:
+            value, project = seen.get(name), str(self.prospect.given.context.get("project", ""))
+            if isinstance(value, Const) and isinstance(value.value, str) and leads_out(value.value, project):
+                message = f"`{name}` leads out of the project: {in_words(shown[name])}"
+                raise NodeError("path-escape", message, transient=False)
+
+    def _child(
+        self, nested: str, seen: Mapping[str, Expression], shown: Mapping[str, Expression], path: str
+    ) -> _Flow | None:
+        """The flow that a step runs; None while it is not known which."""
+        name = seen.get(nested)
         if not isinstance(name, Const):
             return None
         plan = self.shared.find(as_text(name.value))
@@ -242,7 +257,7 @@ class _Flow:
         if self.level >= MAX_DEPTH:
             raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
         given = {key: value.value if isinstance(value, Const) else _Later for key, value in seen.items()}
-        params = with_defaults(plan, {key: value for key, value in given.items() if key != "fileName"})
+        params = with_defaults(plan, {key: value for key, value in given.items() if key != nested})
         later = frozenset(f"params.{key}" for key, value in params.items() if value is _Later)
         hidden = frozenset(f"params.{key}" for key, value in shown.items() if not isinstance(value, Const))
         inner = Given(params, self.prospect.given.context, later, hidden)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from handrail.contracts import NodeInfo
+from handrail import contracts
 from handrail.expressions.parse import Expressions, Kinds, Place, Used, place_of
 from handrail.expressions.tree import Const, Expression
 from handrail.flows.placeholders import template_problems
@@ -18,14 +18,15 @@ from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Known:
-    """What flows may use: nodes, prompts, artifact kinds, schemas. Where no schemas are named, none is checked."""
+    """What flows may use: nodes, checks, prompts, artifact kinds, schemas. If no schemas are given, none is checked."""
 
-    nodes: Mapping[str, NodeInfo]
-    prompts: frozenset[str]
-    artifact_kinds: frozenset[str]
-    artifact_lists: frozenset[str]
+    nodes: Mapping[str, contracts.Node]
+    checks: Mapping[str, contracts.Check] = field(default_factory=dict)
+    prompts: frozenset[str] = frozenset()
+    artifact_kinds: frozenset[str] = frozenset()
+    artifact_lists: frozenset[str] = frozenset()
     schemas: frozenset[str] = frozenset()
 
 
@@ -123,6 +124,7 @@ class Reading:
         self.suggestions = Suggestions()
         self._kinds: dict[tuple[str, frozenset[str]], str | None] = {}
         self._seen: set[int] = set()
+        self._checked: set[int] = set()
         self._templates: set[tuple[int, int]] = set()
         self._weights: dict[int, int] = {}
 
@@ -151,6 +153,12 @@ class Reading:
         known = node._replace(keys={}) if id(node) in self._seen else node
         self._seen.add(id(node))
         return Reader(self.source, known, shape, self.report)
+
+    def is_first(self, node: Node) -> bool:
+        """True the first time: what a file says is the same in every round."""
+        is_new = id(node) not in self._checked
+        self._checked.add(id(node))
+        return is_new
 
     def problem(
         self, node: Node, code: str, message: str, hint: str | None = None, severity: Severity = "error"

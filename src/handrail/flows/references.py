@@ -170,10 +170,23 @@ def _step(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | None:
         message = f"`{ref.path}`: phase `{phase}` has no step `{step}`"
         return Wrong(code="ref-step", message=message, hint=_some("its steps", known), name=step, known=known)
     target = (layout.phases[phase], steps[step])
-    wrong = _order(flow, slot, ref, target)
+    wrong = _order(flow, slot, ref, target) or _output(flow, use, target)
     if wrong is not None or field == "status" or len(parts) == 4 or use.is_shielded or slot.is_shielded:
         return wrong
     return _maybe_skipped(flow, slot, ref, target)
+
+
+def _output(flow: Reading, use: Used, target: tuple[int, int]) -> Wrong | None:
+    """A node that says what it makes makes nothing else. A step that a person said was done has `assumedDone`."""
+    parts, node = use.ref.names, flow.phases[target[0]].steps[target[1]].node
+    declared = flow.known.nodes.get(node)
+    if declared is None or declared.open_outputs or len(parts) < 5 or parts[3] == "status" or use.is_shielded:
+        return None
+    if parts[4] in declared.outputs or parts[4] == "assumedDone":
+        return None
+    known = tuple(declared.outputs)
+    message = f"`{use.ref.path}`: `{node}` makes no `{parts[4]}`"
+    return Wrong(code="ref-output", message=message, hint=_some("it makes", known), name=parts[4], known=known)
 
 
 def _some(what: str, names: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from handrail.settings import GROUPS
-from handrail.source.fields import Field, json_schema, shape
+from handrail.source.fields import ANYTHING, Field, json_schema, shape
 from handrail.source.yamltree import Kind
 
 OUTCOMES = ("success", "stopped")
@@ -14,15 +14,9 @@ CONTINUES = ("again", "from-stop")
 ON_FAILURE = ("stop", "finish")
 MAX_DEPTH = 32
 MAX_PARALLEL = 64
-ANYTHING: tuple[Kind, ...] = ("text", "integer", "number", "boolean", "null", "list", "mapping")
-EXPECT_KINDS = {
-    "require-artifacts": ("paths",),
-    "require-structured-artifacts": ("items",),
-    "require-file": ("path",),
-    "step-output": ("value",),
-}
 AFTER_KINDS = {"set-summary-from-file": ("path",)}
-OPTIONAL = {"step-output": ("equals",)}
+STEP_SCHEMA = {"$ref": "#/$defs/step"}
+EXPECTATION_SCHEMA = {"$ref": "#/$defs/expectation"}
 
 _TOGETHER_KINDS: tuple[Kind, ...] = ("boolean", "integer", "mapping")
 _VALUES = {"type": "object", "additionalProperties": True}
@@ -34,6 +28,11 @@ def _kinds(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
     kind = {"type": "object", "properties": {"kind": {"enum": list(kinds)}}, "required": ["kind"]}
     return {"type": "array", "items": kind}
 
+
+EXPECTATION = (
+    Field("when", ("mapping", "boolean", "text"), "checked only if this holds", schema=_CONDITION),
+    Field("message", ("text",), "what people are told when it does not hold"),
+)
 
 PROMPT = shape(
     "prompt",
@@ -76,7 +75,12 @@ STEP = shape(
         schema={"anyOf": [{"type": "string"}, json_schema(PROMPT)]},
     ),
     Field("params", ("mapping",), "values for the node", schema=_VALUES),
-    Field("expect", ("list",), "what has to hold afterwards", schema=_kinds(EXPECT_KINDS)),
+    Field(
+        "expect",
+        ("list",),
+        "checks that have to hold afterwards",
+        schema={"type": "array", "items": EXPECTATION_SCHEMA},
+    ),
     Field(
         "makes",
         ("list",),
@@ -120,7 +124,7 @@ PHASE = shape(
         ("list",),
         "what is done, in order",
         required=True,
-        schema={"type": "array", "items": json_schema(STEP)},
+        schema={"type": "array", "items": STEP_SCHEMA},
     ),
     Field("parallel", _TOGETHER_KINDS, "run the steps at once; a number limits how many", schema=_TOGETHER),
     Field("timeout", ("integer", "number"), "seconds that the phase may take"),

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
-from handrail.contracts import NodeInfo
+from handrail import contracts
 from handrail.expressions.parse import Expressions, key_place, place_of, plain_value
 from handrail.expressions.tree import Const, Expression
-from handrail.flows.outputs import outputs, structured
+from handrail.flows.expectations import read_expectations
+from handrail.flows.outputs import look_up, outputs
 from handrail.flows.plan import After, Expectation, Output, Prompt, Retry, Step
 from handrail.flows.prompts import read_prompt
 from handrail.flows.reading import Around, Nested, Reading, Slot
-from handrail.flows.spec import AFTER_KINDS, EXPECT_KINDS, OPTIONAL, RETRY, STEP
+from handrail.flows.settle import read_values, settled
+from handrail.flows.spec import AFTER_KINDS, RETRY, STEP
 from handrail.source.fields import Reader, found, quoted
+from handrail.source.given import check_fields, refuse_unknown
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import is_true
 from handrail.source.yamltree import Node
 
 MAX_SECONDS = 604_800
+_UNKNOWN = contracts.Node(about="", prompt="optional", others="used", open_outputs=True)
 
 
 class Steps:
@@ -53,7 +57,7 @@ class Steps:
     def step(self, reader: Reader, number: int) -> Step:
         first, before, after = (self.flow.expressions(self.around) for _ in range(3))
         node = reader.text("node") or ""
-        info = self.node(reader, node)
+        declared = self.node(reader, node)
         when, is_asked = asks(self.flow, reader, first, "step")
         stop_if = reader.child("stopFlowIf")
         outcome, group, rerun = reader.child("stopFlowOutcome"), reader.child("routingGroup"), reader.child("rerun")
@@ -61,8 +65,8 @@ class Steps:
             id=before.fill(reader.text("id") or ""),
             node=node,
             when=when,
-            params=self.params(reader, before, info),
-            prompt=self.prompt(reader, before, info),
+            params=self.params(reader, before, declared),
+            prompt=self.prompt(reader, before, declared),
             expect=self.expectations(reader, after),
             stop_if=after.condition(stop_if) if stop_if is not None else None,
             stop_outcome=outcome.value if outcome is not None else "success",
@@ -72,111 +76,110 @@ class Steps:
             timeout=seconds(reader),
             rerun=rerun.value if rerun is not None else None,
             makes=outputs(self.flow, reader, after),
+            nested=declared.nests,
+            paths=tuple(field.name for field in declared.params if field.names == "path"),
         )
-        step = replace(step, makes=step.makes + _made_by_node(info, step))
-        self.route(reader, info, step)
+        step = replace(step, makes=step.makes + _made_by_node(declared, step))
+        self.route(reader, declared, step)
         slot = Slot(phase=self.phase, step=number, own=False, is_shielded=self.is_asked, around=self.around, used=())
         self.flow.keep(slot, first)
         self.flow.keep(replace(slot, is_shielded=self.is_asked or is_asked), before)
         self.flow.keep(replace(slot, is_shielded=self.is_asked or is_asked, own=True), after)
         return step
 
-    def node(self, reader: Reader, name: str) -> NodeInfo:
+    def node(self, reader: Reader, name: str) -> contracts.Node:
         known = self.flow.known.nodes
         if name and name not in known:
             hint = did_you_mean(name, known) or "known nodes: " + ", ".join(known)
             reader.on(reader.node.value["node"], "node-unknown", f"there is no node `{name}`", hint)
-        return known.get(name, NodeInfo("optional"))
+        return known.get(name, _UNKNOWN)
 
-    def params(self, reader: Reader, expressions: Expressions, info: NodeInfo) -> dict[str, Expression]:
+    def params(self, reader: Reader, expressions: Expressions, declared: contracts.Node) -> dict[str, Expression]:
         node = reader.child("params")
         members: dict[str, Node] = node.value if node is not None else {}
-        params = {name: expressions.value(child) for name, child in members.items()}
-        for name in info.required:
-            if name not in params:
-                place, kind = reader.node.value["node"], reader.node.value["node"].value
-                reader.on(place, "param-missing", f"`{kind}` needs the param `{name}`", f"add `{name}:` to `params`")
-        nested = params.get(info.nested) if info.nested else None
-        if info.nested and isinstance(nested, Const) and isinstance(nested.value, str):
-            given = members[info.nested]
-            place = given.value["const"] if given.kind == "mapping" and "const" in given.value else given
+        params = read_values(members, declared.shape, expressions)
+        place, meant = reader.node.value.get("node", reader.node), set[str]()
+        if node is not None and self.flow.is_first(node):
+            meant = self.given(node, declared, place.value)
+        for field in declared.params:
+            if field.required and field.name not in params and field.name not in meant:
+                message, hint = f"`{place.value}` needs the param `{field.name}`", f"add `{field.name}:` to `params`"
+                reader.on(place, "param-missing", message, hint)
+        nested = params.get(declared.nests) if declared.nests else None
+        if declared.nests and isinstance(nested, Const) and isinstance(nested.value, str):
+            given = members[declared.nests]
+            at = given.value["const"] if given.kind == "mapping" and "const" in given.value else given
             keys = node.keys.items() if node is not None else ()
-            others = tuple((n, key_place(self.flow.source, n, at)) for n, at in keys if n != info.nested)
-            self.flow.nested[Nested(nested.value, place_of(place), others)] = None
+            others = tuple((n, key_place(self.flow.source, n, at)) for n, at in keys if n != declared.nests)
+            self.flow.nested[Nested(nested.value, place_of(at), others)] = None
         return params
 
-    def prompt(self, reader: Reader, expressions: Expressions, info: NodeInfo) -> Prompt | None:
+    def given(self, node: Node, declared: contracts.Node, kind: str) -> set[str]:
+        """Check what the file says about the params of a node; the names that unknown ones were meant to be."""
+        known = settled(node, declared.shape)
+        reader = Reader(self.flow.source, known._replace(keys={}), declared.shape, self.flow.report)
+        check_fields(reader, look_up(self.flow))
+        if declared.others == "used":
+            return set()
+        return refuse_unknown(reader, known, kind, only_slips=declared.others == "ignored")
+
+    def prompt(self, reader: Reader, expressions: Expressions, declared: contracts.Node) -> Prompt | None:
         node = reader.child("prompt")
         if node is None:
-            if info.prompt == "required":
+            if declared.prompt == "required":
                 place = reader.node.value["node"]
                 reader.on(place, "prompt-required", f"`{place.value}` needs a prompt", "add `prompt:`")
             return None
-        if info.prompt == "forbidden":
+        if declared.prompt == "forbidden":
             kind, hint = reader.node.value["node"].value, "remove `prompt`; give the node what it needs in `params`"
             reader.on(node, "prompt-forbidden", f"`{kind}` takes no prompt", hint)
             return None
         return read_prompt(self.flow, node, expressions)
 
-    def route(self, reader: Reader, info: NodeInfo, step: Step) -> None:
+    def route(self, reader: Reader, declared: contracts.Node, step: Step) -> None:
         group = reader.node.value.get("routingGroup")
-        if group is not None and not info.routed and step.node in self.flow.known.nodes:
+        if group is not None and not declared.routed and step.node in self.flow.known.nodes:
             message = f"`{step.node}` is not given to an agent, so it has no routing group"
             reader.on(group, "routing-group", message, "remove `routingGroup`")
-        if info.must_route and group is None and "executor" not in step.params:
-            message, hint = f"`{step.node}` needs `routingGroup` or a param `executor`", "add `routingGroup:`"
+        if declared.must_route and group is None and not any(name in step.params for name in declared.must_route):
+            names = " or ".join(f"`{name}`" for name in declared.must_route)
+            message, hint = f"`{step.node}` needs `routingGroup` or a param {names}", "add `routingGroup:`"
             reader.on(reader.node.value["node"], "param-missing", message, hint)
 
     def expectations(self, reader: Reader, expressions: Expressions) -> tuple[Expectation, ...] | None:
         node = reader.child("expect")
         if node is None:
             return None
-        found_ = self.listed(node, EXPECT_KINDS, "expectation", ("kind", "when", "message"))
-        return tuple(self.expectation(item, kind, expressions) for item, kind in found_)
-
-    def expectation(self, item: Node, kind: str, expressions: Expressions) -> Expectation:
-        members: dict[str, Node] = item.value
-        message, when = members.get("message"), members.get("when")
-        told = expressions.fill(message.value) if message is not None and message.kind == "text" else ""
-        if message is not None and message.kind != "text":
-            wrong = f"`message` has to be text, found {found(message)}"
-            self.flow.problem(message, "wrong-type", wrong, "write what people are told when it does not hold")
-        names = [name for name in members if name not in ("kind", "message", "when")]
-        params = {name: expressions.value(members[name]) for name in names if name != "items"}
-        if "items" in members:
-            params["items"] = structured(self.flow, members["items"], expressions)
-        return Expectation(kind, expressions.condition(when) if when is not None else None, params, told, item.line)
+        return read_expectations(self.flow, node, expressions)
 
     def after(self, reader: Reader, expressions: Expressions) -> tuple[After, ...]:
         node = reader.child("after")
         actions = []
-        for item, kind in self.listed(node, AFTER_KINDS, "action", ("kind", "when")) if node is not None else ():
+        for item, kind in self.listed(node) if node is not None else ():
             when = item.value.get("when")
             params = {n: expressions.value(c) for n, c in item.value.items() if n not in ("kind", "when")}
             actions.append(After(kind, expressions.condition(when) if when is not None else None, params))
         return tuple(actions)
 
-    def listed(
-        self, node: Node, kinds: Mapping[str, tuple[str, ...]], what: str, common: tuple[str, ...]
-    ) -> Iterator[tuple[Node, str]]:
-        """The items of a list that are mappings of a known kind with all that it needs."""
-        known = "known: " + ", ".join(kinds)
+    def listed(self, node: Node) -> Iterator[tuple[Node, str]]:
+        """The actions of a list that are mappings of a known kind with all that it needs."""
+        known = "known: " + ", ".join(AFTER_KINDS)
         for item in node.value:
             kind = item.value.get("kind") if item.kind == "mapping" else None
             if kind is None:
                 has = "needs `kind`" if item.kind == "mapping" else f"has to be a mapping, found {found(item)}"
                 code = "missing-key" if item.kind == "mapping" else "wrong-type"
-                self.flow.problem(item, code, f"an {what} {has}", known)
+                self.flow.problem(item, code, f"an action {has}", known)
             elif kind.kind != "text":
                 self.flow.problem(kind, "wrong-type", f"`kind` has to be text, found {found(kind)}", known)
-            elif kind.value not in kinds:
-                hint = did_you_mean(kind.value, kinds) or known
-                self.flow.problem(kind, f"{what}-unknown", f"there is no {what} {quoted(kind)}", hint)
-            elif missing := [need for need in kinds[kind.value] if need not in item.value]:
+            elif kind.value not in AFTER_KINDS:
+                hint = did_you_mean(kind.value, AFTER_KINDS) or known
+                self.flow.problem(kind, "action-unknown", f"there is no action {quoted(kind)}", hint)
+            elif missing := [need for need in AFTER_KINDS[kind.value] if need not in item.value]:
                 hint = f"add `{missing[0]}:` beside `kind`"
                 self.flow.problem(kind, "missing-key", f"`{kind.value}` needs `{missing[0]}`", hint)
             else:
-                self.unknown_keys(item, (*common, *kinds[kind.value], *OPTIONAL.get(kind.value, ())))
+                self.unknown_keys(item, ("kind", "when", *AFTER_KINDS[kind.value]))
                 yield item, kind.value
 
     def unknown_keys(self, item: Node, known: tuple[str, ...]) -> None:
@@ -235,6 +238,6 @@ def seconds(reader: Reader) -> float | None:
     return float(node.value)
 
 
-def _made_by_node(info: NodeInfo, step: Step) -> tuple[Output, ...]:
+def _made_by_node(declared: contracts.Node, step: Step) -> tuple[Output, ...]:
     """Files that a node promises by one of its params. With expectations of its own, a step need not keep that."""
-    return tuple(Output(step.params[n], required=step.expect is None) for n in info.makes if n in step.params)
+    return tuple(Output(step.params[n], required=step.expect is None) for n in declared.makes if n in step.params)

@@ -1,16 +1,17 @@
 """A form read from the parameters of a step, and written back in the same shape for any surface. Pure.
 
-Parameters come out of expressions, so what is wrong with them is known only when the step runs: all of it is told
-at once. Keys of others are passed over, slips of ours are not.
+All that is wrong is told at once: at load for what the file says, with its place, and when the step runs for values
+that come from expressions. Unknown keys are ignored unless they look like a slip.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from handrail.forms.form import TYPES, Field, Form, Option, Type, When, found, one_of, wrong_with
+from handrail.source.given import Later
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import Unresolved, as_text
 
@@ -19,153 +20,199 @@ _FIELD_KEYS = (
     *("id", "type", "label", "help", "required", "default", "options"),
     *("multiline", "rows", "placeholder", "when"),
 )
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Slip:
+    """Something wrong with a form. `path` leads to it from the list of fields; `key` is a key of what is there."""
+
+    message: str
+    path: Path = ()
+    key: str | None = None
+    hint: str | None = None
+
+    @property
+    def text(self) -> str:
+        return f"{self.message}; {self.hint}" if self.hint else self.message
 
 
 def form_from(params: Mapping[str, Any]) -> Form:
     """The form that a step's parameters describe; `Unresolved` with everything that is wrong with them."""
     reading = _Reading()
-    id_ = reading.text(params, "formId", "the form")
+    id_ = reading.text(params, "formId", "the form", ())
     if not id_.strip():
-        reading.wrong.append("`formId` is missing")
-    title = reading.text(params, "title", "the form") or id_
-    description = reading.text(params, "description", "the form")
+        reading.add("`formId` is missing", ())
+    title = reading.text(params, "title", "the form", ()) or id_
+    description = reading.text(params, "description", "the form", ())
     form = Form(id_, title, description, reading.fields(params.get("fields")))
     if reading.wrong:
-        raise Unresolved("form", f"form `{id_}` cannot be asked: {'; '.join(reading.wrong)}")
+        told = "; ".join(slip.text for slip in reading.wrong)
+        raise Unresolved("form", f"form `{id_}` cannot be asked: {told}")
     return form
 
 
+def field_problems(fields: list[Any]) -> list[Slip]:
+    """What is wrong with the fields of a form. `Later` stands for values that are not known yet."""
+    reading = _Reading()
+    reading.fields(fields)
+    return reading.wrong
+
+
 class _Reading:
-    """Reads resolved parameters; what is wrong is collected."""
+    """Reads parameters; what is wrong is collected."""
 
     def __init__(self) -> None:
-        self.wrong: list[str] = []
+        self.wrong: list[Slip] = []
 
-    def text(self, data: Mapping[str, Any], name: str, where: str) -> str:
+    def add(self, message: str, path: Path, key: str | None = None, hint: str | None = None) -> None:
+        self.wrong.append(Slip(message, path, key, hint))
+
+    def text(self, data: Mapping[str, Any], name: str, where: str, path: Path) -> str:
         value = data.get(name)
         if value is None:
             return ""
         if isinstance(value, list | Mapping):
-            self.wrong.append(f"`{name}` of {where} has to be text, found {found(value)}")
+            self.add(f"`{name}` of {where} has to be text, found {found(value)}", (*path, name))
             return ""
-        return as_text(value)
+        return value if isinstance(value, Later) else as_text(value)
 
-    def flag(self, data: Mapping[str, Any], name: str, where: str) -> bool:
+    def flag(self, data: Mapping[str, Any], name: str, where: str, path: Path) -> bool:
         value = data.get(name)
-        if value is None or isinstance(value, bool):
-            return bool(value)
-        self.wrong.append(f"`{name}` of {where} has to be true or false, found {found(value)}")
+        if value is None or isinstance(value, bool | Later):
+            return value is True
+        self.add(f"`{name}` of {where} has to be true or false, found {found(value)}", (*path, name))
         return False
 
-    def near_misses(self, data: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+    def near_misses(self, data: Mapping[str, Any], known: tuple[str, ...], where: str, path: Path) -> None:
         """Keys that we do not know are somebody else's, but not when they look like a slip."""
         for name in data:
             hint = None if name in known else did_you_mean(str(name), known)
             if hint:
-                self.wrong.append(f"{where} has a key `{name}`; {hint}")
+                self.add(f"{where} has a key `{name}`", path, str(name), hint)
 
-    def items(self, data: Any, name: str) -> list[Any]:
+    def items(self, data: Any, name: str, path: Path) -> list[Any]:
         if isinstance(data, list | tuple):
             return list(data)
-        self.wrong.append(f"`{name}` has to be a list, found {found(data)}")
+        if not isinstance(data, Later):
+            self.add(f"`{name}` has to be a list, found {found(data)}", path)
         return []
 
     def fields(self, data: Any) -> tuple[Field, ...]:
         fields: list[Field] = []
-        for number, item in enumerate(self.items(data, "fields"), 1):
+        for number, item in enumerate(self.items(data, "fields", ()), 1):
+            if isinstance(item, Later):
+                continue
             if not isinstance(item, Mapping):
-                self.wrong.append(f"field {number} has to be a mapping, found {found(item)}")
+                self.add(f"field {number} has to be a mapping, found {found(item)}", (number - 1,))
                 continue
             field = self.field(item, number, [field.id for field in fields])
-            if any(field.id == other.id for other in fields):
-                self.wrong.append(f"field id `{field.id}` is used twice")
+            if any(field.id == other.id for other in fields) and not isinstance(field.id, Later):
+                self.add(f"field id `{field.id}` is used twice", (number - 1, "id"))
             fields.append(field)
         return tuple(fields)
 
     def field(self, data: Mapping[str, Any], number: int, before: list[str]) -> Field:
-        id_ = self.text(data, "id", f"field {number}")
+        path: Path = (number - 1,)
+        id_ = self.text(data, "id", f"field {number}", path)
         where = f"field `{id_}`" if id_ else f"field {number}"
         if not id_.strip():
-            self.wrong.append(f"field {number} has no `id`")
-        self.near_misses(data, _FIELD_KEYS, where)
+            self.add(f"field {number} has no `id`", path)
+        self.near_misses(data, _FIELD_KEYS, where, path)
         field = Field(
             id_,
-            self.type(data, where),
-            self.text(data, "label", where) or id_,
-            self.text(data, "help", where),
-            self.flag(data, "required", where),
+            self.type(data, where, path),
+            self.text(data, "label", where, path) or id_,
+            self.text(data, "help", where, path),
+            self.flag(data, "required", where, path),
             None,
-            self.options(data, where, before),
-            self.flag(data, "multiline", where),
-            self.rows(data, where),
-            self.text(data, "placeholder", where),
-            self.when(data, where, before),
+            self.options(data, where, path, before),
+            self.flag(data, "multiline", where, path),
+            self.rows(data, where, path),
+            self.text(data, "placeholder", where, path),
+            self.when(data, where, path, before),
         )
+        if isinstance(data.get("options"), Later) or isinstance(data.get("type"), Later):
+            return field
         if field.is_select and data.get("options") is None:
-            self.wrong.append(f"{where} has no `options` to choose from")
+            self.add(f"{where} has no `options` to choose from", path)
         elif field.options and not field.is_select:
-            self.wrong.append(f"{where} has `options`, but its `type` is `{field.type}`")
-        return replace(field, default=self.default(field, data.get("default"), where))
+            self.add(f"{where} has `options`, but its `type` is `{field.type}`", (*path, "type"))
+        return replace(field, default=self.default(field, data.get("default"), where, path))
 
-    def type(self, data: Mapping[str, Any], where: str) -> Type:
+    def type(self, data: Mapping[str, Any], where: str, path: Path) -> Type:
         given = data.get("type")
-        if given is None:
+        if given is None or isinstance(given, Later):
             return "text" if data.get("options") is None else "single-select"
         if given not in TYPES:
-            hint = did_you_mean(as_text(given), TYPES)
-            more = f"; {hint}" if hint else ""
-            self.wrong.append(f"`type` of {where} has to be {one_of(TYPES)}, found {found(given)}{more}")
+            message = f"`type` of {where} has to be {one_of(TYPES)}, found {found(given)}"
+            self.add(message, (*path, "type"), hint=did_you_mean(as_text(given), TYPES))
             return "text"
         return cast("Type", given)
 
-    def rows(self, data: Mapping[str, Any], where: str) -> int | None:
+    def rows(self, data: Mapping[str, Any], where: str, path: Path) -> int | None:
         value = data.get("rows")
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
             return value
-        self.wrong.append(f"`rows` of {where} has to be a whole number from 1 on, found {found(value)}")
+        if not isinstance(value, Later):
+            self.add(f"`rows` of {where} has to be a whole number from 1 on, found {found(value)}", (*path, "rows"))
         return None
 
-    def options(self, data: Mapping[str, Any], where: str, before: list[str]) -> tuple[Option, ...]:
+    def options(self, data: Mapping[str, Any], where: str, path: Path, before: list[str]) -> tuple[Option, ...]:
         if data.get("options") is None:
             return ()
-        options = [self.option(item, where, before) for item in self.items(data["options"], f"options of {where}")]
+        path = (*path, "options")
+        given = self.items(data["options"], f"options of {where}", path)
+        options = [self.option(item, where, (*path, place), before) for place, item in enumerate(given)]
         values = [option.value for option in options]
-        twice = [value for place, value in enumerate(values) if value in values[:place]]
-        self.wrong.extend(f"{where} has option `{value}` twice" for value in dict.fromkeys(twice))
+        for place, value in enumerate(values):
+            if value in values[:place] and not isinstance(value, Later) and value not in values[place + 1 :]:
+                self.add(f"{where} has option `{value}` twice", (*path, place))
         return tuple(options)
 
-    def option(self, item: Any, where: str, before: list[str]) -> Option:
+    def option(self, item: Any, where: str, path: Path, before: list[str]) -> Option:
         """An object with its value and label, or just the value."""
         data = item if isinstance(item, Mapping) else {"value": item}
         where = f"an option of {where}"
-        value = self.text(data, "value", where)
+        value = self.text(data, "value", where, path)
         if data.get("value") is None:
-            self.wrong.append(f"{where} has no `value`")
-        self.near_misses(data, _OPTION_KEYS, where)
-        label, description = self.text(data, "label", where) or value, self.text(data, "description", where)
-        return Option(value, label, description, self.when(data, where, before))
+            self.add(f"{where} has no `value`", path)
+        self.near_misses(data, _OPTION_KEYS, where, path)
+        label, description = self.text(data, "label", where, path) or value, self.text(data, "description", where, path)
+        return Option(value, label, description, self.when(data, where, path, before))
 
-    def when(self, data: Mapping[str, Any], where: str, before: list[str]) -> When | None:
+    def when(self, data: Mapping[str, Any], where: str, path: Path, before: list[str]) -> When | None:
         given = data.get("when")
-        if given is None:
+        if given is None or isinstance(given, Later):
             return None
-        if not isinstance(given, Mapping) or ("equals" in given) == ("in" in given) or given.get("field") not in before:
+        is_open = isinstance(given, Mapping) and any(isinstance(id_, Later) for id_ in (*before, given.get("field")))
+        if (
+            not isinstance(given, Mapping)
+            or ("equals" in given) == ("in" in given)
+            or (given.get("field") not in before and not is_open)
+        ):
             form = "`{field: ID, equals: VALUE}` or `{field: ID, in: [...]}` about a field before it"
-            self.wrong.append(f"`when` of {where} has to be {form}")
+            self.add(f"`when` of {where} has to be {form}", (*path, "when"))
             return None
-        values = [given["equals"]] if "equals" in given else self.items(given["in"], f"in of {where}")
+        inner = (*path, "when", "in")
+        values = [given["equals"]] if "equals" in given else self.items(given["in"], f"in of {where}", inner)
         return When(str(given["field"]), tuple(values))
 
-    def default(self, field: Field, value: Any, where: str) -> Any:
-        if value is None or value == "":
+    def default(self, field: Field, value: Any, where: str, path: Path) -> Any:
+        if value is None or value == "" or isinstance(value, Later):
+            return None
+        if isinstance(value, list) and any(isinstance(item, Later) for item in value):
+            return None
+        names = [option.value for option in field.options]
+        if any(isinstance(name, Later) for name in names):
             return None
         if field.type == "multi-select":
             value = [_text(item) for item in (value if isinstance(value, list) else [value])]
         elif field.type != "boolean":
             value = _text(value)
-        message = wrong_with(replace(field, required=False), [option.value for option in field.options], value)
+        message = wrong_with(replace(field, required=False), names, value)
         if message:
-            self.wrong.append(f"`default` of {where} {message}")
+            self.add(f"`default` of {where} {message}", (*path, "default"))
             return None
         return tuple(value) if isinstance(value, list) else value
 

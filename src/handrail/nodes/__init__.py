@@ -1,1 +1,1 @@
-"""One file a node: what a step of a flow does. Each has `RERUN` and `async def run(work, context)`."""
+"""One file per node: what a step of a flow does. Each has `NODE = Node(...)` and `async def run(work, context)`."""

@@ -10,8 +10,28 @@ from handrail.contracts import PERMISSIONS, AgentJob, AgentSaid, Executor, NodeC
 from handrail.nodes.calling import call
 from handrail.secrets import allowed
 from handrail.settings import Route
+from handrail.source.fields import Field, Reader, quoted
 from handrail.source.suggest import did_you_mean
+from handrail.source.yamltree import Node
 
+
+def _check_agent(reader: Reader, node: Node) -> None:
+    if node.value not in registry.executors():
+        hint = did_you_mean(node.value, registry.executors()) or f"known: {', '.join(registry.executors())}"
+        reader.on(node, "bad-value", f"there is no agent {quoted(node)}", hint)
+
+
+EXECUTOR = Field(
+    "executor", ("text",), "the agent; the routing group or the settings say it otherwise", check=_check_agent
+)
+MODEL = Field("model", ("text",), "the model, as the agent calls it")
+PERMISSION = Field(
+    "permissions",
+    ("text",),
+    "`read` looks only, `work` may edit and run programs in the project, `full` may do anything",
+    default="work",
+    choices=PERMISSIONS,
+)
 SECONDS = 3600.0
 KEEP = 20_000
 LASTING = ("refused", "auth", "overflow")
@@ -25,8 +45,10 @@ class Agent:
     executor: Executor
 
 
-def chosen(work: Work, context: NodeContext) -> Agent:
-    route = context.route(work)
+def chosen(work: Work, context: NodeContext, fixed: str | None = None) -> Agent:
+    """The agent that gets the work. `fixed`: the step's node belongs to this agent."""
+    own = fixed or _name(work.params.get(EXECUTOR.name)), _name(work.params.get(MODEL.name))
+    route = context.route(work.group, own)
     if route is None:
         message = "no agent is named for this step: `--agent NAME`, or `agent: NAME` in settings.yaml"
         raise NodeError("agent-missing", message, transient=False)
@@ -35,6 +57,10 @@ def chosen(work: Work, context: NodeContext) -> Agent:
     except KeyError:
         hint = did_you_mean(route.agent, registry.executors()) or f"known: {', '.join(registry.executors())}"
         raise NodeError("agent-unknown", f"there is no agent `{route.agent}`; {hint}", transient=False) from None
+
+
+def _name(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
 
 
 def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> AgentJob:

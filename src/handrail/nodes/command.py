@@ -1,8 +1,8 @@
 """`command`: runs a program in the project. Its value is how it ended; a line of JSON it printed last is `result`.
 
 `argv` is an argument list, never a shell line. Whether it may be run again after a crash is for the flow to say;
-`HANDRAIL_KEY` names this very piece of work, so that the program can tell by it that it was asked before. Of the
-environment it gets all but what looks like a secret; that has to be given by name, in `env`.
+`HANDRAIL_KEY` identifies this piece of work, so that the program can recognise a second request. It gets the
+environment without what looks like a secret; a secret has to be given by name, in `env`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,47 @@ import os
 import shutil
 from typing import Any
 
-from handrail.contracts import NodeContext, NodeError, Work
+from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.process.child import KEEP, Task, perform
 from handrail.secrets import without_secrets
+from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
 from handrail.state.files import real_inside
 
-RERUN = "ask"
 SECONDS = 3600.0
 MAX_OUTPUT = 16 * 1024 * 1024
+NODE = Node(
+    about="Runs a program in the project. `timeout` of the step is one hour unless it says otherwise.",
+    params=(
+        Field("argv", ("list",), "the program and its arguments", required=True, items=SCALARS, shortest=1),
+        Field("cwd", ("text",), "the folder it runs in, relative to the project", names="path"),
+        Field("env", ("mapping",), "further environment variables"),
+        Field("stdin", SCALARS, "what it reads from its standard input"),
+        Field("mayFail", ("boolean",), "an exit code other than 0 is no failure", default=False),
+        Field(
+            "maxOutput",
+            ("integer",),
+            "how much of its output is kept, the end of it",
+            default=KEEP,
+            least=1,
+            most=MAX_OUTPUT,
+            unit="bytes",
+        ),
+    ),
+    outputs={
+        "exitCode": "what it exited with",
+        "output": "what it printed, standard output and errors",
+        "result": "the last line that begins with `{` or `[`, read as JSON; null if there is none",
+    },
+    rerun="ask",
+)
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    argv = _argv(work.params["argv"])
+    argv, may_fail = _argv(work.params["argv"]), work.params.get("mayFail", False)
+    if not isinstance(may_fail, bool):
+        message = f"`mayFail` has to be true or false, found `{as_text(may_fail)[:80]}`"
+        raise NodeError("params", message, transient=False)
     cwd = real_inside(context.project, str(work.params.get("cwd") or "."))
     if cwd is None:
         raise NodeError("params", f"`cwd` leads out of the project: `{work.params['cwd']}`", transient=False)
@@ -44,7 +72,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     if ended.timed_out:
         raise NodeError("timeout", f"`{argv[0]}` was not done after {seconds:g} seconds")
     value = {"exitCode": ended.exit_code, "output": ended.output, "result": _last_json(ended.output)}
-    if ended.exit_code != 0 and not work.params.get("mayFail"):
+    if ended.exit_code != 0 and not may_fail:
         last = "".join(f": {line}" for line in ended.output.strip().splitlines()[-1:])
         raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}{last}")
     return value

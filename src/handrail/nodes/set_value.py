@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.contracts import NodeContext, Work
+from handrail.contracts import Node, NodeContext, Work
 
-RERUN = "safe"
-INSTANT = True
+NODE = Node(
+    about="Its outputs are its params: a place for values that later steps refer to.",
+    others="used",
+    open_outputs=True,
+    instant=True,
+)
 
 
 async def run(work: Work, context: NodeContext) -> Any:

@@ -8,14 +8,55 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from handrail.contracts import NodeContext, NodeError, Work
+from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.forms import form as forms
 from handrail.forms import read as formspec
-from handrail.nodes.files import put_file
+from handrail.nodes.write_file import inside, put_file
+from handrail.source import given
+from handrail.source.fields import SCALARS, Field, Reader
 from handrail.source.values import Unresolved
-from handrail.state.files import real_inside
+from handrail.source.yamltree import Node as Located
 
-RERUN = "safe"
+
+def _check_fields(reader: Reader, node: Located) -> None:
+    """Report what is wrong with the fields of a form, each at its place."""
+    for problem in formspec.field_problems(given.plain(node)):
+        place = given.at(node, problem.path)
+        if len(problem.path) == 1 and place.kind != "mapping":
+            continue  # told already: an item of `fields` has to be a mapping
+        if problem.key is not None and problem.key in place.keys:
+            line, column = place.keys[problem.key]
+            width = reader.key_width(problem.key, line, column)
+            reader.at((line, column, width), "form-field", problem.message, problem.hint)
+        else:
+            reader.on(place, "form-field", problem.message, problem.hint)
+
+
+NODE = Node(
+    about="Asks a person to fill in a form, and waits for the answer.",
+    params=(
+        Field("formId", SCALARS, "the form's id, for answers that are given beforehand", required=True, shortest=1),
+        Field("title", SCALARS, "what the person is asked", required=True),
+        Field("description", SCALARS, "more about it"),
+        Field(
+            "fields",
+            ("list",),
+            "the questions, each with `id`, `type`, `label`, `help`, `required`, `default`, `options`, `multiline`, "
+            "`rows`, `placeholder`, `when`",
+            required=True,
+            shortest=1,
+            items=("mapping",),
+            check=_check_fields,
+        ),
+        Field("outputFile", ("text",), "a file that the answers are written to, as JSON", shortest=1, names="path"),
+    ),
+    others="ignored",
+    outputs={
+        "formId": "the form's id",
+        "values": "the answers: field id → value",
+        "outputFile": "the file, if one was asked for",
+    },
+)
 
 
 async def run(work: Work, context: NodeContext) -> Any:
@@ -28,9 +69,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     target = work.params.get("outputFile")
     if not target:
         return answers
-    real = real_inside(context.project, str(target))
-    if real is None or real == context.project:
-        raise NodeError("path-escape", f"`{target}` leads out of the project", transient=False)
+    real = inside(context, str(target))
     text = json.dumps({"form_id": form.id, "values": answers["values"]}, ensure_ascii=False, indent=2) + "\n"
     put_file(real, text)
     return {**answers, "outputFile": str(target)}

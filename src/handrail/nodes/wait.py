@@ -5,11 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from handrail.contracts import NodeContext, NodeError, Work
+from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.source.fields import Field
 from handrail.source.values import Unresolved, number
 
-RERUN = "safe"
 MAX_SECONDS = 604_800
+NODE = Node(
+    about="Waits for a number of seconds.",
+    params=(
+        Field("seconds", ("integer", "number"), "how long", required=True, least=0, most=MAX_SECONDS, unit="seconds"),
+    ),
+    outputs={"seconds": "how long it waited"},
+)
 
 
 async def run(work: Work, context: NodeContext) -> Any:

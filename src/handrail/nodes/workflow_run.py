@@ -11,10 +11,32 @@ from dataclasses import replace
 from typing import Any
 
 from handrail import registry
-from handrail.contracts import AgentJob, Guide, NodeContext, NodeError, Standing, Work
-from handrail.nodes.asking import Agent, chosen, failure, job_for, performed
+from handrail.contracts import AgentJob, Guide, Node, NodeContext, NodeError, Standing, Work
+from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, Agent, chosen, failure, job_for, performed
+from handrail.source.fields import SCALARS, Field
 
-RERUN = "safe"
+NODE = Node(
+    about="An agent goes through a workflow, with its gates and checks, until it is done.",
+    params=(
+        Field("workflow", ("text",), "the workflow: its key or its command name", required=True, shortest=1),
+        Field("task", SCALARS, "what it is started for"),
+        EXECUTOR,
+        MODEL,
+        PERMISSION,
+    ),
+    outputs={
+        "session": "the session of the workflow",
+        "status": "how it ended",
+        "steps": "how many steps it took",
+        "summaries": "what the agent said about each phase",
+        "executor": "the agent",
+        "model": "the model that was asked for; null if none was",
+        "sessionId": "the agent's conversation",
+        "calls": "how often the agent was called",
+        "denied": "how many tool calls were denied",
+    },
+    routed=True,
+)
 GO_ON = "You were cut off. Go on with the workflow where it stands."
 
 

@@ -7,21 +7,21 @@ after → publish → `stopFlowIf`. What was finished before a crash is answered
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
 from handrail.contracts import Done, Durable, Made, NodeError, Work
+from handrail.contracts.check import subject
 from handrail.expressions.tree import Expression
 from handrail.flows.account import Ended, envelope, pending, result, skipped, texts, with_defaults
 from handrail.flows.paths import segment
-from handrail.flows.plan import After, Expectation, FlowPlan, Phase, Prompt, Step, groups_of
+from handrail.flows.plan import After, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
 from handrail.runs import machine
 from handrail.runs.resolve import Resolver
 from handrail.source.templates import render
-from handrail.source.values import Unresolved, as_text, is_true, same
+from handrail.source.values import Unresolved, as_text, is_true
 
 FlowFinder = Callable[[str], FlowPlan | None]
 Stop = tuple[str, str] | None
@@ -192,7 +192,7 @@ class Interpreter:
         prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
         if step.makes:
             self.used[path] = [*self.used.get(path, ()), *texts(params)]
-        if step.node == "flow-run":
+        if step.nested is not None:
             return await self._several(step, params, path)
         work = Work(
             path=path,
@@ -221,17 +221,17 @@ class Interpreter:
 
     async def _limited(self, step: Step, params: dict[str, Any], path: str) -> Any:
         async with self.durable.limit(path, step.timeout):
-            return await self.nested(params, path)
+            return await self.nested(step, params, path)
 
-    async def nested(self, params: dict[str, Any], path: str) -> Any:
+    async def nested(self, step: Step, params: dict[str, Any], path: str) -> Any:
         """A child flow: its steps lie below this one's path; its result is an account of how it ended."""
-        name = as_text(params.get("fileName", ""))
+        name = as_text(params.get(step.nested or "", ""))
         child = self.find(name)
         if child is None:
             raise NodeError("flow-missing", f"there is no flow `{name}`", transient=False)
         if self.depth >= MAX_DEPTH:
             raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
-        given = {key: value for key, value in params.items() if key != "fileName"}
+        given = {key: value for key, value in params.items() if key != step.nested}
         inner = Interpreter(self.durable, child, self.find, self.prompts, self.depth + 1)
         try:
             ended = await inner.run(with_defaults(child, given), self.context, f"{path}/")
@@ -252,28 +252,12 @@ class Interpreter:
             place, when = f"expect.{number}", expectation.when
             if when is not None and not is_true(await self.values.resolve(when, phase, path, place)):
                 continue
-            wrong = await self._wrong(phase, expectation, path, place)
-            if wrong is not None:
-                told = ": ".join(part for part in (expectation.message, wrong) if part)
-                raise NodeError("expectation", told or f"`{expectation.kind}` does not hold", transient=False)
-
-    async def _wrong(self, phase: Phase, expectation: Expectation, path: str, place: str) -> str | None:
-        """What is wrong, nothing when it holds."""
-        params = await self._all(expectation.params, phase, path, place)
-        if expectation.kind == "step-output":
-            holds = same(params["value"], params["equals"]) if "equals" in params else is_true(params["value"])
-            return None if holds else ""
-        if expectation.kind == "require-structured-artifacts":
-            for item in params["items"]:
-                subject = json.dumps([as_text(item["path"]), as_text(item["schemaId"])])
-                if problem := await self.durable.look("schema", subject):
-                    return str(problem)
-            return None
-        paths = params["paths"] if "paths" in params else params["path"]
-        for item in paths if isinstance(paths, list) else [paths]:
-            if not await self.durable.look("file", as_text(item)):
-                return f"`{as_text(item)}` is missing"
-        return None
+            params = await self._all(expectation.params, phase, path, place)
+            finding = await self.durable.check(expectation.kind, params)
+            if not finding.held:
+                told = expectation.message or f"`{expectation.kind}: {subject(params)[:80]}` does not hold"
+                message = ": ".join(part for part in (told, finding.detail) if part)
+                raise NodeError("expectation", message, transient=False)
 
     async def afterwards(self, phase: Phase, action: After, path: str, place: str) -> None:
         if action.when is not None and not is_true(await self.values.resolve(action.when, phase, path, place)):

@@ -75,5 +75,5 @@ def needed(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
 
 
 def _chooses_late(plan: FlowPlan) -> bool:
-    steps = [step for phase in plan.phases for step in phase.steps if step.node == "flow-run"]
-    return any(not isinstance(step.params.get("fileName"), Const) for step in steps)
+    flows = [step.flow for phase in plan.phases for step in phase.steps if step.flow is not None]
+    return any(not isinstance(flow, Const) for flow in flows)

@@ -28,7 +28,6 @@ from handrail.contracts import (
     Outside,
     Record,
     Site,
-    Work,
 )
 from handrail.errors import NotFound, RefusedError, StateError, UsageError
 from handrail.flows.account import with_defaults
@@ -53,7 +52,6 @@ from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved
 
 Plans = Mapping[str, FlowPlan]
-FIXED = {"codex-prompt": "codex", "opencode-prompt": "opencode"}
 
 
 class Runs:
@@ -177,7 +175,7 @@ class Runs:
             env=self.site.env,
             run=run.id,
             scope=request.scope,
-            route=lambda work: _route(request, work),
+            route=lambda group, own: _route(request, group, own),
             pass_env=self.settings.pass_env,
             guide=self.guide,
         )
@@ -253,15 +251,9 @@ def _refuse_agents(request: Request) -> None:
             raise UsageError(f"there is no agent `{name}`", hint)
 
 
-def _route(request: Request, work: Work) -> Route | None:
-    """The agent that a piece of work is given to, as it was decided when the run began."""
-    own = FIXED.get(work.node) or work.params.get("executor"), work.params.get("model")
-    asked = Asked(request.agent, request.model, request.routes)
-    return choose(asked, request.table, work.group, (_name(own[0]), _name(own[1])))
-
-
-def _name(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+def _route(request: Request, group: str | None, own: tuple[str | None, str | None]) -> Route | None:
+    """The agent that work is given to, as it was settled when the run began."""
+    return choose(Asked(request.agent, request.model, request.routes), request.table, group, own)
 
 
 def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:

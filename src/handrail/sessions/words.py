@@ -158,12 +158,8 @@ def _summaries(state: State) -> list[str]:
 def _checks(stop: Stop) -> list[str]:
     if not stop.checks:
         return []
-    lines = [f"- {_kind(check.kind)}: {check.name}" for check in stop.checks]
+    lines = [f"- {check.words or check.kind}: {check.name}" for check in stop.checks]
     return ["**Handrail checks this itself before the phase is left:**", *lines, ""]
-
-
-def _kind(kind: str) -> str:
-    return {"run": "exits with 0", "file": "exists"}.get(kind, kind)
 
 
 def _profiles(plan: Plan, stop: Stop) -> list[str]:
@@ -249,14 +245,12 @@ def looped(plan: Plan, before: State, after: State) -> str:
     return f"{head}\n\n{instructions(plan, after)}"
 
 
-def refuted(results: tuple[Result, ...], phase: str) -> str:
+def refuted(results: tuple[Result, ...], stop: Stop) -> str:
     """What the agent is told when an exit check does not hold."""
-    lines = [f"✗ {phase} cannot be left yet: {_failed(results)}."]
-    for result in results:
-        sign = "✓" if result.held else "✗"
-        lines.append(
-            f"{sign} {_kind(result.kind)}: {result.name} ({result.detail.splitlines()[0]})" if result.detail else ""
-        )
+    lines = [f"✗ {stop.name} cannot be left yet: {_failed(results)}."]
+    for check, result in zip(stop.checks, results, strict=True):
+        sign, words = "✓" if result.held else "✗", check.words or check.kind
+        lines.append(f"{sign} {words}: {result.name} ({result.detail.splitlines()[0]})" if result.detail else "")
         if not result.held and "\n" in result.detail:
             lines.extend("    " + line for line in result.detail.splitlines()[1:])
     lines.append(f'Mend this, then call {STEP_TOOL} with action "next" again.')

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from handrail.source.diagnostics import Diagnostic, Severity
 from handrail.source.files import Source
@@ -17,7 +17,12 @@ from handrail.source.yamltree import Kind, Node, as_text
 
 @dataclass(frozen=True)
 class Field:
-    """One key of a mapping: what it may hold and what it means to the person who writes it."""
+    """One key of a mapping: what it may hold and what it means to the person who writes it.
+
+    A number has bounds (`above` is exclusive) and a `unit`; a list has kinds of `items`, or the shape of each `item`,
+    and a `shortest` length; a text with a `shortest` length is not blank. `names`: the text names a path inside the
+    project, a flow that is run, or a schema. `check` reports what the other entries cannot express.
+    """
 
     name: str
     kinds: tuple[Kind, ...]
@@ -27,6 +32,15 @@ class Field:
     choices: tuple[str, ...] = ()
     lenient: bool = False
     schema: Mapping[str, Any] | None = None
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    unit: str = ""
+    items: tuple[Kind, ...] = ()
+    item: Shape | None = None
+    shortest: int = 0
+    names: Literal["path", "flow", "schema"] | None = None
+    check: Callable[[Reader, Node], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +68,10 @@ _NOUNS: dict[Kind, str] = {
     "null": "nothing",
     "list": "a list",
     "mapping": "a mapping",
+    "later": "a value of the run",
 }
+SCALARS: tuple[Kind, ...] = ("text", "integer", "number", "boolean")
+ANYTHING: tuple[Kind, ...] = (*SCALARS, "null", "list", "mapping")
 
 
 def noun(kinds: Sequence[Kind]) -> str:
@@ -126,7 +143,7 @@ class Reader:
                 self.at(place, "missing-key", f"key `{name}` is missing", f"add `{name}:`, {field.about}")
             return None
         if node.kind not in field.kinds:
-            self._wrong_kind(field, node, example)
+            self.wrong_kind(field, node, example)
             return None
         if field.choices and node.value not in field.choices:
             wanted = " or ".join(f"`{choice}`" for choice in field.choices)
@@ -135,7 +152,7 @@ class Reader:
             return None
         return node
 
-    def _wrong_kind(self, field: Field, node: Node, example: str | None) -> None:
+    def wrong_kind(self, field: Field, node: Node, example: str | None = None) -> None:
         hint = example or self._other_kind(field, node) or f"`{field.name}` means: {field.about}"
         message = f"`{field.name}` has to be {noun(field.kinds)}, found {found(node)}"
         severity: Severity = "warning" if field.lenient else "error"
@@ -153,7 +170,9 @@ class Reader:
             return "write true or false, without quotes"
         if "integer" in field.kinds:
             return "write a number, without quotes"
-        return f"write a list: `{field.name}: [{as_text(node)}]`" if field.kinds == ("list",) else None
+        return (
+            f"write a list: `{field.name}: [{', '.join(as_text(node).split())}]`" if field.kinds == ("list",) else None
+        )
 
     def written(self, node: Node) -> str:
         """What stands in the file at a node, as far as it is on one line."""
@@ -207,23 +226,47 @@ _SCHEMA_TYPES: dict[Kind, str] = {
 }
 
 
-def json_schema(shape: Shape) -> dict[str, Any]:
-    """The shape as a JSON Schema object, for editors."""
-    properties: dict[str, Any] = {}
-    for field in shape.fields:
-        if field.schema is not None:
-            entry = dict(field.schema)
-        else:
-            types = [_SCHEMA_TYPES[kind] for kind in field.kinds]
-            entry = {"type": types[0] if len(types) == 1 else types}
-        entry["description"] = field.about
-        if field.choices:
-            entry["enum"] = list(field.choices)
-        if field.default is not None:
-            entry["default"] = field.default
-        properties[field.name] = entry
+def json_schema(shape: Shape, value: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The shape as a JSON Schema object, for editors. `value` is what else every field may hold: an expression."""
+    properties = {field.name: field_schema(field, value) for field in shape.fields}
     schema: dict[str, Any] = {"type": "object", "description": shape.about, "properties": properties}
     required = [field.name for field in shape.fields if field.required]
     if required:
         schema["required"] = required
     return schema
+
+
+def field_schema(field: Field, value: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What one key may hold, as a JSON Schema."""
+    entry: dict[str, Any] = {"type": _types(field.kinds), **_limits(field, value)}
+    if field.schema is not None:
+        entry = dict(field.schema)
+    if field.choices:
+        entry["enum"] = list(field.choices)
+    if value is not None:
+        entry = {"anyOf": [entry, value]}
+    entry["description"] = field.about
+    if field.default is not None:
+        entry["default"] = field.default
+    return entry
+
+
+def _types(kinds: Sequence[Kind]) -> str | list[str]:
+    types = [_SCHEMA_TYPES[kind] for kind in kinds]
+    return types[0] if len(types) == 1 else types
+
+
+def _limits(field: Field, value: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Bounds of a number, length and items of a list."""
+    bounds = {"minimum": field.least, "exclusiveMinimum": field.above, "maximum": field.most}
+    limits: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
+    if "list" in field.kinds and field.shortest:
+        limits["minItems"] = field.shortest
+    if "text" in field.kinds and field.shortest:
+        limits["minLength"] = field.shortest
+    items = json_schema(field.item, value) if field.item is not None else None
+    if items is None and field.items:
+        items = {"type": _types(field.items)}
+    if items is not None:
+        limits["items"] = items if value is None else {"anyOf": [items, value]}
+    return limits

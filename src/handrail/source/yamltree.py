@@ -36,11 +36,14 @@ SAFE_SIGNS = 1_000
 _PLAIN, _TEXT, _STRUCTURE = "plain", "text", "structure"
 
 Scalar = str | int | float | bool | None
-Kind = Literal["text", "integer", "number", "boolean", "null", "list", "mapping"]
+Kind = Literal["text", "integer", "number", "boolean", "null", "list", "mapping", "later"]
 
 
 class Node(NamedTuple):
-    """A value and where it stands. `keys` holds, for a mapping, where each key stands."""
+    """A value and where it stands. `keys` holds, for a mapping, where each key stands.
+
+    The parser never makes a node of kind `later`: it stands for a value that is known only when a flow runs.
+    """
 
     kind: Kind
     value: Any

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
-from typing import Any
 
 from handrail.expressions.tree import Const
 from handrail.expressions.words import in_words
@@ -158,7 +157,7 @@ def _box(phase: Phase, id_: str, indent: str) -> Iterator[str]:
         return
     yield f'{indent}subgraph {id_}["{_label(title)}"]'
     for number, step in enumerate(phase.steps):
-        opening, closing = ("[[", "]]") if step.node == "flow-run" else ("[", "]")
+        opening, closing = ("[[", "]]") if step.nested is not None else ("[", "]")
         yield f'{indent}  {id_}s{number}{opening}"{_label(_node(step))}"{closing}'
     if phase.parallel.limit == 1:
         pairs = itertools.pairwise(range(len(phase.steps)))
@@ -167,8 +166,7 @@ def _box(phase: Phase, id_: str, indent: str) -> Iterator[str]:
 
 
 def _node(step: Step) -> str:
-    name: Any = step.params.get("fileName") if step.node == "flow-run" else None
-    what = f"runs {in_words(name)}" if name is not None else step.node
+    what = f"runs {in_words(step.flow)}" if step.flow is not None else step.node
     return f"{step.id}: {what}" + (f" when {in_words(step.when)}" if step.when is not None else "")
 
 

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 from handrail.contracts import Record
-from handrail.expressions.tree import Const
 from handrail.flows.account import Ended, Results, envelope, pending, result, skipped
+from handrail.flows.outline import child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.runs import machine
@@ -102,10 +102,7 @@ class RunView:
         found = self.state.steps.get(path, StepState())
         if found.has_value:
             return self.run.value(found)
-        if step.node != "flow-run" or found.status != "done":
-            return None
-        name = step.params.get("fileName")
-        child = self.run.find(str(name.value)) if isinstance(name, Const) else None
+        child = child_of(step, self.run.find) if found.status == "done" else None
         return None if child is None else envelope(child, self._ended(child, f"{path}/"))
 
     def _ended(self, plan: FlowPlan, base: str) -> Ended:

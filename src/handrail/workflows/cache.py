@@ -14,13 +14,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from handrail import __version__
-from handrail.source import fields, simpleyaml, yamltree
+from handrail import __version__, registry
+from handrail.source import fields, given, kinds, simpleyaml, yamltree
 from handrail.source import files as sourcefile
 from handrail.source.files import Stamp
 from handrail.state.files import write_whole
+from handrail.workflows import exits, placeholders, rules, spec
 from handrail.workflows import load as loading
-from handrail.workflows import placeholders, rules, spec
 from handrail.workflows.load import Loaded
 from handrail.workflows.plan import Check
 from handrail.workflows.spec import Entry, LaterEntries, PhaseSpec, Reference, WorkflowSpec
@@ -124,9 +124,16 @@ def _kept(row: list[Any], entries: bytes) -> Row:
 
 def _version() -> str:
     """Changes whenever the code that reads definitions does."""
-    readers = (loading, spec, rules, placeholders, fields, sourcefile, simpleyaml, yamltree)
+    readers = (loading, exits, spec, rules, placeholders, fields, given, kinds, sourcefile, simpleyaml, yamltree)
     times = [os.stat(module.__file__ or "").st_mtime_ns for module in readers]
-    return f"{__version__}/{max(times)}"
+    return f"{__version__}/{max(times)}/{_checks()}"
+
+
+def _checks() -> str:
+    """Changes whenever a kind of check is added or one of ours is changed."""
+    with os.scandir(os.path.join(os.path.dirname(registry.__file__), "checks")) as entries:
+        newest = max(entry.stat().st_mtime_ns for entry in entries if entry.name.endswith(".py"))
+    return f"{zlib.crc32(repr(registry.CHECKS).encode()):08x}/{newest}"
 
 
 def _row(workflow: WorkflowSpec, names: list[str], stamps: list[int]) -> Row:

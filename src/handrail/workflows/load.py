@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from handrail.source import simpleyaml
 from handrail.source.diagnostics import Diagnostic, has_errors, of_file
@@ -17,11 +16,10 @@ from handrail.source.files import Root, Source, Stamp, Unopened, decode, stamp
 from handrail.source.suggest import nearest
 from handrail.source.yamltree import Node, parse
 from handrail.workflows import rules
-from handrail.workflows.plan import Check
-from handrail.workflows.spec import EXIT, PHASE, TEXTS, TOOLS, WORKFLOW, PhaseSpec, Reference, WorkflowSpec
+from handrail.workflows.exits import read_exit
+from handrail.workflows.spec import PHASE, TEXTS, TOOLS, WORKFLOW, PhaseSpec, Reference, WorkflowSpec
 
 WORKFLOW_FILE = "workflow.yaml"
-MAX_SECONDS = 86_400
 _KEY_HINT = "name the key of a workflow: the name of its folder"
 
 
@@ -240,7 +238,7 @@ def _phase(job: _Load, source: Source) -> PhaseSpec | None:
     id_, name, emoji = reader.text("id"), reader.text("name"), reader.text("emoji")
     deny, allow = _tools(job, reader)
     profiles = reader.texts("availableProfiles") or ()
-    checks = _exit(job, reader)
+    checks = read_exit(reader)
     instructions = body.strip()
     if not instructions:
         hint = "write what the agent has to do below the front matter"
@@ -285,85 +283,6 @@ def _tools(job: _Load, reader: Reader) -> tuple[tuple[str, ...] | None, tuple[st
         hint = "keep one: `blacklist` denies its tools, `whitelist` denies all others"
         tools.at((line, column, 9), "tools-both", "`blacklist` and `whitelist` are both given", hint)
     return deny, allow
-
-
-def _exit(job: _Load, reader: Reader) -> tuple[Check, ...]:
-    node = reader.child("exit", "write `- run: COMMAND` or `- file: PATH` below `exit:`")
-    if node is None:
-        return ()
-    items: list[Node] = [node] if node.kind == "mapping" else node.value
-    checks: list[Check] = []
-    for item in items:
-        if item.kind != "mapping":
-            hint = "write `- run: COMMAND` or `- file: PATH`"
-            reader.on(item, "wrong-type", f"an exit check has to be a mapping, found {found(item)}", hint)
-            continue
-        check = _check(Reader(reader.source, item, EXIT, job.report))
-        if check is not None:
-            checks.append(check)
-    return tuple(checks)
-
-
-def _check(reader: Reader) -> Check | None:
-    kinds = [kind for kind in ("run", "file") if kind in reader.node.value]
-    if len(kinds) != 1:
-        message = "an exit check needs `run` or `file`" if not kinds else "`run` and `file` are two checks"
-        hint = "write each as a list item of its own" if kinds else "add `run: COMMAND` or `file: PATH`"
-        place = (reader.node.line, reader.node.column, 1)
-        if kinds:
-            second = max(kinds, key=lambda kind: reader.node.keys[kind])
-            place = (*reader.node.keys[second], len(second))
-        reader.at(place, "exit-check", message, hint)
-        return None
-    if kinds[0] == "file" and "timeout" in reader.node.keys:
-        message, hint = "`timeout` means nothing for `file`", "remove it; only `run` takes time"
-        reader.at((*reader.node.keys["timeout"], 7), "unknown-key", message, hint, "warning")
-    params = _run_params(reader) if kinds[0] == "run" else _file_params(reader)
-    if params is None:
-        return None
-    shown = params.get("path") or params.get("line") or " ".join(params.get("argv", ()))
-    return Check(kinds[0], params, reader.text("name") or shown)
-
-
-def _run_params(reader: Reader) -> dict[str, Any] | None:
-    node = reader.child("run")
-    timeout = reader.child("timeout")
-    if node is None:
-        return None
-    if timeout is not None and not 0 < timeout.value <= MAX_SECONDS:
-        message = f"`timeout` has to be more than 0 and at most {MAX_SECONDS} seconds, found {quoted(timeout)}"
-        reader.on(timeout, "bad-value", message, "write the seconds that the command may take")
-        return None
-    seconds = 600.0 if timeout is None else float(timeout.value)
-    if node.kind == "text":
-        line = node.value.strip()
-        if not line:
-            reader.on(node, "blank-text", "`run` is blank", "write a command")
-            return None
-        return {"line": line, "timeout": seconds}
-    argv = reader.texts("run") or ()
-    if len(argv) != len(node.value):
-        return None
-    if not argv or not argv[0].strip():
-        reader.on(node, "exit-check", "`run` has no program to start", "write `run: [PROGRAM, ARGUMENT]`")
-        return None
-    return {"argv": list(argv), "timeout": seconds}
-
-
-def _file_params(reader: Reader) -> dict[str, Any] | None:
-    node = reader.child("file")
-    if node is None:
-        return None
-    path = node.value.strip()
-    if not path:
-        reader.on(node, "blank-text", "`file` is blank", "write the path of a file, relative to the project")
-        return None
-    parts = path.replace("\\", "/").split("/")
-    if path.startswith("/") or ".." in parts or "\x00" in path:
-        hint = "write a path below the project, without `..`"
-        reader.on(node, "exit-path", f"`{path}` is not a path inside the project", hint)
-        return None
-    return {"path": path}
 
 
 def _placeholders(job: _Load, source: Source, text: str, start: tuple[int, int]) -> None:

@@ -21,11 +21,15 @@ class Level(NamedTuple):
 
 
 class Check(NamedTuple):
-    """Something Handrail verifies before the stop is left."""
+    """Something Handrail verifies before the stop is left. `words` say what has to hold: "exits with 0".
+
+    Plans of 0.1.0 have no words.
+    """
 
     kind: str
     params: dict[str, Any]
     name: str
+    words: str = ""
 
 
 class Stop(NamedTuple):

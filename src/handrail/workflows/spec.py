@@ -149,14 +149,8 @@ TOOLS = shape(
     Field("whitelist", ("list",), "only these tools are allowed", schema={"type": "array"}),
 )
 
-EXIT = shape(
-    "exit",
-    "Something Handrail verifies itself before the phase is left.",
-    Field("run", ("text", "list"), "a command that has to exit with 0: an argument list, or a line for the shell"),
-    Field("file", ("text",), "a file that has to exist and not be empty, relative to the project"),
-    Field("timeout", ("integer", "number"), "seconds that `run` may take", default=600),
-    Field("name", ("text",), "what to call this check in messages"),
-)
+EXIT = (Field("name", ("text",), "what to call this check in messages"),)
+EXIT_SCHEMA = {"$ref": "#/$defs/check"}
 
 PHASE = shape(
     "phase file",
@@ -176,6 +170,6 @@ PHASE = shape(
         "exit",
         ("list", "mapping"),
         "checks that have to hold before the phase is left",
-        schema={"oneOf": [json_schema(EXIT), {"type": "array", "items": json_schema(EXIT)}]},
+        schema={"oneOf": [EXIT_SCHEMA, {"type": "array", "items": EXIT_SCHEMA}]},
     ),
 )

@@ -9,14 +9,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 from handrail.artifacts.world import World
-from handrail.contracts import AgentSaid, Done, Made, NodeError, NodeKind, Outside, Waiting, Work
+from handrail.contracts import AgentSaid, Done, Finding, Made, NodeError, NodeKind, Outside, Waiting, Work
 from handrail.errors import HandrailError, StateError
 from handrail.flows.plan import Retry
 from handrail.runs import machine
@@ -28,6 +28,7 @@ from handrail.runs.embedded.telling import Telling
 from handrail.runs.machine import Event, RunState
 from handrail.runs.memory import RERUN, Kept, Memory
 from handrail.runs.together import limited, together
+from handrail.runs.verify import verify
 from handrail.state import jsonlite
 
 LOOK_AGAIN = 0.2
@@ -79,12 +80,12 @@ class DurableRun:
         kind = self.outside.nodes.get(work.node)
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
-        if getattr(kind, "INSTANT", False):
+        if kind.NODE.instant:
             return await self._at_once(kind, work)
         digest = digest_of([work.node, work.params, work.prompt])
         if (work.path, digest) in self.memory.finished:
             return self.payloads.value(self.memory.finished[work.path, digest])
-        rerun = work.rerun or kind.RERUN
+        rerun = work.rerun or kind.NODE.rerun
         if work.path in self.memory.under_way or self.programs.is_held(work.path):
             await self._outlived(work.path)
         wait, is_parked = retry.wait, self.memory.is_parked(work.path)
@@ -253,6 +254,9 @@ class DurableRun:
             self.record(found)
             return found.value
         return known[key]
+
+    async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:
+        return await verify(kind, params, self.context)
 
     async def look(self, kind: str, subject: str) -> Any:
         return self.world.look(kind, subject)

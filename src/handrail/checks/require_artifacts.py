@@ -1,0 +1,43 @@
+"""`require-artifacts`: every one of these files exists inside the project."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.contracts import Check, CheckContext, Finding
+from handrail.source.fields import Field
+from handrail.source.values import as_text
+from handrail.state.files import real_inside
+
+CHECK = Check(
+    about="Files exist inside the project. They may be empty.",
+    words="exist",
+    params=(
+        Field(
+            "paths",
+            ("list", "text"),
+            "their paths, relative to the project",
+            required=True,
+            items=("text",),
+            names="path",
+        ),
+    ),
+)
+
+
+async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
+    paths = params["paths"]
+    return missing(paths if isinstance(paths, list) else [paths], context)
+
+
+def missing(paths: list[Any], context: CheckContext) -> Finding:
+    """The first path that is no file."""
+    for path in map(as_text, paths):
+        real = real_inside(context.project, path)
+        if real is None:
+            return Finding(None, f"`{path}` leads out of the project")
+        if not os.path.isfile(real):
+            return Finding(False, f"`{path}` is missing")
+    return Finding(True, "1 file" if len(paths) == 1 else f"{len(paths)} files")

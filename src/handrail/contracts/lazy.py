@@ -1,0 +1,30 @@
+"""A mapping whose entries are made when they are first used: registered modules are imported only if needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Imported(Mapping[str, T]):
+    """What is registered, by name. Each entry is made when it is first used."""
+
+    def __init__(self, rows: Mapping[str, Callable[[], T]]) -> None:
+        self._rows = rows
+        self._made: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._made:
+            self._made[name] = self._rows[name]()
+        return self._made[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._rows
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)

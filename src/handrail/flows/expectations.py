@@ -1,0 +1,91 @@
+"""The `expect` of a step, read: checks of a declared kind, in their long or short form. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from handrail.contracts import Check
+from handrail.expressions.parse import Expressions, key_place, place_of
+from handrail.flows.outputs import look_up
+from handrail.flows.plan import Expectation
+from handrail.flows.reading import Reading
+from handrail.flows.settle import read_values, settled
+from handrail.flows.spec import EXPECTATION
+from handrail.source.fields import Reader, found, quoted
+from handrail.source.given import check_fields
+from handrail.source.kinds import KIND, Chosen, choose, short_forms, too_many
+from handrail.source.suggest import did_you_mean
+from handrail.source.yamltree import Node
+
+COMMON = tuple(field.name for field in EXPECTATION)
+
+
+def read_expectations(flow: Reading, node: Node, expressions: Expressions) -> tuple[Expectation, ...]:
+    checks = {name: check for name, check in flow.known.checks.items() if "expect" in check.places}
+    return tuple(_read(flow, item, chosen, expressions) for item, chosen in _chosen(flow, node, checks))
+
+
+def _chosen(flow: Reading, node: Node, checks: Mapping[str, Check]) -> Iterator[tuple[Node, Chosen]]:
+    """The items of a list that are mappings of a known kind with all that it needs."""
+    for item in node.value:
+        chosen = _kind(flow, item, checks)
+        if chosen is None:
+            continue
+        missing = [field.name for field in chosen.shape.fields if field.required and field.name not in item.value]
+        if missing:
+            beside = KIND if chosen.short is None else chosen.kind
+            place = item.value[beside]
+            hint = f"add `{missing[0]}:` beside `{beside}`"
+            flow.problem(place, "missing-key", f"`{chosen.kind}` needs `{missing[0]}`", hint)
+            continue
+        _unknown_keys(flow, item, chosen)
+        yield item, chosen
+
+
+def _kind(flow: Reading, item: Node, checks: Mapping[str, Check]) -> Chosen | None:
+    known = "known: " + ", ".join(checks)
+    if item.kind != "mapping":
+        flow.problem(item, "wrong-type", f"an expectation has to be a mapping, found {found(item)}", known)
+        return None
+    kind, shorts = item.value.get(KIND), short_forms(item, checks)
+    if kind is None and len(shorts) == 1:
+        return choose(shorts[0], checks[shorts[0]], is_short=True)
+    if kind is None and shorts:
+        hint = "write each as a list item of its own"
+        flow.problem(item.value[shorts[1]], "expectation-unknown", too_many(shorts), hint)
+    elif kind is None:
+        flow.problem(item, "missing-key", "an expectation needs `kind`", known)
+    elif kind.kind != "text":
+        flow.problem(kind, "wrong-type", f"`kind` has to be text, found {found(kind)}", known)
+    elif kind.value not in checks:
+        hint = did_you_mean(kind.value, checks) or known
+        flow.problem(kind, "expectation-unknown", f"there is no expectation {quoted(kind)}", hint)
+    else:
+        return choose(kind.value, checks[kind.value], is_short=False)
+    return None
+
+
+def _unknown_keys(flow: Reading, item: Node, chosen: Chosen) -> None:
+    known = ((KIND,) if chosen.short is None else ()) + (*chosen.shape.by_name, *COMMON)
+    for name, place in item.keys.items():
+        if name not in known:
+            hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
+            at = key_place(flow.source, name, place)
+            flow.report(flow.source.problem("unknown-key", at, f"unknown key `{name}`", hint, "warning"))
+
+
+def _read(flow: Reading, item: Node, chosen: Chosen, expressions: Expressions) -> Expectation:
+    members: dict[str, Node] = item.value
+    message, when = members.get("message"), members.get("when")
+    told = expressions.fill(message.value) if message is not None and message.kind == "text" else ""
+    if message is not None and message.kind != "text":
+        wrong = f"`message` has to be text, found {found(message)}"
+        flow.problem(message, "wrong-type", wrong, "write what people are told when it does not hold")
+    given = {name: child for name, child in members.items() if name in chosen.shape.by_name}
+    values = read_values(given, chosen.shape, expressions)
+    if flow.is_first(item):
+        node = settled(item._replace(value=given, keys={}), chosen.shape)
+        check_fields(Reader(flow.source, node, chosen.shape, flow.report), look_up(flow))
+    params = {chosen.own(name): value for name, value in values.items()}
+    condition = expressions.condition(when) if when is not None else None
+    return Expectation(chosen.kind, condition, params, told, place_of(item)[0])

@@ -1,0 +1,85 @@
+"""Values of declared params: their expressions, and what is known of them before the flow runs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from handrail.expressions.parse import Expressions
+from handrail.expressions.syntax import form_of
+from handrail.expressions.tree import Expression, Items, Object
+from handrail.source.fields import Field, Shape
+from handrail.source.yamltree import Node
+
+
+def read_values(members: Mapping[str, Node], shape: Shape, expressions: Expressions) -> dict[str, Expression]:
+    """The expression of every param."""
+    return {name: _expression(shape.by_name.get(name), node, expressions) for name, node in members.items()}
+
+
+def _expression(field: Field | None, node: Node, expressions: Expressions) -> Expression:
+    """A mapping that is declared to be one is an object, also if it has one key only."""
+    if field is not None and _is_object(field, node):
+        return _object(node, expressions, None)
+    if field is not None and node.kind == "list" and _holds_mappings(field):
+        items = [
+            _object(item, expressions, field.item) if _is_plain_mapping(item) else expressions.value(item)
+            for item in node.value
+        ]
+        return Items("list", tuple(items))
+    return expressions.value(node)
+
+
+def _object(node: Node, expressions: Expressions, shape: Shape | None) -> Expression:
+    members = {name: child for name, child in node.value.items() if shape is None or name in shape.by_name}
+    return Object(tuple(members), tuple(expressions.value(child) for child in members.values()))
+
+
+def _is_object(field: Field, node: Node) -> bool:
+    return field.kinds == ("mapping",) and _is_plain_mapping(node)
+
+
+def _holds_mappings(field: Field) -> bool:
+    return field.item is not None or field.items == ("mapping",)
+
+
+def _is_plain_mapping(node: Node) -> bool:
+    return node.kind == "mapping" and form_of(node.value) is None
+
+
+def settled(node: Node, shape: Shape) -> Node:
+    """The params of a step as plain nodes, of kind `later` where only the run can tell."""
+    values = {}
+    for name, child in node.value.items():
+        field = shape.by_name.get(name)
+        if field is not None and _is_object(field, child):
+            values[name] = _mapping(child)
+        elif field is not None and child.kind == "list" and _holds_mappings(field):
+            items = [_mapping(i) if _is_plain_mapping(i) else _known(i) for i in child.value]
+            values[name] = child._replace(value=items)
+        else:
+            values[name] = _known(child)
+    return node._replace(value=values)
+
+
+def _known(node: Node) -> Node:
+    if node.kind == "text":
+        return node._replace(kind="later") if "${" in node.value else node
+    if node.kind == "list":
+        return node._replace(value=[_known(item) for item in node.value])
+    if node.kind != "mapping":
+        return node
+    form = form_of(node.value)
+    if form is None and len(node.value) > 1:
+        return _mapping(node)
+    inner: Node | None = node.value.get(form) if form is not None else None
+    if form == "const" and inner is not None:
+        return inner
+    if form == "list" and inner is not None and inner.kind == "list":
+        return _known(inner)
+    if form == "object" and inner is not None and inner.kind == "mapping":
+        return _mapping(inner)
+    return node._replace(kind="later")
+
+
+def _mapping(node: Node) -> Node:
+    return node._replace(value={name: _known(child) for name, child in node.value.items()})

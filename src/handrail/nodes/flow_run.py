@@ -1,0 +1,17 @@
+"""`flow-run`: runs another flow as one step. The interpreter does it; this module only declares it."""
+
+from __future__ import annotations
+
+from handrail.contracts import Node
+from handrail.source.fields import Field
+
+NODE = Node(
+    about="Runs another flow. What was finished in it is not done again.",
+    params=(Field("fileName", ("text",), "the flow: its id, or the name of its file", required=True, names="flow"),),
+    others="used",
+    outputs={
+        "flowKind": "the `kind` of the flow",
+        "flowVersion": "its `version`",
+        "executionState": "how it ended, with the values of all its steps",
+    },
+)

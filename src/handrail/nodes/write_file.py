@@ -1,0 +1,39 @@
+"""`write-file`: writes a text file inside the project."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.source.fields import SCALARS, Field
+from handrail.state.files import real_inside, write_whole
+
+NODE = Node(
+    about="Writes a text file of the project, and the folders above it.",
+    params=(
+        Field("path", ("text",), "the file, relative to the project", required=True, shortest=1, names="path"),
+        Field("text", SCALARS, "the whole content of the file", required=True),
+    ),
+    outputs={"path": "the path as it was given"},
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    path = str(work.params["path"])
+    put_file(inside(context, path), str(work.params["text"]))
+    return {"path": path}
+
+
+def inside(context: NodeContext, path: str) -> str:
+    """The real path of a file inside the project."""
+    real = real_inside(context.project, path)
+    if real is None or real == context.project:
+        raise NodeError("path-escape", f"`{path}` leads out of the project", transient=False)
+    return real
+
+
+def put_file(real: str, text: str) -> None:
+    """Write a whole file; it is on the disk when this returns."""
+    os.makedirs(os.path.dirname(real), exist_ok=True)
+    write_whole(real, text.encode(), durable=True, mode=0o644)

@@ -1,0 +1,20 @@
+"""Verifies an expectation of a step, for any engine. What a check cannot handle fails the step, not the run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from handrail import registry
+from handrail.contracts import CheckContext, Finding, NodeContext, NodeError
+from handrail.secrets import without_secrets
+
+
+async def verify(kind: str, params: Mapping[str, Any], context: NodeContext) -> Finding:
+    """What the check found. Like a command, it gets the environment without secrets."""
+    env = without_secrets(context.env, context.pass_env)
+    try:
+        return await registry.check_kind(kind).verify(params, CheckContext(context.project, env))
+    except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        message = f"`{kind}` could not be checked: {type(error).__name__}: {error}"
+        raise NodeError("expectation", message, transient=False) from error

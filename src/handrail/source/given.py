@@ -1,0 +1,169 @@
+"""Values checked against their declared fields, as far as they are known. Pure.
+
+A node of kind `later` stands for a value that is known only when a flow runs; nothing is said about it here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from posixpath import normpath
+from typing import Any
+
+from handrail.source.fields import Field, Reader, found, noun, quoted
+from handrail.source.suggest import nearest
+from handrail.source.yamltree import Kind, Node, as_text
+
+Look = Callable[[Reader, Field, Node], None]
+
+
+class Later(str):
+    """Stands for a value that is known only when a flow runs, where plain values are looked at."""
+
+    __slots__ = ()
+
+
+LATER = Later("…")
+
+
+def check_fields(reader: Reader, look: Look | None = None) -> None:
+    """Report what is wrong with the values of a mapping. `look` is asked about texts that name something."""
+    for field in reader.shape.fields:
+        node: Node | None = reader.node.value.get(field.name)
+        if node is not None and node.kind != "later":
+            _check(reader, field, node, look)
+
+
+def _check(reader: Reader, field: Field, node: Node, look: Look | None) -> None:
+    if reader.child(field.name) is None:
+        return
+    if node.kind == "list":
+        _check_list(reader, field, node, look)
+    elif node.kind in ("integer", "number"):
+        _check_bounds(reader, field, node)
+    elif node.kind == "text":
+        _check_text(reader, field, node, look)
+    if field.check is not None:
+        field.check(reader, node)
+
+
+def _check_bounds(reader: Reader, field: Field, node: Node) -> None:
+    value = node.value  # compared so that `.nan` is never within bounds
+    is_within = (
+        (field.above is None or value > field.above)
+        and (field.least is None or value >= field.least)
+        and (field.most is None or value <= field.most)
+    )
+    if not is_within:
+        message = f"`{field.name}` has to be {limits(field)}, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"`{field.name}` means: {field.about}")
+
+
+def limits(field: Field) -> str:
+    """The bounds of a number in words; empty if there are none."""
+    unit = f" {field.unit}" if field.unit else ""
+    if field.above is not None:
+        most = "" if field.most is None else f" and at most {field.most}"
+        return f"more than {field.above}{most}{unit}"
+    if field.least is not None:
+        return f"{field.least} or more{unit}" if field.most is None else f"between {field.least} and {field.most}{unit}"
+    return "" if field.most is None else f"at most {field.most}{unit}"
+
+
+def _check_text(reader: Reader, field: Field, node: Node, look: Look | None) -> None:
+    if field.shortest and not node.value.strip():
+        reader.on(node, "blank-text", f"`{field.name}` is blank", f"fill it in: {field.about}")
+    elif field.names == "path" and leads_out(node.value):
+        hint = "write a path below the project"
+        reader.on(node, "path-escape", f"`{field.name}` leads out of the project: {quoted(node)}", hint)
+    elif field.names is not None and look is not None:
+        look(reader, field, node)
+
+
+def leads_out(path: str, project: str = "") -> bool:
+    """True if a path cannot be inside the project. Nothing is known of an absolute one without the project's own."""
+    if path.startswith("/"):
+        return bool(project) and not f"{normpath(path)}/".startswith(f"{normpath(project)}/")
+    return "\0" in path or normpath(path).split("/")[0] == ".."
+
+
+def _check_list(reader: Reader, field: Field, node: Node, look: Look | None) -> None:
+    if len(node.value) < field.shortest:
+        reader.on(node, "bad-value", f"`{field.name}` is empty", f"fill it in: {field.about}")
+    for item in node.value:
+        if item.kind == "later":
+            continue
+        if field.item is not None:
+            _check_item(reader, field, item, look)
+        elif field.items and item.kind not in field.items:
+            message = f"an item of `{field.name}` has to be {_noun(field.items)}, found {found(item)}"
+            hint = "write plain text, or put it in quotes" if "text" in field.items else f"it means: {field.about}"
+            reader.on(item, "wrong-type", message, hint)
+
+
+def _noun(kinds: tuple[Kind, ...]) -> str:
+    """Numbers and truth values are written out where text is wanted."""
+    return "text" if "text" in kinds else noun(kinds)
+
+
+def _check_item(reader: Reader, field: Field, item: Node, look: Look | None) -> None:
+    assert field.item is not None
+    shape = field.item
+    names = {inner.name: "NAME" if inner.names == "schema" else inner.name.upper() for inner in shape.fields}
+    written = ", ".join(f"{inner.name}: {names[inner.name]}" for inner in shape.fields if inner.required)
+    hint = f"write `{{{written}}}`"
+    if item.kind != "mapping":
+        message = f"an item of `{field.name}` has to be a mapping, found {found(item)}"
+        reader.on(item, "wrong-type", message, hint)
+        return
+    missing = [inner.name for inner in shape.fields if inner.required and inner.name not in item.value]
+    if missing:
+        reader.on(item, "missing-key", f"an item of `{field.name}` needs `{missing[0]}`", hint)
+        return
+    check_fields(Reader(reader.source, item, shape, reader.report), look)
+
+
+def refuse_unknown(reader: Reader, node: Node, what: str, *, only_slips: bool = False) -> set[str]:
+    """Report params that are not declared; the names that were probably meant. `only_slips`: pass over others."""
+    known, meant = reader.shape.by_name, set()
+    for name, (line, column) in node.keys.items():
+        if name in known:
+            continue
+        near = nearest(name, [other for other in known if other not in node.value])
+        meant.update(near)
+        if not near and only_slips:
+            continue
+        hint = f"its params: {', '.join(known)}" if known else "it takes none; remove it"
+        place = (line, column, reader.key_width(name, line, column))
+        message = f"`{what}` has no param `{name}`"
+        reader.at(place, "param-unknown", message, f"did you mean `{near[0]}`?" if near else hint)
+    return meant
+
+
+def plain(node: Node) -> Any:
+    """A node as plain data, with `LATER` for what is not known yet."""
+    if node.kind == "mapping":
+        return {name: plain(child) for name, child in node.value.items()}
+    if node.kind == "list":
+        return [plain(item) for item in node.value]
+    return LATER if node.kind == "later" else node.value
+
+
+def value_of(field: Field, node: Node) -> Any:
+    """The value of a field in a file without expressions: text without blank space around it, items as text."""
+    if node.kind == "text":
+        return node.value.strip() if field.shortest else node.value
+    if node.kind == "list" and "text" in field.items:
+        return [as_text(item) for item in node.value]
+    return plain(node)
+
+
+def at(node: Node, path: tuple[str | int, ...]) -> Node:
+    """The node at a path of keys and positions; the last one on the way that exists."""
+    for part in path:
+        if node.kind not in ("mapping", "list"):
+            break
+        try:
+            node = node.value[part]
+        except (KeyError, IndexError, TypeError):
+            break
+    return node

@@ -1,0 +1,96 @@
+"""A mapping that is one of several kinds: `kind: NAME` with its params, or `NAME: VALUE` for short. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from handrail.source.fields import Field, Shape, json_schema, shape
+from handrail.source.yamltree import Node
+
+KIND = "kind"
+
+
+class Choice(Protocol):
+    """One of the kinds: its params, and which of them `NAME: VALUE` gives."""
+
+    @property
+    def shape(self) -> Shape: ...
+
+    @property
+    def short(self) -> str | None: ...
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a mapping is, and how its params are written there."""
+
+    kind: str
+    shape: Shape
+    short: str | None = None
+
+    def params(self, node: Node) -> dict[str, Node]:
+        """The params of the mapping under their own names."""
+        return {self.own(name): node.value[name] for name in self.shape.by_name if name in node.value}
+
+    def own(self, name: str) -> str:
+        """The name of a param that is written as `name`."""
+        return self.short if self.short is not None and name == self.kind else name
+
+
+def too_many(names: list[str]) -> str:
+    """The message for a mapping that names several kinds."""
+    return f"{' and '.join(f'`{name}`' for name in names)} are {'two' if len(names) == 2 else len(names)} checks"
+
+
+def short_forms(node: Node, choices: Mapping[str, Choice]) -> list[str]:
+    """The kinds that a mapping names by a key of its own."""
+    return [name for name in shorts(choices) if name in node.value]
+
+
+def shorts(choices: Mapping[str, Choice]) -> list[str]:
+    """The kinds that have a short form."""
+    return [name for name, choice in choices.items() if choice.short is not None]
+
+
+def example(kind: str, choice: Choice) -> str:
+    """The short form of a kind: `file: PATH`."""
+    return f"{kind}: {(choice.short or '').upper()}"
+
+
+def choose(kind: str, choice: Choice, *, is_short: bool) -> Chosen:
+    if not is_short:
+        return Chosen(kind, choice.shape)
+    fields = [replace(field, name=kind) if field.name == choice.short else field for field in choice.shape.fields]
+    return Chosen(kind, shape(choice.shape.title, choice.shape.about, *fields), choice.short)
+
+
+def union(title: str, about: str, choices: Mapping[str, Choice], common: Iterable[Field]) -> Shape:
+    """Every key that a mapping of any of these kinds may have."""
+    fields = {KIND: Field(KIND, ("text",), f"one of {', '.join(choices)}")}
+    for name, choice in choices.items():
+        for field in choice.shape.fields:
+            if field.name == choice.short:
+                fields[name] = replace(field, name=name, required=False)
+            fields.setdefault(field.name, replace(field, required=False))
+    return shape(title, about, *fields.values(), *common)
+
+
+def kinds_schema(
+    choices: Mapping[str, Choice], common: Iterable[Field], value: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """A mapping of any of these kinds as a JSON Schema. `value` is what else every param may be."""
+    entries: list[dict[str, Any]] = []
+    for name, choice in choices.items():
+        forms = [choose(name, choice, is_short=False).shape]
+        if choice.short is not None:
+            forms.append(choose(name, choice, is_short=True).shape)
+        for number, params in enumerate(forms):
+            entry = json_schema(params, value)
+            entry["properties"] |= json_schema(shape("", "", *common))["properties"]
+            if number == 0:
+                entry["properties"] = {KIND: {"const": name}, **entry["properties"]}
+                entry["required"] = [KIND, *entry.get("required", ())]
+            entries.append(entry)
+    return {"anyOf": entries}

@@ -1,0 +1,90 @@
+"""The `exit` of a phase, read: checks of a declared kind, in their long or short form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from handrail import contracts, registry
+from handrail.source.diagnostics import Diagnostic, has_errors
+from handrail.source.fields import Field, Reader, found, quoted, shape
+from handrail.source.given import check_fields, value_of
+from handrail.source.kinds import KIND, Chosen, choose, example, short_forms, shorts, too_many, union
+from handrail.source.suggest import did_you_mean
+from handrail.source.yamltree import Node
+from handrail.workflows.plan import Check
+from handrail.workflows.spec import EXIT
+
+Checks = Mapping[str, contracts.Check]
+
+
+def exit_checks() -> dict[str, contracts.Check]:
+    """The kinds of checks that the exit of a phase may have."""
+    return {name: check for name, check in registry.checks().items() if "exit" in check.places}
+
+
+def read_exit(phase: Reader) -> tuple[Check, ...]:
+    """The checks of a phase. The kinds are looked up only if it has any."""
+    if "exit" not in phase.node.value:
+        return ()
+    checks = exit_checks()
+    examples = " or ".join(f"`- {example(name, checks[name])}`" for name in shorts(checks))
+    node = phase.child("exit", f"write {examples} below `exit:`")
+    if node is None:
+        return ()
+    items: list[Node] = [node] if node.kind == "mapping" else node.value
+    found_: list[Check] = []
+    for item in items:
+        if item.kind != "mapping":
+            message = f"an exit check has to be a mapping, found {found(item)}"
+            phase.on(item, "wrong-type", message, f"write {examples}")
+            continue
+        chosen = _chosen(phase, item, checks)
+        check = _check(phase, item, chosen, checks[chosen.kind]) if chosen is not None else None
+        found_.extend([check] if check is not None else [])
+    return tuple(found_)
+
+
+def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
+    kind, names = item.value.get(KIND), short_forms(item, checks)
+    if kind is not None:
+        if kind.kind == "text" and kind.value in checks:
+            return choose(kind.value, checks[kind.value], is_short=False)
+        hint = (did_you_mean(kind.value, checks) if kind.kind == "text" else None) or f"known: {', '.join(checks)}"
+        phase.on(kind, "exit-check", f"there is no exit check {quoted(kind)}", hint)
+        return None
+    if len(names) == 1:
+        return choose(names[0], checks[names[0]], is_short=True)
+    if names:
+        last = max(names, key=lambda name: item.keys[name])
+        place = (*item.keys[last], phase.key_width(last, *item.keys[last]))
+        phase.at(place, "exit-check", too_many(names), "write each as a list item of its own")
+        return None
+    Reader(phase.source, item, union("exit", "", checks, EXIT), phase.report)  # names a misspelt key
+    wanted = " or ".join(f"`{name}`" for name in shorts(checks))
+    examples = " or ".join(f"`{example(name, checks[name])}`" for name in shorts(checks))
+    place = (item.line, item.column, 1)
+    phase.at(place, "exit-check", f"an exit check needs {wanted}", f"add {examples}")
+    return None
+
+
+def _check(phase: Reader, item: Node, chosen: Chosen, declared: contracts.Check) -> Check | None:
+    problems: list[Diagnostic] = []
+    kind = () if chosen.short else (Field(KIND, ("text",), "what is verified"),)
+    fields = shape("exit", "", *kind, *chosen.shape.fields, *EXIT)
+    reader = Reader(phase.source, item, fields, problems.append)
+    missing = [field for field in chosen.shape.fields if field.required and field.name not in item.value]
+    for field in missing:
+        reader.on(item.value[KIND], "missing-key", f"`{chosen.kind}` needs `{field.name}`", f"add `{field.name}:`")
+    check_fields(reader)
+    for problem in problems:
+        phase.report(problem)
+    if has_errors(problems):
+        return None
+    nodes = chosen.params(item)
+    params = {
+        own.name: value_of(own, nodes[own.name]) if own.name in nodes else own.default
+        for own in declared.params
+        if own.name in nodes or own.default is not None
+    }
+    name: Node | None = item.value.get("name")
+    return Check(chosen.kind, params, name.value if name is not None else declared.subject(params), declared.words)

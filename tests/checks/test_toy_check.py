@@ -1,0 +1,64 @@
+"""A check is one module and one registry row; phases and steps may use it in both spellings."""
+
+from __future__ import annotations
+
+import pytest
+
+from handrail import registry
+from support import Project
+
+
+@pytest.fixture
+def saying(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setitem(registry.CHECKS, "says", "checks.toy_says")
+    return project
+
+
+@pytest.mark.parametrize("spelling", ["- says: done", "- kind: says\n    word: done\n    within: notes.md"])
+def test_a_toy_check_holds_a_phase(saying: Project, spelling: str) -> None:
+    saying.workflow("w", ["a", "b"])
+    saying.phase("w", "a", f"exit:\n  {spelling}\n")
+    assert saying.run("validate").out.startswith("no problems")
+    saying.json("start", "w", "x")
+    assert "- says the word: done" in saying.json("status")["message"]
+    view = saying.json("next", code=5)
+    assert (view["checks"][0]["held"], view["checks"][0]["kind"]) == (None, "says")
+    assert "✗ says the word: done (there is no file to read)" in view["message"]
+    saying.write("notes.md", "it is done")
+    assert saying.json("next")["phase"]["id"] == "b"
+
+
+@pytest.mark.parametrize("spelling", ["{says: done}", "{kind: says, word: '${params.word}', within: notes.md}"])
+def test_a_toy_check_holds_a_step(saying: Project, spelling: str) -> None:
+    step = f"{{id: x, node: write-file, params: {{path: notes.md, text: '${{params.text}}'}}, expect: [{spelling}]}}"
+    params = "params: {text: '', word: done}"
+    saying.write(".handrail/flows/demo.yaml", f"{params}\nphases:\n- id: a\n  steps:\n  - {step}\n")
+    failed = saying.json("run", "demo", "--param", "text=nothing", code=1)
+    assert failed["phases"][0]["steps"][0]["error"].endswith("does not hold: not a word of it")
+    assert saying.json("run", "demo", "--param", "text=done")["status"] == "completed"
+
+
+def test_a_misspelt_param_of_a_toy_check_is_located(saying: Project) -> None:
+    saying.workflow("w", ["a"])
+    saying.phase("w", "a", "exit:\n  - says: done\n    withn: notes.md\n  - says: ''\n")
+    step = "{id: x, node: set, expect: [{kind: says, wrod: done}]}"
+    saying.write(".handrail/flows/demo.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")
+    found = saying.json("validate", code=2)["problems"]
+    assert [(p["code"], p["line"], p["message"]) for p in found] == [
+        ("missing-key", 4, "`says` needs `word`"),
+        ("unknown-key", 7, "unknown key `withn`"),
+        ("blank-text", 8, "`says` is blank"),
+    ]
+
+
+def test_the_schemas_know_a_toy_check(saying: Project) -> None:
+    for kind, name in (("phase", "check"), ("flow", "expectation")):
+        forms = saying.json("schema", kind)["$defs"][name]["anyOf"]
+        assert {"const": "says"} in [form["properties"].get("kind") for form in forms]
+        assert ["says"] in [form["required"] for form in forms]
+
+
+def test_a_check_without_a_declaration_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.CHECKS, "odd", "json")
+    with pytest.raises(TypeError, match=r"the check `odd` has no `CHECK = Check\(...\)`"):
+        registry.checks()["odd"]
