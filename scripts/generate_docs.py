@@ -63,7 +63,7 @@ def nodes() -> str:
         "*Interrupted* says what happens to a step that was running when Handrail was killed, unless the step has "
         "`rerun`: `safe` runs it again, `ask` asks a person, `never` fails the run.\n"
     )
-    agents = ", ".join(f"`{agent}-prompt`" for agent in registry.EXECUTORS)
+    agents = ", ".join(f"`{agent}-prompt`" for agent in registry.executors())
     more = f"{agents} are `llm-prompt` for one agent: they take the same params except `executor`.\n"
     declared = registry.node_declarations()
     return f"# Nodes\n\n{about}\n{more}\n" + "\n".join(_node(name, declared[name]) for name in registry.NODES)
