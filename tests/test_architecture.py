@@ -116,7 +116,7 @@ def test_the_hooks_path_needs_the_standard_library_only() -> None:
             reached.add(name)
             waiting.extend(imports(files[name]))
     outside = {m.split(".")[0] for name in reached for m in imports(files[name])} - set(sys.stdlib_module_names)
-    assert outside == {"handrail"}
+    assert outside - {"_sha2", "_sha256"} == {"handrail"}  # which of the two there is depends on the version
     assert "handrail.sessions.store" in reached
 
 
