@@ -104,7 +104,7 @@ class Root:
     def __init__(self, path: str) -> None:
         self.path = path
         self.real = os.path.realpath(path)
-        self._real_folders: dict[str, str] = {}
+        self._real_folders: dict[str, str] = {path: self.real}
 
     def open(self, folder: str, entry: str) -> Opened | Unopened:
         """The file that `entry`, written in a file of `folder`, names."""
@@ -119,13 +119,13 @@ class Root:
         except OSError as error:
             return self._cannot(path, entry, error)
         try:
-            return self._read(handle, path, entry)
+            return self._read(handle, folder, entry)
         finally:
             os.close(handle)
 
-    def _read(self, handle: int, path: str, entry: str) -> Opened | Unopened:
+    def _read(self, handle: int, folder: str, entry: str) -> Opened | Unopened:
         status = os.fstat(handle)
-        if not self._holds(path, status):
+        if not self._holds(folder, entry, status):
             return self._escape(entry)
         if stat.S_ISDIR(status.st_mode):
             hint = "name a file inside it, or put a file in its place"
@@ -141,19 +141,16 @@ class Root:
             return _too_large(entry, f"more than {MAX_BYTES}")
         return Opened(data, stamp_of(status))
 
-    def _holds(self, path: str, status: os.stat_result) -> bool:
+    def _holds(self, folder: str, entry: str, status: os.stat_result) -> bool:
         """Is the opened file, wherever the links led, a file below this root?"""
-        folder, name = os.path.split(path)
+        if "/" in entry:
+            folder, entry = os.path.split(os.path.join(folder, entry))
+        real = os.path.join(self._real_folder(folder), entry)
         try:
-            if name in ("", ".", ".."):
-                real = os.path.realpath(path)
+            found = os.lstat(real)
+            if entry in ("", ".", "..") or stat.S_ISLNK(found.st_mode):
+                real = os.path.realpath(real)
                 found = os.lstat(real)
-            else:
-                real = f"{self._real_folder(folder)}/{name}"
-                found = os.lstat(real)
-                if stat.S_ISLNK(found.st_mode):
-                    real = os.path.realpath(real)
-                    found = os.lstat(real)
         except OSError:
             return False
         same = (found.st_dev, found.st_ino) == (status.st_dev, status.st_ino)
@@ -167,13 +164,16 @@ class Root:
         folder, name = os.path.split(path)
         if name in ("", ".", ".."):
             return os.path.realpath(path)
-        real = f"{self._real_folder(folder)}/{name}"
+        real = os.path.join(self._real_folder(folder), name)
         return os.path.realpath(real) if os.path.islink(real) else real
 
     def _real_folder(self, folder: str) -> str:
+        """The same for a folder; if the one above it is known, only its last part has to be looked at."""
         known = self._real_folders.get(folder)
         if known is None:
-            known = self._real_folders[folder] = os.path.realpath(folder)
+            is_near = os.path.dirname(folder) in self._real_folders
+            known = self._real_path(folder) if is_near else os.path.realpath(folder)
+            self._real_folders[folder] = known
         return known
 
     def _escape(self, entry: str) -> Unopened:

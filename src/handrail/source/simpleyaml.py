@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from handrail.source.yamltree import Node, Trouble, parse, scalar
+from handrail.source.yamltree import WORDS, Node, Trouble, parse, scalar
 
 MAX_LINES = 1_000
 MAX_LEVELS = 8
@@ -62,7 +62,7 @@ def _mapping(rows: list[Row], at: int, first_line: int, levels: int) -> tuple[No
         if space != margin or key is None:
             break
         line = first_line + at
-        if key in values or scalar(key)[0] != "text":
+        if key in values or key in WORDS:
             raise _NotPlainError
         keys[key] = (line, indent + 1)
         at += 1
@@ -104,5 +104,7 @@ def _list(rows: list[Row], at: int, first_line: int) -> tuple[Node, int]:
 def _value(written: str, line: int, column: int) -> Node:
     if written[0] == '"':
         return Node("text", written[1:-1], line, column, len(written), _NO_KEYS)
+    if written[0] > "9" and written not in WORDS:  # a letter
+        return Node("text", written, line, column, len(written), _NO_KEYS)
     kind, value = scalar(written)
     return Node(kind, value, line, column, len(written), _NO_KEYS)

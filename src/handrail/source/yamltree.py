@@ -67,7 +67,7 @@ class Trouble:
 
 
 _NO_KEYS: dict[str, tuple[int, int]] = {}
-_WORDS: dict[str, tuple[Kind, Scalar]] = {
+WORDS: dict[str, tuple[Kind, Scalar]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), ("null", None)),
     **dict.fromkeys(("true", "True", "TRUE"), ("boolean", True)),
     **dict.fromkeys(("false", "False", "FALSE"), ("boolean", False)),
@@ -90,7 +90,7 @@ _TAGS: dict[str, tuple[Kind, ...]] = {
 
 def scalar(text: str) -> tuple[Kind, Scalar]:
     """What a plain (unquoted) scalar means in the YAML 1.2 core schema."""
-    word = _WORDS.get(text)
+    word = WORDS.get(text)
     if word is not None:
         return word
     if text[0] not in _NUMERIC_START or len(text) > 400 or not text.isascii():
