@@ -28,6 +28,17 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), target
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_module_that_is_named_exists(page: Path) -> None:
+    if page.parent.name != "reference":
+        rooms = "|".join(path.name for path in (ROOT / "src" / "handrail").iterdir() if path.is_dir())
+        named = re.findall(rf"`((?:{rooms})/[\w/]+\.\w+)`", page.read_text(encoding="utf-8"))
+        known = [name for name in named if "NAME" not in name]
+        assert [name for name in known if not (ROOT / "src" / "handrail" / name).exists()] == []
+        tests = re.findall(r"`(tests/[\w/]+\.\w+)`", page.read_text(encoding="utf-8"))
+        assert [name for name in tests if not (ROOT / name).exists()] == []
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 

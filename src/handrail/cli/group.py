@@ -44,8 +44,10 @@ class LazyGroup(click.Group):
 
 
 def command_at(place: str) -> click.Command:
+    """The command at `module:attribute`. A module without a dot is one of ours."""
     module, _, attribute = place.partition(":")
-    return cast("click.Command", getattr(import_module(f"handrail.cli.{module}"), attribute))
+    full = module if "." in module else f"handrail.cli.{module}"
+    return cast("click.Command", getattr(import_module(full), attribute))
 
 
 @click.group(

@@ -10,15 +10,18 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
-from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any
+from _thread import allocate_lock
 
 from handrail import STEP_TOOL, __version__, registry
 from handrail.errors import HandrailError
 from handrail.state import jsonlite
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from threading import Thread
+    from typing import Any
+
     from handrail.sessions.links import SessionRef
     from handrail.sessions.machine import Result
     from handrail.sessions.report import Report
@@ -102,6 +105,8 @@ class Server:
         call = _Call(message["id"], params)
         if message["method"] != "tools/call":
             return self.answer(call, message["method"])
+        from threading import Thread
+
         self.calls[jsonlite.dumps(call.id)] = call
         self.threads = [thread for thread in self.threads if thread.is_alive()]
         self.threads.append(Thread(target=self.answer, args=(call, message["method"]), daemon=True))
@@ -231,7 +236,7 @@ def _text(text: str, *, failed: bool = False) -> dict[str, Any]:
 
 def serve(agent: str, env: Mapping[str, str]) -> None:
     """Answer until the host closes the connection."""
-    lock = Lock()
+    lock = allocate_lock()
 
     def say(message: dict[str, Any]) -> None:
         with lock:
