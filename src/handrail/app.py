@@ -125,9 +125,14 @@ class App:
         wanted = name.removeprefix("workflow:")
         if wanted == name and (name in self.flows.flows or self.flows.named(name) is not None):
             return self.flows.find(name)
-        specs = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
-        if wanted == name and wanted not in specs:
-            return self.flows.find(name)
+        keys = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
+        if wanted == name and wanted not in keys:
+            if any(found.id == name for found in self.flows.found):
+                return self.flows.find(name)
+            from handrail.source.suggest import did_you_mean
+
+            hint = did_you_mean(name, [*self.flows.flows, *sorted(keys)]) or "`handrail list` shows what there is"
+            raise NotFound(f"there is no flow and no workflow `{name}`", hint)
         from handrail.flows.known import known_in
         from handrail.runs.headless import workflow_as_flow
 

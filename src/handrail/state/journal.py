@@ -7,7 +7,7 @@ end is cut off before the next append; damage in the middle is an error, never a
 from __future__ import annotations
 
 import os
-import zlib
+from binascii import crc32
 
 from handrail.errors import StateError
 from handrail.state import jsonlite
@@ -30,7 +30,7 @@ class JournalDamaged(StateError):
 def encode(value: dict[str, Any]) -> bytes:
     """A value as one checksummed line."""
     body = jsonlite.dumps(value).encode()
-    return b"%08x %s\n" % (zlib.crc32(body), body)
+    return b"%08x %s\n" % (crc32(body), body)
 
 
 def mark(value: dict[str, Any]) -> str:
@@ -42,7 +42,7 @@ def decode(line: bytes) -> dict[str, Any] | None:
     """The value of a line without its line end, or nothing when it is not exactly what `encode` wrote."""
     body = line[_HEAD:]
     try:
-        if not body or line[:_HEAD] != b"%08x " % zlib.crc32(body):
+        if not body or line[:_HEAD] != b"%08x " % crc32(body):
             return None
         value = jsonlite.loads(body.decode())
     except ValueError:
