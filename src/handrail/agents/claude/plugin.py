@@ -87,7 +87,7 @@ def _first_stub(name: str) -> str:
     """Leave if Handrail is installed for the user, too, and this is another installation: that one answers, once."""
     return (
         f'user="${{CLAUDE_CONFIG_DIR:-$HOME/.claude}}/skills/{NAME}/bin/{name}"\n'
-        '[ ! -r "$user" ] || [ "$stub" -ef "$user" ] || exit 0\n'
+        '[ ! -r "$user" ] || [ "${stub:-$0}" -ef "$user" ] || exit 0\n'
     )
 
 
