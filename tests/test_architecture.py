@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -150,6 +151,46 @@ def test_the_hooks_path_needs_the_standard_library_only() -> None:
     assert outside - set(sys.stdlib_module_names) - {"_sha2"} == {"handrail"}  # its name in Python 3.12 and later
     assert "handrail.sessions.store" in reached
     assert not {"handrail.app", "handrail.source.yamltree"} & reached
+
+
+def stem(word: str) -> str:
+    """A word without the endings that make other forms of it."""
+    for ending in ("ations", "ation", "ings", "ing", "ers", "er", "ed", "en", "es", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 4:
+            return word.removesuffix(ending)
+    return word
+
+
+def rooms() -> dict[str, list[str]]:
+    """The names that stand side by side: rooms and modules at the top, and the modules of each room."""
+    found: dict[str, list[str]] = {}
+    for path in MODULES:
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        if parts[-1].startswith("__") and len(parts) > 1:
+            parts = parts[:-1]
+        if not parts[-1].startswith("__"):
+            found.setdefault("/".join(parts[:-1]), []).append(parts[-1])
+    return found
+
+
+@pytest.mark.parametrize("names", rooms().values(), ids=[room or "top" for room in rooms()])
+def test_no_two_names_side_by_side_are_forms_of_one_word(names: list[str]) -> None:
+    stems = [stem(name) for name in set(names)]
+    assert sorted(stems) == sorted(set(stems)), names
+
+
+def test_there_are_at_most_ten_modules_at_the_top() -> None:
+    assert len([path for path in SOURCE.glob("*.py") if not path.name.startswith("__")]) <= 10
+
+
+def test_there_are_at_most_sixteen_layers_without_exceptions() -> None:
+    config = tomllib.loads((SOURCE.parent.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    house, *inner = config["tool"]["importlinter"]["contracts"]
+    assert len(house["layers"]) <= 16
+    assert house["exhaustive"]
+    assert not any("ignore_imports" in contract for contract in (house, *inner))
+    large = {f"handrail.{room.replace('/', '.')}" for room, names in rooms().items() if len(set(names)) > 12 and room}
+    assert large <= {container for contract in inner for container in contract["containers"]}
 
 
 NAMES = [name for name in registry.AGENTS if name != registry.OWN_TOOLS]
