@@ -157,7 +157,7 @@ def test_github_gets_annotations(project: Project) -> None:
     twice = "::warning file=.handrail/workflows/ship/workflow.yaml,line=2,col=14,title=command-twice::"
     assert said.code == 2
     assert said.out == (
-        f"{syntax}the character U+001B is not allowed in YAML; remove it; inside double quotes it can be written "
+        f"{syntax}the character U+001B is not allowed in YAML; remove it, or write it in double quotes "
         "as an escape such as `\\x1b`\n"
         f"{twice}command `ship` already starts `send`; give one of them another `commandName`; until then, this one "
         "cannot be started\n"
