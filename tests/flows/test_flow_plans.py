@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzz.inputs import pieces, spoilt
+from fuzz.inputs import mutated, pieces
 from handrail import registry
 from handrail.contracts import Node
 from handrail.expressions.tree import Const, Expression, Items, Object, Ref, Scope
@@ -281,7 +281,7 @@ NOISE = pieces(*SIGNS, most=5).map(lambda text: text.encode("utf-8", "replace"))
 
 
 @settings(max_examples=300, deadline=None)
-@given(spoilt(st.just(WHOLE), NOISE))
+@given(mutated(st.just(WHOLE), NOISE))
 def test_a_spoilt_flow_gives_a_plan_or_problems_that_can_be_shown(data: bytes) -> None:
     text, wrong = decode("flow.yaml", data)
     if wrong:
