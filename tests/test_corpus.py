@@ -55,8 +55,8 @@ def check_output(printed: str, folder: Path) -> None:
     assert str(folder.parent) not in printed
     for line in printed.split("\n"):
         assert len(line) < 900
-        odd = [c for c in line if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c != "\u200d"]
-        assert not odd, line
+        forbidden = [c for c in line if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c != "\u200d"]
+        assert not forbidden, line
 
 
 def check_problems(case: str, project: Project, code: int) -> None:

@@ -109,11 +109,11 @@ def _tokens(line: str) -> list[tuple[str, bool]]:
             if has_word and not (char in "<>" and word.isdigit()):
                 tokens.append((word, False))
             word, has_word = "", False
-            sign = char
+            operator = char
             while at + 1 < len(line) and line[at + 1] in ";|&<>" and char not in "()\n":
                 at += 1
-                sign += line[at]
-            tokens.append((sign, True))
+                operator += line[at]
+            tokens.append((operator, True))
         else:
             word, has_word = word + char, True
         at += 1

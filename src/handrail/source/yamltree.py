@@ -284,14 +284,14 @@ def _check_depth(text: str, tree: _Tree) -> None:
 class _Mistake:
     """A common mistake in YAML: a part of the parser's message, and our message. `{sign}` is the character found.
 
-    `message` describes the place where the parser stopped, `whole` the place where the invalid value begins. With
-    both, `whole` is used for a value that does not end on its first line.
+    `message` describes the place where the parser stopped, `at_start` the place where the invalid value begins. With
+    both, `at_start` is used for a value that does not end on its first line.
     """
 
     parser_text: str
     message: str
     hint: str
-    whole: str = ""
+    at_start: str = ""
 
 
 _COLUMN = "keys of one mapping begin in the same column"
@@ -360,9 +360,9 @@ def _syntax(error: yaml.YAMLError, text: str, first_line: int) -> Trouble:
     start, end = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
     line, column, sign = _place(lines, end or start)
     message = mistake.message
-    if mistake.whole and start is not None and (not message or start.line != line or column >= len(lines[line])):
+    if mistake.at_start and start is not None and (not message or start.line != line or column >= len(lines[line])):
         line, column, sign = _place(lines, start)
-        message = mistake.whole
+        message = mistake.at_start
     code = "yaml-many-documents" if mistake.parser_text == "another document" else "yaml-syntax"
     hint = "indent with spaces, not tabs" if sign == "a tab" else mistake.hint or None
     return Trouble(code, line + first_line, column + 1, message.replace("{sign}", sign), hint, 1, True)

@@ -72,8 +72,8 @@ class Scan:
 
     def _raise_if_damaged(self, data: bytes, number: int, path: str) -> None:
         """After a crash, no valid record follows the incomplete line. If one follows, the journal is damaged."""
-        torn, *behind = data[self.end :].split(b"\n")
-        if _is_valid(torn, number + 1) or any(_ends_with_valid(line, number) for line in (torn[1:], *behind)):
+        torn, *following = data[self.end :].split(b"\n")
+        if _is_valid(torn, number + 1) or any(_ends_with_valid(line, number) for line in (torn[1:], *following)):
             message = f"the journal `{path}` is damaged at record {number}"
             raise JournalDamaged(message, "`handrail cancel --yes` moves it away and frees the session")
 
