@@ -1,4 +1,4 @@
-"""Options of the test run, and how Hypothesis behaves in it: nothing is written into the tree."""
+"""Options of the test run, and settings of Hypothesis, which must not write files into the repository."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ FEW_INPUTS, ALL_INPUTS = 2_000, 10_000
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    about = "tests marked `explores` try every place and many more inputs"
+    about = "tests marked `explores` try all places and many more inputs"
     parser.addoption("--thorough", action="store_true", help=about)
-    about = f"how many inputs all fuzz tests together try (default {FEW_INPUTS}, with --thorough {ALL_INPUTS})"
+    about = f"the total number of inputs of all fuzz tests (default {FEW_INPUTS}, with --thorough {ALL_INPUTS})"
     parser.addoption("--fuzz-inputs", type=int, metavar="N", help=about)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background it may be ignored, also by children
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # may be ignored in the background
     folder = tempfile.mkdtemp(prefix="handrail-hypothesis-")
     config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
     set_hypothesis_home_dir(folder)
@@ -37,5 +37,5 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def depth(request: pytest.FixtureRequest) -> Depth:
-    assert request.node.get_closest_marker("explores"), "a test that asks for `depth` is marked `explores`"
+    assert request.node.get_closest_marker("explores"), "a test that uses `depth` must be marked `explores`"
     return Depth(request.config.getoption("--thorough"))

@@ -1,7 +1,7 @@
-"""Cases of the corpus: small broken or healthy projects, with what `handrail validate` prints beside them.
+"""The cases of the corpus: small valid or invalid projects with the expected output of `handrail validate`.
 
-A case is a folder below `corpus/`. What cannot be stored as plain files (links, pipes, damaged bytes, masses of
-folders) is made by the builder that carries the name of the case.
+A case is a folder below `corpus/`. A builder with the name of the case creates what cannot be stored as files: links,
+pipes, invalid bytes, many folders.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BUILDERS: dict[str, Builder] = {}
 
 
 def builds(name: str) -> Callable[[Builder], Builder]:
-    """This function makes the project of the case `name`."""
+    """Register a function that creates the project of the case `name`."""
 
     def register(builder: Builder) -> Builder:
         BUILDERS[name] = builder
@@ -41,19 +41,19 @@ def builds(name: str) -> Callable[[Builder], Builder]:
 
 
 def cases(kind: str) -> list[str]:
-    """The names of all cases of a kind, `err/bad-value` and so on."""
+    """The names of all cases of a kind, for example `err/bad-value`."""
     stored = [f"{kind}/{folder.name}" for folder in (CORPUS / kind).iterdir()]
     return sorted({*stored, *(name for name in BUILDERS if name.startswith(f"{kind}/"))})
 
 
 def code_of(case: str) -> str | None:
-    """The rule that a case is about: its name, or the longest beginning of it."""
+    """The problem code that a case tests: its name, or the longest code that its name begins with."""
     name = case.partition("/")[2]
     return max((code for code in rules() if name == code or name.startswith(f"{code}-")), key=len, default=None)
 
 
 def build(case: str, project: Path) -> None:
-    """The project of a case, in an empty folder."""
+    """Create the project of a case in an empty folder."""
     stored = CORPUS / case
     if stored.exists():
         shutil.copytree(stored, project, dirs_exist_ok=True, ignore=shutil.ignore_patterns(EXPECTED))
@@ -62,7 +62,7 @@ def build(case: str, project: Path) -> None:
 
 
 def _ship(project: Path, workflow: str = WORKFLOW, phase: str | bytes | None = PHASE) -> Path:
-    """The workflow `ship` with one phase; its folder."""
+    """Create the workflow `ship` with one phase, and return its folder."""
     folder = project / WORKFLOWS / "ship"
     folder.mkdir(parents=True)
     (folder / "workflow.yaml").write_text(workflow, encoding="utf-8", newline="")
@@ -72,7 +72,7 @@ def _ship(project: Path, workflow: str = WORKFLOW, phase: str | bytes | None = P
 
 
 def _hidden(project: Path, key: str, entries: list[str]) -> Path:
-    """A workflow that only runs inside others."""
+    """Create a workflow that only runs inside others, and return its folder."""
     folder = project / WORKFLOWS / key
     folder.mkdir(parents=True)
     text = f"name: {key}\nshow: workflows\nphases:\n" + "".join(f"  - {entry}\n" for entry in entries)
@@ -81,7 +81,7 @@ def _hidden(project: Path, key: str, entries: list[str]) -> Path:
 
 
 @builds("err/file-encoding")
-def latin_1_after_a_multibyte_sign(project: Path) -> None:
+def latin_1_after_a_multibyte_character(project: Path) -> None:
     _ship(project, phase=PHASE.replace("Write a plan", "Écris un café").encode() + "Écris\tun café".encode("latin-1"))
 
 
@@ -97,7 +97,7 @@ def latin_1_in_a_file_with_a_byte_order_mark_and_crlf(project: Path) -> None:
 
 
 @builds("err/file-missing-link")
-def a_link_to_nothing(project: Path) -> None:
+def a_link_to_a_missing_file(project: Path) -> None:
     (_ship(project, phase=None) / "plan.md").symlink_to("gone.md")
 
 
@@ -108,12 +108,12 @@ def a_nul_byte_in_a_phase_and_in_a_workflow(project: Path) -> None:
 
 
 @builds("err/file-too-large")
-def one_byte_more_than_is_allowed(project: Path) -> None:
+def one_byte_more_than_allowed(project: Path) -> None:
     _ship(project, phase=PHASE + "x" * (MAX_BYTES + 1 - len(PHASE)))
 
 
 @builds("err/file-unreadable")
-def a_link_to_itself_which_not_even_root_can_read(project: Path) -> None:
+def a_link_to_itself_that_even_root_cannot_read(project: Path) -> None:
     (_ship(project, phase=None) / "plan.md").symlink_to("plan.md")
 
 
@@ -124,8 +124,8 @@ def a_workflow_folder_behind_a_link(project: Path) -> None:
 
 
 @builds("err/folder-unreadable")
-def a_folder_whose_path_is_too_long_which_not_even_root_can_list(project: Path) -> None:
-    """The project's own path is stretched until it still works and one more folder does not."""
+def a_folder_with_a_path_that_is_too_long_even_for_root(project: Path) -> None:
+    """The path of the project is so long that it still works, but one more folder does not."""
     os.chdir(project)
     limit = os.pathconf("/", "PC_PATH_MAX") - 150
     while len(os.getcwd()) < limit:
@@ -140,7 +140,7 @@ def a_folder_whose_path_is_too_long_which_not_even_root_can_list(project: Path) 
 
 
 @builds("err/path-escape-link")
-def links_that_lead_out(project: Path) -> None:
+def links_to_files_outside_of_the_workflows(project: Path) -> None:
     (project / "secret.md").write_text(PHASE)
     (_ship(project, phase=None) / "plan.md").symlink_to("../../../secret.md")
     (project / "elsewhere.yaml").write_text(WORKFLOW)
@@ -150,7 +150,7 @@ def links_that_lead_out(project: Path) -> None:
 
 
 @builds("err/path-kind")
-def a_pipe_that_nobody_writes_to(project: Path) -> None:
+def a_pipe_without_a_writer(project: Path) -> None:
     os.mkfifo(_ship(project, phase=None) / "plan.md")
 
 
@@ -164,15 +164,15 @@ def a_socket(project: Path) -> None:
 
 @builds("err/plan-too-large")
 def thirteen_times_thirteen_times_thirteen_phases(project: Path) -> None:
-    for level, below in (("one", "two"), ("two", "three")):
-        _hidden(project, level, [f"subworkflow: {below}"] * 13)
+    for level, child in (("one", "two"), ("two", "three")):
+        _hidden(project, level, [f"subworkflow: {child}"] * 13)
     folder = _hidden(project, "three", [f"{number}.md" for number in range(13)])
     for number in range(13):
         (folder / f"{number}.md").write_text(PHASE.replace("id: plan", f"id: p{number}"))
 
 
 @builds("err/plan-too-large-nesting")
-def one_level_more_than_is_allowed(project: Path) -> None:
+def one_level_more_than_allowed(project: Path) -> None:
     for level in range(MAX_NESTING):
         _hidden(project, f"level-{level}", [f"subworkflow: level-{level + 1}"])
     folder = _hidden(project, f"level-{MAX_NESTING}", ["plan.md"])
@@ -180,7 +180,7 @@ def one_level_more_than_is_allowed(project: Path) -> None:
 
 
 @builds("err/too-many-folders")
-def one_folder_more_than_is_searched(project: Path) -> None:
+def one_folder_more_than_handrail_searches(project: Path) -> None:
     root = project / WORKFLOWS
     root.mkdir(parents=True)
     for number in range(MAX_FOLDERS):
@@ -193,7 +193,7 @@ def an_escape_character_in_a_workflow(project: Path) -> None:
 
 
 @builds("err/yaml-syntax-line-ends")
-def a_slip_behind_a_byte_order_mark_and_crlf(project: Path) -> None:
+def a_mistake_after_a_byte_order_mark_and_crlf(project: Path) -> None:
     _ship(project, "\ufeff" + (HEAD + "phases: [plan.md]\nroleInstruction: a: b\n").replace("\n", "\r\n"))
 
 
@@ -219,7 +219,7 @@ def a_bomb_of_aliases(project: Path) -> None:
 
 
 @builds("err/yaml-too-many-written")
-def more_values_than_a_file_may_hold(project: Path) -> None:
+def more_values_than_allowed(project: Path) -> None:
     _ship(project, HEAD + "phases:\n" + "  - plan.md\n" * MAX_NODES)
 
 
@@ -230,13 +230,13 @@ def _flow(project: Path, text: str, name: str = "ship") -> None:
 
 
 def _rounds(text: str, more: str = "", repeat: str = "{var: i, to: 1000}") -> str:
-    """A thousand rounds of a phase with this text."""
+    """A flow with a thousand rounds of a phase with this text."""
     step = f"{{id: x, node: set, params: {{text: '{text}'{more}}}}}"
     return f"phases:\n  - repeat: {repeat}\n    phases: [{{id: 'p${{i}}', steps: [{step}]}}]\n"
 
 
 NEARLY = "x" * 14_400
-"""A thousand rounds of this text alone are nine tenths of what a flow may unfold to, and quickly read."""
+"""A thousand rounds with this text reach nine tenths of the allowed size, and load fast."""
 
 
 @builds("err/flow-too-large-text")
@@ -245,18 +245,18 @@ def a_long_text_in_a_thousand_rounds(project: Path) -> None:
 
 
 @builds("err/flow-too-large-references")
-def references_that_are_too_much_because_each_counts_more_than_its_text(project: Path) -> None:
+def references_that_count_more_than_their_text(project: Path) -> None:
     _flow(project, _rounds(NEARLY + "${params.a}" * 50))
 
 
 @builds("err/flow-too-large-values")
-def values_that_are_too_much_because_each_counts(project: Path) -> None:
+def many_small_values(project: Path) -> None:
     _flow(project, _rounds(NEARLY, f", all: [{'1, ' * 100}1]", "{var: i, max: 1000, until: '${repeat.i}'}"))
 
 
 @builds("err/flow-too-large-empty")
-def rounds_of_nothing_that_are_too_much_because_each_counts(project: Path) -> None:
-    """A long name weighs as much as many rounds, so few of them are read."""
+def many_empty_rounds(project: Path) -> None:
+    """A long name counts as much as many rounds, so the limit is reached after few rounds."""
     inner = f"- repeat: {{var: {'k' * 800}, to: 1000}}\n            phases: []"
     middle = f"- repeat: {{var: j, to: 1000}}\n        phases:\n          {inner}"
     _flow(project, f"phases:\n  - repeat: {{var: i, to: 1000}}\n    phases:\n      {middle}\n")
@@ -271,7 +271,7 @@ def a_chain_of_flows_one_level_too_deep(project: Path) -> None:
 
 
 @builds("err/yaml-too-deep-flow")
-def conditions_in_conditions(project: Path) -> None:
+def deeply_nested_conditions(project: Path) -> None:
     _flow(project, f"phases: [{{id: a, when: {'{not: ' * 5_000}true{'}' * 5_000}, steps: []}}]\n")
 
 
@@ -288,7 +288,7 @@ def a_folder_of_flows_behind_a_link(project: Path) -> None:
 
 
 @builds("hostile/long")
-def endless_lines_names_and_paths(project: Path) -> None:
+def very_long_lines_names_and_paths(project: Path) -> None:
     far = " " * 50_000
     keys = f"{'k' * 1_000}: 1\ncommandName: {'c' * 5_000}!\n"
     entries = f"phases: [{'d/' * 5_000}plan.md,{far}plan.md, {{subworkflow: {'w' * 5_000}}}, 7{far}]\n"
@@ -296,7 +296,7 @@ def endless_lines_names_and_paths(project: Path) -> None:
 
 
 @builds("hostile/file-names")
-def names_of_folders_that_steer_a_terminal(project: Path) -> None:
+def folder_names_with_control_characters(project: Path) -> None:
     for name in (b"new\nline", b"esc\x1b[31m", b"latin\xe9", "bidi\u202e".encode(), b"100%, a:b"):
         folder = os.fsencode(project / WORKFLOWS) + b"/" + name
         os.makedirs(folder)
@@ -307,7 +307,7 @@ def names_of_folders_that_steer_a_terminal(project: Path) -> None:
 
 
 @builds("hostile/text-of-a-phase")
-def escapes_in_the_line_of_a_problem(project: Path) -> None:
+def escape_sequences_in_the_line_of_a_problem(project: Path) -> None:
     _ship(project, phase=PHASE + "\x1b[2J\x07\x7f\x9b\u202e\u2066 {descripton} \u2029\n")
 
 
@@ -321,7 +321,7 @@ def byte_order_marks_and_other_line_ends(project: Path) -> None:
 
 
 @builds("ok/links-inside")
-def links_to_files_that_stay_inside(project: Path) -> None:
+def links_to_files_inside_of_the_workflows(project: Path) -> None:
     folder = _ship(project, phase=None)
     (folder.parent / "_lib").mkdir()
     (folder.parent / "_lib" / "plan.md").write_text(PHASE)
@@ -329,7 +329,7 @@ def links_to_files_that_stay_inside(project: Path) -> None:
 
 
 @builds("ok/many-phases")
-def as_large_as_it_may_be(project: Path) -> None:
+def the_largest_allowed_workflow(project: Path) -> None:
     _hidden(project, "twice", ["subworkflow: thousand"] * 2)
     folder = _hidden(project, "thousand", [f"{number}.md" for number in range(1_000)])
     for number in range(1_000):
@@ -337,5 +337,5 @@ def as_large_as_it_may_be(project: Path) -> None:
 
 
 @builds("ok/empty")
-def nothing_at_all(project: Path) -> None:
+def a_folder_without_workflows(project: Path) -> None:
     (project / WORKFLOWS / "nothing-here").mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""How deep a test explores: `make test` tries a fixed spread of places, `--thorough` (`make test-long`) tries all."""
+"""How many places a test explores: `make test` tries a fixed selection, `--thorough` (`make test-long`) tries all."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Place = TypeVar("Place")
 
 @dataclass(frozen=True)
 class Depth:
-    """What an exploring test asks. The choice is the same in every test run."""
+    """Selects the places that a test explores. The selection is the same in every test run."""
 
     thorough: bool
 
     def places(self, everything: Sequence[Place], every: int, first: int = 0) -> Sequence[Place]:
-        """One place out of `every`, from `first` on. Tests that differ in `first` only meet all places together."""
+        """One of `every` places, beginning at `first`. Tests with all values of `first` together try all places."""
         return everything if self.thorough else everything[first % every :: every]
 
     def count(self, few: int, full: int) -> int:

@@ -1,4 +1,4 @@
-"""Starting the small programs that tests keep in a `children` folder."""
+"""Starts the small programs in the `children` folders of the tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TESTS = Path(__file__).parent
 
 
 def spawn(program: str, *arguments: object) -> subprocess.Popen[str]:
-    """Start `ROOM/NAME.py`, which lies in `tests/ROOM/children`."""
+    """Start `ROOM/NAME.py` from `tests/ROOM/children`."""
     return subprocess.Popen(_argv(program, arguments), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 

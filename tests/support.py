@@ -1,4 +1,4 @@
-"""A project on disk for tests: write files, run the command, look at what a person sees."""
+"""A project on disk for tests: write files, run the command, check what the user sees."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Said(NamedTuple):
 
 
 class Project:
-    """A temporary project with a Handrail home of its own."""
+    """A temporary project with its own Handrail home."""
 
     def __init__(self, folder: Path, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
         self.folder = folder / "project"
@@ -57,7 +57,7 @@ class Project:
         self.write(f"{root}/{workflow}/{id_}.md", text)
 
     def workflow(self, key: str, phases: list[str], head: str = "", root: str = ".handrail/workflows") -> None:
-        """A workflow of these phases; `@x` stands for the subworkflow x. Phase files that exist are kept."""
+        """Write a workflow with these phases; `@x` means the subworkflow x. Existing phase files are kept."""
         entries = [f"  - subworkflow: {p[1:]}" if p.startswith("@") else f"  - {p}.md" for p in phases]
         start = f"commandName: {key}\ninitialMessage: begin {{firstPhaseName}}\n"
         self.write(
@@ -68,7 +68,7 @@ class Project:
                 self.phase(key, phase, root=root)
 
     def run(self, *argv: str) -> Said:
-        """The command line, in this process."""
+        """Run the command line in this process."""
         self.capture.readouterr()
         code = main(list(argv))
         out, err = self.capture.readouterr()
@@ -80,7 +80,7 @@ class Project:
         return said.data
 
     def process(self, *argv: str, stdin: str = "", **env: str) -> Said:
-        """The command line, as a program of its own."""
+        """Run the command line as a separate process."""
         ended = subprocess.run(
             [os.path.join(os.path.dirname(sys.executable), "handrail"), *argv],
             input=stdin,
@@ -94,6 +94,6 @@ class Project:
 
 
 def is_running(pid: int) -> bool:
-    """Is there a process of this id that can still do something? A zombie cannot."""
+    """True if a process with this id is running. A zombie is not running."""
     listed = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return listed.stdout.strip()[:1] not in ("", "Z")

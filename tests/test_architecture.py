@@ -1,4 +1,4 @@
-"""The shape of the code, checked: the pure set, sizes, cycles, one place that starts processes."""
+"""Checks the structure of the code: pure modules, sizes, import cycles, one module that starts processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ STARTS = {"subprocess", "multiprocessing", "pty"}
 
 
 def imports(path: Path, *, at_run_time: bool = False) -> Iterator[str]:
-    """Every module that a file imports, also inside functions; at run time, not those for type checking only."""
+    """The modules that a file imports, also inside functions. `at_run_time`: without imports for type checking."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(RunTime().visit(tree) if at_run_time else tree):
         if isinstance(node, ast.Import):
@@ -32,7 +32,7 @@ def imports(path: Path, *, at_run_time: bool = False) -> Iterator[str]:
 
 
 class RunTime(ast.NodeTransformer):
-    """Takes out what stands under `if TYPE_CHECKING:`."""
+    """Removes the blocks of `if TYPE_CHECKING:`."""
 
     def visit_If(self, node: ast.If) -> ast.AST | None:
         is_for_types = isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
@@ -45,31 +45,31 @@ def name_of(path: Path) -> str:
 
 
 def says_pure(path: Path) -> bool:
-    """True if the first lines of a module say that it is pure."""
+    """True if the docstring of a module says that it is pure."""
     return "Pure" in (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
 
 
 @pytest.mark.parametrize("path", [path for path in MODULES if says_pure(path)], ids=name_of)
-def test_the_pure_set_fetches_nothing_from_the_world(path: Path) -> None:
+def test_pure_modules_do_no_input_or_output(path: Path) -> None:
     found = set(imports(path))
     assert not {module.split(".")[0] for module in found} & IMPURE
     assert not {"open", "print", "input"} & set(calls(path))
 
 
-def test_the_core_says_that_it_is_pure() -> None:
+def test_all_core_modules_are_declared_pure() -> None:
     rooms = ("expressions", "workflows/plan.py", "sessions/machine.py", "sessions/words.py", "runs/machine.py", "view")
     core = [path for path in MODULES if path.relative_to(SOURCE).as_posix().startswith(rooms)]
     assert [name_of(path) for path in core if path.name != "__init__.py" and not says_pure(path)] == []
 
 
 def calls(path: Path) -> Iterator[str]:
-    """The plain names that a file calls."""
+    """The names of the functions that a file calls directly."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id
 
 
-def test_processes_are_started_in_one_place_only() -> None:
+def test_only_one_module_starts_processes() -> None:
     starters = {
         path.relative_to(SOURCE).as_posix()
         for path in MODULES
@@ -85,8 +85,8 @@ def test_processes_are_started_in_one_place_only() -> None:
     assert starters | spawners == {"process/child.py"}
 
 
-def test_nothing_sleeps_where_an_event_loop_may_run() -> None:
-    """`time.sleep` is for commands that have no event loop, and for locks that are held for a moment."""
+def test_only_modules_without_an_event_loop_call_sleep() -> None:
+    """`time.sleep` is allowed in commands without an event loop, and for locks that are held briefly."""
     sleepers = {
         path.relative_to(SOURCE).as_posix()
         for path in MODULES
@@ -106,7 +106,7 @@ def test_modules_and_functions_stay_small(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_every_module_says_what_it_is_for(path: Path) -> None:
+def test_every_module_has_a_short_docstring(path: Path) -> None:
     about = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     assert about
     assert len(about.splitlines()) <= 7
@@ -131,14 +131,14 @@ def test_there_is_no_import_cycle() -> None:
         walk(name, ())
 
 
-def test_the_hooks_path_needs_the_standard_library_only() -> None:
-    """All that the hook, the server of `workflow_step` and the hosts may ever import without needing definitions."""
+def test_hooks_import_only_the_standard_library() -> None:
+    """Follows the imports of the hook, of the `workflow_step` server and of the hosts, except loading definitions."""
     hosts = [row["host"] for row in registry.AGENTS.values() if "host" in row]
     reached: set[str] = set()
     waiting = ["handrail.hosts.entry", "handrail.hosts.mcp", "handrail.sessions.sessions", *hosts]
     files = {name_of(path): path for path in MODULES}
     declared = {"handrail.sessions.checking", *(name for name in files if name.startswith("handrail.contracts"))}
-    # exit checks are run by the server only; what nodes and checks declare is looked at when definitions are read
+    # only the server runs exit checks; declarations of nodes and checks are imported when definitions are loaded
     installs = {
         name for name in files if name.startswith("handrail.agents.") and name.endswith((".install", ".plugin"))
     }
@@ -148,7 +148,7 @@ def test_the_hooks_path_needs_the_standard_library_only() -> None:
             reached.add(name)
             waiting.extend(imports(files[name], at_run_time=True))
     outside = {m.split(".")[0] for name in reached for m in imports(files[name], at_run_time=True)}
-    assert outside - set(sys.stdlib_module_names) - {"_sha2"} == {"handrail"}  # its name in Python 3.12 and later
+    assert outside - set(sys.stdlib_module_names) - {"_sha2"} == {"handrail"}  # SHA-256 in Python 3.12 and later
     assert "handrail.sessions.store" in reached
     assert not {"handrail.app", "handrail.source.yamltree"} & reached
 
@@ -195,7 +195,7 @@ def test_there_are_at_most_sixteen_layers_without_exceptions() -> None:
 
 NAMES = [name for name in registry.AGENTS if name != registry.OWN_TOOLS]
 OF_AGENTS = re.compile(
-    rf"(?<![.\w-])({'|'.join(NAMES)})(?![\w-])"  # a name, but not pi-workflows and not .pi/workflows
+    rf"(?<![.\w-])({'|'.join(NAMES)})(?![\w-])"  # a name, but not pi-workflows or .pi/workflows
     rf"|\b({'|'.join(name.upper() for name in NAMES)})_[A-Z]"
     r"|\b(tool_use_id|session_id|hook_event_name|transcript_path|additionalContext)\b|/(cancel-)?workflow (NAME|TASK)",
     re.IGNORECASE,
@@ -203,17 +203,17 @@ OF_AGENTS = re.compile(
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
-def test_no_agents_name_variable_field_or_command_stands_outside_of_its_package(path: Path) -> None:
+def test_names_variables_fields_and_commands_of_an_agent_are_only_in_its_package(path: Path) -> None:
     place = path.relative_to(SOURCE).as_posix()
     if not place.startswith("agents/") and place != "registry.py":
         assert [found[0] for found in OF_AGENTS.finditer(path.read_text(encoding="utf-8"))] == []
 
 
-def test_every_agent_is_a_package_of_its_own() -> None:
+def test_every_agent_has_its_own_package() -> None:
     for name, row in registry.AGENTS.items():
         assert {module.rpartition(".")[0] for module in row.values()} == {f"handrail.agents.{name}"}
 
 
-def test_the_version_stands_in_the_changelog() -> None:
+def test_the_changelog_has_the_version() -> None:
     changelog = (SOURCE.parent.parent / "CHANGELOG.md").read_text(encoding="utf-8")
     assert f"## {handrail.__version__}" in changelog

@@ -1,6 +1,6 @@
-"""`handrail validate` on a corpus of projects: what a person reads, to the letter.
+"""Runs `handrail validate` on a corpus of projects and compares the exact output.
 
-`HANDRAIL_UPDATE_CORPUS=1` writes the expected output anew; review the difference before you keep it.
+`HANDRAIL_UPDATE_CORPUS=1` writes the expected output again. Review the diff before you commit it.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ def problems_of(project: Project, *argv: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_every_problem_is_told_to_the_letter(case: str, project: Project) -> None:
+def test_problems_are_printed_exactly_as_expected(case: str, project: Project) -> None:
     if case.startswith("err/yaml-syntax") and not yaml.__with_libyaml__:
-        pytest.skip("the parser without libyaml finds the same slips and words some of them otherwise")
+        pytest.skip("without libyaml, the parser finds the same mistakes, but some messages differ")
     build(case, project.folder)
     said = project.run("validate")
     printed = f"exit {said.code}\n{said.out}"
@@ -46,21 +46,21 @@ def test_every_problem_is_told_to_the_letter(case: str, project: Project) -> Non
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(printed, encoding="utf-8")
     assert printed == file.read_text(encoding="utf-8")
-    check_manners(printed, project.folder)
+    check_output(printed, project.folder)
     check_problems(case, project, said.code)
 
 
-def check_manners(printed: str, folder: Path) -> None:
-    """Nothing steers the terminal, nothing depends on the machine, no line is endless."""
+def check_output(printed: str, folder: Path) -> None:
+    """The output has no control characters, no paths of this machine and no very long lines."""
     assert str(folder.parent) not in printed
     for line in printed.split("\n"):
         assert len(line) < 900
-        odd = [c for c in line if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c != "\u200d"]
-        assert not odd, line
+        forbidden = [c for c in line if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") and c != "\u200d"]
+        assert not forbidden, line
 
 
 def check_problems(case: str, project: Project, code: int) -> None:
-    """The same problems as data: known codes, the severity of the rulebook, in order, in well-formed sentences."""
+    """The JSON output has known codes with their severity, in order, and messages without a final full stop."""
     found = problems_of(project)
     assert code == (2 if any(p["severity"] == "error" for p in found) else 0)
     assert found == sorted(found, key=lambda p: (p["file"], p["line"], p["column"], p["code"], p["message"]))
@@ -97,7 +97,7 @@ def test_a_healthy_project_has_no_problems(case: str, project: Project) -> None:
     assert {row["file"] for row in project.json("list")["flows"]} == files
 
 
-def test_a_workflow_may_use_those_of_the_user(project: Project) -> None:
+def test_a_workflow_may_use_workflows_of_the_user(project: Project) -> None:
     build("ok/tiers", project.folder)
     mine = project.home / "config" / "workflows"
     shutil.copytree(project.folder / ".handrail/workflows/review", mine / "mine")
@@ -115,7 +115,7 @@ def test_a_workflow_may_use_those_of_the_user(project: Project) -> None:
     ]
 
 
-def test_json_is_one_object_with_a_verdict(project: Project) -> None:
+def test_json_output_is_one_object_with_ok_and_problems(project: Project) -> None:
     build("err/bad-value-near", project.folder)
     said = project.run("validate", "--json")
     assert said.code == 2
@@ -135,18 +135,18 @@ def test_json_is_one_object_with_a_verdict(project: Project) -> None:
     }
 
 
-def test_warnings_alone_are_ok(project: Project) -> None:
+def test_warnings_without_errors_are_ok(project: Project) -> None:
     build("err/unknown-key-settings", project.folder)
     said = project.run("validate", "--json")
     assert (said.code, said.data["ok"], len(said.data["problems"])) == (0, True, 1)
 
 
-def test_the_number_of_problems_is_told_apart_from_the_data(project: Project) -> None:
+def test_the_number_of_problems_is_printed_to_stderr(project: Project) -> None:
     build("many/workflow", project.folder)
     assert project.run("validate").err == "15 errors, 5 warnings\n"
 
 
-def test_github_gets_annotations(project: Project) -> None:
+def test_the_github_format_prints_annotations(project: Project) -> None:
     build("err/command-twice", project.folder)
     build("err/yaml-syntax-control", project.folder.parent / "second")
     shutil.move(
@@ -157,19 +157,19 @@ def test_github_gets_annotations(project: Project) -> None:
     twice = "::warning file=.handrail/workflows/ship/workflow.yaml,line=2,col=14,title=command-twice::"
     assert said.code == 2
     assert said.out == (
-        f"{syntax}the character U+001B is not allowed in YAML; remove it; inside double quotes it can be written "
+        f"{syntax}the character U+001B is not allowed in YAML; remove it, or write it in double quotes "
         "as an escape such as `\\x1b`\n"
         f"{twice}command `ship` already starts `send`; give one of them another `commandName`; until then, this one "
         "cannot be started\n"
     )
 
 
-def test_github_gets_nothing_when_all_is_well(project: Project) -> None:
+def test_the_github_format_prints_nothing_without_problems(project: Project) -> None:
     build("ok/tiers", project.folder)
     assert project.run("validate", "--format", "github") == (0, "", "")
 
 
-def test_annotations_of_odd_names_are_one_line_each(project: Project) -> None:
+def test_annotations_for_unusual_file_names_take_one_line_each(project: Project) -> None:
     build("hostile/file-names", project.folder)
     lines = project.run("validate", "--format", "github").out.splitlines()
     assert len(lines) == 5
@@ -177,7 +177,7 @@ def test_annotations_of_odd_names_are_one_line_each(project: Project) -> None:
 
 
 @pytest.mark.parametrize("name", ["middle", "middle/workflow.yaml", "middle/../middle/"])
-def test_a_path_limits_the_problems_to_one_workflow(name: str, project: Project) -> None:
+def test_a_path_selects_the_problems_of_one_workflow(name: str, project: Project) -> None:
     build("err/subworkflow-missing-broken", project.folder)
     found = problems_of(project, f".handrail/workflows/{name}")
     assert [(p["code"], p["file"]) for p in found] == [
@@ -197,7 +197,7 @@ def test_several_paths_are_checked_together(project: Project) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "/team", "/team/ship", "/_shared"])
-def test_a_path_inside_the_project_has_no_more_problems_than_the_project(name: str, project: Project) -> None:
+def test_a_path_in_a_valid_project_has_no_problems(name: str, project: Project) -> None:
     build("ok/nested-folders", project.folder)
     assert problems_of(project, f".handrail/workflows{name}") == []
 
@@ -224,7 +224,7 @@ def test_a_folder_of_workflows_may_be_outside_any_project(project: Project, monk
         ("notes.md", "`notes.md` is not part of a workflow: there is no `workflow.yaml` beside it"),
     ],
 )
-def test_a_path_that_is_no_workflow_is_bad_usage(name: str, message: str, project: Project) -> None:
+def test_a_path_without_a_workflow_is_a_usage_error(name: str, message: str, project: Project) -> None:
     (project.folder / "empty").mkdir()
     project.write("notes.md", "nothing\n")
     said = project.run("validate", name)
@@ -232,7 +232,7 @@ def test_a_path_that_is_no_workflow_is_bad_usage(name: str, message: str, projec
     assert said.err.startswith(f"error: {message}\n")
 
 
-def test_the_program_prints_what_the_function_prints(project: Project) -> None:
+def test_the_program_prints_the_same_as_the_function(project: Project) -> None:
     build("hostile/wide-and-tabs", project.folder)
     said = project.process("validate", NO_COLOR="")
     expected = (CORPUS / "hostile/wide-and-tabs" / EXPECTED).read_text(encoding="utf-8")
@@ -240,7 +240,7 @@ def test_the_program_prints_what_the_function_prints(project: Project) -> None:
     assert said.err == "2 errors, 2 warnings\n"
 
 
-def test_the_program_survives_names_that_are_no_text(project: Project) -> None:
+def test_the_program_accepts_file_names_that_are_not_utf_8(project: Project) -> None:
     build("hostile/file-names", project.folder)
     said = project.process("validate", "--json")
     assert (said.code, len(said.data["problems"]), said.err) == (2, 5, "")

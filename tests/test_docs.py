@@ -1,4 +1,4 @@
-"""The documentation is true: generated pages are fresh, console blocks do what they show, links lead somewhere."""
+"""Checks the documentation: generated pages are up to date, console blocks print what they show, links work."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
-def test_the_generated_pages_are_fresh() -> None:
+def test_generated_pages_are_up_to_date() -> None:
     pages = runpy.run_path(str(ROOT / "scripts" / "generate_docs.py"))["pages"]()
     for path, text in pages.items():
         assert path.read_text(encoding="utf-8") == text, "run `make docs`"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_point_to_existing_files(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), target
 
@@ -62,7 +62,7 @@ def test_the_definitions_in_the_readme_have_no_problems(tmp_path: Path) -> None:
 
 
 def commands(page: Path) -> list[tuple[str, str]]:
-    """(command, what it prints) of every console block; lines that begin with `> ` belong to the command."""
+    """(command, expected output) of each console block. Lines that begin with `> ` belong to the command."""
     found: list[tuple[str, str]] = []
     for block in re.findall(r"```console\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
         for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
@@ -74,7 +74,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_console_blocks_do_what_they_show(page: Path, tmp_path: Path) -> None:
+def test_console_blocks_print_what_they_show(page: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
     env = {
@@ -91,5 +91,5 @@ def test_console_blocks_do_what_they_show(page: Path, tmp_path: Path) -> None:
 
 
 def same_ids(text: str) -> str:
-    """A run has another id every time."""
+    """The text with all run ids replaced, because each run has another id."""
     return re.sub(r"\br-[0-9a-z]{6}\b", "r-xxxxxx", text)

@@ -1,6 +1,6 @@
-"""Runs tests, and those that failed once more, alone. What failed at first is shown, kept and named at the end.
+"""Runs tests, then runs the failed tests again, alone. The first failures are printed, saved and listed at the end.
 
-`python -m twice FILE PYTEST-ARGUMENTS`: FILE gets the text of what failed at first, and is absent if nothing did.
+`python -m twice FILE PYTEST-ARGUMENTS`: FILE gets the text of the first failures. Without failures, FILE is removed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ WIDTH = 100
 
 
 def run(argv: Sequence[str]) -> tuple[int, str]:
-    """The exit code of pytest and what it printed, which is shown as it comes."""
+    """Run pytest and return its exit code and output. The output is also printed at once."""
     command = [sys.executable, "-m", "pytest", *argv]
     printed: list[str] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
@@ -28,7 +28,7 @@ def run(argv: Sequence[str]) -> tuple[int, str]:
 
 
 def failed(printed: str) -> list[str]:
-    """The names of the tests that failed, from the summary of pytest."""
+    """The names of the failed tests, from the summary of pytest."""
     lines = printed.rpartition(SUMMARY)[2].splitlines()
     return [line.split(" ", 1)[1].split(" - ")[0] for line in lines if line.startswith(("FAILED ", "ERROR "))]
 
@@ -41,21 +41,21 @@ def framed(title: str, lines: Sequence[str]) -> str:
 def main(file: Path, argv: Sequence[str]) -> int:
     file.unlink(missing_ok=True)
     code, printed = run(argv)
-    if code != 1:  # all passed, or the tests did not run to their end
+    if code != 1:  # all passed, or the test run did not finish
         return code
     names = failed(printed)
     text = printed[max(0, printed.find(FAILURES)) :]
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
-    print(framed(f"These {len(names)} failed at first; `{file}` has their text", [*names, "", text]))
-    print("Once more, alone:", flush=True)
+    print(framed(f"{len(names)} tests failed at first; their output is in `{file}`", [*names, "", text]))
+    print("Running them again, alone:", flush=True)
     code, printed = run([*argv, "--last-failed", "-n", "0"])
-    still = failed(printed) if code else []
-    passed = [name for name in names if name not in still]
+    still_failed = failed(printed) if code else []
+    passed = [name for name in names if name not in still_failed]
     if passed:
         print(framed("These failed at first and passed alone: find out why", passed))
-    if still:
-        print(framed("These failed twice", still))
+    if still_failed:
+        print(framed("These failed twice", still_failed))
     return code
 
 

@@ -1,5 +1,5 @@
-"""Handrail holds coding agents to a process. Importing this package does nothing."""
+"""Handrail makes coding agents follow a process. Importing this package has no side effects."""
 
 __version__ = "0.1.0"
 STEP_TOOL = "workflow_step"
-"""The tool by which an agent moves through a workflow."""
+"""The tool that an agent calls to move through a workflow."""

@@ -1,4 +1,4 @@
-"""`handrail` and `python -m handrail`. What hosts call goes straight to the hook, past the command line."""
+"""Entry point of `handrail` and `python -m handrail`. Calls from hosts skip the command line parser, which is slow."""
 
 import gc
 import os
@@ -15,7 +15,7 @@ def main() -> None:
         from handrail.hosts.mcp import main as mcp
 
         sys.exit(mcp(argv[1:]))
-    gc.disable()  # until a command that takes its time is found: there is no garbage in a start
+    gc.disable()  # starting creates no garbage; long commands enable it again
     from handrail.cli.main import main as cli
 
     sys.exit(cli(argv))

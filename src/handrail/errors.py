@@ -1,4 +1,4 @@
-"""What goes wrong, and its exit code. The only table of exit codes; the docs are generated from it."""
+"""Errors and exit codes. This is the only table of exit codes; the docs are generated from it."""
 
 EXIT_CODES: dict[int, str] = {
     0: "done",
@@ -14,7 +14,7 @@ EXIT_CODES: dict[int, str] = {
 
 
 class HandrailError(Exception):
-    """Something a person can mend. `message` is one sentence, `hint` says what to do or run next."""
+    """An error that the user can fix. `message` is one sentence; `hint` says what to do or run next."""
 
     code = "error"
     exit_code = 1
@@ -26,32 +26,32 @@ class HandrailError(Exception):
 
 
 class UsageError(HandrailError):
-    """The command line itself is wrong."""
+    """The command line is invalid."""
 
     code = "usage"
     exit_code = 2
 
 
 class NotFound(HandrailError):
-    """A name that nothing answers to."""
+    """Nothing has the given name."""
 
     code = "not-found"
 
 
 class RefusedError(HandrailError):
-    """The command is understood and may not be done now."""
+    """The command is valid but not allowed now."""
 
     code = "refused"
 
 
 class DefinitionError(HandrailError):
-    """The definition that was asked for has errors."""
+    """The requested definition has errors."""
 
     code = "definition"
     exit_code = 2
 
 
 class StateError(HandrailError):
-    """What Handrail keeps on disk cannot be read or written."""
+    """Handrail's state on disk cannot be read or written."""
 
     code = "state"

@@ -1,4 +1,4 @@
-"""What installed stubs call by its path, with `python -I -S`, for every event of an agent."""
+"""Entry point of the installed stubs. They run this file with `python -I -S` for each event of an agent."""
 
 import os
 import sys

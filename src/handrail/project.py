@@ -1,6 +1,6 @@
-"""Where things live: the project's root, the user's folders, the places definitions are read from.
+"""Paths: the root of the project, the folders of the user, the folders with definitions.
 
-The environment is a value that is passed in. Standard library only, no `pathlib`: hooks use this.
+The environment is a parameter. Standard library only and no `pathlib`, because hooks use this.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 
 
 def find_root(start: str) -> str:
-    """The nearest folder upwards that is marked as a project, else `start` itself."""
+    """The nearest folder, from `start` upwards, that is marked as a project; `start` if there is none."""
     start = os.path.realpath(start)
     folder = start
     while True:
@@ -31,7 +31,7 @@ def find_root(start: str) -> str:
 
 
 class Places:
-    """The user's folders: `HANDRAIL_HOME` holds them all where it is set, else the XDG ones do."""
+    """The user's folders: below `HANDRAIL_HOME` if it is set, otherwise the XDG folders."""
 
     __slots__ = ("cache", "config", "home", "state")
 
@@ -55,7 +55,7 @@ class Places:
         return os.path.join(base, "handrail")
 
     def session(self, project: str, session: str) -> str:
-        """The folder of one session: of this project, of this id, and of no other."""
+        """The folder of one session of a project."""
         return os.path.join(self.sessions(project), file_name(session))
 
     def sessions(self, project: str) -> str:
@@ -66,18 +66,18 @@ class Places:
 
 
 def session_name(agent: str, conversation: str) -> str:
-    """The session of a host's conversation."""
+    """The session id for a conversation of a host."""
     return f"{agent}-{conversation}"
 
 
 def random_token() -> str:
-    """Six characters that tell two sessions or runs apart."""
+    """Six random characters for the id of a session or run."""
     letters = "0123456789abcdefghijklmnopqrstuvwxyz"
     return "".join([letters[byte % 36] for byte in os.urandom(6)])
 
 
 def file_name(text: str) -> str:
-    """A file name that stands for this text and no other; readable where the text is."""
+    """A unique and readable file name for a text."""
     coded = "".join(c if c in _PLAIN else "+" if c == "/" else _percent(c) for c in text)
     if coded.startswith("."):
         coded = "%2E" + coded[1:]
@@ -93,9 +93,9 @@ def _percent(char: str) -> str:
 
 
 def workflow_roots(project: str, places: Places, of_agents: Sequence[str]) -> list[tuple[str, str]]:
-    """(source, folder) of every place workflows are read from, the first winning; built-in ones last.
+    """(source, folder) of each folder with workflows. An earlier folder wins; the built-in one is last.
 
-    `of_agents` are folders of the user's in which agents keep workflows of their own.
+    `of_agents` are folders of the user in which agents keep their own workflows.
     """
     return [
         ("project", os.path.join(project, ".handrail", "workflows")),
@@ -107,7 +107,7 @@ def workflow_roots(project: str, places: Places, of_agents: Sequence[str]) -> li
 
 
 def flow_roots(project: str, places: Places) -> list[tuple[str, str]]:
-    """(source, folder) of every place flows are read from, the first winning."""
+    """(source, folder) of each folder with flows. An earlier folder wins."""
     return [
         ("project", os.path.join(project, ".handrail", "flows")),
         ("project", os.path.join(project, ".agentweaver", ".flows")),
@@ -118,6 +118,6 @@ def flow_roots(project: str, places: Places) -> list[tuple[str, str]]:
 
 
 def shown_path(path: str, cwd: str) -> str:
-    """How a file is called in messages: relative to the working folder where it is below it."""
+    """The path for messages: relative to the working folder if the file is below it."""
     base = cwd.rstrip("/") + "/"
     return path[len(base) :] if path.startswith(base) else path

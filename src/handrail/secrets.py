@@ -1,7 +1,7 @@
-"""Secrets of the environment: which variables hold one, who may have them, and how they are kept out of files. Pure.
+"""Secrets in environment variables: finds them, hides them from programs, and removes them from texts. Pure.
 
-A variable holds a secret when its name says so and its value is long enough to be one. What agents are given is a
-list of names that is allowed, never the whole environment.
+A variable holds a secret if its name or its value looks like one. Agents see only allowed variables, never the whole
+environment.
 """
 
 from __future__ import annotations
@@ -29,35 +29,37 @@ _NOT_SECRET = ("SSH_AUTH_SOCK", "XAUTHORITY", "HANDRAIL_KEY", "GIT_ASKPASS", "SS
 
 
 def is_secret(name: str) -> bool:
-    """Does the name of a variable say that it holds a secret?"""
+    """True if a variable with this name probably holds a secret."""
     return name not in _NOT_SECRET and _SECRET.search(name) is not None
 
 
 def holds_secret(name: str, value: str) -> bool:
-    """The same of a variable: an address with a password in it is a secret too."""
+    """True if the name looks like a secret, or if the value is a URL with a password."""
     return is_secret(name) or _USER_AND_PASSWORD.search(value) is not None
 
 
 def allowed(env: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
-    """What a program may see: what every program needs, and what it asks for by name or pattern."""
+    """The variables that a program may see: the ones in `BASE` except secrets, and the ones that match `names`."""
     wanted = tuple(names)
     return {
-        name: value for name, value in env.items() if _fits(name, wanted) or (_fits(name, BASE) and not is_secret(name))
+        name: value
+        for name, value in env.items()
+        if _matches(name, wanted) or (_matches(name, BASE) and not is_secret(name))
     }
 
 
-def _fits(name: str, patterns: Iterable[str]) -> bool:
+def _matches(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def without_secrets(env: Mapping[str, str], wanted: Iterable[str] = ()) -> dict[str, str]:
-    """An environment without what looks like a secret, but for what is asked for by name."""
+    """The environment without secrets, except the variables named in `wanted`."""
     named = set(wanted)
     return {name: value for name, value in env.items() if name in named or not holds_secret(name, value)}
 
 
 class Redactor:
-    """Takes the values of secrets out of texts, longest first."""
+    """Replaces the values of secrets in texts, the longest value first."""
 
     def __init__(self, env: Mapping[str, str]) -> None:
         values = {value for name, value in env.items() if holds_secret(name, value) and len(value) >= SHORTEST}
@@ -70,7 +72,7 @@ class Redactor:
         return text
 
     def value(self, value: Any) -> Any:
-        """A value with every text in it taken care of, names of members included."""
+        """The value with secrets replaced in all its texts, including the keys of objects."""
         if not self.values:
             return value
         if isinstance(value, str):
@@ -82,5 +84,5 @@ class Redactor:
         return value
 
     def finds(self, data: bytes) -> bool:
-        """Is there a secret in this?"""
+        """True if the data contains a secret."""
         return any(value.encode("utf-8", "surrogateescape") in data for value in self.values)

@@ -1,7 +1,7 @@
-"""Settings of a user and of a project, read with the same care as definitions. The project's win.
+"""Settings of the user and of the project, checked like definitions. The project's settings win.
 
-A project's settings come with the repository, so nothing here may run code or widen what an agent may do. Part of
-them says which agent and which model a step is given to.
+The settings of a project come with the repository, so they must not run code or give an agent more rights. Routes
+choose the agent and the model of a step.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FILE = "settings.yaml"
 GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop", "local-fix-loop")
 DEFAULT = "default"
 Own = tuple[str | None, str | None]
-MAX_IDLE_STOPS = 7  # hosts themselves give up after eight
+MAX_IDLE_STOPS = 7  # hosts give up after eight
 _ROUTES = {
     "type": "object",
     "properties": {group: {"type": "string"} for group in (*GROUPS, DEFAULT)},
@@ -32,20 +32,23 @@ SETTINGS = shape(
     "settings.yaml",
     "How Handrail behaves in this project, or for this user.",
     Field(
-        "idleStops", ("integer",), "how often an agent that makes no progress is sent on before it may stop", default=3
+        "idleStops",
+        ("integer",),
+        "how often an agent that makes no progress is told to continue before it may stop",
+        default=3,
     ),
-    Field("agent", ("text",), "who steps are given to that name no agent: `AGENT` or `AGENT:MODEL`"),
-    Field("routes", ("mapping",), "who the steps of a group are given to: `review: AGENT:MODEL`", schema=_ROUTES),
+    Field("agent", ("text",), "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`"),
+    Field("routes", ("mapping",), "the agent per group of steps: `review: AGENT:MODEL`", schema=_ROUTES),
     Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
-    Field("flows", ("mapping",), "routes of single flows, by their id", schema=_NESTED),
-    Field("passEnv", ("list",), "further environment variables that agents may see, by name", schema=_NAMES),
-    Field("engine", ("text",), "what keeps and drives runs of flows", default="embedded"),
+    Field("flows", ("mapping",), "routes per flow, by flow id", schema=_NESTED),
+    Field("passEnv", ("list",), "names of additional environment variables that agents may see", schema=_NAMES),
+    Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
 )
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What holds here. `routes` may have a `default`; `flows` and `presets` are sets of routes by name."""
+    """The merged settings. `routes` may have a `default`; `flows` and `presets` hold routes by name."""
 
     idle_stops: int = 3
     routes: dict[str, str] = field(default_factory=dict)
@@ -56,7 +59,7 @@ class Settings:
 
 
 def read_settings(config: str, project: str) -> tuple[Settings, list[Diagnostic]]:
-    """The settings of the user's `config` folder and of the project, and what is wrong in their files."""
+    """The settings from the user's `config` folder and from the project, and the problems in their files."""
     problems: list[Diagnostic] = []
     settings = Settings()
     for folder in (config, os.path.join(project, ".handrail")):
@@ -83,42 +86,42 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic]) -> Settin
         hint = "begin with a key: `idleStops: 3`"
         problems.append(source.problem("not-mapping", (tree.line, tree.column, tree.width), message, hint))
         return settings
-    return _take(Reader(source, tree, SETTINGS, problems.append), settings)
+    return _apply(Reader(source, tree, SETTINGS, problems.append), settings)
 
 
-def _take(reader: Reader, settings: Settings) -> Settings:
-    settings = replace(settings, idle_stops=_stops(reader, settings.idle_stops))
+def _apply(reader: Reader, settings: Settings) -> Settings:
+    settings = replace(settings, idle_stops=_read_idle_stops(reader, settings.idle_stops))
     routes, presets, flows = reader.child("routes"), reader.child("presets"), reader.child("flows")
     agent, names = reader.child("agent"), reader.child("passEnv")
     found = dict(settings.routes)
     if agent is not None:
-        found |= _routes(reader, agent._replace(kind="mapping", value={DEFAULT: agent}, keys={}))
+        found |= _read_routes(reader, agent._replace(kind="mapping", value={DEFAULT: agent}, keys={}))
     if routes is not None:
-        found |= _routes(reader, routes)
-    passed = _names(reader, names)
+        found |= _read_routes(reader, routes)
+    passed = _read_names(reader, names)
     return replace(
         settings,
         routes=found,
-        presets={**settings.presets, **_sets(reader, presets)},
-        flows={**settings.flows, **_sets(reader, flows)},
+        presets={**settings.presets, **_read_route_sets(reader, presets)},
+        flows={**settings.flows, **_read_route_sets(reader, flows)},
         pass_env=(*settings.pass_env, *passed),
         engine=reader.text("engine") or settings.engine,
     )
 
 
-def _names(reader: Reader, node: Node | None) -> list[str]:
-    """Names of variables; a pattern could mean every secret that there is."""
+def _read_names(reader: Reader, node: Node | None) -> list[str]:
+    """The names of variables. Patterns are not allowed, because one pattern could match all secrets."""
     found_: list[str] = []
     for item in node.value if node is not None else ():
         if item.kind != "text" or not item.value.isidentifier():
-            message = f"`passEnv` holds names of variables, found {quoted(item)}"
-            reader.on(item, "bad-value", message, "write each name in full")
+            message = f"an item of `passEnv` has to be the name of a variable, found {quoted(item)}"
+            reader.on(item, "bad-value", message, "write the full name; patterns are not allowed")
         else:
             found_.append(item.value)
     return found_
 
 
-def _stops(reader: Reader, before: int) -> int:
+def _read_idle_stops(reader: Reader, before: int) -> int:
     stops = reader.integer("idleStops")
     if stops is None:
         return before
@@ -126,17 +129,17 @@ def _stops(reader: Reader, before: int) -> int:
         node = reader.node.value["idleStops"]
         about = reader.shape.by_name["idleStops"].about
         message = f"`idleStops` has to be between 0 and {MAX_IDLE_STOPS}, found {quoted(node)}"
-        reader.on(node, "bad-value", message, f"write {about}")
+        reader.on(node, "bad-value", message, f"`idleStops` means: {about}")
         return before
     return stops
 
 
-def _sets(reader: Reader, node: Node | None) -> dict[str, dict[str, str]]:
-    return {} if node is None else {name: _routes(reader, child) for name, child in node.value.items()}
+def _read_route_sets(reader: Reader, node: Node | None) -> dict[str, dict[str, str]]:
+    return {} if node is None else {name: _read_routes(reader, child) for name, child in node.value.items()}
 
 
-def _routes(reader: Reader, node: Node) -> dict[str, str]:
-    """Routes by group. What is wrong with one is told at its place."""
+def _read_routes(reader: Reader, node: Node) -> dict[str, str]:
+    """The routes by group. Reports each invalid route at its place."""
     if node.kind != "mapping":
         reader.on(node, "wrong-type", f"routes have to be a mapping, found {found(node)}", "write `GROUP: AGENT:MODEL`")
         return {}
@@ -163,8 +166,8 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What was asked for when a run began: for every step, or for those of a group."""
+class RouteOverrides:
+    """The agent and model that the user chose when starting a run: for all steps, or per group."""
 
     agent: str | None = None
     model: str | None = None
@@ -172,7 +175,7 @@ class Asked:
 
 
 def parse_route(text: str) -> Route:
-    """`AGENT` or `AGENT:MODEL`; a model's name may hold colons itself."""
+    """Parse `AGENT` or `AGENT:MODEL`. The name of a model may contain colons."""
     agent, _, model = text.partition(":")
     if not agent.strip():
         raise ValueError(f"`{text}` names no agent")
@@ -180,22 +183,22 @@ def parse_route(text: str) -> Route:
 
 
 def choose(
-    asked: Asked, table: Mapping[str, str], group: str | None, own: tuple[str | None, str | None]
+    overrides: RouteOverrides, table: Mapping[str, str], group: str | None, own: tuple[str | None, str | None]
 ) -> Route | None:
-    """The route of a step. `table` has routes by group and perhaps a default; `own` is what the step says."""
-    if group is not None and group in asked.routes:
-        return parse_route(asked.routes[group])
-    if DEFAULT in asked.routes and asked.agent is None:
-        return parse_route(asked.routes[DEFAULT])
-    found = _found(table, group, own)
-    if asked.agent is not None:
-        return Route(asked.agent, asked.model)
-    if found is None or asked.model is None:
+    """The route of a step, or None. `table` has routes by group, maybe with a default; `own` is what the step sets."""
+    if group is not None and group in overrides.routes:
+        return parse_route(overrides.routes[group])
+    if DEFAULT in overrides.routes and overrides.agent is None:
+        return parse_route(overrides.routes[DEFAULT])
+    found = _configured_route(table, group, own)
+    if overrides.agent is not None:
+        return Route(overrides.agent, overrides.model)
+    if found is None or overrides.model is None:
         return found
-    return replace(found, model=asked.model)
+    return replace(found, model=overrides.model)
 
 
-def _found(table: Mapping[str, str], group: str | None, own: Own) -> Route | None:
+def _configured_route(table: Mapping[str, str], group: str | None, own: Own) -> Route | None:
     if group is not None and group in table:
         return parse_route(table[group])
     if own[0] is not None:

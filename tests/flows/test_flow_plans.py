@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fuzz.inputs import pieces, spoilt
+from fuzz.inputs import mutated, pieces
 from handrail import registry
 from handrail.contracts import Node
 from handrail.expressions.tree import Const, Expression, Items, Object, Ref, Scope
@@ -25,7 +25,7 @@ from handrail.flows.spec import MAX_PARALLEL, SHAPES
 from handrail.source.codes import rules
 from handrail.source.diagnostics import as_text, has_errors
 from handrail.source.files import Source, decode
-from handrail.source.values import JOIN, Unresolved
+from handrail.source.values import OPERATIONS, Unresolved
 from handrail.source.yamltree import parse
 
 SET = Node(about="", others="used", open_outputs=True)
@@ -217,7 +217,7 @@ def test_a_value_for_the_number_of_the_round_is_used_where_the_text_has_it() -> 
 
 
 def test_a_list_has_items_and_an_object_members() -> None:
-    at = JOIN["at"]
+    at = OPERATIONS["at"]
     assert (at([["a"], 0]), at([["a"], "0"]), at([["a"], 1]), at([["a"], "9" * 5_000])) == ("a", "a", None, None)
     assert (at([{"a": 1}, "a"]), at([None, 3]), at([None, "a"])) == (1, None, None)
     for whole, place, code in (
@@ -281,7 +281,7 @@ NOISE = pieces(*SIGNS, most=5).map(lambda text: text.encode("utf-8", "replace"))
 
 
 @settings(max_examples=300, deadline=None)
-@given(spoilt(st.just(WHOLE), NOISE))
+@given(mutated(st.just(WHOLE), NOISE))
 def test_a_spoilt_flow_gives_a_plan_or_problems_that_can_be_shown(data: bytes) -> None:
     text, wrong = decode("flow.yaml", data)
     if wrong:

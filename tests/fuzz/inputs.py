@@ -1,4 +1,4 @@
-"""How many inputs each target gets of all that a run tries, and the ways in which inputs are spoilt."""
+"""The number of inputs per target, and strategies that create and mutate inputs."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ SHARES = {  # in percent
 
 
 def share(target: str) -> Callable[[Test], Test]:
-    """A test of this target tries its part of `--fuzz-inputs`."""
+    """A decorator: the test tries the share of `--fuzz-inputs` that its target has."""
     fuzz = settings.get_profile("fuzz")
     own = settings(fuzz, max_examples=max(1, fuzz.max_examples * SHARES[target] // 100))
     return lambda test: pytest.mark.explores(own(test))
 
 
 def pieces(*texts: str, most: int = 30) -> st.SearchStrategy[str]:
-    """Texts put together from signs that mean something and a little of anything."""
+    """Texts made of these parts and of short random texts."""
     return st.lists(st.one_of(st.sampled_from(texts), st.text(max_size=3)), max_size=most).map("".join)
 
 
 @st.composite
-def spoilt(draw: st.DrawFn, whole: st.SearchStrategy[bytes], noise: st.SearchStrategy[bytes]) -> bytes:
-    """Bytes that were right once: up to four places cut out, repeated, overwritten or moved."""
-    data = draw(whole)
+def mutated(draw: st.DrawFn, valid: st.SearchStrategy[bytes], noise: st.SearchStrategy[bytes]) -> bytes:
+    """Valid bytes with up to four mutations: a part is removed, repeated, overwritten or moved."""
+    data = draw(valid)
     for _ in range(draw(st.integers(0, 4))):
         begin = draw(st.integers(0, len(data)))
         end = draw(st.integers(begin, min(len(data), begin + 60)))

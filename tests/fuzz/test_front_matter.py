@@ -10,7 +10,7 @@ from handrail.workflows.load import split_front_matter
 
 @share("front matter")
 @given(pieces("---", "---\n", "----\n", "--- \n", "--", "-", "\n", "id: a\n", "text\n", "...\n", most=12))
-def test_front_matter_and_body_are_parts_of_the_text_at_the_lines_that_are_named(text: str) -> None:
+def test_front_matter_and_body_are_parts_of_the_text(text: str) -> None:
     parts = split_front_matter(text)
     lines = text.split("\n")
     if parts is None:
@@ -30,12 +30,12 @@ def test_front_matter_and_body_are_parts_of_the_text_at_the_lines_that_are_named
 
 @share("front matter")
 @given(pieces("---", "---\n", "\n", "\n---", "- ", "----", "a: b", most=10))
-def test_it_ends_at_the_first_line_that_begins_with_three_dashes(text: str) -> None:
+def test_front_matter_ends_at_the_first_line_that_begins_with_three_dashes(text: str) -> None:
     assert split_front_matter(text) == by_lines(text)
 
 
 def by_lines(text: str) -> tuple[str, str, int] | None:
-    """The same, line by line."""
+    """A simple second implementation, line by line."""
     first, *rest = text.split("\n")
     if not first.startswith("---") or first.strip("- "):
         return None

@@ -1,4 +1,4 @@
-"""`Scan` on any bytes: whole records from the beginning, or damage; nothing else."""
+"""`Scan` on any bytes returns valid records from the beginning, or raises `JournalDamaged`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fuzz.inputs import share, spoilt
+from fuzz.inputs import mutated, share
 from handrail.state.journal import JournalDamaged, Scan, encode
 
 WORDS = ["", "a {b} c", 'quote " {"n":9', "\N{SNOWMAN}", "two\nlines", "00000000 {}", "x" * 90]
@@ -32,7 +32,7 @@ def scan(data: bytes) -> Scan | None:
 @example(b"deadbeef {" * 2_000)
 @example(b"\n" * 100_000)
 @example(bytes(100_000))
-def test_any_bytes_are_records_in_order_or_damage(data: bytes) -> None:
+def test_any_bytes_are_records_in_order_or_damaged(data: bytes) -> None:
     found = scan(data)
     if found is not None:
         assert [record["n"] for record in found.records] == list(range(len(found.records)))
@@ -41,19 +41,19 @@ def test_any_bytes_are_records_in_order_or_damage(data: bytes) -> None:
 
 
 @share("journal: nearly a journal")
-@given(spoilt(st.just(WHOLE), NOISE))
-def test_a_spoilt_journal_is_damaged_or_begins_as_it_was_written(data: bytes) -> None:
+@given(mutated(st.just(WHOLE), NOISE))
+def test_a_mutated_journal_is_damaged_or_begins_with_the_written_records(data: bytes) -> None:
     found = scan(data)
     if found is not None:
         assert found.records == RECORDS[: len(found.records)]
 
 
 @given(st.integers(0, len(WHOLE) - len(LINES[-1]) - 1), st.integers(1, 255))
-def test_a_changed_byte_before_the_last_record_is_always_damage(at: int, bits: int) -> None:
+def test_a_changed_byte_before_the_last_record_is_always_detected(at: int, bits: int) -> None:
     assert scan(WHOLE[:at] + bytes([WHOLE[at] ^ bits]) + WHOLE[at + 1 :]) is None
 
 
-def test_the_journal_that_is_spoilt_is_whole_before() -> None:
+def test_the_journal_is_valid_before_the_mutation() -> None:
     found = scan(WHOLE)
     assert found is not None
     assert found.records == RECORDS

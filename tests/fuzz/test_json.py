@@ -1,4 +1,4 @@
-"""`jsonlite` against the standard module."""
+"""Compares `jsonlite` with the standard `json` module."""
 
 from __future__ import annotations
 
@@ -29,37 +29,37 @@ VALUES = st.recursive(
 )
 
 
-def refuse(name: str) -> float:
+def reject(name: str) -> float:
     raise ValueError(name)
 
 
-def reading(text: str) -> tuple[str, str]:
-    """What the standard module makes of a text; the constants that are no JSON are refused."""
+def read_with_json(text: str) -> tuple[str, str]:
+    """The result of the standard module. Constants such as NaN are rejected."""
     try:
-        value = json.loads(text, parse_constant=refuse)
+        value = json.loads(text, parse_constant=reject)
     except ValueError:
-        return "refused", ""
+        return "rejected", ""
     return "value", repr(value)
 
 
-def our_reading(text: str) -> tuple[str, str]:
+def read_with_jsonlite(text: str) -> tuple[str, str]:
     try:
         value = jsonlite.loads(text)
     except ValueError:
-        return "refused", ""
+        return "rejected", ""
     return "value", repr(value)
 
 
 @share("json: any text")
 @given(pieces(*SIGNS, most=12) | VALUES.map(json.dumps) | st.text())
-def test_any_text_is_read_as_the_standard_module_reads_it(text: str) -> None:
-    assert our_reading(text) == reading(text)
+def test_any_text_is_read_like_the_standard_module(text: str) -> None:
+    assert read_with_jsonlite(text) == read_with_json(text)
 
 
 @share("json: values")
 @given(VALUES)
-def test_any_value_is_written_on_one_line_that_everybody_reads_alike(value: Any) -> None:
-    """As from the standard module, two halves of a pair side by side come back as one character."""
+def test_any_value_is_written_on_one_line_that_both_modules_read(value: Any) -> None:
+    """Like in the standard module, two surrogates that form a pair are read as one character."""
     text = jsonlite.dumps(value)
     assert "\n" not in text
     for read in (json.loads(text), jsonlite.loads(text.encode().decode())):
@@ -67,51 +67,51 @@ def test_any_value_is_written_on_one_line_that_everybody_reads_alike(value: Any)
 
 
 @pytest.fixture(params=[True, False], ids=["with the accelerator", "without it"])
-def either_way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def with_and_without_accelerator(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jsonlite, "ACCELERATED", request.param)
     if not request.param:
         monkeypatch.setattr(jsonlite, "_scan", None)
 
 
-@pytest.mark.usefixtures("either_way")
+@pytest.mark.usefixtures("with_and_without_accelerator")
 @pytest.mark.parametrize("text", ["NaN", "[Infinity]", '{"a": -Infinity}'])
-def test_constants_that_are_no_json_are_refused(text: str) -> None:
+def test_constants_that_are_not_json_raise_an_error(text: str) -> None:
     with pytest.raises(ValueError, match="not a JSON value"):
         jsonlite.loads(text)
 
 
-@pytest.mark.usefixtures("either_way")
-def test_half_a_pair_is_written_so_that_a_file_can_hold_it() -> None:
+@pytest.mark.usefixtures("with_and_without_accelerator")
+def test_a_lone_surrogate_is_escaped() -> None:
     assert json.loads(jsonlite.dumps(["\ud800", "\N{SNOWMAN}"]).encode()) == ["\ud800", "\N{SNOWMAN}"]
 
 
-@pytest.mark.usefixtures("either_way")
+@pytest.mark.usefixtures("with_and_without_accelerator")
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")], ids=str)
-def test_numbers_that_json_does_not_have_are_refused(value: float) -> None:
+def test_numbers_that_are_not_json_raise_an_error(value: float) -> None:
     with pytest.raises(ValueError, match=r"no such number|not JSON compliant"):
         jsonlite.dumps([value])
 
 
-@pytest.mark.usefixtures("either_way")
+@pytest.mark.usefixtures("with_and_without_accelerator")
 @pytest.mark.parametrize("opening", ["[", '{"a":'])
-def test_nesting_without_end_is_refused(opening: str) -> None:
+def test_very_deep_nesting_raises_an_error(opening: str) -> None:
     with pytest.raises(ValueError, match="nested too deeply"):
         jsonlite.loads(opening * 200_000)
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"a":', '"\\x"', "[1,", "nul"])
-def test_a_text_that_is_no_json_is_refused_where_json_was_never_imported(text: str) -> None:
-    """The accelerator raises the error class of `json`, and hooks do not import that."""
+def test_invalid_json_raises_value_error_if_json_is_not_imported(text: str) -> None:
+    """The accelerator tries to raise the error class of `json`, which hooks do not import."""
     code = (
         "import sys; sys.path.insert(0, sys.argv[1]); from handrail.state import jsonlite\n"
-        "try: jsonlite.loads(sys.argv[2])\nexcept ValueError: print('refused', 'json' in sys.modules)"
+        "try: jsonlite.loads(sys.argv[2])\nexcept ValueError: print('rejected', 'json' in sys.modules)"
     )
     source = str(Path(handrail.__file__).parent.parent)
     argv = [sys.executable, "-I", "-S", "-c", code, source, text]
-    assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout.startswith("refused")
+    assert subprocess.run(argv, capture_output=True, text=True, check=True).stdout.startswith("rejected")
 
 
 @share("json: values")
 @given(VALUES | st.floats())
-def test_spaced_json_is_what_the_standard_module_writes(value: Any) -> None:
+def test_spaced_json_equals_the_output_of_the_standard_module(value: Any) -> None:
     assert jsonlite.dumps_spaced(value) == json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""Whole workflow folders with anything in their files: a spec or located problems that can be drawn."""
+"""Workflow folders with random content: the result is a spec, or problems that can be formatted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fuzz.inputs import pieces, share, spoilt
+from fuzz.inputs import mutated, pieces, share
 from handrail.sessions import words as prompts
 from handrail.sessions.machine import State
 from handrail.source.diagnostics import Diagnostic, as_github, as_text, has_errors, in_order
@@ -77,15 +77,15 @@ def check(folder: Path, workflow: bytes, one: bytes, two: bytes) -> None:
     check_plan(loaded)
 
 
-def steers_a_terminal(text: str) -> bool:
-    """Are there control characters, line separators or halves of a pair in it?"""
+def has_control_characters(text: str) -> bool:
+    """True if the text has control characters, line separators or lone surrogates."""
     return any(unicodedata.category(char) in ("Cc", "Cs", "Zl", "Zp") for char in text)
 
 
 def check_problem(problem: Diagnostic, folder: Path) -> None:
-    """It can be drawn in every way, and it points into a file of the workflow."""
-    assert not steers_a_terminal(as_text(problem).replace("\n", ""))
-    assert not steers_a_terminal(as_github(problem))
+    """The problem can be printed in all formats, and its place is in a file of the workflow."""
+    assert not has_control_characters(as_text(problem).replace("\n", ""))
+    assert not has_control_characters(as_github(problem))
     json.dumps(problem.to_json(), ensure_ascii=False).encode()
     assert Path(problem.file).parent == folder
     text = Path(problem.file).read_bytes().decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
@@ -96,7 +96,7 @@ def check_problem(problem: Diagnostic, folder: Path) -> None:
 
 
 def check_plan(loaded: Loaded) -> None:
-    """What was loaded can be compiled, kept, read again and shown."""
+    """The loaded workflow can be compiled, stored, read again and shown."""
     if loaded.spec is None or loaded.spec.references:
         return
     plan = compile_plan({loaded.key: loaded.spec}, loaded.key)
@@ -109,9 +109,7 @@ def check_plan(loaded: Loaded) -> None:
 
 @share("load: any bytes")
 @given(st.binary(), st.binary() | st.just(PHASE_TEXT), st.binary())
-def test_any_bytes_give_a_spec_or_problems_that_can_be_shown(
-    folder: Path, workflow: bytes, one: bytes, two: bytes
-) -> None:
+def test_any_bytes_give_a_spec_or_printable_problems(folder: Path, workflow: bytes, one: bytes, two: bytes) -> None:
     check(folder, workflow, one, two)
 
 
@@ -120,9 +118,9 @@ SECOND_PHASE = PHASE_TEXT.replace(b"id: one", b"id: two")
 
 @share("load: nearly a workflow")
 @given(
-    spoilt(st.just(WORKFLOW_TEXT), NOISE),
-    spoilt(st.just(PHASE_TEXT), NOISE),
-    spoilt(st.just(SECOND_PHASE), NOISE) | NOISE,
+    mutated(st.just(WORKFLOW_TEXT), NOISE),
+    mutated(st.just(PHASE_TEXT), NOISE),
+    mutated(st.just(SECOND_PHASE), NOISE) | NOISE,
 )
 @example(WORKFLOW_TEXT.replace(b"one.md", b'"a\\0b"'), PHASE_TEXT, SECOND_PHASE)
 @example(WORKFLOW_TEXT, PHASE_TEXT.replace(b"60", b"9" * 390), SECOND_PHASE)
@@ -133,13 +131,13 @@ SECOND_PHASE = PHASE_TEXT.replace(b"id: one", b"id: two")
 @example(WORKFLOW_TEXT.replace(b"one.md", "é\u2028.md".encode()), PHASE_TEXT, SECOND_PHASE)
 @example(WORKFLOW_TEXT + b"".join(b"key%d: 1\n" % n for n in range(3_000)), PHASE_TEXT, SECOND_PHASE)
 @example(WORKFLOW_TEXT, PHASE_TEXT + b"{phaseNam}\n" * 1_000, PHASE_TEXT + b"{phaseNam}" * 1_000)
-def test_a_spoilt_workflow_gives_a_spec_or_problems_that_can_be_shown(
+def test_a_mutated_workflow_gives_a_spec_or_printable_problems(
     folder: Path, workflow: bytes, one: bytes, two: bytes
 ) -> None:
     check(folder, workflow, one, two)
 
 
-def test_the_workflow_that_is_spoilt_is_whole_before(folder: Path) -> None:
-    """Guards the other tests: what is broken from the start is never nearly right."""
+def test_the_workflow_is_valid_before_the_mutation(folder: Path) -> None:
+    """Otherwise the test above would only try invalid workflows."""
     check(folder, WORKFLOW_TEXT, PHASE_TEXT, SECOND_PHASE)
     assert load(Root(str(folder.parent)), str(folder)).spec is not None

@@ -1,4 +1,4 @@
-"""Rendering templates, against a second implementation by regular expression."""
+"""Compares template rendering with a second implementation that uses a regular expression."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VALUES = st.dictionaries(st.sampled_from(["a", "b1", "_", "é", "0", "ab"]), TEM
 
 @share("templates")
 @given(TEMPLATES, VALUES)
-def test_rendering_replaces_what_a_regular_expression_would(template: str, values: dict[str, str]) -> None:
+def test_rendering_equals_a_replacement_by_regular_expression(template: str, values: dict[str, str]) -> None:
     expected = PLACEHOLDER.sub(lambda found: values.get(found[1], found[0]), template)
     assert render(template, values) == expected
     assert placeholders(template) == [(found[1], found.start()) for found in PLACEHOLDER.finditer(template)]

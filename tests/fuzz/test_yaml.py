@@ -1,4 +1,4 @@
-"""`yamltree.parse` on whatever somebody may save as YAML."""
+"""`yamltree.parse` on any text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fuzz.inputs import pieces, share, spoilt
+from fuzz.inputs import mutated, pieces, share
 from handrail.source.simpleyaml import plain_tree
 from handrail.source.yamltree import MAX_DEPTH, MAX_NODES, Node, Trouble, as_text, parse, scalar
 
@@ -45,8 +45,8 @@ folded: >-
 
 
 def check(text: str) -> None:
-    """A tree or troubles, never both nothing and silence; every place is in the text."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")  # as files are read
+    """The result is a tree or at least one trouble, and every position is in the text."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")  # like when a file is read
     tree, troubles = parse(text)
     assert tree is not None or troubles or not has_content(text)
     if tree is not None:
@@ -57,7 +57,7 @@ def check(text: str) -> None:
 
 
 def has_content(text: str) -> bool:
-    """May there be anything to read? Comments, marks and blank lines are nothing."""
+    """True if the text may contain a value, not only comments, document markers and blank lines."""
     lines = (line.split("#")[0].strip("\ufeff \t") for line in text.split("\n"))
     return any(line not in ("", "---", "...") and not line.startswith("%") for line in lines)
 
@@ -87,17 +87,17 @@ def check_node(node: Node, text: str, depth: int = 1) -> None:
         kinds = {"text": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
         assert type(node.value) is kinds[node.kind]
         if node.kind == "number":
-            assert repr(scalar(as_text(node))[1]) in (repr(node.value), as_text(node)), "spelt as YAML spells it"
+            assert repr(scalar(as_text(node))[1]) in (repr(node.value), as_text(node)), "`as_text` gives valid YAML"
 
 
 @share("yaml: any text")
 @given(st.text() | st.text(st.characters(categories=("Cs", "Cc", "P", "Nd"))))
-def test_any_text_is_a_tree_or_a_trouble(text: str) -> None:
+def test_any_text_gives_a_tree_or_a_trouble(text: str) -> None:
     check(text)
 
 
 @share("yaml: nearly yaml")
-@given(pieces(*SIGNS) | spoilt(st.just(DOCUMENT), pieces(*SIGNS, most=3).map(encoded)).map(decoded))
+@given(pieces(*SIGNS) | mutated(st.just(DOCUMENT), pieces(*SIGNS, most=3).map(encoded)).map(decoded))
 @example("&a [*a, *a]")
 @example("a: &a\n  b: *a")
 @example("- " * 2_000)
@@ -109,7 +109,7 @@ def test_any_text_is_a_tree_or_a_trouble(text: str) -> None:
 @example("1" * 100_000)
 @example("- " + "9" * 5_000)
 @example("- 0x" + "f" * 390)
-def test_text_that_is_nearly_yaml_is_a_tree_or_a_trouble(text: str) -> None:
+def test_text_similar_to_yaml_gives_a_tree_or_a_trouble(text: str) -> None:
     check(text)
 
 
@@ -130,7 +130,7 @@ JSON_VALUES = st.recursive(
 
 @share("yaml: the same values as json")
 @given(JSON_VALUES, st.sampled_from([None, 2]))
-def test_json_is_read_with_the_values_that_it_has_as_json(value: Any, indent: int | None) -> None:
+def test_json_text_has_the_same_values_when_read_as_yaml(value: Any, indent: int | None) -> None:
     tree, troubles = parse(json.dumps(value, ensure_ascii=False, indent=indent))
     assert troubles == []
     assert tree is not None
@@ -139,7 +139,7 @@ def test_json_is_read_with_the_values_that_it_has_as_json(value: Any, indent: in
 
 
 @pytest.mark.parametrize("shape", ["[{}]", "{{a: {}}}", "- {}", "? {}\n"])
-def test_nesting_that_is_too_deep_is_named(shape: str) -> None:
+def test_nesting_that_is_too_deep_is_reported(shape: str) -> None:
     text = "x"
     for _ in range(MAX_DEPTH * 2):
         text = shape.format(text)
@@ -148,7 +148,7 @@ def test_nesting_that_is_too_deep_is_named(shape: str) -> None:
     assert [trouble.code for trouble in troubles] in (["yaml-too-deep"], ["yaml-key"])
 
 
-def test_aliases_that_multiply_are_bounded() -> None:
+def test_aliases_that_multiply_are_limited() -> None:
     lines = ["l0: &l0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, 12)]
     tree, troubles = parse("\n".join(lines))
@@ -173,10 +173,10 @@ PLAIN = (
 @example("a: 1\na: 2\n")
 @example("a:\n")
 @example("")
-def test_plain_yaml_is_read_as_the_parser_reads_it(text: str) -> None:
+def test_simple_yaml_is_read_like_by_the_parser(text: str) -> None:
     tree = plain_tree(text, 3)
     assert tree is None or (tree, []) == parse(text, 3)
 
 
-def test_what_definitions_consist_of_is_plain() -> None:
+def test_a_typical_definition_is_simple_yaml() -> None:
     assert plain_tree('name: A b\nemoji: "🔧"\nphases:\n  - 1-plan.md\ntools:\n  blacklist:\n    - edit\n') is not None

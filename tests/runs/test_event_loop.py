@@ -12,7 +12,7 @@ import pytest
 
 from handrail.app import App
 from handrail.errors import RefusedError
-from handrail.process.family import carriers
+from handrail.process.family import processes_with
 from handrail.project import file_name
 from handrail.runs.embedded import lease
 from handrail.runs.request import Request
@@ -83,7 +83,7 @@ def test_ending_programs_does_not_block(tmp_path: Path) -> None:
         entry = f"HANDRAIL_RUN=r-{os.getpid()}"
         child = await asyncio.create_subprocess_exec("sleep", "60", env={"HANDRAIL_RUN": entry.partition("=")[2]})
         begin = time.monotonic()
-        while not carriers(entry) and time.monotonic() - begin < 10:
+        while not processes_with(entry) and time.monotonic() - begin < 10:
             await asyncio.sleep(0.01)
         count = await ticks_during(lease.Programs(str(tmp_path)).end(f"r-{os.getpid()}"))
         assert await child.wait() == -9

@@ -1,4 +1,4 @@
-"""What a command line visibly changes."""
+"""The paths that a command line changes."""
 
 from __future__ import annotations
 
@@ -33,32 +33,32 @@ def changed(line: str) -> set[str]:
         "cat <<END >a.txt\nhello\nEND",
     ],
 )
-def test_a_plain_write_is_seen(line: str) -> None:
+def test_a_write_is_found(line: str) -> None:
     assert "/project/a.txt" in changed(line)
 
 
 @pytest.mark.parametrize(
     "line", ["cat a.txt", "grep -n x a.txt | head", "ls -l a.txt", "git diff a.txt", "diff a.txt b.txt", "cat < a.txt"]
 )
-def test_reading_changes_nothing(line: str) -> None:
+def test_a_read_is_not_a_change(line: str) -> None:
     assert "/project/a.txt" not in changed(line)
 
 
 @pytest.mark.parametrize("home", ["~", "$HOME", "${HOME}"])
-def test_the_users_folder_is_known_by_its_names(home: str) -> None:
+def test_the_home_folder_is_expanded(home: str) -> None:
     assert changed(f"rm -rf {home}/.config") == {"/home/ada/.config"}
 
 
-def test_a_path_is_relative_to_the_folder_that_the_line_went_to() -> None:
+def test_a_path_is_relative_to_the_folder_after_cd() -> None:
     assert "/home/ada/.x/settings.json" in changed("cd ~/.x && echo {} > settings.json")
 
 
-def test_only_what_removes_or_moves_takes_everything_below_with_it() -> None:
+def test_only_removing_and_moving_change_everything_below_a_path() -> None:
     assert [change.is_whole for change in changes("rm -rf d", "/p", "/h")] == [True]
     assert [change.is_whole for change in changes("pytest d", "/p", "/h")] == [False]
 
 
 @given(st.text(alphabet="ab ;|&<>()'\"\\\n$~/=-", max_size=60))
-def test_no_line_is_too_odd(line: str) -> None:
+def test_any_line_can_be_parsed(line: str) -> None:
     for change in changes(line, "/p", "/h"):
         assert change.path.startswith("/")

@@ -1,1 +1,1 @@
-"""Definitions, prompts and scripts that are shipped: data, no code."""
+"""Definitions, prompts and scripts that are part of the package: data, no code."""

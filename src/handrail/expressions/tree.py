@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from handrail.artifacts.names import Wanted, name_text, whole_iteration
 from handrail.source.templates import render
-from handrail.source.values import JOIN, TESTS, Unresolved, as_text, is_true
+from handrail.source.values import OPERATIONS, TESTS, Unresolved, as_text, is_true
 
 SCOPES = ("params", "flow", "context", "repeat", "steps")
 
@@ -129,7 +129,7 @@ class Items:
         return Items(self.rule, parts)
 
     def resolve(self, scope: Scope) -> Any:
-        return JOIN[self.rule]([item.resolve(scope) for item in self.items])
+        return OPERATIONS[self.rule]([item.resolve(scope) for item in self.items])
 
 
 @dataclass(frozen=True)

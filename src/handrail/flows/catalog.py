@@ -187,7 +187,7 @@ def _given(use: Nested, target: FoundFlow, suggestions: Suggestions) -> Iterator
     names = [param.name for param in params]
     for name, place in use.given:
         if name not in names:
-            hint = f"its params: {', '.join(names[:8])}" if names else "it takes none; remove it"
+            hint = f"its params: {', '.join(names[:8])}" if names else "it takes no params; remove this one"
             message = f"flow `{target.id}` has no param `{name}`"
             hint = suggestions.near(name, names) or hint
             yield "param-unknown", place, message, hint

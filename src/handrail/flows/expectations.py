@@ -13,7 +13,7 @@ from handrail.flows.settle import read_values, settled
 from handrail.flows.spec import EXPECTATION
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.given import check_fields
-from handrail.source.kinds import KIND, Chosen, choose, short_forms, too_many
+from handrail.source.kinds import KIND, Chosen, choose, several_kinds_message, short_forms
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 
@@ -52,7 +52,7 @@ def _kind(flow: Reading, item: Node, checks: Mapping[str, Check]) -> Chosen | No
         return choose(shorts[0], checks[shorts[0]], is_short=True)
     if kind is None and shorts:
         hint = "write each as a list item of its own"
-        flow.problem(item.value[shorts[1]], "expectation-unknown", too_many(shorts), hint)
+        flow.problem(item.value[shorts[1]], "expectation-unknown", several_kinds_message(shorts), hint)
     elif kind is None:
         flow.problem(item, "missing-key", "an expectation needs `kind`", known)
     elif kind.kind != "text":
@@ -86,6 +86,6 @@ def _read(flow: Reading, item: Node, chosen: Chosen, expressions: Expressions) -
     if flow.is_first(item):
         node = settled(item._replace(value=given, keys={}), chosen.shape)
         check_fields(Reader(flow.source, node, chosen.shape, flow.report), look_up(flow))
-    params = {chosen.own(name): value for name, value in values.items()}
+    params = {chosen.declared_name(name): value for name, value in values.items()}
     condition = expressions.condition(when) if when is not None else None
     return Expectation(chosen.kind, condition, params, told, place_of(item)[0])

@@ -121,7 +121,7 @@ class Steps:
         check_fields(reader, look_up(self.flow))
         if declared.others == "used":
             return set()
-        return refuse_unknown(reader, known, kind, only_slips=declared.others == "ignored")
+        return refuse_unknown(reader, known, kind, only_typos=declared.others == "ignored")
 
     def prompt(self, reader: Reader, expressions: Expressions, declared: contracts.Node) -> Prompt | None:
         node = reader.child("prompt")

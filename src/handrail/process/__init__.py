@@ -1,1 +1,1 @@
-"""Other programs: started, heard, and ended with everything they started."""
+"""Starts other programs, reads their output, and kills them together with their child processes."""

@@ -1,6 +1,6 @@
-"""Starting other programs: the only place that does. Argument lists, a time limit, bounded output.
+"""Starts other programs. No other module does. Takes argument lists, a timeout, and keeps limited output.
 
-A program runs in a process group of its own; when its time is up the whole group is ended.
+A program runs in its own process group. After the timeout, the whole group is killed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ GRACE = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """A program to be run: what, where, with which environment, for how long. `hold` is a descriptor it inherits."""
+    """A program to run: arguments, folder, environment and timeout. `hold` is a descriptor that it inherits."""
 
     argv: Sequence[str]
     cwd: str
@@ -35,7 +35,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended. `exit_code` is negative for a signal; the end of its output is kept."""
+    """How a program ended. `exit_code` is negative for a signal; `output` is the end of its output."""
 
     exit_code: int
     output: str
@@ -46,12 +46,12 @@ class Ended:
 async def run(
     argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float, stdin: bytes | None = None
 ) -> Ended:
-    """Run a program to its end. Raises `OSError` when it cannot be started at all."""
+    """Run a program until it ends. Raises `OSError` if it cannot be started."""
     return await perform(Task(argv=argv, cwd=cwd, env=env, timeout=timeout, stdin=stdin))
 
 
 async def start(task: Task, *, errors: int = asyncio.subprocess.STDOUT) -> asyncio.subprocess.Process:
-    """Start a program in a process group of its own. Raises `OSError` when that cannot be done."""
+    """Start a program in its own process group. Raises `OSError` if it cannot be started."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *task.argv,
@@ -67,13 +67,13 @@ async def start(task: Task, *, errors: int = asyncio.subprocess.STDOUT) -> async
     )
     try:
         return await asyncio.shield(starting)
-    except asyncio.CancelledError:  # half started it could not be ended: its children would not be known
-        await _end_group(await starting)
+    except asyncio.CancelledError:  # wait for the start: only a started process can be killed
+        await _kill_group(await starting)
         raise
 
 
 async def perform(task: Task, keep: int = KEEP) -> Ended:
-    """The same for a task; so many bytes of its output are kept, the last ones."""
+    """Run a task until it ends. Keeps the last `keep` bytes of its output."""
     begin, mark = time.monotonic(), uuid.uuid4().hex
     process = await start(replace(task, env={**task.env, MARK: mark}))
     kept = bytearray()
@@ -83,16 +83,16 @@ async def perform(task: Task, keep: int = KEEP) -> Ended:
     try:
         async with asyncio.timeout(task.timeout):
             await process.wait()
-        with contextlib.suppress(TimeoutError):  # a child in the background may hold the output open for ever
+        with contextlib.suppress(TimeoutError):  # a background child may keep the output open forever
             await asyncio.wait_for(asyncio.shield(output), GRACE)
     except TimeoutError:
         timed_out = True
     finally:
-        await _end_group(process)
+        await _kill_group(process)
         for pid in family(process.pid, mark):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(TimeoutError):  # its end is seen, so that nothing is left open behind us
+        with contextlib.suppress(TimeoutError):  # read to the end, so that the pipe is closed
             await asyncio.wait_for(asyncio.shield(output), GRACE)
         for reader in (output, feeding):
             reader.cancel()
@@ -102,26 +102,26 @@ async def perform(task: Task, keep: int = KEEP) -> Ended:
 
 
 def detach(argv: Sequence[str], env: Mapping[str, str], log: str) -> int:
-    """Start a program that goes on when we end; what it prints goes to a file. Says which process it is."""
+    """Start a program that continues after this process ends, and return its process id. Its output goes to `log`."""
     handle = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    streams = [(os.POSIX_SPAWN_DUP2, nothing, 0), (os.POSIX_SPAWN_DUP2, handle, 1), (os.POSIX_SPAWN_DUP2, handle, 2)]
+    devnull = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    streams = [(os.POSIX_SPAWN_DUP2, devnull, 0), (os.POSIX_SPAWN_DUP2, handle, 1), (os.POSIX_SPAWN_DUP2, handle, 2)]
     try:
         return os.posix_spawn(argv[0], list(argv), dict(env), file_actions=streams, setsid=True)
     finally:
         os.close(handle)
-        os.close(nothing)
+        os.close(devnull)
 
 
 async def feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
-    """Give a program what it reads, and no more."""
+    """Write the data to the standard input of a program, then close it."""
     if data is None or process.stdin is None:
         return
     try:
         process.stdin.write(data)
         await process.stdin.drain()
         process.stdin.close()
-    except (BrokenPipeError, ConnectionResetError):  # the program did not want to read it
+    except (BrokenPipeError, ConnectionResetError):  # the program did not read its input
         return
 
 
@@ -132,8 +132,8 @@ async def _collect(process: asyncio.subprocess.Process, kept: bytearray, keep: i
         del kept[:-keep]
 
 
-async def _end_group(process: asyncio.subprocess.Process) -> None:
-    """SIGTERM, and a little later SIGKILL, to the program and everything it started in its group."""
+async def _kill_group(process: asyncio.subprocess.Process) -> None:
+    """Send SIGTERM to the process group, and SIGKILL after `GRACE` seconds."""
     if process.returncode is not None:
         return _signal_group(process.pid, signal.SIGTERM)
     _signal_group(process.pid, signal.SIGTERM)
@@ -147,11 +147,11 @@ async def _end_group(process: asyncio.subprocess.Process) -> None:
 def _signal_group(pid: int, number: signal.Signals) -> None:
     try:
         os.killpg(pid, number)
-    except (ProcessLookupError, PermissionError):  # already gone
+    except (ProcessLookupError, PermissionError):  # already ended
         return
 
 
 def tail(output: str, lines: int = 12, width: int = 400) -> str:
-    """The last lines of an output, short enough to read."""
+    """The last non-blank lines of an output, each cut to `width` characters."""
     kept = [line.rstrip()[:width] for line in output.splitlines() if line.strip()]
     return "\n".join(kept[-lines:])

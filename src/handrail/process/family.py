@@ -1,7 +1,7 @@
-"""Which processes belong to a program: what descends from it, and what carries its mark in the environment.
+"""Finds the processes that belong to a program: its descendants, and processes with its mark in their environment.
 
-A child that leaves its process group, or whose parent has died, still has the mark. Where the system does not tell,
-nothing is found.
+A child that leaves its process group, or whose parent has ended, still has the mark. On a system without `/proc`, the
+result is empty.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ MARK = "HANDRAIL_CALL"
 
 
 def family(pid: int, mark: str) -> set[int]:
-    """Everything that descends from a process or carries its mark, but not the process itself."""
-    return descendants({pid}) | carriers(f"{MARK}={mark}") - {pid}
+    """The descendants of a process and the processes with its mark, without the process itself."""
+    return descendants({pid}) | processes_with(f"{MARK}={mark}") - {pid}
 
 
 def descendants(pids: set[int]) -> set[int]:
-    """Everything that these processes have started, and what that has started."""
+    """All direct and indirect children of these processes."""
     parents = _parents()
     found: set[int] = set()
     waiting = list(pids)
     while waiting:
-        above = waiting.pop()
-        below = [child for child, parent in parents.items() if parent == above and child not in found]
-        found.update(below)
-        waiting.extend(below)
+        parent_id = waiting.pop()
+        children = [child for child, parent in parents.items() if parent == parent_id and child not in found]
+        found.update(children)
+        waiting.extend(children)
     return found - pids
 
 
-def carriers(entry: str) -> set[int]:
-    """Every other process that has this very `NAME=value` in its environment."""
+def processes_with(entry: str) -> set[int]:
+    """All other processes that have exactly this `NAME=value` in their environment."""
     wanted = entry.encode("utf-8", "surrogateescape")
-    return {pid for pid in _parents() if pid != os.getpid() and _carries(pid, wanted)}
+    return {pid for pid in _parents() if pid != os.getpid() and _has_entry(pid, wanted)}
 
 
 def alive() -> set[int]:
@@ -41,7 +41,7 @@ def alive() -> set[int]:
 
 
 def _parents() -> dict[int, int]:
-    """Every process that is alive, and who started it."""
+    """All living processes, each with the id of its parent."""
     found: dict[int, int] = {}
     try:
         names = os.listdir("/proc")
@@ -57,7 +57,7 @@ def _parents() -> dict[int, int]:
     return found
 
 
-def _carries(pid: int, wanted: bytes) -> bool:
+def _has_entry(pid: int, wanted: bytes) -> bool:
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             return wanted in file.read().split(b"\0")

@@ -1,7 +1,7 @@
-"""A program that is listened to while it works, and everything it starts. When we let go, all of it is ended.
+"""Runs a program and yields its output line by line. On exit, the program and all its child processes are killed.
 
-What it started is found by parentage and by a mark in the environment, which children inherit even where they leave
-the process group; both are looked up before anything is ended.
+Child processes are found by their parent and by a mark in the environment, which they inherit even if they leave the
+process group. Both are looked up before any process is killed.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ TICK = 0.05
 
 
 class Program:
-    """One program at work: `async with Program(task) as program: async for line in program.lines()`."""
+    """A running program: `async with Program(task) as program: async for line in program.lines()`."""
 
     def __init__(self, task: Task) -> None:
         self.task = task
         self.mark = uuid.uuid4().hex
         self.errors = ""
         self._process: asyncio.subprocess.Process | None = None
-        self._beside: list[asyncio.Future[None]] = []
-        self._known: set[int] = set()
+        self._tasks: list[asyncio.Future[None]] = []
+        self._family: set[int] = set()
 
     async def __aenter__(self) -> Program:
         marked = replace(self.task, env={**self.task.env, MARK: self.mark})
         self._process = await start(marked, errors=asyncio.subprocess.PIPE)
-        self._beside = [
+        self._tasks = [
             asyncio.ensure_future(feed(self._process, self.task.stdin)),
-            asyncio.ensure_future(self._listen()),
+            asyncio.ensure_future(self._read_errors()),
         ]
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await asyncio.shield(self._end())
+        await asyncio.shield(self._kill_all())
 
     @property
     def exit_code(self) -> int | None:
         return self._process.returncode if self._process is not None else None
 
     async def lines(self) -> AsyncIterator[bytes]:
-        """What it prints, line by line, until it ends. A line that is too long is left out."""
+        """The lines that the program prints, until it ends. A line longer than `MAX_LINE` is skipped."""
         assert self._process is not None
         assert self._process.stdout is not None
         while True:
@@ -63,10 +63,10 @@ class Program:
                 break
             yield line
         await self._process.wait()
-        with contextlib.suppress(TimeoutError):  # something in the background may hold it open for ever
-            await asyncio.wait_for(asyncio.shield(self._beside[1]), GRACE)
+        with contextlib.suppress(TimeoutError):  # a background child may keep it open forever
+            await asyncio.wait_for(asyncio.shield(self._tasks[1]), GRACE)
 
-    async def _listen(self) -> None:
+    async def _read_errors(self) -> None:
         assert self._process is not None
         assert self._process.stderr is not None
         kept = b""
@@ -74,30 +74,30 @@ class Program:
             kept = (kept + piece)[-KEEP:]
             self.errors = kept.decode("utf-8", "replace")
 
-    async def _end(self) -> None:
-        """SIGTERM to all of it, and a little later SIGKILL to what is left, until nothing is."""
+    async def _kill_all(self) -> None:
+        """Send SIGTERM to all processes, and SIGKILL after `GRACE` seconds, until all have ended."""
         process = self._process
         assert process is not None
         number, waited = signal.SIGTERM, 0.0
-        while left := self._alive(process):
+        while left := self._still_alive(process):
             _signal(left, number)
             await asyncio.sleep(TICK)
             waited += TICK
             number = signal.SIGTERM if waited < GRACE else signal.SIGKILL
-            if waited > 5 * GRACE:  # not ours to end, or stuck in the kernel
+            if waited > 5 * GRACE:  # not permitted, or stuck in the kernel
                 break
         await process.wait()
-        for task in self._beside:
+        for task in self._tasks:
             task.cancel()
-        await asyncio.gather(*self._beside, return_exceptions=True)
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _alive(self, process: asyncio.subprocess.Process) -> set[int]:
-        """Everything of it that still runs. What is seen once is remembered: a child outlives its parent."""
-        self._known |= family(process.pid, self.mark)
+    def _still_alive(self, process: asyncio.subprocess.Process) -> set[int]:
+        """The processes that still run. Found ones are remembered, because a child can outlive its parent."""
+        self._family |= family(process.pid, self.mark)
         if process.returncode is None:
-            self._known.add(process.pid)
-        self._known &= alive() if self._known else set()
-        return self._known
+            self._family.add(process.pid)
+        self._family &= alive() if self._family else set()
+        return self._family
 
 
 def _signal(pids: set[int], number: signal.Signals) -> None:

@@ -46,7 +46,7 @@ from handrail.runs.machine import Mode
 from handrail.runs.request import About, Request, about_from_text, needed
 from handrail.runs.summary import Summary, flow_of, life
 from handrail.secrets import Redactor
-from handrail.settings import Asked, Route, Settings, choose, parse_route
+from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
 from handrail.source.files import Source
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved
@@ -253,7 +253,7 @@ def _refuse_agents(request: Request) -> None:
 
 def _route(request: Request, group: str | None, own: tuple[str | None, str | None]) -> Route | None:
     """The agent that work is given to, as it was settled when the run began."""
-    return choose(Asked(request.agent, request.model, request.routes), request.table, group, own)
+    return choose(RouteOverrides(request.agent, request.model, request.routes), request.table, group, own)
 
 
 def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""Text that people wrote → located trees → checked values, and every problem with its place."""
+"""Reads files that people write: text → trees with positions → checked values. Every problem has a place."""

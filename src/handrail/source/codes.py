@@ -1,6 +1,6 @@
-"""What every problem code means, with an example and what to do. The texts are in `builtin/codes.yaml`.
+"""The meaning of each problem code, with an example and a cure. The texts are in `builtin/codes.yaml`.
 
-Read on first use: loading definitions needs only the codes themselves.
+The file is read on first use, because loading definitions does not need the texts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Rule:
 
 @cache
 def rules() -> dict[str, Rule]:
-    """Every kind of problem, by its code."""
+    """All kinds of problems, by code."""
     import yaml
 
     with open(FILE, encoding="utf-8") as file:

@@ -1,6 +1,6 @@
-"""Problems in files that somebody wrote: where, what was expected, what was found, what to do. Pure.
+"""A problem in a file: its place, its message and a hint. Pure.
 
-Drawing happens here and nowhere else: as text with a caret, as JSON, as GitHub annotations.
+This is the only module that formats problems: as text with a caret, as JSON, as GitHub annotations.
 """
 
 from collections.abc import Iterable
@@ -42,17 +42,17 @@ class Diagnostic:
 
 
 def of_file(code: str, file: str, message: str, hint: str | None = None, severity: Severity = "error") -> Diagnostic:
-    """A problem of a file or a folder as a whole."""
+    """A problem that concerns a whole file or folder."""
     return Diagnostic(code=code, severity=severity, file=file, line=1, column=1, message=message, hint=hint)
 
 
 def _encodable(text: str) -> str:
-    """A file's name may hold bytes that are no text; no output stream takes them as they are."""
+    """The text with lone surrogates replaced: file names can contain them, and UTF-8 streams reject them."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 
 def in_order(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Sorted by place, each problem once."""
+    """The problems sorted by place, without duplicates."""
     return sorted(set(found), key=lambda d: (d.file, d.line, d.column, d.code, d.message))
 
 
@@ -61,7 +61,7 @@ def has_errors(found: Iterable[Diagnostic]) -> bool:
 
 
 def _columns(text: str) -> int:
-    """How many terminal columns the text takes, near enough: wide signs count two, joined ones one sign."""
+    """The approximate width in terminal columns. A wide character counts two; joined emoji count as one character."""
     import unicodedata
 
     total, joined = 0, False
@@ -76,12 +76,12 @@ def _columns(text: str) -> int:
 
 
 def _shortened(text: str, most: int = 300) -> str:
-    """A sentence that quotes something endless keeps its beginning and its end."""
+    """The text, cut in the middle if it is longer than `most` characters."""
     return text if len(text) <= most else f"{text[: most - 120]} … {text[-117:]}"
 
 
 def as_text(diagnostic: Diagnostic) -> str:
-    """The problem as a person reads it, with the line and a caret under the place."""
+    """The problem as text for people, with the source line and a caret under the place."""
     d = diagnostic
     head = f"{plain(d.file)}:{d.line}:{d.column}: {d.severity}[{d.code}]: {_shortened(plain(d.message))}"
     lines = [head]
@@ -96,7 +96,7 @@ def as_text(diagnostic: Diagnostic) -> str:
 
 
 def _excerpt(line: str, at: int, width: int) -> tuple[str, str, str]:
-    """(what is shown of a line, the part before the place, the place itself), as they look on a terminal."""
+    """(the shown part of a line, the part before the place, the place itself), each safe for a terminal."""
     start = 0 if len(line) <= _SHOWN else max(0, at - _SHOWN // 2)
     end = start + _SHOWN
     left, right = "…" if start else "", "…" if end < len(line) else ""
@@ -105,7 +105,7 @@ def _excerpt(line: str, at: int, width: int) -> tuple[str, str, str]:
 
 
 def as_github(diagnostic: Diagnostic) -> str:
-    """The problem as an annotation command of GitHub Actions."""
+    """The problem as a workflow command for GitHub Actions."""
     d = diagnostic
     message = d.message if d.hint is None else f"{d.message}; {d.hint}"
     place = f"file={_property(d.file)},line={d.line},col={d.column},title={_property(d.code)}"
@@ -121,7 +121,7 @@ def _property(text: str) -> str:
 
 
 def summary(found: list[Diagnostic]) -> str:
-    """`2 errors, 1 warning`, or that there is nothing to say."""
+    """The number of problems: `2 errors, 1 warning` or `no problems`."""
     errors = sum(d.severity == "error" for d in found)
     warnings = len(found) - errors
     parts = [_count(errors, "error"), _count(warnings, "warning")]

@@ -1,6 +1,6 @@
-"""Declared fields of a mapping: read with located problems, and shown as JSON Schema, from one table.
+"""Declares the keys of a mapping once; reads values by this declaration and generates JSON Schema from it.
 
-A reader never stops at the first problem and never raises for what a file contains.
+A reader reports every problem with its place. It does not stop at the first one and does not raise for bad content.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from handrail.source.yamltree import Kind, Node, as_text
 
 @dataclass(frozen=True)
 class Field:
-    """One key of a mapping: what it may hold and what it means to the person who writes it.
+    """One key of a mapping: which values it allows, and what it means to the user.
 
-    A number has bounds (`above` is exclusive) and a `unit`; a list has kinds of `items`, or the shape of each `item`,
-    and a `shortest` length; a text with a `shortest` length is not blank. `names`: the text names a path inside the
-    project, a flow that is run, or a schema. `check` reports what the other entries cannot express.
+    A number has bounds (`above` is exclusive) and a `unit`. A list has kinds of `items`, or the shape of each `item`,
+    and a minimum length `shortest`. A text with a `shortest` length must not be blank. `names` says what the text
+    refers to: a path in the project, a flow or a schema. `check` reports what the other attributes cannot express.
     """
 
     name: str
@@ -65,7 +65,7 @@ _NOUNS: dict[Kind, str] = {
     "integer": "a whole number",
     "number": "a number",
     "boolean": "true or false",
-    "null": "nothing",
+    "null": "an empty value",
     "list": "a list",
     "mapping": "a mapping",
     "later": "a value of the run",
@@ -79,7 +79,7 @@ def noun(kinds: Sequence[Kind]) -> str:
 
 
 def found(node: Node) -> str:
-    """What stands there, for the second half of a sentence."""
+    """A description of the value, for `found ...` in a message."""
     if node.kind in ("list", "mapping", "null"):
         return _NOUNS[node.kind]
     name = "a truth value" if node.kind == "boolean" else _NOUNS[node.kind]
@@ -87,13 +87,13 @@ def found(node: Node) -> str:
 
 
 def quoted(node: Node) -> str:
-    """A scalar in backticks, cut where it is long."""
+    """A scalar in backticks, cut after 40 characters."""
     shown = as_text(node)
     return f"`{shown if len(shown) <= 40 else shown[:39] + '…'}`"
 
 
 class Reader:
-    """Reads one mapping of a file by its shape; every problem goes to `report`."""
+    """Reads one mapping of a file by its shape, and passes each problem to `report`."""
 
     def __init__(self, source: Source, node: Node, shape: Shape, report: Report) -> None:
         self.source = source
@@ -109,12 +109,12 @@ class Reader:
             if name not in self.shape.by_name:
                 hint = did_you_mean(name, self.shape.by_name) or f"known here: {', '.join(self.shape.by_name)}"
                 if name == "<<":
-                    hint = "merge keys are not read; write the keys themselves"
+                    hint = "merge keys are not supported; write the keys themselves"
                 place = (line, column, self.key_width(name, line, column))
                 self.at(place, "unknown-key", f"unknown key `{name}`", hint, "warning")
 
     def key_width(self, name: str, line: int, column: int) -> int:
-        """How wide a key stands in the file: quotes belong to it."""
+        """The width of a key in the file, including quotes."""
         text = self.source.line(line) or ""
         quote = text[column - 1 : column]
         end = text.find(quote, column) if quote in ("'", '"') else -1
@@ -134,7 +134,7 @@ class Reader:
         self.at((node.line, node.column, node.width), code, message, hint)
 
     def child(self, name: str, example: str | None = None) -> Node | None:
-        """The node of a field if it is there and of a kind that the shape allows; `example` helps where it is not."""
+        """The node of a field, or None if it is missing or invalid. `example` is the hint for a wrong kind."""
         field = self.shape.by_name[name]
         node: Node | None = self.node.value.get(name)
         if node is None:
@@ -159,7 +159,7 @@ class Reader:
         self.at((node.line, node.column, node.width), "wrong-type", message, hint, severity)
 
     def _other_kind(self, field: Field, node: Node) -> str | None:
-        """How to write what was probably meant."""
+        """A hint that shows how to write the value that was probably meant."""
         if "text" in field.kinds and node.kind in ("integer", "number", "boolean"):
             return f'put it in quotes: `{field.name}: "{self.written(node)}"`'
         if "text" in field.kinds and self.written(node)[:1] in ("{", "["):
@@ -175,12 +175,12 @@ class Reader:
         )
 
     def written(self, node: Node) -> str:
-        """What stands in the file at a node, as far as it is on one line."""
+        """The text of a node in the file; only its first line."""
         line = self.source.line(node.line) or ""
         return line[node.column - 1 : node.column - 1 + node.width]
 
     def text(self, name: str) -> str | None:
-        """Text that is not blank where the field is required."""
+        """The text of a field, or None if it is missing or invalid. A required text must not be blank."""
         node = self.child(name)
         if node is None:
             return None
@@ -199,7 +199,7 @@ class Reader:
         return None if node is None else int(node.value)
 
     def texts(self, name: str) -> tuple[str, ...] | None:
-        """A list of scalars, each as text; items of another kind are problems."""
+        """The items of a list of scalars, each as text. Reports lists and mappings among the items."""
         node = self.child(name)
         if node is None:
             return None
@@ -227,7 +227,7 @@ _SCHEMA_TYPES: dict[Kind, str] = {
 
 
 def json_schema(shape: Shape, value: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The shape as a JSON Schema object, for editors. `value` is what else every field may hold: an expression."""
+    """The shape as a JSON Schema, for editors. `value` is the schema of an expression, allowed for every field."""
     properties = {field.name: field_schema(field, value) for field in shape.fields}
     schema: dict[str, Any] = {"type": "object", "description": shape.about, "properties": properties}
     required = [field.name for field in shape.fields if field.required]
@@ -237,7 +237,7 @@ def json_schema(shape: Shape, value: Mapping[str, Any] | None = None) -> dict[st
 
 
 def field_schema(field: Field, value: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What one key may hold, as a JSON Schema."""
+    """The JSON Schema of one key."""
     entry: dict[str, Any] = {"type": _types(field.kinds), **_limits(field, value)}
     if field.schema is not None:
         entry = dict(field.schema)
@@ -257,7 +257,7 @@ def _types(kinds: Sequence[Kind]) -> str | list[str]:
 
 
 def _limits(field: Field, value: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Bounds of a number, length and items of a list."""
+    """The bounds of a number, the minimum length of a text or list, and the items of a list."""
     bounds = {"minimum": field.least, "exclusiveMinimum": field.above, "maximum": field.most}
     limits: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
     if "list" in field.kinds and field.shortest:

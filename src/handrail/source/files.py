@@ -1,7 +1,7 @@
-"""Opening files that somebody else wrote: one routine decides whether a path may be read and reads it.
+"""Opens definition files safely: one function checks a path and reads the file.
 
-Decides on the file that was really opened, so a link swapped in between changes nothing. Bounded in size,
-never blocks on a pipe, never follows a path out of its root.
+The checks use the opened file descriptor, so replacing a link after the check has no effect. The size is limited,
+a pipe never blocks the reader, and a path cannot leave its root folder.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_BYTES = 1_048_576
 
 @dataclass(frozen=True)
 class Stamp:
-    """What tells two states of a file apart without reading it."""
+    """Metadata that changes when a file changes, so that the file need not be read again."""
 
     device: int
     inode: int
@@ -33,9 +33,9 @@ class Stamp:
 
 
 class Source:
-    """The text of a file with line ends as `\\n`, and the name it is reported under.
+    """The text of a file with `\\n` line ends, and the file name for messages.
 
-    Cut into lines once, if at all: a file may have as many problems as it has lines.
+    The text is split into lines once, on first use: a file may have one problem per line.
     """
 
     def __init__(self, file: str, text: str) -> None:
@@ -83,7 +83,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Opened:
-    """A file that may be read: its bytes, its stamp."""
+    """The content and the stamp of a file that was read."""
 
     data: bytes
     stamp: Stamp
@@ -91,7 +91,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Unopened:
-    """Why a file may not or cannot be read."""
+    """The reason why a file was not read."""
 
     code: str
     message: str
@@ -99,7 +99,7 @@ class Unopened:
 
 
 class Root:
-    """A folder that definitions may be read from, and nothing outside it."""
+    """A folder with definitions. Files outside of it are never read."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -107,7 +107,7 @@ class Root:
         self._real_folders: dict[str, str] = {path: self.real}
 
     def open(self, folder: str, entry: str) -> Opened | Unopened:
-        """The file that `entry`, written in a file of `folder`, names."""
+        """Read the file at the path `entry`, relative to `folder`."""
         if entry.startswith("/") or (len(entry) > 1 and entry[1] == ":" and entry[0].isalpha()):
             hint = "write it relative to the folder of this file"
             return Unopened("path-escape", f"`{entry}` is an absolute path", hint)
@@ -117,7 +117,7 @@ class Root:
         try:
             handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            return self._cannot(path, entry, error)
+            return self._explain(path, entry, error)
         try:
             return self._read(handle, folder, entry)
         finally:
@@ -125,10 +125,10 @@ class Root:
 
     def _read(self, handle: int, folder: str, entry: str) -> Opened | Unopened:
         status = os.fstat(handle)
-        if not self._holds(folder, entry, status):
-            return self._escape(entry)
+        if not self._contains(folder, entry, status):
+            return self._escape_problem(entry)
         if stat.S_ISDIR(status.st_mode):
-            hint = "name a file inside it, or put a file in its place"
+            hint = "name a file in this folder, or replace the folder with a file"
             return Unopened("path-folder", f"`{entry}` is a folder, a file was expected", hint)
         if not stat.S_ISREG(status.st_mode):
             return _not_regular(entry, stat.S_ISFIFO(status.st_mode))
@@ -141,8 +141,8 @@ class Root:
             return _too_large(entry, f"more than {MAX_BYTES}")
         return Opened(data, stamp_of(status))
 
-    def _holds(self, folder: str, entry: str, status: os.stat_result) -> bool:
-        """Is the opened file, wherever the links led, a file below this root?"""
+    def _contains(self, folder: str, entry: str, status: os.stat_result) -> bool:
+        """True if the opened file is below this root after all links are followed."""
         if "/" in entry:
             folder, entry = os.path.split(os.path.join(folder, entry))
         real = os.path.join(self._real_folder(folder), entry)
@@ -160,7 +160,7 @@ class Root:
         return is_below(real, self.real)
 
     def _real_path(self, path: str) -> str:
-        """`os.path.realpath`, with the folders remembered: most files of a catalog share theirs."""
+        """`os.path.realpath` with a cache of folders: most files of a catalog share a folder."""
         folder, name = os.path.split(path)
         if name in ("", ".", ".."):
             return os.path.realpath(path)
@@ -168,7 +168,7 @@ class Root:
         return os.path.realpath(real) if os.path.islink(real) else real
 
     def _real_folder(self, folder: str) -> str:
-        """The same for a folder; if the one above it is known, only its last part has to be looked at."""
+        """The cached real path of a folder. If its parent is cached, only the last part is resolved."""
         known = self._real_folders.get(folder)
         if known is None:
             is_near = os.path.dirname(folder) in self._real_folders
@@ -176,30 +176,30 @@ class Root:
             self._real_folders[folder] = known
         return known
 
-    def _escape(self, entry: str) -> Unopened:
+    def _escape_problem(self, entry: str) -> Unopened:
         return Unopened(
             "path-escape",
-            f"`{entry}` leads out of the folder it may use",
-            "keep it inside the folder that holds the workflows",
+            f"`{entry}` leads out of the folder that it must stay in",
+            "move it into the folder of the workflows",
         )
 
-    def _cannot(self, path: str, entry: str, error: OSError) -> Unopened:
+    def _explain(self, path: str, entry: str, error: OSError) -> Unopened:
         if isinstance(error, FileNotFoundError):
             if not self._is_below(self._real_path(path)):
-                return self._escape(entry)
+                return self._escape_problem(entry)
             if os.path.islink(path):
                 message = f"`{entry}` is a link to a file that does not exist"
-                return Unopened("file-missing", message, "mend the link, or put the file itself there")
-            hint = self._instead(path) or "a path is relative to the folder of the file that names it"
+                return Unopened("file-missing", message, "fix the link, or replace it with the file")
+            hint = self._suggestion(path) or "a path is relative to the folder of the file that names it"
             return Unopened("file-missing", f"`{entry}` does not exist", hint)
         if error.errno == errno.ENXIO:
             return _not_regular(entry)
         reason = error.strerror or type(error).__name__
         is_denied = isinstance(error, PermissionError)
-        hint = "give yourself permission to read it" if is_denied else "put an ordinary file there"
+        hint = "give yourself permission to read it" if is_denied else "replace it with a regular file"
         return Unopened("file-unreadable", f"`{entry}` cannot be read: {reason}", hint)
 
-    def _instead(self, path: str) -> str | None:
+    def _suggestion(self, path: str) -> str | None:
         folder, name = os.path.split(path)
         try:
             names = sorted(os.listdir(folder))
@@ -209,17 +209,17 @@ class Root:
         if not found:
             return None
         if found[0].casefold() == name.casefold():
-            return f"did you mean `{found[0]}`? capital and small letters differ"
+            return f"did you mean `{found[0]}`? upper and lower case matter"
         return f"did you mean `{found[0]}`?"
 
 
 def _not_regular(entry: str, is_pipe: bool = False) -> Unopened:
     what = "a pipe" if is_pipe else "a socket or a device"
-    return Unopened("path-kind", f"`{entry}` is {what}, a file was expected", "use an ordinary file")
+    return Unopened("path-kind", f"`{entry}` is {what}, a file was expected", "use a regular file")
 
 
 def _too_large(entry: str, size: str) -> Unopened:
-    hint = "keep definitions short; let the agent read large material itself"
+    hint = "keep definitions short; the agent can read large files itself"
     return Unopened("file-too-large", f"`{entry}` has {size} bytes, {MAX_BYTES} are allowed", hint)
 
 
@@ -228,7 +228,7 @@ def stamp_of(status: os.stat_result) -> Stamp:
 
 
 def stamp(path: str) -> Stamp | None:
-    """The present stamp of a path, links followed; nothing where there is no file."""
+    """The current stamp of a path, after following links. None if there is no file."""
     try:
         return stamp_of(os.stat(path))
     except (OSError, ValueError):  # a NUL character in the path is a ValueError
@@ -236,12 +236,12 @@ def stamp(path: str) -> Stamp | None:
 
 
 def decode(file: str, data: bytes) -> tuple[Source, list[Diagnostic]]:
-    """Bytes → text with `\\n` line ends and without a byte-order mark; or what is wrong with them."""
+    """The bytes as text with `\\n` line ends and without a byte-order mark, and the problems found."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         return Source(file, ""), [_not_utf8(file, data, error)]
-    text = _lines(text)
+    text = _with_unix_line_ends(text)
     source = Source(file, text)
     at = text.find("\x00")
     if at >= 0:
@@ -251,9 +251,9 @@ def decode(file: str, data: bytes) -> tuple[Source, list[Diagnostic]]:
 
 
 def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> Diagnostic:
-    """The problem at the first byte that is wrong, with the line as far as it can be read."""
-    before = _lines(data[: error.start].decode("utf-8"))
-    whole = _lines(data.decode("utf-8", "replace"))
+    """The problem at the first invalid byte; invalid bytes in the shown line are replaced."""
+    before = _with_unix_line_ends(data[: error.start].decode("utf-8"))
+    whole = _with_unix_line_ends(data.decode("utf-8", "replace"))
     line, column = before.count("\n") + 1, len(before) - before.rfind("\n")
     message = f"byte 0x{data[error.start]:02x} is not UTF-8"
     is_utf16 = data.startswith((b"\xff\xfe", b"\xfe\xff"))
@@ -261,5 +261,5 @@ def _not_utf8(file: str, data: bytes, error: UnicodeDecodeError) -> Diagnostic:
     return Source(file, whole).problem("file-encoding", (line, column, 1), message, hint)
 
 
-def _lines(text: str) -> str:
+def _with_unix_line_ends(text: str) -> str:
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

@@ -1,6 +1,6 @@
-"""Values checked against their declared fields, as far as they are known. Pure.
+"""Checks values against their declared fields. Pure.
 
-A node of kind `later` stands for a value that is known only when a flow runs; nothing is said about it here.
+A node of kind `later` stands for a value that is known only when a flow runs. It is not checked here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Look = Callable[[Reader, Field, Node], None]
 
 
 class Later(str):
-    """Stands for a value that is known only when a flow runs, where plain values are looked at."""
+    """Stands for a value that is known only when a flow runs, among plain values."""
 
     __slots__ = ()
 
@@ -26,7 +26,7 @@ LATER = Later("…")
 
 
 def check_fields(reader: Reader, look: Look | None = None) -> None:
-    """Report what is wrong with the values of a mapping. `look` is asked about texts that name something."""
+    """Report invalid values of a mapping. `look` checks texts of fields that have `names`."""
     for field in reader.shape.fields:
         node: Node | None = reader.node.value.get(field.name)
         if node is not None and node.kind != "later":
@@ -47,7 +47,7 @@ def _check(reader: Reader, field: Field, node: Node, look: Look | None) -> None:
 
 
 def _check_bounds(reader: Reader, field: Field, node: Node) -> None:
-    value = node.value  # compared so that `.nan` is never within bounds
+    value = node.value  # each comparison is False for `.nan`, so it is never within bounds
     is_within = (
         (field.above is None or value > field.above)
         and (field.least is None or value >= field.least)
@@ -59,7 +59,7 @@ def _check_bounds(reader: Reader, field: Field, node: Node) -> None:
 
 
 def limits(field: Field) -> str:
-    """The bounds of a number in words; empty if there are none."""
+    """The bounds of a number in words, or an empty text if there are no bounds."""
     unit = f" {field.unit}" if field.unit else ""
     if field.above is not None:
         most = "" if field.most is None else f" and at most {field.most}"
@@ -73,14 +73,14 @@ def _check_text(reader: Reader, field: Field, node: Node, look: Look | None) -> 
     if field.shortest and not node.value.strip():
         reader.on(node, "blank-text", f"`{field.name}` is blank", f"fill it in: {field.about}")
     elif field.names == "path" and leads_out(node.value):
-        hint = "write a path below the project"
+        hint = "write a path inside the project"
         reader.on(node, "path-escape", f"`{field.name}` leads out of the project: {quoted(node)}", hint)
     elif field.names is not None and look is not None:
         look(reader, field, node)
 
 
 def leads_out(path: str, project: str = "") -> bool:
-    """True if a path cannot be inside the project. Nothing is known of an absolute one without the project's own."""
+    """True if a path is outside of the project. Without `project`, an absolute path counts as inside."""
     if path.startswith("/"):
         return bool(project) and not f"{normpath(path)}/".startswith(f"{normpath(project)}/")
     return "\0" in path or normpath(path).split("/")[0] == ".."
@@ -101,7 +101,7 @@ def _check_list(reader: Reader, field: Field, node: Node, look: Look | None) -> 
 
 
 def _noun(kinds: tuple[Kind, ...]) -> str:
-    """Numbers and truth values are written out where text is wanted."""
+    """A description of the kinds. Where text is allowed, numbers and booleans are converted to text."""
     return "text" if "text" in kinds else noun(kinds)
 
 
@@ -122,17 +122,17 @@ def _check_item(reader: Reader, field: Field, item: Node, look: Look | None) -> 
     check_fields(Reader(reader.source, item, shape, reader.report), look)
 
 
-def refuse_unknown(reader: Reader, node: Node, what: str, *, only_slips: bool = False) -> set[str]:
-    """Report params that are not declared; the names that were probably meant. `only_slips`: pass over others."""
+def refuse_unknown(reader: Reader, node: Node, what: str, *, only_typos: bool = False) -> set[str]:
+    """Report undeclared params; return the similar declared names. `only_typos`: ignore names without a similar one."""
     known, meant = reader.shape.by_name, set()
     for name, (line, column) in node.keys.items():
         if name in known:
             continue
         near = nearest(name, [other for other in known if other not in node.value])
         meant.update(near)
-        if not near and only_slips:
+        if not near and only_typos:
             continue
-        hint = f"its params: {', '.join(known)}" if known else "it takes none; remove it"
+        hint = f"its params: {', '.join(known)}" if known else "it takes no params; remove this one"
         place = (line, column, reader.key_width(name, line, column))
         message = f"`{what}` has no param `{name}`"
         reader.at(place, "param-unknown", message, f"did you mean `{near[0]}`?" if near else hint)
@@ -140,7 +140,7 @@ def refuse_unknown(reader: Reader, node: Node, what: str, *, only_slips: bool = 
 
 
 def plain(node: Node) -> Any:
-    """A node as plain data, with `LATER` for what is not known yet."""
+    """A node as plain data, with `LATER` for values that are not known yet."""
     if node.kind == "mapping":
         return {name: plain(child) for name, child in node.value.items()}
     if node.kind == "list":
@@ -149,7 +149,7 @@ def plain(node: Node) -> Any:
 
 
 def value_of(field: Field, node: Node) -> Any:
-    """The value of a field in a file without expressions: text without blank space around it, items as text."""
+    """The value of a field in a file without expressions. Non-blank text is stripped; items become text."""
     if node.kind == "text":
         return node.value.strip() if field.shortest else node.value
     if node.kind == "list" and "text" in field.items:
@@ -158,7 +158,7 @@ def value_of(field: Field, node: Node) -> Any:
 
 
 def at(node: Node, path: tuple[str | int, ...]) -> Node:
-    """The node at a path of keys and positions; the last one on the way that exists."""
+    """The node at a path of keys and indexes, or the last existing node on this path."""
     for part in path:
         if node.kind not in ("mapping", "list"):
             break

@@ -1,7 +1,7 @@
-"""Changing a JSON text in one place and leaving every other byte as it was. Pure.
+"""Edits a JSON text in one place and keeps all other bytes unchanged. Pure.
 
-For settings that belong to somebody else: nothing is parsed and written back, members are put in and taken out
-of the text itself.
+Used for settings files of other programs. Members are inserted into and removed from the text itself; the file is
+never serialized again.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ _SPACE = " \t\r\n"
 
 
 class NotJson(ValueError):
-    """The text is not a JSON object, or something in it is not what it has to be."""
+    """The text is not a JSON object, or a value in it has the wrong type."""
 
 
 @dataclass(frozen=True)
 class Span:
-    """Where a value stands. `parts` are the members of an object or the items of a list, in order."""
+    """The position of a value. `parts` are the members of an object or the items of a list, in order."""
 
     start: int
     end: int
@@ -31,7 +31,7 @@ class Span:
 
 @dataclass(frozen=True)
 class Part:
-    """A member (with its key) or an item of a list (without), from its first to its last character."""
+    """A member of an object, or an item of a list (then `key` is None). It begins at `start`."""
 
     key: str | None
     start: int
@@ -39,7 +39,7 @@ class Part:
 
 
 def outline(text: str) -> Span:
-    """Where everything stands in a text that holds one JSON object."""
+    """The positions of all values in a text that holds one JSON object. Raises `NotJson` for another text."""
     try:
         json.loads(text)
     except ValueError as error:
@@ -75,7 +75,7 @@ def _value(text: str, at: int) -> Span:
 
 
 def find(text: str, path: Path) -> Span | None:
-    """Where the value at a path of keys stands."""
+    """The position of the value at a path of keys, or None if there is no value."""
     span: Span | None = outline(text)
     for name in path:
         span = next((part.value for part in span.parts if part.key == name), None) if span else None
@@ -83,7 +83,7 @@ def find(text: str, path: Path) -> Span | None:
 
 
 def add_member(text: str, path: Path, key: str, value: Any) -> str:
-    """The text with a new first member in the object at `path`; objects on the way are made."""
+    """The text with a new first member in the object at `path`. Missing objects on the path are created."""
     span = find(text, path)
     if span is None:
         return add_member(text, path[:-1], path[-1], {key: value})
@@ -93,7 +93,7 @@ def add_member(text: str, path: Path, key: str, value: Any) -> str:
 
 
 def add_item(text: str, path: Path, value: Any) -> str:
-    """The text with a new first item in the list at `path`, which is made if it is not there."""
+    """The text with a new first item in the list at `path`. A missing list is created."""
     span = find(text, path)
     if span is None:
         return add_member(text, path[:-1], path[-1], [value])
@@ -114,21 +114,21 @@ def _insert(text: str, span: Span, body: str, depth: int) -> str:
 
 
 def replace(text: str, path: Path, value: Any) -> str:
-    """The text with another value at a path that is there."""
+    """The text with another value at an existing path."""
     span = find(text, path)
     assert span is not None
     return text[: span.start] + _dump(value, len(path)) + text[span.end :]
 
 
 def remove_member(text: str, path: Path) -> str:
-    """The text without the member at `path`, and without the objects that are empty for want of it."""
+    """The text without the member at `path`. Objects that become empty are removed too."""
     owner = find(text, path[:-1])
     place = next((i for i, part in enumerate(owner.parts) if part.key == path[-1]), None) if owner else None
     return text if owner is None or place is None else _without(text, path[:-1], owner, place)
 
 
 def remove_items(text: str, path: Path, ours: Callable[[Any], bool]) -> str:
-    """The text without the items of the list at `path` that are ours, and without a list left empty."""
+    """The text without the items for which `ours` returns True. A list that becomes empty is removed too."""
     while True:
         owner = find(text, path)
         parts = owner.parts if owner and owner.kind == "list" else ()

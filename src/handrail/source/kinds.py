@@ -1,4 +1,4 @@
-"""A mapping that is one of several kinds: `kind: NAME` with its params, or `NAME: VALUE` for short. Pure."""
+"""Mappings of several kinds, written as `kind: NAME` with params, or in short as `NAME: VALUE`. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KIND = "kind"
 
 
 class Choice(Protocol):
-    """One of the kinds: its params, and which of them `NAME: VALUE` gives."""
+    """One kind: the shape of its params, and the param that the short form `NAME: VALUE` sets."""
 
     @property
     def shape(self) -> Shape: ...
@@ -24,28 +24,28 @@ class Choice(Protocol):
 
 @dataclass(frozen=True)
 class Chosen:
-    """What a mapping is, and how its params are written there."""
+    """The kind of a mapping, and the keys that hold its params. `short` is set if the short form is used."""
 
     kind: str
     shape: Shape
     short: str | None = None
 
     def params(self, node: Node) -> dict[str, Node]:
-        """The params of the mapping under their own names."""
-        return {self.own(name): node.value[name] for name in self.shape.by_name if name in node.value}
+        """The params of the mapping, by declared name."""
+        return {self.declared_name(name): node.value[name] for name in self.shape.by_name if name in node.value}
 
-    def own(self, name: str) -> str:
-        """The name of a param that is written as `name`."""
+    def declared_name(self, name: str) -> str:
+        """The declared name of the param that is written under the key `name`."""
         return self.short if self.short is not None and name == self.kind else name
 
 
-def too_many(names: list[str]) -> str:
+def several_kinds_message(names: list[str]) -> str:
     """The message for a mapping that names several kinds."""
     return f"{' and '.join(f'`{name}`' for name in names)} are {'two' if len(names) == 2 else len(names)} checks"
 
 
 def short_forms(node: Node, choices: Mapping[str, Choice]) -> list[str]:
-    """The kinds that a mapping names by a key of its own."""
+    """The kinds whose short form the mapping uses."""
     return [name for name in shorts(choices) if name in node.value]
 
 
@@ -67,7 +67,7 @@ def choose(kind: str, choice: Choice, *, is_short: bool) -> Chosen:
 
 
 def union(title: str, about: str, choices: Mapping[str, Choice], common: Iterable[Field]) -> Shape:
-    """Every key that a mapping of any of these kinds may have."""
+    """A shape with all keys of all these kinds."""
     fields = {KIND: Field(KIND, ("text",), f"one of {', '.join(choices)}")}
     for name, choice in choices.items():
         for field in choice.shape.fields:
@@ -80,7 +80,7 @@ def union(title: str, about: str, choices: Mapping[str, Choice], common: Iterabl
 def kinds_schema(
     choices: Mapping[str, Choice], common: Iterable[Field], value: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """A mapping of any of these kinds as a JSON Schema. `value` is what else every param may be."""
+    """The JSON Schema of a mapping of any kind. `value` is the schema of an expression, allowed for every param."""
     entries: list[dict[str, Any]] = []
     for name, choice in choices.items():
         forms = [choose(name, choice, is_short=False).shape]

@@ -1,17 +1,17 @@
-"""Text from files and agents made safe for a terminal. Pure; imports next to nothing, since every command prints."""
+"""Makes text from files and agents safe for a terminal. Pure; imports almost nothing, because every command uses it."""
 
 JOINER, _WIDE_SPACE = "\u200d", "\u3000"
 
 
 def plain(text: str) -> str:
-    """Text from a file made safe for a terminal: whatever steers a terminal, or cannot be seen, becomes visible."""
+    """The text with control characters and invisible characters replaced by visible ones."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(char if _is_harmless(text, at) else _visible(char) for at, char in enumerate(text))
 
 
 def plain_lines(text: str) -> str:
-    """The same for a text of several lines."""
+    """Like `plain`, but keeps line breaks."""
     return "\n".join(map(plain, text.split("\n")))
 
 
@@ -19,7 +19,7 @@ def _is_harmless(text: str, at: int) -> bool:
     import unicodedata
 
     char = text[at]
-    if char == JOINER:  # part of many emoji, and invisible anywhere else
+    if char == JOINER:  # joins emoji; invisible in any other place
         return at + 1 < len(text) and unicodedata.category(text[at + 1]) == "So"
     return char.isprintable() or char == _WIDE_SPACE or unicodedata.category(char) in ("Cn", "Co")
 

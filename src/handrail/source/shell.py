@@ -1,7 +1,7 @@
-"""What a shell command line visibly changes. Pure; standard library only, without regular expressions: hooks use it.
+"""Finds the paths that a shell command line obviously changes. Pure; hooks use it, so it imports no `re`.
 
-Sees redirections, and paths given to programs that are not known to only read. Does not see what a script does, nor
-what is computed: this finds plain writes, it is no sandbox.
+It sees redirections, and path arguments of programs that are not known to be read-only. It does not see what a script
+does or what a variable holds. It is not a sandbox.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WRAPPERS = frozenset(("sudo", "env", "command", "nohup", "time", "nice", "exec"
 
 
 class Change:
-    """A path that a command line may change. `is_whole`: everything below it goes with it."""
+    """A path that a command line may change. `is_whole`: everything below the path changes too."""
 
     __slots__ = ("is_whole", "path")
 
@@ -33,11 +33,11 @@ class Change:
 
 
 def changes(line: str, cwd: str, home: str) -> list[Change]:
-    """What a command line may change, as far as that can be seen; paths are absolute."""
+    """The absolute paths that a command line may change, as far as its text shows them."""
     found: list[Change] = []
     folder = cwd
-    for words, targets in _commands(_words(line)):
-        program, *rest = _bare(words) or [""]
+    for words, targets in _commands(_tokens(line)):
+        program, *rest = _without_wrappers(words) or [""]
         program = posixpath.basename(program)
         paths = [_path(word, folder, home) for word in rest if word and not word.startswith("-")]
         found += [Change(_path(target, folder, home), False) for target in targets]
@@ -49,8 +49,8 @@ def changes(line: str, cwd: str, home: str) -> list[Change]:
     return found
 
 
-def _bare(words: list[str]) -> list[str]:
-    """The words of a command without assignments and wrappers before it."""
+def _without_wrappers(words: list[str]) -> list[str]:
+    """The words of a command without leading assignments and wrappers such as `sudo`."""
     at = 0
     while at < len(words) and (words[at] in _WRAPPERS or "=" in words[at].partition("/")[0]):
         at += 1
@@ -65,25 +65,25 @@ def _path(word: str, folder: str, home: str) -> str:
 
 
 def _commands(tokens: list[tuple[str, bool]]) -> list[tuple[list[str], list[str]]]:
-    """(words, targets of redirections) of every simple command of a line."""
+    """(words, redirection targets) of each simple command in a line."""
     commands: list[tuple[list[str], list[str]]] = [([], [])]
-    into_target = False
-    for text, is_sign in tokens:
-        if is_sign and text in _ENDS:
+    expects_target = False
+    for text, is_operator in tokens:
+        if is_operator and text in _ENDS:
             commands.append(([], []))
-            into_target = False
-        elif is_sign:
-            into_target = ">" in text
-        elif into_target:
+            expects_target = False
+        elif is_operator:
+            expects_target = ">" in text
+        elif expects_target:
             commands[-1][1].append(text)
-            into_target = False
+            expects_target = False
         else:
             commands[-1][0].append(text)
     return [(words, targets) for words, targets in commands if words or targets]
 
 
-def _words(line: str) -> list[tuple[str, bool]]:
-    """(text, is it a sign of the shell's) of every word; quotes and backslashes are taken out."""
+def _tokens(line: str) -> list[tuple[str, bool]]:
+    """(text, is_operator) of each token; quotes and backslashes are removed."""
     tokens: list[tuple[str, bool]] = []
     word, has_word, quote, at = "", False, "", 0
     while at < len(line):
@@ -109,11 +109,11 @@ def _words(line: str) -> list[tuple[str, bool]]:
             if has_word and not (char in "<>" and word.isdigit()):
                 tokens.append((word, False))
             word, has_word = "", False
-            sign = char
+            operator = char
             while at + 1 < len(line) and line[at + 1] in ";|&<>" and char not in "()\n":
                 at += 1
-                sign += line[at]
-            tokens.append((sign, True))
+                operator += line[at]
+            tokens.append((operator, True))
         else:
             word, has_word = word + char, True
         at += 1

@@ -1,10 +1,10 @@
-"""The nearest known name to one that is unknown. Pure."""
+"""Suggests a known name for a misspelt one. Pure."""
 
 from collections.abc import Iterable
 
 
 def distance(left: str, right: str) -> int:
-    """Edits from one name to the other: insert, delete, replace, swap of neighbours."""
+    """The number of edits from one name to the other: insert, delete, replace, swap two neighbours."""
     before: list[int] = []
     row = list(range(len(right) + 1))
     for i, a in enumerate(left, 1):
@@ -18,7 +18,7 @@ def distance(left: str, right: str) -> int:
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """Up to `most` known names that `name` was probably meant to be, the best first."""
+    """Up to `most` known names that are similar to `name`, the most similar first."""
     name = name[:80]
     scored: list[tuple[int, str]] = []
     for candidate in dict.fromkeys(known):
@@ -35,6 +35,6 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """A hint sentence, or nothing when no known name is near."""
+    """A hint with the most similar known name, or None if no name is similar."""
     found = nearest(name, known)
     return f"did you mean `{found[0]}`?" if found else None

@@ -1,6 +1,6 @@
-"""`{name}` templates: one pass from left to right, values inserted as they are, unknown names kept. Pure.
+"""Renders `{name}` templates in one pass. Values are inserted unchanged; unknown names stay in the text. Pure.
 
-No regular expressions: a denied tool call renders its reason in a process that should stay small.
+Uses no regular expressions: hooks render the reason for a denied tool call, and importing `re` would slow them down.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _pieces(template: str) -> Iterator[tuple[str, str | None, int]]:
-    """(text before, name, offset of the name's brace) for each placeholder; the rest at the end."""
+    """(text before, name, offset of the opening brace) per placeholder. `name` is None for other text."""
     start = 0
     while True:
         close = template.find("}", start)
@@ -30,7 +30,7 @@ def _pieces(template: str) -> Iterator[tuple[str, str | None, int]]:
 
 
 def render(template: str, values: Mapping[str, str]) -> str:
-    """The template with every known name replaced by its value, literally and once."""
+    """The template with each known name replaced by its value. Placeholders inside values are not replaced."""
     parts: list[str] = []
     for text, name, _ in _pieces(template):
         parts.append(text)
@@ -40,5 +40,5 @@ def render(template: str, values: Mapping[str, str]) -> str:
 
 
 def placeholders(template: str) -> list[tuple[str, int]]:
-    """Every name used, with the offset of its brace."""
+    """Each name in the template, with the offset of its opening brace."""
     return [(name, offset) for _, name, offset in _pieces(template) if name is not None]

@@ -1,4 +1,4 @@
-"""What expressions do with values: as text, as numbers, compared, joined. Pure; strict where JavaScript guesses."""
+"""Operations on values of expressions: conversion, comparison, arithmetic. Pure; stricter than JavaScript."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Unresolved(Exception):
-    """An expression has no value here. `code` is stable; the message says which part and why."""
+    """An expression cannot be evaluated. `code` is stable; the message names the part and the reason."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -18,7 +18,7 @@ class Unresolved(Exception):
 
 
 def as_text(value: Any) -> str:
-    """A value inside a text: lists with commas, objects as JSON, null as `null`."""
+    """The value as text: a list with commas, an object as JSON, null as `null`."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -47,7 +47,7 @@ def _is_number(value: Any) -> bool:
 
 
 def number(value: Any) -> float:
-    """A value as a number, by the rules of the second seed, but a text that is none is refused."""
+    """The value as a number, by the rules of AgentWeaver. Raises `Unresolved` for text that is not a number."""
     if value is None or value == "":
         return 0
     if isinstance(value, bool | int | float):
@@ -62,7 +62,7 @@ def number(value: Any) -> float:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equal in type and value, all the way down: 3 is not "3", false is not 0; 3 and 3.0 are the same number."""
+    """True if type and value are equal, also inside lists and objects. 3 equals 3.0, but not "3"; false is not 0."""
     if _is_number(left) and _is_number(right):
         return bool(left == right)
     if type(left) is not type(right):
@@ -87,7 +87,9 @@ def _contains(whole: Any, part: Any) -> bool:
         return part in whole
     if isinstance(whole, list):
         return any(same(item, part) for item in whole)
-    raise Unresolved("contains-needs-list", f"nothing can be contained in {as_text(whole)}")
+    raise Unresolved(
+        "contains-needs-list", f"{as_text(whole)} is not a text, a list or an object, so it cannot contain a value"
+    )
 
 
 def _matches(text: Any, pattern: Any) -> bool:
@@ -100,10 +102,10 @@ def _matches(text: Any, pattern: Any) -> bool:
 def _divide(numbers: list[float]) -> float:
     if numbers[1] == 0:
         raise Unresolved("not-a-number", "division by zero")
-    return whole(numbers[0] / numbers[1])
+    return _int_if_whole(numbers[0] / numbers[1])
 
 
-def whole(value: float) -> float:
+def _int_if_whole(value: float) -> float:
     return int(value) if float(value).is_integer() else value
 
 
@@ -113,12 +115,12 @@ def _modulo(numbers: list[float]) -> float:
     return numbers[0] % numbers[1]
 
 
-JOIN: dict[str, Callable[[list[Any]], Any]] = {
+OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "list": lambda values: values,
     "concat": lambda values: "".join(as_text(value) for value in values if value is not None),
-    "add": lambda values: whole(sum(map(number, values))),
-    "sub": lambda values: whole(number(values[0]) - number(values[1])),
-    "mul": lambda values: whole(math.prod(map(number, values))),
+    "add": lambda values: _int_if_whole(sum(map(number, values))),
+    "sub": lambda values: _int_if_whole(number(values[0]) - number(values[1])),
+    "mul": lambda values: _int_if_whole(math.prod(map(number, values))),
     "div": lambda values: _divide([number(value) for value in values]),
     "mod": lambda values: _modulo([number(value) for value in values]),
     "length": lambda values: _length(values[0]),
@@ -133,7 +135,7 @@ def _length(value: Any) -> int:
 
 
 def _at(whole: Any, place: Any) -> Any:
-    """The item of a list, or the member of an object; nothing where the list ends before, or there is nothing."""
+    """The item of a list or the member of an object. None if the list is shorter, or if `whole` is None."""
     if isinstance(whole, list) and str(place).isdecimal():
         return whole[int(place)] if len(str(place)) < 10 and int(place) < len(whole) else None
     if isinstance(whole, Mapping) and isinstance(place, str) and place in whole:
@@ -142,7 +144,7 @@ def _at(whole: Any, place: Any) -> Any:
         return None
     if isinstance(place, str):
         raise Unresolved("ref-unresolvable", f"there is no `{place}` in {as_text(whole)[:40]}")
-    raise Unresolved("not-a-list", f"{as_text(whole)[:40]} is no list")
+    raise Unresolved("not-a-list", f"{as_text(whole)[:40]} is not a list")
 
 
 TESTS: dict[str, Callable[[Any, Any], bool]] = {

@@ -1,7 +1,6 @@
-"""YAML text → a located tree, in YAML 1.2's meaning of scalars, with hard limits.
+"""Parses YAML text into a tree with positions. Scalars follow YAML 1.2.
 
-Depth, number of values and aliases are bounded before anything is built on them. Values are plain scalars;
-positions stay beside them. Does not know what the tree is for.
+The depth and the number of values, with aliases expanded, are limited. This module does not know the meaning of keys.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from yaml.reader import Reader, ReaderError
 
 try:
     from yaml._yaml import CParser as _Base
-except ImportError:  # PyYAML without libyaml: slower, same nodes
+except ImportError:  # PyYAML without libyaml: slower, but the same nodes
     from yaml.composer import Composer
     from yaml.parser import Parser
     from yaml.scanner import Scanner
 
     class _Base(Reader, Scanner, Parser, Composer):  # type: ignore[no-redef]
-        """The pure Python parser behind the same calls."""
+        """The pure Python parser with the same methods."""
 
         def __init__(self, text: str) -> None:
             Reader.__init__(self, text)
@@ -40,9 +39,9 @@ Kind = Literal["text", "integer", "number", "boolean", "null", "list", "mapping"
 
 
 class Node(NamedTuple):
-    """A value and where it stands. `keys` holds, for a mapping, where each key stands.
+    """A value and its position. For a mapping, `keys` holds the position of each key.
 
-    The parser never makes a node of kind `later`: it stands for a value that is known only when a flow runs.
+    The parser never creates a node of kind `later`. This kind stands for a value that is known only when a flow runs.
     """
 
     kind: Kind
@@ -55,7 +54,7 @@ class Node(NamedTuple):
 
 @dataclass(frozen=True)
 class Trouble:
-    """A problem of the text itself; `fatal` when no tree can be trusted."""
+    """A problem with the YAML text. `fatal` means that no tree is returned."""
 
     code: str
     line: int
@@ -89,7 +88,7 @@ _TAGS: dict[str, tuple[Kind, ...]] = {
 
 
 def scalar(text: str) -> tuple[Kind, Scalar]:
-    """What a plain (unquoted) scalar means in the YAML 1.2 core schema."""
+    """The kind and value of a plain (unquoted) scalar in the YAML 1.2 core schema."""
     word = WORDS.get(text)
     if word is not None:
         return word
@@ -117,7 +116,7 @@ def _float(text: str, digits: str) -> tuple[Kind, Scalar]:
 
 
 class _Parser(_Base):
-    """Composes nodes and leaves their meaning to us: a scalar is tagged as plain or as text, nothing else."""
+    """Composes nodes without resolving types: each scalar is tagged only as plain or as text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -135,28 +134,28 @@ class _Parser(_Base):
 
 
 class _Tree:
-    """Turns composed nodes into located ones; collects what is wrong on the way."""
+    """Converts composed nodes to nodes with positions, and collects the problems."""
 
-    def __init__(self, text: str, first_line: int, stand_ins: dict[int, str]) -> None:
+    def __init__(self, text: str, first_line: int, replaced: dict[int, str]) -> None:
         self.last = (text.count("\n"), len(text) - text.rfind("\n") - 1)
         self.first_line = first_line
-        self.stand_ins = stand_ins
+        self.replaced = replaced
         self.troubles: list[Trouble] = []
         self.left = MAX_NODES
 
     def convert(self, node: Any, depth: int) -> Node:
         self.left -= 1
         if self.left < 0:
-            message = f"the file holds more than {MAX_NODES} values, aliases counted as often as they are used"
-            self.stop(node, "yaml-too-many", message, "remove the aliases, or move what is not a definition elsewhere")
+            message = f"the file holds more than {MAX_NODES} values; an alias counts each time it is used"
+            self.stop(node, "yaml-too-many", message, "remove the aliases, or move other data to another file")
         start, end = node.start_mark, node.end_mark
         line, column = (start.line, start.column) if start.line <= self.last[0] else self.last
         line, column = line + self.first_line, column + 1
         if type(node) is yaml.ScalarNode:
             width = end.column - start.column if end.line == start.line else 1
             kind, value = self.scalar(node)
-            if self.stand_ins and kind == "text":
-                value = str(value).translate(self.stand_ins)
+            if self.replaced and kind == "text":
+                value = str(value).translate(self.replaced)
             return Node(kind, value, line, column, width or 1, _NO_KEYS)
         if depth > MAX_DEPTH:
             self.too_deep(node)
@@ -207,7 +206,7 @@ class _Tree:
 
     def too_deep(self, node: Any) -> NoReturn:
         message = f"values are nested more than {MAX_DEPTH} levels deep"
-        self.stop(node, "yaml-too-deep", message, "flatten the file; no definition needs so many levels")
+        self.stop(node, "yaml-too-deep", message, "use fewer levels; no definition needs so many")
 
     def stop(self, node: Any, code: str, message: str, hint: str | None = None) -> NoReturn:
         mark = node.start_mark
@@ -216,11 +215,11 @@ class _Tree:
 
 
 class _StopError(Exception):
-    """Reading ends here; the reason is already among the troubles."""
+    """Stops reading; the reason is already in `troubles`."""
 
 
 def as_text(node: Node) -> str:
-    """A scalar as the text that stands for it, in YAML's own spelling."""
+    """A scalar as YAML text."""
     value = node.value
     if isinstance(value, str):
         return value
@@ -234,9 +233,9 @@ def as_text(node: Node) -> str:
 
 
 def parse(text: str, first_line: int = 1) -> tuple[Node | None, list[Trouble]]:
-    """The tree of one document, `None` where there is none, and everything that is wrong with the text."""
-    text, stand_ins = _without_old_breaks(text)
-    tree = _Tree(text, first_line, stand_ins)
+    """The tree of one document, or None if it is empty or invalid, and the problems of the text."""
+    text, replaced = _replace_old_line_breaks(text)
+    tree = _Tree(text, first_line, replaced)
     try:
         _check_depth(text, tree)
         root = _Parser(text).get_single_node()
@@ -254,8 +253,8 @@ def parse(text: str, first_line: int = 1) -> tuple[Node | None, list[Trouble]]:
     return None, tree.troubles
 
 
-def _without_old_breaks(text: str) -> tuple[str, dict[int, str]]:
-    """The text with other signs for those that end a line in YAML 1.1 and nowhere else, and the way back."""
+def _replace_old_line_breaks(text: str) -> tuple[str, dict[int, str]]:
+    """The text without the characters that end a line only in YAML 1.1, and a table to restore them."""
     back: dict[int, str] = {}
     for char in "\x85\u2028\u2029":
         if char in text:
@@ -265,9 +264,9 @@ def _without_old_breaks(text: str) -> tuple[str, dict[int, str]]:
 
 
 def _check_depth(text: str, tree: _Tree) -> None:
-    """Composing is recursive in C, so a text that could be nested too deeply is measured by its events first.
+    """Raise `_StopError` if values are nested too deeply. Checked first, because composing recurses in C.
 
-    Every level of nesting takes one of five signs; few signs mean little depth.
+    Each level of nesting needs one of five characters. If the text has few of them, it cannot be deep.
     """
     if sum(map(text.count, "[{-?:")) <= SAFE_SIGNS:
         return
@@ -282,63 +281,71 @@ def _check_depth(text: str, tree: _Tree) -> None:
 
 
 @dataclass(frozen=True)
-class _Slip:
-    """A way to get YAML wrong: how the parser words it, and how we do. `{sign}` is what stands at the place.
+class _Mistake:
+    """A common mistake in YAML: a part of the parser's message, and our message. `{sign}` is the character found.
 
-    `message` is about the place where the parser gave up, `whole` about the one where the broken thing begins;
-    with both, `whole` is for a thing that does not end on its line.
+    `message` describes the place where the parser stopped, `at_start` the place where the invalid value begins. With
+    both, `at_start` is used for a value that does not end on its first line.
     """
 
-    worded: str
+    parser_text: str
     message: str
     hint: str
-    whole: str = ""
+    at_start: str = ""
 
 
 _COLUMN = "keys of one mapping begin in the same column"
 _QUOTES = "put the text in quotes"
-_SLIPS = (
-    _Slip("another document", "a second document starts here", "keep one document a file; remove the `---` line"),
-    _Slip("end of stream", "", "add the closing quote", "this quote is not closed"),
-    _Slip(
+_MISTAKES = (
+    _Mistake("another document", "a second document starts here", "keep one document per file; remove the `---` line"),
+    _Mistake("end of stream", "", "add the closing quote", "this quote is not closed"),
+    _Mistake(
         "',' or ']'",
         "`,` or `]` was expected here, found {sign}",
         "write `,` between the items of a list and `]` at its end",
         "this list is not closed",
     ),
-    _Slip(
+    _Mistake(
         "',' or '}'",
         "`,` or `}` was expected here, found {sign}",
         "write `,` between the keys of a mapping and `}` at its end",
         "this mapping is not closed",
     ),
-    _Slip(
+    _Mistake(
         "mapping values are not allowed",
-        "`:` is not expected here: what stands before it cannot be a key",
+        "`:` is not allowed here: the text before it cannot be a key",
         f"put text that contains `: ` in quotes; {_COLUMN}",
     ),
-    _Slip("tab character that violates", "a tab stands where only spaces may", "indent with spaces, not tabs"),
-    _Slip("cannot start any token", "a value cannot begin with {sign}", _QUOTES),
-    _Slip("alphabetic or numeric character", "a name has to follow `*` or `&`, found {sign}", _QUOTES),
-    _Slip("undefined alias", "there is no anchor for this alias", "put text that begins with `*` in quotes"),
-    _Slip("second occurrence", "this anchor is given twice", "give each anchor a name of its own"),
-    _Slip(
+    _Mistake(
+        "tab character that violates", "found a tab where only spaces are allowed", "indent with spaces, not tabs"
+    ),
+    _Mistake("cannot start any token", "a value cannot begin with {sign}", _QUOTES),
+    _Mistake("alphabetic or numeric character", "a name has to follow `*` or `&`, found {sign}", _QUOTES),
+    _Mistake("undefined alias", "this alias has no anchor", "put text that begins with `*` in quotes"),
+    _Mistake("second occurrence", "this anchor is defined twice", "give each anchor its own name"),
+    _Mistake(
         "did not find expected key",
         "a key was expected here, found {sign}",
-        f"{_COLUMN}; nothing may follow a closing quote or bracket",
+        f"{_COLUMN}; no text is allowed after a closing quote or bracket",
     ),
-    _Slip(
+    _Mistake(
         "'-' indicator", "a list item was expected here, found {sign}", "begin every item with `- `, in the same column"
     ),
-    _Slip("expected ':'", "", "write `key: value`, with a space after the colon", "this key has no `: ` after it"),
-    _Slip("unknown escape", "this escape is not known", "write `\\\\` for a backslash, or use single quotes"),
-    _Slip("escape code", "this escape does not name a character", "write the character itself"),
-    _Slip("entries are not allowed", "a list cannot begin here", "begin the list on the line below its key"),
-    _Slip("node content", "a value was expected here, found {sign}", "look for a bracket that is open or missing"),
-    _Slip("comment or line break", "nothing may follow on this line", "begin the text on the next line, indented"),
-    _Slip("incompatible YAML", "this version of YAML is not known", "remove the `%YAML` line"),
-    _Slip("directive name", "this directive is not known", "put text that begins with `%` in quotes"),
-    _Slip("<document start>", "a document cannot begin here", "remove the `...` or `%` line before it"),
+    _Mistake("expected ':'", "", "write `key: value`, with a space after the colon", "this key has no `: ` after it"),
+    _Mistake("unknown escape", "this escape is not known", "write `\\\\` for a backslash, or use single quotes"),
+    _Mistake("escape code", "this escape does not name a character", "write the character itself"),
+    _Mistake("entries are not allowed", "a list cannot begin here", "begin the list on the line below its key"),
+    _Mistake(
+        "node content", "a value was expected here, found {sign}", "look for a missing opening or closing bracket"
+    ),
+    _Mistake(
+        "comment or line break",
+        "no text is allowed in the rest of this line",
+        "begin the text on the next line, indented",
+    ),
+    _Mistake("incompatible YAML", "this version of YAML is not known", "remove the `%YAML` line"),
+    _Mistake("directive name", "this directive is not known", "put text that begins with `%` in quotes"),
+    _Mistake("<document start>", "a document cannot begin here", "remove the `...` or `%` line before it"),
 )
 
 
@@ -348,16 +355,16 @@ def _syntax(error: yaml.YAMLError, text: str, first_line: int) -> Trouble:
     lines = text.split("\n")
     problem = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
     context = getattr(error, "context", None)
-    known = next((slip for slip in _SLIPS if slip.worded in problem), None)
-    slip = known or _Slip("", f"{problem} {context}" if context else str(problem), "")
+    known = next((mistake for mistake in _MISTAKES if mistake.parser_text in problem), None)
+    mistake = known or _Mistake("", f"{problem} {context}" if context else str(problem), "")
     start, end = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
     line, column, sign = _place(lines, end or start)
-    message = slip.message
-    if slip.whole and start is not None and (not message or start.line != line or column >= len(lines[line])):
+    message = mistake.message
+    if mistake.at_start and start is not None and (not message or start.line != line or column >= len(lines[line])):
         line, column, sign = _place(lines, start)
-        message = slip.whole
-    code = "yaml-many-documents" if slip.worded == "another document" else "yaml-syntax"
-    hint = "indent with spaces, not tabs" if sign == "a tab" else slip.hint or None
+        message = mistake.at_start
+    code = "yaml-many-documents" if mistake.parser_text == "another document" else "yaml-syntax"
+    hint = "indent with spaces, not tabs" if sign == "a tab" else mistake.hint or None
     return Trouble(code, line + first_line, column + 1, message.replace("{sign}", sign), hint, 1, True)
 
 
@@ -365,7 +372,7 @@ _SIGNS = {"": "the end of the line", "\t": "a tab", " ": "a space", "`": "a back
 
 
 def _place(lines: list[str], mark: Any) -> tuple[int, int, str]:
-    """(line, column, what stands there); past the last line that says something, the end of that line."""
+    """(line, column, description of the character). After the last non-blank line: the end of that line."""
     line, column = (mark.line, mark.column) if mark is not None else (0, 0)
     last = max((number for number, content in enumerate(lines) if content.strip()), default=0)
     if line > last:
@@ -379,5 +386,5 @@ def _unprintable(text: str, first_line: int) -> Trouble:
     at = found.start() if found else 0
     line, column = text.count("\n", 0, at) + first_line, at - text.rfind("\n", 0, at)
     message = f"the character U+{ord(text[at]):04X} is not allowed in YAML"
-    hint = "remove it; inside double quotes it can be written as an escape such as `\\x1b`"
+    hint = "remove it, or write it in double quotes as an escape such as `\\x1b`"
     return Trouble("yaml-syntax", line, column, message, hint, 1, True)

@@ -1,1 +1,1 @@
-"""What is kept on disk: journals, whole files, locks, and the JSON in them. Standard library only."""
+"""Handrail's state on disk: journals, files, locks and JSON. Standard library only."""

@@ -1,7 +1,7 @@
-"""Files on disk: written whole or not at all, kept private, and never outside of the folder they belong to.
+"""Atomic writes, private files, and checks that a path is inside of a folder.
 
-The only place that replaces files and that decides whether a path stays inside a folder. Standard library only, and
-little of it: hooks import this.
+Only this module replaces files and decides whether a path is inside of a folder. Standard library only, with few
+imports, because hooks use it.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ PRIVATE = 0o600
 
 
 def is_below(path: str, folder: str) -> bool:
-    """True if a path lies below a folder. Both have to be real paths; the folder is not below itself."""
+    """True if a path is below a folder. Both must be real paths. A folder is not below itself."""
     return path.startswith(folder.rstrip("/") + "/")
 
 
 def real_inside(folder: str, path: str) -> str | None:
-    """The real path of `path`, taken relative to `folder`; None if links or `..` lead out of the folder."""
+    """The real path of `path`, relative to `folder`. None if links or `..` lead outside of the folder."""
     root = os.path.realpath(folder)
     real = os.path.realpath(os.path.join(root, path))
     return real if real == root or is_below(real, root) else None
 
 
 def write_whole(path: str, data: bytes, *, durable: bool, mode: int = PRIVATE) -> None:
-    """Put a whole file in place of another; on an `OSError` everything is left as it was.
+    """Write a file atomically. If this raises, the old file is unchanged.
 
-    With `durable` the content and the new name are on the disk when this returns.
+    With `durable`, the content and the name are synced to the disk before this returns.
     """
     new = f"{path}.{os.getpid()}.new"
     try:
@@ -47,7 +47,7 @@ def write_whole(path: str, data: bytes, *, durable: bool, mode: int = PRIVATE) -
 
 
 def replace(path: str, data: bytes, *, durable: bool) -> None:
-    """The same for a file of Handrail's own state: private, and a failure is a `StateError`."""
+    """Write a private file of Handrail's state atomically. Raises `StateError` if this fails."""
     try:
         write_whole(path, data, durable=durable)
     except OSError as error:
@@ -55,7 +55,7 @@ def replace(path: str, data: bytes, *, durable: bool) -> None:
 
 
 def mode_of(path: str, default: int = 0o644) -> int:
-    """The permissions of a file, or the default if there is none."""
+    """The permissions of a file, or `default` if the file does not exist."""
     try:
         return os.stat(path).st_mode & 0o777
     except OSError:
@@ -63,7 +63,7 @@ def mode_of(path: str, default: int = 0o644) -> int:
 
 
 def remove(path: str) -> None:
-    """Remove a file if it is there and can be removed."""
+    """Remove a file. Errors are ignored."""
     try:
         os.unlink(path)
     except OSError:
@@ -71,12 +71,12 @@ def remove(path: str) -> None:
 
 
 def open_private(path: str, flags: int) -> int:
-    """An opener for `open`: only the user may read the file."""
+    """An opener for `open` that creates files which only the user can read."""
     return os.open(path, flags | os.O_CLOEXEC, PRIVATE)
 
 
 def make_private(folder: str) -> None:
-    """Make a folder, and the missing ones above it, for this user only."""
+    """Create a folder and its missing parents, accessible only to the user."""
     missing = []
     while not os.path.isdir(folder):
         missing.append(folder)
@@ -89,7 +89,7 @@ def make_private(folder: str) -> None:
                 continue
             sync_folder(os.path.dirname(path))
     except OSError as error:
-        raise StateError(f"the folder `{missing[0]}` cannot be made: {error.strerror}") from error
+        raise StateError(f"the folder `{missing[0]}` cannot be created: {error.strerror}") from error
 
 
 def sync_folder(path: str) -> None:

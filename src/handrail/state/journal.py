@@ -1,7 +1,8 @@
-"""An append-only journal: one checksummed line a record, readable with `cat`.
+"""An append-only journal: one line with a checksum per record, readable with `cat`.
 
-A record is believed when its line is whole, its checksum fits and its number follows. What a crash left at the
-end is cut off before the next append; damage in the middle is an error, never a guess. Standard library only.
+A record is valid if its line is complete, its checksum is correct and its number is the next one. An incomplete line
+at the end, left by a crash, is removed before the next append. Damage before the end raises `JournalDamaged`.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _HEAD = 9  # eight hexadecimal digits and a space
 
 
 class JournalDamaged(StateError):
-    """There are whole records behind one that cannot be read."""
+    """A record is invalid, but valid records follow it."""
 
     code = "damaged"
 
@@ -34,12 +35,12 @@ def encode(value: dict[str, Any]) -> bytes:
 
 
 def mark(value: dict[str, Any]) -> str:
-    """What tells this record from any other: the checksum its line begins with."""
+    """The checksum of a record, which identifies it."""
     return encode(value)[:8].decode()
 
 
 def decode(line: bytes) -> dict[str, Any] | None:
-    """The value of a line without its line end, or nothing when it is not exactly what `encode` wrote."""
+    """The value of a line without its line end. None if the line is not exactly what `encode` wrote."""
     body = line[_HEAD:]
     try:
         if not body or line[:_HEAD] != b"%08x " % crc32(body):
@@ -51,7 +52,7 @@ def decode(line: bytes) -> dict[str, Any] | None:
 
 
 class Scan:
-    """The records of some bytes, how far they reach, where the last one starts, and the mark of the first."""
+    """The valid records in some bytes, the offset of their end, the offset of the last one, the mark of the first."""
 
     __slots__ = ("end", "last", "mark", "records")
 
@@ -67,34 +68,34 @@ class Scan:
                 break
             self.records.append(record)
             self.last, self.end, number = self.end, stop + 1, number + 1
-        self._refuse_damage(data, number, path)
+        self._raise_if_damaged(data, number, path)
 
-    def _refuse_damage(self, data: bytes, number: int, path: str) -> None:
-        """A torn end has nothing whole behind it. Anything else was damaged after it was written."""
-        torn, *behind = data[self.end :].split(b"\n")
-        if _is_whole(torn, number + 1) or any(_holds_whole(line, number) for line in (torn[1:], *behind)):
+    def _raise_if_damaged(self, data: bytes, number: int, path: str) -> None:
+        """After a crash, no valid record follows the incomplete line. If one follows, the journal is damaged."""
+        torn, *following = data[self.end :].split(b"\n")
+        if _is_valid(torn, number + 1) or any(_ends_with_valid(line, number) for line in (torn[1:], *following)):
             message = f"the journal `{path}` is damaged at record {number}"
-            raise JournalDamaged(message, "`handrail cancel --yes` puts it aside and frees the session")
+            raise JournalDamaged(message, "`handrail cancel --yes` moves it away and frees the session")
 
 
-def _is_whole(line: bytes, number: int) -> bool:
-    """Is this a record that was written, of this number or a later one?"""
+def _is_valid(line: bytes, number: int) -> bool:
+    """True if the line is a valid record with this number or a higher one."""
     record = decode(line)
     return record is not None and isinstance(record.get("n"), int) and record["n"] >= number
 
 
-def _holds_whole(line: bytes, number: int) -> bool:
-    """Does a line end with such a record, behind noise or behind another that lost its line end?"""
+def _ends_with_valid(line: bytes, number: int) -> bool:
+    """True if a line ends with such a record, after other bytes or after a record without a line end."""
     space = line.find(b" {")
     while space >= 0:
-        if space >= 8 and _is_whole(line[space - 8 :], number):
+        if space >= 8 and _is_valid(line[space - 8 :], number):
             return True
         space = line.find(b" {", space + 1)
     return False
 
 
 def read(path: str, offset: int = 0, number: int = 0) -> Scan:
-    """The records from `offset`, the first of which has this number. A missing journal is empty."""
+    """The records from `offset` on; the first one must have this number. A missing journal is empty."""
     try:
         with open(path, "rb") as file:
             file.seek(offset)
@@ -107,15 +108,15 @@ def read(path: str, offset: int = 0, number: int = 0) -> Scan:
 
 
 def read_behind(path: str, offset: int) -> tuple[list[dict[str, Any]], int]:
-    """The records from `offset`, and where they end, without reading what lies before. A missing journal is empty.
+    """The records from `offset` on, and the offset of their end. Earlier records are not read.
 
-    A reader may have seen a record that its writer then took back, because it could not be synced. Then `offset` is
-    inside of a later record, and reading continues behind that one.
+    A writer removes a record again if it cannot be synced, and a reader may have read this record already. Then
+    `offset` is inside of a later record, and reading continues after that one. A missing journal is empty.
     """
     try:
         with open(path, "rb") as file:
             file.seek(max(0, offset - 1))
-            data = file.read().rstrip(b"\0")  # room that was made is empty
+            data = file.read().rstrip(b"\0")  # preallocated space is filled with zeros
     except FileNotFoundError:
         return [], offset
     except OSError as error:
@@ -135,10 +136,10 @@ def read_behind(path: str, offset: int) -> tuple[list[dict[str, Any]], int]:
 
 
 def append(path: str, end: int, record: dict[str, Any], *, durable: bool = True) -> int:
-    """Write a record at `end`, to the disk, and say where it ends. Nothing is kept of a write that failed.
+    """Write a record at `end`, sync it, and return the offset of its end. A failed write is undone.
 
-    The caller holds the lock and knows that everything before `end` is whole. Without `durable` the record is safe
-    from a crash of ours but not from the machine's; the next durable one carries it along.
+    The caller holds the lock and knows that all records before `end` are valid. Without `durable`, the record survives
+    a crash of the process but not of the machine, until the next durable write syncs it.
     """
     line = encode(record)
     created = end == 0 and not os.path.exists(path)
@@ -148,7 +149,7 @@ def append(path: str, end: int, record: dict[str, Any], *, durable: bool = True)
         if created:
             sync_folder(os.path.dirname(path))
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise write_error(path, error) from error
     finally:
         os.close(handle)
     return end + len(line)
@@ -161,15 +162,15 @@ def open_for_writing(path: str) -> int:
         raise StateError(f"the journal `{path}` cannot be written: {error.strerror}") from error
 
 
-def unwritable(path: str, error: OSError) -> StateError:
+def write_error(path: str, error: OSError) -> StateError:
     message = f"the journal `{path}` cannot be written: {error.strerror}"
     return StateError(message, "free some space, then run the command again; nothing was lost")
 
 
 def put(handle: int, path: str, end: int, line: bytes, *, durable: bool, is_clean: bool = False) -> None:
-    """Write a line at `end` of an open journal. What a crash left there is kept aside; a write that fails is undone.
+    """Write a line at `end` of an open journal. Bytes that a crash left there are moved away; a failed write is undone.
 
-    `is_clean`: the writer knows that nothing lies behind `end`, since it wrote there last.
+    `is_clean`: the caller wrote the last record itself, so there are no bytes after `end`.
     """
     if not is_clean and os.fstat(handle).st_size > end:
         _keep_torn(path, handle, end)
@@ -189,7 +190,7 @@ def _write(handle: int, line: bytes, end: int) -> None:
 
 
 def sync(handle: int) -> None:
-    """What was written is on the disk, and how long the file is; when it was written may be lost."""
+    """Sync the content and the size of the file to the disk, but not its times."""
     if _HAS_DATASYNC:
         os.fdatasync(handle)
     else:
@@ -200,12 +201,12 @@ def _undo(handle: int, end: int) -> None:
     try:
         os.ftruncate(handle, end)
         os.fsync(handle)
-    except OSError:  # the disk is failing: the half-written line is refused by its checksum
+    except OSError:  # the disk is failing: readers reject the incomplete line by its checksum
         return
 
 
 def _keep_torn(path: str, handle: int, end: int) -> None:
-    """Move what a crash left behind the last whole record to a file beside the journal. Room that was made is empty."""
+    """Move the bytes after the last valid record to the `.torn` file. Preallocated zeros are dropped."""
     torn, at = b"", end
     while piece := os.pread(handle, 65_536, at):
         torn, at = torn + piece, at + len(piece)
@@ -215,13 +216,13 @@ def _keep_torn(path: str, handle: int, end: int) -> None:
     os.ftruncate(handle, end)
 
 
-def make_room(handle: int, end: int, size: int) -> int:
-    """Have the file system set so many bytes aside behind `end`; says where the room ends, `end` if there is none.
+def preallocate(handle: int, end: int, size: int) -> int:
+    """Preallocate `size` bytes after `end`, and return the offset of their end; `end` if this is not possible.
 
-    Writing into room that is there changes nothing but data, so syncing it costs less.
+    Writing into preallocated space does not change the size of the file, so syncing is faster.
     """
     try:
         os.posix_fallocate(handle, end, size)
-    except (OSError, AttributeError):  # a full disk, a limit, another system: written as it comes
+    except (OSError, AttributeError):  # a full disk, a quota, or not Linux: continue without preallocation
         return end
     return end + size

@@ -1,7 +1,7 @@
-"""JSON for the hook's path: the interpreter's own scanner without the price of importing `json`.
+"""Fast JSON for hooks: uses the C scanner of the interpreter without importing `json`.
 
-`import json` pulls in `re` and costs half as much as starting Python. The C scanner behind it is complete;
-where it is missing (another interpreter), the standard module serves.
+`import json` also imports `re`, which takes half as long as starting Python. On an interpreter without the C scanner,
+this module uses `json`.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class _Context:
         raise ValueError("not a JSON value: " + name)
 
 
-_scan = _json.make_scanner(_Context) if ACCELERATED else None  # type: ignore[arg-type]  # any object with these names
+_scan = _json.make_scanner(_Context) if ACCELERATED else None  # type: ignore[arg-type]  # any object with these attributes
 
 
 def loads(text: str) -> Any:
-    """The value of a JSON text; `ValueError` for anything else."""
+    """The value of a JSON text. Raises `ValueError` for any other text."""
     if _scan is None:
         return _loads_slowly(text)
     start, end = 0, len(text)
@@ -45,7 +45,7 @@ def loads(text: str) -> Any:
         start += 1
     try:
         value, stop = _scan(text, start)
-    except (StopIteration, SystemError):  # the scanner looks for `json`'s own error, which is not loaded here
+    except (StopIteration, SystemError):  # `json` is not imported, so the scanner cannot raise `JSONDecodeError`
         raise ValueError("not a JSON value") from None
     except RecursionError:
         raise ValueError("JSON is nested too deeply") from None
@@ -56,37 +56,37 @@ def loads(text: str) -> Any:
     return value
 
 
-def _refuse(value: Any) -> Any:
+def _raise_not_json(value: Any) -> Any:
     raise TypeError("not a JSON value: " + type(value).__name__)
 
 
 _encode = (
-    _json.make_encoder(None, _refuse, _json.encode_basestring, None, ":", ",", False, False, False)
+    _json.make_encoder(None, _raise_not_json, _json.encode_basestring, None, ":", ",", False, False, False)
     if ACCELERATED
     else None
 )
 
 
 def dumps(value: Any) -> str:
-    """Compact JSON on one line. Text stays readable; lone surrogates are escaped so that UTF-8 can hold it."""
+    """Compact JSON on one line. Only lone surrogates are escaped, because UTF-8 cannot encode them."""
     if _encode is None:
         return _dumps_slowly(value)
     try:
         text = "".join(_encode(value, 0))
     except RecursionError:
         raise ValueError("JSON is nested too deeply") from None
-    return text if text.isascii() or _encodable(text) else _by_hand(value)
+    return text if text.isascii() or _encodable(text) else _dump_escaped(value)
 
 
 _encode_spaced = (
-    _json.make_encoder(None, _refuse, _json.encode_basestring, None, ": ", ", ", False, False, True)
+    _json.make_encoder(None, _raise_not_json, _json.encode_basestring, None, ": ", ", ", False, False, True)
     if ACCELERATED
     else None
 )
 
 
 def dumps_spaced(value: Any) -> str:
-    """JSON on one line with spaces in it, for people: what `json.dumps(value, ensure_ascii=False)` gives."""
+    """JSON on one line with spaces, for people. The result equals `json.dumps(value, ensure_ascii=False)`."""
     if _encode_spaced is None:
         import json
 
@@ -94,8 +94,8 @@ def dumps_spaced(value: Any) -> str:
     return "".join(_encode_spaced(value, 0))
 
 
-def _by_hand(value: Any) -> str:
-    """The same for a value with lone surrogates somewhere in it: only their texts are escaped."""
+def _dump_escaped(value: Any) -> str:
+    """Compact JSON of a value that contains lone surrogates. Only the texts that contain them are escaped."""
     if isinstance(value, str):
         return str(_json.encode_basestring(value)) if _encodable(value) else _escape(value)
     if value is None:
@@ -111,9 +111,9 @@ def _by_hand(value: Any) -> str:
             raise ValueError("JSON has no such number")
         return repr(value)
     if isinstance(value, dict):
-        return "{" + ",".join([_by_hand(str(k)) + ":" + _by_hand(v) for k, v in value.items()]) + "}"
+        return "{" + ",".join([_dump_escaped(str(k)) + ":" + _dump_escaped(v) for k, v in value.items()]) + "}"
     if isinstance(value, (list, tuple)):
-        return "[" + ",".join([_by_hand(item) for item in value]) + "]"
+        return "[" + ",".join([_dump_escaped(item) for item in value]) + "]"
     raise TypeError("not a JSON value: " + type(value).__name__)
 
 

@@ -1,7 +1,6 @@
-"""Locks between processes. A lock dies with the process that holds it, so none is ever left behind.
+"""Locks between processes. The system releases a lock when its process ends, so there are no stale locks.
 
-The only place that calls `flock`. A descriptor may be inherited by a program: then the lock lives as long as that
-program does.
+Only this module calls `flock`. If a child process inherits the descriptor, the lock is held until the child ends.
 """
 
 from __future__ import annotations
@@ -16,18 +15,18 @@ from handrail.errors import StateError
 from handrail.state.files import make_private
 
 PROBE_SECONDS = 0.2
-"""How long a lock may be held by somebody who only looks whether it is held."""
+"""How long to retry, because a probe such as `is_locked` holds the lock briefly."""
 _LONGEST_PAUSE = 0.02
 
 
 def acquire(path: str, seconds: float = 0.0) -> int | None:
-    """A descriptor that holds the lock, or None if somebody else still holds it after so many seconds."""
+    """Acquire the lock and return its descriptor, or None if another process still holds it after `seconds`."""
     try:
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise StateError(f"the lock `{path}` cannot be opened: {error.strerror}") from error
     deadline, pause = time.monotonic() + seconds, 0.001
-    while not _try(handle):
+    while not _try_lock(handle):
         if time.monotonic() >= deadline:
             os.close(handle)
             return None
@@ -36,7 +35,7 @@ def acquire(path: str, seconds: float = 0.0) -> int | None:
     return handle
 
 
-def _try(handle: int) -> bool:
+def _try_lock(handle: int) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -46,7 +45,7 @@ def _try(handle: int) -> bool:
 
 @contextlib.contextmanager
 def locked(path: str, seconds: float, busy: Callable[[], Exception]) -> Iterator[int]:
-    """Hold a lock, in a folder that is made if it is missing; raises `busy()` if it cannot be had in time."""
+    """Hold a lock. Creates its folder if necessary. Raises `busy()` if the lock cannot be acquired in time."""
     make_private(os.path.dirname(path))
     handle = acquire(path, seconds)
     if handle is None:
@@ -58,7 +57,7 @@ def locked(path: str, seconds: float, busy: Callable[[], Exception]) -> Iterator
 
 
 def is_locked(path: str) -> bool:
-    """True if some process holds the lock now."""
+    """True if a process holds the lock now."""
     if not os.path.exists(path):
         return False
     handle = acquire(path)

@@ -8,7 +8,7 @@ from handrail import contracts, registry
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.given import check_fields, value_of
-from handrail.source.kinds import KIND, Chosen, choose, example, short_forms, shorts, too_many, union
+from handrail.source.kinds import KIND, Chosen, choose, example, several_kinds_message, short_forms, shorts, union
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 from handrail.workflows.plan import Check
@@ -57,7 +57,7 @@ def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
     if names:
         last = max(names, key=lambda name: item.keys[name])
         place = (*item.keys[last], phase.key_width(last, *item.keys[last]))
-        phase.at(place, "exit-check", too_many(names), "write each as a list item of its own")
+        phase.at(place, "exit-check", several_kinds_message(names), "write each as a list item of its own")
         return None
     Reader(phase.source, item, union("exit", "", checks, EXIT), phase.report)  # names a misspelt key
     wanted = " or ".join(f"`{name}`" for name in shorts(checks))

@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator
 
 from handrail.errors import RefusedError
-from handrail.process.family import carriers, descendants
+from handrail.process.family import descendants, processes_with
 from handrail.runs.embedded.driver import LOCK, holder
 from handrail.state import locks
 from handrail.state.digest import hex_digest
@@ -68,7 +68,7 @@ class Programs:
         return locks.is_locked(self._file(path))
 
     def is_running(self, path: str, key: str) -> bool:
-        return self.is_held(path) or bool(carriers(f"HANDRAIL_KEY={key}"))
+        return self.is_held(path) or bool(processes_with(f"HANDRAIL_KEY={key}"))
 
     def release(self, path: str, handle: int) -> None:
         """The step is done: programs that it left behind are not waited for."""
@@ -78,7 +78,7 @@ class Programs:
 
     def pids(self, path: str, key: str) -> set[int]:
         """The processes that still work for a step; empty if the system does not tell."""
-        return carriers(f"HANDRAIL_KEY={key}") | _holders({os.path.realpath(self._file(path))})
+        return processes_with(f"HANDRAIL_KEY={key}") | _holders({os.path.realpath(self._file(path))})
 
     async def end(self, run: str) -> None:
         """End everything that outlived the driver of a run."""
@@ -86,7 +86,7 @@ class Programs:
         with contextlib.suppress(OSError):
             files = {os.path.realpath(entry.path) for entry in os.scandir(self.folder) if locks.is_locked(entry.path)}
         for _ in range(20):
-            found = carriers(f"HANDRAIL_RUN={run}") | _holders(files)
+            found = processes_with(f"HANDRAIL_RUN={run}") | _holders(files)
             found |= descendants(found)
             for pid in found - {os.getpid(), os.getppid()}:
                 with contextlib.suppress(ProcessLookupError, PermissionError):

@@ -77,12 +77,12 @@ class Recorder:
                 if created:
                     sync_folder(os.path.dirname(self.path))
             if self._is_clean and self.end + len(line) > self._room:
-                self._room = journal.make_room(self._handle, self.end, max(ROOM, len(line)))
+                self._room = journal.preallocate(self._handle, self.end, max(ROOM, len(line)))
             journal.put(self._handle, self.path, self.end, line, durable=durable, is_clean=self._is_clean)
             self._is_clean = True
         except OSError as error:
             self._is_clean, self._room = False, 0
-            raise journal.unwritable(self.path, error) from error
+            raise journal.write_error(self.path, error) from error
         self.waiting = []
         self.number, self.end = self.number + 1, self.end + len(line)
 
