@@ -13,8 +13,9 @@ from dataclasses import dataclass, field, replace
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.files import Root, Unopened, decode
+from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
-from handrail.source.yamltree import Node, parse
+from handrail.source.yamltree import Node
 
 FILE = "settings.yaml"
 GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop", "local-fix-loop")
@@ -77,7 +78,7 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic]) -> Settin
         return settings
     source, wrong = decode(path, opened.data)
     problems.extend(wrong)
-    tree, troubles = parse(source.text)
+    tree, troubles = read_yaml(source.text)
     problems.extend(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint) for t in troubles)
     if wrong or tree is None:
         return settings

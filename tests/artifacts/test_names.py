@@ -20,8 +20,8 @@ from handrail.flows.reading import Known
 from handrail.source import suggest
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.files import Source
+from handrail.source.simpleyaml import read_yaml
 from handrail.source.values import Unresolved
-from handrail.source.yamltree import parse
 
 TABLE = artifact_table()
 KINDS = Kinds(frozenset(TABLE.kinds), frozenset(TABLE.lists))
@@ -39,7 +39,7 @@ def path(wanted: Wanted, names: Iterable[str] = ()) -> str:
 
 def read(text: str) -> tuple[Any, list[Diagnostic], Expressions]:
     problems: list[Diagnostic] = []
-    tree, troubles = parse(text)
+    tree, troubles = read_yaml(text)
     assert tree is not None
     assert not troubles
     reader = Expressions(Source("flow.yaml", text), problems.append, {}, KINDS)

@@ -15,8 +15,8 @@ from handrail.expressions.parse import Expressions, Kinds
 from handrail.expressions.tree import ABSENT, Scope
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.files import Source
+from handrail.source.simpleyaml import read_yaml
 from handrail.source.values import Unresolved
-from handrail.source.yamltree import parse
 
 TABLE = artifact_table()
 
@@ -68,7 +68,7 @@ def scope(context: dict[str, Any], folder: Path) -> Scope:
 def resolve(written: Any, kind: str, context: dict[str, Any], folder: Path) -> Any:
     """What our product makes of a form: its value, or `error`."""
     problems: list[Diagnostic] = []
-    tree, troubles = parse(json.dumps(written))
+    tree, troubles = read_yaml(json.dumps(written))
     assert tree is not None
     assert not troubles
     kinds = Kinds(frozenset(TABLE.kinds), frozenset(TABLE.lists))

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from handrail.source.yamltree import Node, parse
+from handrail.source.simpleyaml import read_yaml
+from handrail.source.yamltree import Node
 from handrail.workflows.load import split_front_matter
 
 WORKFLOW_KINDS = {
@@ -100,5 +101,5 @@ def _has_mistyped_tools(fields: Mapping[str, Node]) -> bool:
 
 
 def _fields(text: str) -> dict[str, Node]:
-    node, _ = parse(text)
+    node, _ = read_yaml(text)
     return dict(node.value) if node is not None and node.kind == "mapping" else {}

@@ -1,4 +1,4 @@
-"""`yamltree.parse` on any text."""
+"""`composer.compose` on any text."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzz.inputs import mutated, pieces, share
+from handrail.source.composer import compose
 from handrail.source.simpleyaml import plain_tree
-from handrail.source.yamltree import MAX_DEPTH, MAX_NODES, Node, Trouble, as_text, parse, scalar
+from handrail.source.yamltree import MAX_DEPTH, MAX_NODES, Node, Trouble, as_text, scalar
 
 SIGNS = (
     *"[]{},:?-#&*!|>%@`'\"\\~<=.",
@@ -47,7 +48,7 @@ folded: >-
 def check(text: str) -> None:
     """The result is a tree or at least one trouble, and every position is in the text."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")  # like when a file is read
-    tree, troubles = parse(text)
+    tree, troubles = compose(text)
     assert tree is not None or troubles or not has_content(text)
     if tree is not None:
         assert not any(trouble.fatal for trouble in troubles)
@@ -131,7 +132,7 @@ JSON_VALUES = st.recursive(
 @share("yaml: the same values as json")
 @given(JSON_VALUES, st.sampled_from([None, 2]))
 def test_json_text_has_the_same_values_when_read_as_yaml(value: Any, indent: int | None) -> None:
-    tree, troubles = parse(json.dumps(value, ensure_ascii=False, indent=indent))
+    tree, troubles = compose(json.dumps(value, ensure_ascii=False, indent=indent))
     assert troubles == []
     assert tree is not None
     read = plain(tree)
@@ -143,7 +144,7 @@ def test_nesting_that_is_too_deep_is_reported(shape: str) -> None:
     text = "x"
     for _ in range(MAX_DEPTH * 2):
         text = shape.format(text)
-    tree, troubles = parse(text)
+    tree, troubles = compose(text)
     assert tree is None
     assert [trouble.code for trouble in troubles] in (["yaml-too-deep"], ["yaml-key"])
 
@@ -151,7 +152,7 @@ def test_nesting_that_is_too_deep_is_reported(shape: str) -> None:
 def test_aliases_that_multiply_are_limited() -> None:
     lines = ["l0: &l0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"l{n}: &l{n} [{', '.join([f'*l{n - 1}'] * 10)}]" for n in range(1, 12)]
-    tree, troubles = parse("\n".join(lines))
+    tree, troubles = compose("\n".join(lines))
     assert tree is None
     assert [trouble.code for trouble in troubles] == ["yaml-too-many"]
     assert str(MAX_NODES) in troubles[0].message
@@ -175,7 +176,7 @@ PLAIN = (
 @example("")
 def test_simple_yaml_is_read_like_by_the_parser(text: str) -> None:
     tree = plain_tree(text, 3)
-    assert tree is None or (tree, []) == parse(text, 3)
+    assert tree is None or (tree, []) == compose(text, 3)
 
 
 def test_a_typical_definition_is_simple_yaml() -> None:

@@ -10,7 +10,7 @@ import pytest
 from handrail.source import codes
 from handrail.source.diagnostics import as_text
 from handrail.source.files import Source
-from handrail.source.yamltree import parse
+from handrail.source.simpleyaml import read_yaml
 from support import Project
 
 ROW = """
@@ -43,7 +43,7 @@ def test_a_new_row_is_explained(
 
 def test_a_problem_is_reported_at_its_place() -> None:
     source = Source("tea.yaml", "cup: large\ntea: cold\n")
-    tree, _ = parse(source.text)
+    tree, _ = read_yaml(source.text)
     assert tree is not None
     node = tree.value["tea"]
     place = (node.line, node.column, node.width)

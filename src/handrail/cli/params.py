@@ -9,8 +9,8 @@ from handrail.errors import UsageError
 from handrail.expressions.parse import plain_value
 from handrail.settings import DEFAULT, GROUPS, parse_route
 from handrail.source.files import decode
+from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
-from handrail.source.yamltree import parse
 
 
 def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _from_file(path: str) -> dict[str, Any]:
         raise UsageError(f"the parameters in `{path}` cannot be read: {error}") from error
     if problems:
         raise UsageError(f"{path}:{problems[0].line}:{problems[0].column}: {problems[0].message}", problems[0].hint)
-    tree, troubles = parse(source.text)
+    tree, troubles = read_yaml(source.text)
     if troubles:
         first = troubles[0]
         raise UsageError(f"{path}:{first.line}:{first.column}: {first.message}", first.hint)

@@ -1,26 +1,50 @@
-"""All that an extension implements: Check, Node, Executor, Host, Engine. Plugin authors import from here."""
+"""All that an extension implements: Check, Node, Executor, Host, Engine. Plugin authors import from here.
 
-from handrail.contracts.check import Check, CheckContext, CheckKind, Finding
-from handrail.contracts.engine import (
-    Asker,
-    Attempt,
-    Done,
-    Durable,
-    Engine,
-    EngineKind,
-    History,
-    Life,
-    Made,
-    Observer,
-    Outside,
-    Publishing,
-    Record,
-    Site,
-)
-from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
-from handrail.contracts.host import Host, Market, Recipe, Stubs
-from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work, nobody
-from handrail.contracts.session import Guide, Standing
+A name is imported from its module when it is first used: whoever needs a check does not pay for agents and engines.
+"""
+
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from handrail.contracts.check import Check, CheckContext, CheckKind, Finding
+    from handrail.contracts.engine import (
+        Asker,
+        Attempt,
+        Done,
+        Durable,
+        Engine,
+        EngineKind,
+        History,
+        Life,
+        Made,
+        Observer,
+        Outside,
+        Publishing,
+        Record,
+        Site,
+    )
+    from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
+    from handrail.contracts.host import Host, Market, Recipe, Stubs
+    from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work, nobody
+    from handrail.contracts.session import Guide, Standing
+
+_MODULES = {
+    "check": ("Check", "CheckContext", "CheckKind", "Finding"),
+    "engine": (
+        *("Asker", "Attempt", "Done", "Durable", "Engine", "EngineKind", "History", "Life", "Made", "Observer"),
+        *("Outside", "Publishing", "Record", "Site"),
+    ),
+    "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
+    "host": ("Host", "Market", "Recipe", "Stubs"),
+    "node": ("Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work", "nobody"),
+    "session": ("Guide", "Standing"),
+}
+_PLACES = {name: f"handrail.contracts.{module}" for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "OUTCOMES",
@@ -62,3 +86,10 @@ __all__ = [
     "Work",
     "nobody",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module `handrail.contracts` has no attribute `{name}`")
+    __import__(_PLACES[name])
+    return getattr(sys.modules[_PLACES[name]], name)

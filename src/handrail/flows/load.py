@@ -17,7 +17,7 @@ from handrail.flows.unfold import Unfold
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.files import Source
-from handrail.source.yamltree import parse
+from handrail.source.simpleyaml import read_yaml
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -30,7 +30,7 @@ def load_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
 
 def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, Reading]:
     """The same, with all that was learned on the way."""
-    tree, troubles = parse(source.text)
+    tree, troubles = read_yaml(source.text)
     job = Reading(source, known)
     for t in troubles:
         job.report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))

@@ -17,8 +17,9 @@ from handrail.source.diagnostics import Diagnostic, in_order
 from handrail.source.fields import found
 from handrail.source.files import MAX_BYTES, Source, decode
 from handrail.source.jsonedit import NotJson, Span, outline
+from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
-from handrail.source.yamltree import Kind, Node, parse
+from handrail.source.yamltree import Kind, Node
 
 _HINT = "write `field: value` lines, or the form's id and its fields below it"
 _JSON = re.compile(r'\s*\{\s*["}]')
@@ -107,7 +108,7 @@ class _Reading:
                 return self.from_json(outline(self.source.text))
             except (NotJson, RecursionError) as error:
                 broken = error.__cause__
-        tree, troubles = parse(self.source.text)
+        tree, troubles = read_yaml(self.source.text)
         if troubles and isinstance(broken, json.JSONDecodeError):
             self.broken(broken)
             return None

@@ -13,8 +13,9 @@ from handrail.source import simpleyaml
 from handrail.source.diagnostics import Diagnostic, has_errors, of_file
 from handrail.source.fields import Reader, Shape, found, quoted
 from handrail.source.files import Root, Source, Stamp, Unopened, decode, stamp
+from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import nearest
-from handrail.source.yamltree import Node, parse
+from handrail.source.yamltree import Node
 from handrail.workflows import rules
 from handrail.workflows.exits import read_exit
 from handrail.workflows.spec import PHASE, TEXTS, TOOLS, WORKFLOW, PhaseSpec, Reference, WorkflowSpec
@@ -64,7 +65,7 @@ class _Load:
 
     def mapping(self, source: Source, text: str, first_line: int, shape: Shape) -> Reader | None:
         """The top-level mapping of a YAML text, ready to be read by its shape."""
-        tree, troubles = simpleyaml.read(text, first_line)
+        tree, troubles = simpleyaml.read_yaml(text, first_line)
         for t in troubles:
             self.report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
         if any(t.fatal for t in troubles):
@@ -303,7 +304,7 @@ def located(problem: Diagnostic, key: str) -> Diagnostic:
     folder = os.path.dirname(problem.file)
     opened = Root(os.path.dirname(folder)).open(folder, WORKFLOW_FILE)
     source = None if isinstance(opened, Unopened) else decode(problem.file, opened.data)[0]
-    tree = parse(source.text)[0] if source else None
+    tree = read_yaml(source.text)[0] if source else None
     if source is None or tree is None or key not in tree.keys:
         return problem
     node = tree.value[key]

@@ -22,7 +22,8 @@ import handrail
 from handrail.errors import HandrailError
 from handrail.process.child import run
 from handrail.source.files import decode
-from handrail.source.yamltree import Node, parse
+from handrail.source.simpleyaml import read_yaml
+from handrail.source.yamltree import Node
 from handrail.state.files import real_inside
 
 TOOL_SECONDS = 60.0
@@ -46,7 +47,7 @@ def read_script(path: str, prompt: str = "") -> list[Line]:
     """
     with open(path, "rb") as file:
         source, problems = decode(path, file.read())
-    tree, troubles = parse(source.text)
+    tree, troubles = read_yaml(source.text)
     if tree is not None and tree.kind == "mapping" and "prompts" in tree.value:
         tree = _fitting(tree.value["prompts"], prompt)
     if problems or troubles or tree is None or tree.kind != "list":
