@@ -12,7 +12,7 @@ import pytest
 import handrail
 from handrail import registry
 from handrail.contracts import CheckContext, Finding
-from handrail.workflows.plan import Check, Plan, Stop, from_json, to_json
+from handrail.workflows.plan import ExitCheck, Plan, Stop, from_json, to_json
 from support import Project
 
 NAMES = list(registry.CHECKS)
@@ -78,10 +78,10 @@ def test_a_plan_of_the_first_release_still_runs_its_checks(tmp_path: Path) -> No
     assert verify("run", tmp_path, line="exit 0", timeout=5.0).held
     assert verify("run", tmp_path, argv=["false"], timeout=5.0).held is False
     old: list[Any] = ["run", {"line": "make", "timeout": 600.0}, "make"]
-    stop = Stop("a", "A", "•", "Do.", (), 0, True, "", "", None, None, (), (Check(*old),))
+    stop = Stop("a", "A", "•", "Do.", (), 0, True, "", "", None, None, (), (ExitCheck(*old),))
     data = to_json(Plan("w", "W", "w", "", {}, 50, (stop,)))
     data["stops"][0]["checks"] = [old]
-    assert from_json(data).stops[0].checks == (Check("run", {"line": "make", "timeout": 600.0}, "make", ""),)
+    assert from_json(data).stops[0].checks == (ExitCheck("run", {"line": "make", "timeout": 600.0}, "make", ""),)
 
 
 @pytest.mark.parametrize("spelling", ["{run: test -f ready}", "{kind: run, command: [test, -f, '${params.name}']}"])

@@ -13,7 +13,7 @@ from real.claude import FREE, Claude, Phase, Ran, ended, new_id
 from real.model import Model, Turn
 from real.turns import bash, call, step
 
-LET_GO = "Handrail lets the agent stop: no progress after being sent on"
+LET_GO = "Handrail lets the agent stop: no progress after"
 REMINDER = re.compile(r"Stop hook additional context: (.*?)\n</system-reminder>", re.DOTALL)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from handrail.workflows.compile import compile_plan
-from handrail.workflows.plan import Check, Plan
+from handrail.workflows.plan import ExitCheck, Plan
 from handrail.workflows.spec import PhaseSpec, Reference, WorkflowSpec
 
 Entry = PhaseSpec | Reference
@@ -13,7 +13,7 @@ Entry = PhaseSpec | Reference
 
 def phase(id_: str, checks: int = 0) -> PhaseSpec:
     """A phase that `checks` files have to prove before it is left."""
-    proofs = tuple(Check("file", {"path": f"{id_}-{n}"}, f"{id_}-{n}") for n in range(checks))
+    proofs = tuple(ExitCheck("file", {"path": f"{id_}-{n}"}, f"{id_}-{n}") for n in range(checks))
     return PhaseSpec(
         id=id_,
         name=id_.title(),

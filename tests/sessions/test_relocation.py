@@ -38,7 +38,7 @@ def test_a_phase_that_only_stands_in_another_workflow_now_is_not_found() -> None
 
 def test_one_of_two_places_cannot_be_told_when_only_one_is_left() -> None:
     new = plan(replaced(TOP, *TOP.entries[:3]), INNER)
-    assert relocate(OLD, 1, new) == "phase `a` now stands in 1 places, it stood in 2"
+    assert relocate(OLD, 1, new) == "phase `a` is now in 1 places; before, it was in 2"
 
 
 @pytest.mark.parametrize("at", range(len(OLD.stops)))

@@ -30,7 +30,7 @@ from handrail.sessions.machine import (
     state_to_json,
 )
 from handrail.state import jsonlite
-from handrail.workflows.plan import Check, Plan, from_json, to_json
+from handrail.workflows.plan import ExitCheck, Plan, from_json, to_json
 from sessions.definitions import phase, plan, run, workflow
 from sessions.exploration import results
 
@@ -109,7 +109,7 @@ def test_what_is_no_state_is_refused_with_a_value_error(data: Any) -> None:
 
 def rich_plan() -> Plan:
     gated = replace(phase("gated"), deny=("bash", "edit"), profiles=("fast",), instructions=ODD_TEXT)
-    shut = replace(phase("shut"), allow=(), exit=(Check("run", {"argv": ["a", "b"], "timeout": 0.5}, "a b"),))
+    shut = replace(phase("shut"), allow=(), exit=(ExitCheck("run", {"argv": ["a", "b"], "timeout": 0.5}, "a b"),))
     inner = workflow("inner", gated, shut, loopable=False)
     top = replace(workflow("top", phase("first", 2), run("inner")), texts={"roleInstruction": "r"})
     return plan(top, inner)

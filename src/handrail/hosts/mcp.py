@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from handrail.sessions.machine import Result
     from handrail.sessions.report import Report
     from handrail.sessions.sessions import Leaving
-    from handrail.workflows.plan import Check
+    from handrail.workflows.plan import ExitCheck
 
 PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MAX_LINE = 16 * 1024 * 1024
@@ -219,7 +219,7 @@ class Server:
         finally:
             call.cancel = None
 
-    def tell(self, call: _Call, check: Check) -> None:
+    def tell(self, call: _Call, check: ExitCheck) -> None:
         if call.token is not None:
             params = {"progressToken": call.token, "progress": 0, "message": f"checking: {check.name}"}
             self.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})

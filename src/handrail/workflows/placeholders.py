@@ -1,4 +1,4 @@
-"""Every `{name}` that the texts of a workflow may use, and what it stands for. Pure; standard library only."""
+"""Every `{name}` that the texts of a workflow may use, and its meaning. Pure; standard library only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ VARIABLES: dict[str, str] = {
     "phaseName": "name of the current phase",
     "phaseEmoji": "sign of the current phase",
     "phaseInstructions": "instructions of the current phase, resolved",
-    "phaseCount": "number of phases, nested ones counted",
+    "phaseCount": "number of phases, including those of subworkflows",
     "previousPhaseName": f"what came before in this workflow, `{START}` at its beginning",
     "nextPhaseName": f"what comes next, `{DONE}` at the end",
     "firstPhaseId": "id of the first phase",
@@ -30,5 +30,5 @@ VARIABLES: dict[str, str] = {
     "allowedTools": "what the current phase allows, in words",
     "toolName": f"`{STEP_TOOL}`; in `blockReasonTemplate`, the tool that was denied",
     "breadcrumbPath": "names of the workflows around the current phase",
-    "globalStepCount": "how many moves were made so far",
+    "globalStepCount": "number of moves so far",
 }

@@ -1,4 +1,4 @@
-"""A workflow as it was written: what its files say, checked for shape only. Pure."""
+"""A workflow as its files define it, checked for shape only. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handrail.source.fields import Field, json_schema, shape
-from handrail.workflows.plan import Check
+from handrail.workflows.plan import ExitCheck
 
 COMMAND_NAME = "A-Za-z0-9_-"
 
@@ -23,7 +23,7 @@ class PhaseSpec:
     deny: tuple[str, ...] | None
     allow: tuple[str, ...] | None
     profiles: tuple[str, ...]
-    exit: tuple[Check, ...]
+    exit: tuple[ExitCheck, ...]
     file: str
 
 
@@ -41,8 +41,8 @@ class Reference:
 Entry = PhaseSpec | Reference
 
 
-class LaterEntries(Sequence[Entry]):
-    """Entries that are read when somebody looks at them; how many there are and whom they refer to is known."""
+class LazyEntries(Sequence[Entry]):
+    """Entries that are decoded at the first access. Their number and their references are known before."""
 
     __slots__ = ("_count", "_entries", "_read", "references")
 
@@ -86,7 +86,7 @@ class WorkflowSpec:
 
     @property
     def references(self) -> list[Reference]:
-        if isinstance(self.entries, LaterEntries):
+        if isinstance(self.entries, LazyEntries):
             return self.entries.references
         return [entry for entry in self.entries if isinstance(entry, Reference)]
 
@@ -98,7 +98,7 @@ class WorkflowSpec:
 TEXTS = (
     Field("sessionNamePrefix", ("text",), "what the session's title begins with", default="Workflow: "),
     Field("roleInstruction", ("text",), "who the agent is while this workflow runs; part of the context text"),
-    Field("advanceReminder", ("text",), "how to go on; the end of the context text"),
+    Field("advanceReminder", ("text",), "how to continue; the end of the context text"),
     Field("blockReasonTemplate", ("text",), "what the agent is told when a tool is not allowed"),
     Field("notDoneReminder", ("text",), "what the agent is told when it stops too early"),
     Field("completionMessage", ("text",), "what the person is told once, when the workflow is done or cancelled"),
