@@ -59,7 +59,7 @@ def test_a_workflow_is_begun_gated_moved_and_stopped_by_its_own_words(
 def test_how_to_begin_and_to_leave_is_said_in_its_own_words(
     toy: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ":begin NAME TASK begins a workflow" in say(toy, what="typed", line=":begin")["text"]
+    assert ":begin NAME TASK starts a workflow" in say(toy, what="typed", line=":begin")["text"]
     assert ":begin NAME TASK" in step(monkeypatch, capsys, "status", "T")
     say(toy, what="typed", line=":begin w make tea")
     assert ":begin --replace w more" in say(toy, what="typed", line=":begin w more")["text"]

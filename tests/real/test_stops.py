@@ -67,7 +67,7 @@ def test_an_agent_that_gets_nowhere_is_let_go_with_a_reason(claude: Claude, mode
     model.script(*[Turn(f"stop {n}") for n in range(20)])
     ran = claude.run("/workflow w tea", *FREE, "--session-id", conversation)
     assert (ran.code, ran.result) == (0, f"stop {limit}")
-    assert told(ran, f"{LET_GO} {limit} times.") == 1
+    assert told(ran, f"{LET_GO} {limit} reminders.") == 1
     assert claude.at(conversation) == "look"
     assert len(set(reminders(model))) == len(reminders(model)) == limit
 
@@ -77,7 +77,7 @@ def test_a_call_that_was_denied_is_no_progress(claude: Claude, model: Model) -> 
     model.script(*[turn for n in range(20) for turn in (bash("true"), Turn(f"stop {n}"))])
     ran = claude.run("/workflow w tea", *FREE)
     assert ran.result == "stop 3"
-    assert told(ran, f"{LET_GO} 3 times.") == 1
+    assert told(ran, f"{LET_GO} 3 reminders.") == 1
 
 
 def test_an_agent_that_was_let_go_is_held_again_when_the_person_speaks(claude: Claude, model: Model) -> None:
