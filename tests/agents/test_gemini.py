@@ -213,5 +213,5 @@ def test_a_prompt_is_no_command() -> None:
 
 
 def test_it_is_not_called_unguarded_where_it_has_to_be_guided() -> None:
-    with pytest.raises(NodeError, match="cannot be held to a workflow"):
+    with pytest.raises(NodeError, match="cannot follow a guided workflow"):
         executor.launch(job(stubs=Stubs(("hook",), ("handrail",), "1")), "/private")

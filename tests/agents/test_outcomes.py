@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.outcomes import Outcome, answer, asking, brief, finished, judge, last_words, plain, span, status_in
+from handrail.agents.outcomes import (
+    Outcome,
+    brief,
+    finished,
+    json_answer,
+    judge,
+    last_error,
+    plain,
+    prompt_for_json,
+    seconds_in,
+    status_in,
+)
 from handrail.contracts import OUTCOMES
 
 NOW = 1_794_787_200.0 + 12 * 3600  # a noon, UTC
@@ -220,9 +231,9 @@ def test_the_status_is_found_in_a_text() -> None:
 
 def test_the_last_words_of_a_program_are_those_of_an_error() -> None:
     errors = "WARNING: x\nError: no such session\n    at main (file.js:1)\n    at run\nbye\n"
-    assert last_words(42, errors) == "it ended with exit code 42: Error: no such session"
-    assert last_words(-9, "") == "it ended by signal 9 and did not say why"
-    assert last_words(0, "one\ntwo\nthree\n") == "it ended with exit code 0: two three"
+    assert last_error(42, errors) == "it ended with exit code 42: Error: no such session"
+    assert last_error(-9, "") == "it ended by signal 9 and did not say why"
+    assert last_error(0, "one\ntwo\nthree\n") == "it ended with exit code 0: two three"
 
 
 @pytest.mark.parametrize(
@@ -241,17 +252,17 @@ def test_the_last_words_of_a_program_are_those_of_an_error() -> None:
     ],
 )
 def test_an_answer_is_the_json_that_a_text_is_or_ends_with(text: str | None, value: Any) -> None:
-    assert answer(text) == value
+    assert json_answer(text) == value
 
 
 def test_a_prompt_that_asks_for_a_shape_says_the_shape() -> None:
-    asked = asking("Count.", {"type": "integer"})
+    asked = prompt_for_json("Count.", {"type": "integer"})
     assert asked.startswith("Count.\n")
     assert '{"type": "integer"}' in asked
 
 
 def test_spans_are_read_in_all_their_spellings() -> None:
-    assert [span(text) for text in ("1h", "90 mins", "2 days", "5sec", "x")] == [3600, 5400, 172_800, 5, None]
+    assert [seconds_in(text) for text in ("1h", "90 mins", "2 days", "5sec", "x")] == [3600, 5400, 172_800, 5, None]
 
 
 def test_the_end_is_told_in_one_shape() -> None:

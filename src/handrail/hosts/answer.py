@@ -76,7 +76,7 @@ def import_lazily(name: str) -> Any:
 
 
 def refuse(agent: str, request: Request, env: Mapping[str, str], error: Exception) -> Answer:
-    """The answer after an error in Handrail: a tool call is denied if a workflow is active; other events get a notice."""
+    """The answer after an error in Handrail: deny a tool call if a workflow is active; else give a notice."""
     why = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
     if request["event"] not in ("tool", "step"):
         return {"kind": "notice", "text": f"Handrail could not handle this event: {why}"}

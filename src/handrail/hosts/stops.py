@@ -1,4 +1,4 @@
-"""The agent wants to end its turn: while it makes progress, tell it to continue; otherwise let it stop with a reason."""
+"""The agent wants to end its turn: tell it to continue while it makes progress, else let it stop with a reason."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The card of a session: all that a hook needs, in one small file beside the journal.
 
-The card is derived from the journal. It stores how much of the journal it covers. A card that covers less than the whole
-journal, or whose checksum is wrong, is not used. Standard library only: hooks import this.
+The card is derived from the journal and stores how far it has read it. A card that does not cover the whole journal,
+or whose checksum is wrong, is not used. Standard library only: hooks import this.
 """
 
 from __future__ import annotations

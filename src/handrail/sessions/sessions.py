@@ -119,7 +119,11 @@ class Sessions:
 
     def _start(self, plan: Plan, opening: Opening) -> Report:
         id_, conversation = opening.session, opening.conversation
-        session = self.choose(None) if id_ is None and self._active_or_unreadable() else self.session(id_ or f"s-{self.token()}")
+        session = (
+            self.choose(None)
+            if id_ is None and self._active_or_unreadable()
+            else self.session(id_ or f"s-{self.token()}")
+        )
         if not opening.replaces and session.exists and session.read().state.is_active:
             raise self._busy(session)
         now = self.clock()
@@ -184,7 +188,9 @@ class Sessions:
         if self.session(conversation.session).exists or not os.path.lexists(link):
             return None
         links.remove(link)
-        message = f"The files of session `{conversation.session}` are missing. The conversation no longer has a workflow."
+        message = (
+            f"The files of session `{conversation.session}` are missing. The conversation no longer has a workflow."
+        )
         return Report(conversation.session, None, State("cancelled"), message)
 
     def workflow_of(self, id_: str | None) -> tuple[Session, str]:
@@ -200,7 +206,7 @@ class Sessions:
         return report_after(session, session.do(Reload(session.pin(plan), plan)))
 
     def gate(self, tool: str, id_: str | None, aliases: tuple[str, ...] = (), touches: str | None = None) -> Verdict:
-        """The verdict about one tool call. It is allowed if no workflow is active, denied if the session is unreadable."""
+        """The verdict about one tool call: allow if no workflow is active, deny if the session is unreadable."""
         if id_ is None and not self._active_or_unreadable():
             return verdict(None, tool, aliases)
         session = self.session(id_) if id_ is not None else self._only(self._active_or_unreadable())
@@ -226,5 +232,6 @@ def _moved_meanwhile(known: State, found: State) -> Decision | None:
         return None
     withdrawn = (machine.CancelWithdrawn(found.at),) if found.cancel_asked else ()
     return Decision(
-        withdrawn, Refusal("moved-meanwhile", "The session moved while its checks ran. Look at its status, then decide again.")
+        withdrawn,
+        Refusal("moved-meanwhile", "The session moved while its checks ran. Look at its status, then decide again."),
     )
