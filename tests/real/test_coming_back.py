@@ -68,7 +68,7 @@ def test_continuing_the_newest_conversation_moves_that_one(claude: Claude, model
     assert [name for name in ("early", "late") if (claude.project / name).exists()] == ["late"]
 
 
-def test_a_move_whose_result_was_lost_is_told_after_the_resume(claude: Claude, model: Model) -> None:
+def test_a_lost_result_of_a_move_is_repeated_after_resuming(claude: Claude, model: Model) -> None:
     """Killed between the move and its result: the session has moved, the conversation does not know."""
     reached = claude.home / "reached"
     slow = {"type": "command", "command": f"touch {reached}; exec sleep 60"}
@@ -86,7 +86,7 @@ def test_a_move_whose_result_was_lost_is_told_after_the_resume(claude: Claude, m
     assert model.last_texts().count(BUILD) == 1
 
 
-def test_a_fork_goes_on_at_the_same_phase_in_a_session_of_its_own(claude: Claude, model: Model) -> None:
+def test_a_fork_continues_at_the_same_phase_in_its_own_session(claude: Claude, model: Model) -> None:
     parent = begun(claude, model)
     model.script(write(claude), *STOPS)
     fork = conversation_of(claude.run("go on", *FREE, "--resume", parent, "--fork-session"))
@@ -96,7 +96,7 @@ def test_a_fork_goes_on_at_the_same_phase_in_a_session_of_its_own(claude: Claude
     assert (claude.at(parent), claude.at(fork)) == ("build", "build")
 
 
-def test_a_fork_and_its_parent_move_apart(claude: Claude, model: Model) -> None:
+def test_a_fork_and_its_parent_move_independently(claude: Claude, model: Model) -> None:
     parent = begun(claude, model)
     model.script(step("next"), write(claude, "by-fork"), *STOPS)
     fork = conversation_of(claude.run("go on", *FREE, "--resume", parent, "--fork-session"))
@@ -116,7 +116,7 @@ def test_a_long_conversation_can_be_forked(claude: Claude, model: Model) -> None
     assert not (claude.project / "written.txt").exists()
 
 
-def test_a_fork_of_a_conversation_without_a_workflow_is_free(claude: Claude, model: Model) -> None:
+def test_a_fork_of_a_conversation_without_a_workflow_has_none(claude: Claude, model: Model) -> None:
     begun(claude, model)
     free = new_id()
     model.script(Turn("Hello."))
@@ -127,7 +127,7 @@ def test_a_fork_of_a_conversation_without_a_workflow_is_free(claude: Claude, mod
     assert not claude.link(fork).exists()
 
 
-def test_a_question_about_cancelling_does_not_survive_a_resume(claude: Claude, model: Model) -> None:
+def test_a_cancel_request_does_not_survive_a_resume(claude: Claude, model: Model) -> None:
     conversation = new_id()
     before = len(model.received())
     model.script(step("cancel"), Turn("Shall I?", held=True))
@@ -140,7 +140,7 @@ def test_a_question_about_cancelling_does_not_survive_a_resume(claude: Claude, m
     assert claude.at(conversation) == "look"
 
 
-def test_a_phase_is_not_told_again_by_asking_for_a_tool(claude: Claude, model: Model) -> None:
+def test_a_tool_call_does_not_repeat_the_phase(claude: Claude, model: Model) -> None:
     conversation = begun(claude, model, call("Read", file_path=str(claude.project / ".handrail")))
     model.script(*STOPS)
     claude.run("go on", *FREE, "--resume", conversation)

@@ -87,7 +87,7 @@ def freed(claude: Claude, model: Model, conversation: str) -> bool:
 
 
 @pytest.mark.parametrize("name", PYTHONS)
-def test_a_gate_that_fails_is_closed_until_a_person_cancels(claude: Claude, model: Model, name: str) -> None:
+def test_a_failing_gate_denies_until_a_person_cancels(claude: Claude, model: Model, name: str) -> None:
     conversation = new_id()
     model.script(break_python(claude, PYTHONS[name]), write(claude), Turn("I may not."))
     claude.run("/workflow w tea", *FREE, "--session-id", conversation)
@@ -96,13 +96,13 @@ def test_a_gate_that_fails_is_closed_until_a_person_cancels(claude: Claude, mode
     assert freed(claude, model, conversation)
 
 
-def test_a_gate_that_fails_is_open_where_no_workflow_was_started(claude: Claude, model: Model) -> None:
+def test_a_failing_gate_allows_if_no_workflow_was_started(claude: Claude, model: Model) -> None:
     model.script(break_python(claude, "exit 1"), write(claude), Turn("Done."))
     claude.run("write it", *FREE)
     assert is_written(claude)
 
 
-def test_other_hooks_that_fail_get_in_nobodys_way_and_leave_the_gate_closed(claude: Claude, model: Model) -> None:
+def test_other_failing_hooks_block_nothing_and_the_gate_still_denies(claude: Claude, model: Model) -> None:
     claude.workflow("w", Phase("look", "tools: {blacklist: [write]}"))
     conversation = new_id()
     model.script(break_python(claude, "exit 1", "event"), Turn("A stop."))
@@ -113,9 +113,7 @@ def test_other_hooks_that_fail_get_in_nobodys_way_and_leave_the_gate_closed(clau
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_a_session_that_cannot_be_read_is_closed_until_a_person_cancels(
-    claude: Claude, model: Model, name: str
-) -> None:
+def test_an_unreadable_session_denies_until_a_person_cancels(claude: Claude, model: Model, name: str) -> None:
     conversation = new_id()
     model.script(damage(claude, conversation, DAMAGE[name]), write(claude), Turn("I may not."))
     claude.run("/workflow w tea", *FREE, "--session-id", conversation)
@@ -123,7 +121,7 @@ def test_a_session_that_cannot_be_read_is_closed_until_a_person_cancels(
     assert freed(claude, model, conversation)
 
 
-def test_a_damaged_session_is_freed_from_inside_and_leaves_others_alone(claude: Claude, model: Model) -> None:
+def test_a_damaged_session_is_cancelled_in_the_conversation_and_others_continue(claude: Claude, model: Model) -> None:
     damaged, healthy = new_id(), new_id()
     model.script(damage(claude, damaged, DAMAGE["card and journal are damaged"]), Turn("So."))
     claude.run("/workflow w tea", *FREE, "--session-id", damaged)
@@ -142,7 +140,7 @@ def servers(claude: subprocess.Popen[str]) -> list[int]:
     return [int(row.split()[0]) for row in rows if "handrail mcp" in row]
 
 
-def test_a_server_that_dies_is_started_again_and_the_workflow_goes_on(claude: Claude, model: Model) -> None:
+def test_a_killed_server_is_restarted_and_the_workflow_continues(claude: Claude, model: Model) -> None:
     conversation = new_id()
     model.script(Turn("I think. " * 20, slow=0.1, tools=step("status").tools), step("next"), Turn("Done."))
     with claude.spawn("/workflow w tea", *FREE, "--session-id", conversation) as process:
@@ -171,7 +169,7 @@ def fill(disk: Path) -> str:
     return f"cat /dev/zero >{disk}/ballast 2>/dev/null; true\n"
 
 
-def test_on_a_full_disk_the_gate_holds_and_nothing_moves(claude: Claude, model: Model, small_disk: Path) -> None:
+def test_on_a_full_disk_the_gate_denies_and_nothing_moves(claude: Claude, model: Model, small_disk: Path) -> None:
     claude.workflow("w", Phase("look", "tools: {blacklist: [write]}"), Phase("build"))
     conversation = new_id()
     long = step("next", "did this and that " * 1_000)  # more than what is left of the journal's last block
@@ -195,7 +193,7 @@ def test_a_person_can_cancel_on_a_full_disk(claude: Claude, model: Model, small_
     assert freed(claude, model, conversation)
 
 
-def test_a_workflow_that_cannot_be_started_on_a_full_disk_binds_nobody(
+def test_a_failed_start_on_a_full_disk_leaves_the_conversation_free(
     claude: Claude, model: Model, small_disk: Path
 ) -> None:
     subprocess.run(["sh", "-c", fill(small_disk)], check=True)

@@ -86,7 +86,7 @@ def test_it_runs_a_command_and_reads_a_file(seat: Seat) -> None:
 
 
 @each
-def test_it_gets_over_an_error_of_the_service(seat: Seat) -> None:
+def test_it_retries_after_a_service_error(seat: Seat) -> None:
     seat.model.script(failed(500), write(seat), DONE)
     ran = seat.run(PROMPT)
     assert_written(seat, ran)

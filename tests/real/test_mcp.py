@@ -94,7 +94,7 @@ def test_the_handshake_is_answered_as_hosts_expect(peer: Peer) -> None:
     ("line", "code"),
     [("nonsense", -32700), ("[1]", -32600), ('"x"', -32600), ('{"id": 1, "method": 3}', -32600), ("{", -32700)],
 )
-def test_what_is_no_request_is_answered_and_survived(peer: Peer, line: str, code: int) -> None:
+def test_an_invalid_request_is_answered_with_an_error(peer: Peer, line: str, code: int) -> None:
     peer.say("")
     peer.say('{"jsonrpc": "2.0", "id": 99, "result": {}}')
     peer.say(line)
@@ -102,7 +102,7 @@ def test_what_is_no_request_is_answered_and_survived(peer: Peer, line: str, code
     assert peer.ask("ping")["result"] == {}
 
 
-def test_calls_that_make_no_sense_are_refused_and_move_nothing(peer: Peer, claude: Claude) -> None:
+def test_invalid_calls_are_refused_and_move_nothing(peer: Peer, claude: Claude) -> None:
     conversation = new_id()
     claude.begin(conversation, "w tea")
     assert peer.ask("tools/call", name="other", arguments={})["result"]["isError"]
@@ -119,7 +119,7 @@ def test_calls_that_make_no_sense_are_refused_and_move_nothing(peer: Peer, claud
     assert claude.status(conversation)["steps"] == 0
 
 
-def test_a_workflow_is_read_moved_and_given_up(peer: Peer, claude: Claude) -> None:
+def test_a_workflow_is_read_moved_and_cancelled(peer: Peer, claude: Claude) -> None:
     conversation = new_id()
     claude.begin(conversation, "w tea")
     me = {"session_id": conversation, "agent_id": ""}
@@ -139,7 +139,7 @@ def checking(claude: Claude) -> int:
     return int(file.read_text())
 
 
-def test_a_call_that_the_host_gives_up_ends_its_check(peer: Peer, claude: Claude) -> None:
+def test_a_cancelled_call_kills_its_check(peer: Peer, claude: Claude) -> None:
     conversation = new_id()
     claude.begin(conversation, "w tea")
     peer.step(action="next", session_id=conversation)
@@ -154,7 +154,7 @@ def test_a_call_that_the_host_gives_up_ends_its_check(peer: Peer, claude: Claude
     assert claude.at(conversation) == "build"
 
 
-def test_a_host_that_goes_away_ends_the_server_and_its_check(peer: Peer, claude: Claude) -> None:
+def test_a_closed_connection_ends_the_server_and_its_check(peer: Peer, claude: Claude) -> None:
     conversation = new_id()
     claude.begin(conversation, "w tea")
     peer.step(action="next", session_id=conversation)
@@ -181,7 +181,7 @@ def sdk() -> str:
     return str(python)
 
 
-def test_the_maintained_client_gets_along_with_the_server(peer: Peer, claude: Claude, sdk: str) -> None:
+def test_the_sdk_client_works_with_the_server(peer: Peer, claude: Claude, sdk: str) -> None:
     conversation = new_id()
     claude.begin(conversation, "w tea")
     script = Path(__file__).parent / "sdk_peer.py"

@@ -37,7 +37,7 @@ def test_the_status_line_and_the_title_follow_the_workflow(claude: Claude, model
         terminal.wait("Release > ", gone=True)
 
 
-def test_the_command_alone_lists_what_can_be_started(claude: Claude, model: Model) -> None:
+def test_the_command_without_arguments_lists_the_workflows(claude: Claude, model: Model) -> None:
     with Terminal(claude) as terminal:
         terminal.say("/workflow")
         screen = terminal.wait("starts a workflow. Available workflows:")

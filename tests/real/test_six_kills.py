@@ -30,7 +30,7 @@ def driver(name: str, tmp_path: Path) -> Iterator[Driver]:
 
 @every
 @pytest.mark.parametrize("victim", ["agent", "handrail"])
-def test_after_a_kill_the_first_step_is_not_done_again(name: str, driver: Driver, victim: str) -> None:
+def test_after_a_kill_the_first_step_is_not_repeated(name: str, driver: Driver, victim: str) -> None:
     process, word = driver.at_work()
     try:
         run = driver.run("runs")["runs"][0]["run"]

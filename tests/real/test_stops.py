@@ -36,7 +36,7 @@ def is_answer_to_a_stop(event: dict[str, Any]) -> bool:
     return event.get("subtype") == "hook_response" and event.get("hook_event") == "Stop"
 
 
-def test_an_early_stop_is_sent_on_to_the_end(claude: Claude, model: Model) -> None:
+def test_an_agent_that_stops_early_is_reminded_until_the_end(claude: Claude, model: Model) -> None:
     conversation = new_id()
     model.script(Turn("a stop"), step("next"), Turn("a stop"), Turn("again"), step("next"), Turn("Done."))
     ran = claude.run("/workflow w tea", *FREE, "--session-id", conversation)
@@ -46,13 +46,13 @@ def test_an_early_stop_is_sent_on_to_the_end(claude: Claude, model: Model) -> No
     assert len(set(said)) == 3, "no reminder is the same as another"
 
 
-def test_no_reminder_is_said_twice_when_a_phase_comes_again(claude: Claude, model: Model) -> None:
+def test_no_reminder_repeats_when_a_phase_is_looped(claude: Claude, model: Model) -> None:
     model.script(Turn("a stop"), step("loop"), Turn("a stop"), step("next"), step("next"), Turn("Done."))
     claude.run("/workflow w tea", *FREE)
     assert len(set(reminders(model))) == len(reminders(model)) == 2
 
 
-def test_an_agent_that_gets_somewhere_is_sent_on_without_end(claude: Claude, model: Model) -> None:
+def test_an_agent_that_makes_progress_is_always_reminded(claude: Claude, model: Model) -> None:
     turns = [turn for n in range(12) for turn in (bash(f"echo {n}"), Turn(f"stop {n}"))]
     model.script(*turns, step("next"), step("next"), Turn("Done."))
     ran = claude.run("/workflow w tea", *FREE)
@@ -61,7 +61,7 @@ def test_an_agent_that_gets_somewhere_is_sent_on_without_end(claude: Claude, mod
 
 
 @pytest.mark.parametrize("limit", [0, 1, 5])
-def test_an_agent_that_gets_nowhere_is_let_go_with_a_reason(claude: Claude, model: Model, limit: int) -> None:
+def test_an_agent_without_progress_may_stop_with_a_reason(claude: Claude, model: Model, limit: int) -> None:
     claude.write(".handrail/settings.yaml", f"idleStops: {limit}\n")
     conversation = new_id()
     model.script(*[Turn(f"stop {n}") for n in range(20)])
@@ -72,7 +72,7 @@ def test_an_agent_that_gets_nowhere_is_let_go_with_a_reason(claude: Claude, mode
     assert len(set(reminders(model))) == len(reminders(model)) == limit
 
 
-def test_a_call_that_was_denied_is_no_progress(claude: Claude, model: Model) -> None:
+def test_a_denied_call_is_not_progress(claude: Claude, model: Model) -> None:
     claude.workflow("w", Phase("look", "tools: {blacklist: [bash]}"), Phase("build"))
     model.script(*[turn for n in range(20) for turn in (bash("true"), Turn(f"stop {n}"))])
     ran = claude.run("/workflow w tea", *FREE)
@@ -80,7 +80,7 @@ def test_a_call_that_was_denied_is_no_progress(claude: Claude, model: Model) -> 
     assert told(ran, f"{LET_GO} 3 reminders.") == 1
 
 
-def test_an_agent_that_was_let_go_is_held_again_when_the_person_speaks(claude: Claude, model: Model) -> None:
+def test_an_agent_that_stopped_is_reminded_again_after_a_prompt(claude: Claude, model: Model) -> None:
     conversation = new_id()
     model.script(*[Turn(f"stop {n}") for n in range(4)])
     claude.run("/workflow w tea", *FREE, "--session-id", conversation)
@@ -89,7 +89,7 @@ def test_an_agent_that_was_let_go_is_held_again_when_the_person_speaks(claude: C
     assert len(set(reminders(model))) == len(reminders(model)) == 4
 
 
-def test_an_agent_whose_model_fails_is_let_go(claude: Claude, model: Model) -> None:
+def test_an_agent_whose_model_fails_may_stop(claude: Claude, model: Model) -> None:
     conversation = new_id()
     model.script(step("next"), *[Turn(status=400)] * 20)
     ran = claude.run("/workflow w tea", *FREE, "--session-id", conversation)
@@ -113,7 +113,7 @@ def test_an_interrupt_without_a_terminal_is_final(claude: Claude, model: Model) 
     assert claude.link(conversation).exists()
 
 
-def test_an_agent_that_waits_for_a_background_task_is_left_alone(claude: Claude, model: Model) -> None:
+def test_an_agent_that_waits_for_a_background_task_gets_no_reminder(claude: Claude, model: Model) -> None:
     """The task ends when the agent was left alone at its stop."""
     work = "while [ ! -e go ]; do sleep 0.1; done"
     model.script(

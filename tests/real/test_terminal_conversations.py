@@ -30,7 +30,7 @@ def begin(terminal: Terminal, model: Model) -> None:
     terminal.wait(LET_GO)
 
 
-def test_a_cleared_conversation_is_free_and_the_old_one_waits(claude: Claude, model: Model) -> None:
+def test_a_cleared_conversation_has_no_workflow_and_the_old_one_keeps_it(claude: Claude, model: Model) -> None:
     old = new_id()
     with Terminal(claude, "--session-id", old, *FREE) as terminal:
         begin(terminal, model)
@@ -53,7 +53,7 @@ def test_a_cleared_conversation_is_free_and_the_old_one_waits(claude: Claude, mo
         assert not (claude.project / "bound.txt").exists()
 
 
-def test_a_compacted_conversation_is_told_its_phase_again(claude: Claude, model: Model) -> None:
+def test_a_compacted_conversation_gets_its_phase_again(claude: Claude, model: Model) -> None:
     conversation = new_id()
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
         begin(terminal, model)
@@ -71,7 +71,7 @@ def test_a_compacted_conversation_is_told_its_phase_again(claude: Claude, model:
     assert not (claude.project / "written.txt").exists()
 
 
-def test_a_branch_goes_on_at_the_same_phase_in_a_session_of_its_own(claude: Claude, model: Model) -> None:
+def test_a_branch_continues_at_the_same_phase_in_its_own_session(claude: Claude, model: Model) -> None:
     old = new_id()
     with Terminal(claude, "--session-id", old, *FREE) as terminal:
         begin(terminal, model)

@@ -20,7 +20,7 @@ def nested(claude: Claude) -> None:
     claude.workflow("review", Phase("analyse", text=EVERY), checked, head="show: workflows\n")
 
 
-def test_a_nested_workflow_with_a_check_and_a_loop_goes_to_its_end(claude: Claude, model: Model) -> None:
+def test_a_nested_workflow_with_a_check_and_a_loop_reaches_its_end(claude: Claude, model: Model) -> None:
     nested(claude)
     model.script(
         step("next", "planned"),
@@ -49,7 +49,7 @@ def test_a_nested_workflow_with_a_check_and_a_loop_goes_to_its_end(claude: Claud
     assert [sign for sign in PLACEHOLDERS.values() if sign in said] == []
 
 
-def test_each_phase_is_told_once_over_stops_and_later_prompts(claude: Claude, model: Model) -> None:
+def test_each_phase_is_shown_once_across_stops_and_prompts(claude: Claude, model: Model) -> None:
     nested(claude)
     claude.write("report.txt", "x\n")
     conversation = new_id()
@@ -69,7 +69,7 @@ def test_each_phase_is_told_once_over_stops_and_later_prompts(claude: Claude, mo
 
 
 @pytest.mark.parametrize("sign", ["x", "ü", "🫖"])
-def test_instructions_that_the_host_would_hide_are_cut_and_can_be_had_whole(
+def test_instructions_that_are_too_long_for_the_host_are_cut_and_status_shows_them(
     claude: Claude, model: Model, sign: str
 ) -> None:
     """Claude Code puts a longer text into a file and shows the model its name."""
