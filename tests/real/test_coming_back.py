@@ -1,4 +1,4 @@
-"""A conversation that was ended, killed, continued or forked: the same phase, the same gate, the same words."""
+"""Ended, killed, continued and forked conversations: the phase, the gate and the texts stay the same."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ BUILD = mark("w", "build")
 
 @pytest.fixture(autouse=True)
 def _workflow(claude: Claude) -> None:
-    """Three phases; all but the last deny writing."""
+    """Three phases. All except the last deny writing."""
     closed = "tools: {blacklist: [write]}"
     claude.workflow("w", Phase("look", closed), Phase("build", closed), Phase("ship"))
 
 
 def begun(claude: Claude, model: Model, *more: Turn) -> str:
-    """A conversation that moved to its second phase, said more, and was let go."""
+    """A conversation that moved to its second phase, continued, and was allowed to stop."""
     conversation = new_id()
     model.script(step("next"), *more, *STOPS)
     claude.run("/workflow w tea", *FREE, "--session-id", conversation)
@@ -37,7 +37,7 @@ def conversation_of(ran: Ran) -> str:
 
 
 def killed(claude: Claude, model: Model) -> str:
-    """A conversation that ended with SIGKILL in the middle of its second phase."""
+    """A conversation whose program was killed with SIGKILL in its second phase."""
     conversation = new_id()
     before = len(model.received())
     model.script(step("next"), Turn("I think about it.", held=True))
@@ -69,7 +69,7 @@ def test_continuing_the_newest_conversation_moves_that_one(claude: Claude, model
 
 
 def test_a_lost_result_of_a_move_is_repeated_after_resuming(claude: Claude, model: Model) -> None:
-    """Killed between the move and its result: the session has moved, the conversation does not know."""
+    """The program is killed between the move and its result: the session moved, but the history does not show it."""
     reached = claude.home / "reached"
     slow = {"type": "command", "command": f"touch {reached}; exec sleep 60"}
     hooks = {"hooks": {"PostToolUse": [{"matcher": ".*workflow_step", "hooks": [slow]}]}}

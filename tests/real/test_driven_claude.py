@@ -1,4 +1,4 @@
-"""Handrail drives Claude Code: prompts of flows, workflows headless, kills in the middle. Nothing is installed."""
+"""Handrail runs Claude Code in flows: prompts, headless workflows, kills. Nothing is installed."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_prompt_of_a_flow_is_done_and_its_usage_is_known(bare: Claude, model: 
 
 
 def test_a_nested_workflow_runs_headless_to_its_end(bare: Claude, model: Model) -> None:
-    """One tool call is blocked, one stop is too early, and once the host itself gives up."""
+    """One tool call is denied, one stop is too early, and once the agent reaches its own limit."""
     nested(bare)
     model.script(
         write(bare, "too-early.txt"),
@@ -79,7 +79,7 @@ def test_a_nested_workflow_runs_headless_to_its_end(bare: Claude, model: Model) 
     data = drive(bare, "run", "release", "the", "login", "--agent", "claude", CLAUDE_CODE_STOP_HOOK_BLOCK_CAP="1")
     value = data["phases"][0]["steps"][0]["value"]
     assert (data["status"], value["status"], value["denied"]) == ("completed", "done", 1)
-    assert value["calls"] == 2, "it was started again in its own conversation after the host gave up"
+    assert value["calls"] == 2, "the agent reached its own limit and was resumed in its conversation"
     assert not (bare.project / "too-early.txt").exists()
     assert (bare.project / "report.txt").exists()
     assert not (bare.home / ".claude" / "skills").exists(), "nothing is installed"

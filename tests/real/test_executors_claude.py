@@ -1,4 +1,4 @@
-"""The real Claude Code, called as flows call it, against the scripted model."""
+"""The real Claude Code, called as flows call it, with the scripted model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from real.waiting import until
 
 SUBSCRIBED = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-fake"}
 FREE = {"permissions": {"allow": ["Bash", "Edit", "Write"], "defaultMode": "bypassPermissions"}}
-"""The settings of a person who lets everything through."""
+"""The settings of a person who allows everything."""
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def seat(tmp_path: Path) -> Iterator[Seat]:
 
 
 def subagent(*turns: Turn, **more: Any) -> tuple[Turn, ...]:
-    """A call of a subagent, and what that says."""
+    """A call of a subagent, and the answer of the subagent."""
     task = {"description": "d", "prompt": "Help.", "subagent_type": "general-purpose", **more}
     return (calls(("Task", task)), *turns)
 
@@ -62,7 +62,7 @@ def settings(seat: Seat, data: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("permissions", ["work", "full"])
 def test_it_writes_a_file_and_reports_its_events(seat: Seat, permissions: str) -> None:
-    """Neither the file nor the program needs anybody's approval."""
+    """Neither the file nor the command needs an approval."""
     command = shell(seat, """python3 -c "open('ran.txt', 'w').write('40-two')"; cat ran.txt""")
     seat.model.script(write(seat, Usage(1000, 50, 400)), command, Turn("It is written.", usage=Usage(1200, 20, 1000)))
     said = performed(seat, job(seat, permissions=permissions))
@@ -90,7 +90,7 @@ def test_the_prompt_reaches_the_model_unchanged(seat: Seat, prompt: str) -> None
 
 @pytest.mark.parametrize("theirs", [{}, FREE], ids=["plain", "free"])
 def test_the_read_permission_prevents_writing(seat: Seat, theirs: dict[str, Any]) -> None:
-    """Whatever the person's own settings let through, and whoever tries."""
+    """This holds for all settings of the person, and for subagents."""
     settings(seat, theirs)
     (seat.project / "there.txt").write_text("words of the file\n")
     before = sorted(seat.project.iterdir())
@@ -198,7 +198,7 @@ def test_tokens_of_a_subagent_are_counted_and_its_text_is_left_out(seat: Seat) -
 
 
 def test_background_work_is_awaited_and_the_last_result_counts(seat: Seat) -> None:
-    """The command ends when the program has said that it waits for it."""
+    """The command ends after the program has reported that it waits for it."""
     late = "while [ ! -e go ]; do sleep 0.1; done; echo late > late.txt"
     command = {"command": late, "description": "a command", "run_in_background": True}
     seat.model.script(calls(("Bash", command)), Turn("I wait."), Turn("It is there."))
@@ -236,7 +236,7 @@ def test_an_unknown_key_is_reported(seat: Seat) -> None:
 
 
 def test_a_limit_is_reported_with_its_reset_time(seat: Seat) -> None:
-    """It tells the time of a plan's limit only, whatever the zone in which it says so."""
+    """It reports only the reset time of a plan, in any time zone."""
     seat.env |= SUBSCRIBED | {"TZ": "Asia/Kolkata"}
     seat.model.script(*[failed(429, SPENT, retry_after=3600)] * 20)
     finished = only(performed(seat, job(seat)), "finished")

@@ -1,4 +1,4 @@
-"""The real Codex and Gemini CLI, called as flows call them, each against the scripted model of its protocol."""
+"""The real Codex and Gemini CLI, called as flows call them, each with the scripted model of its protocol."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_new_conversation_has_the_id_it_is_given(seat: Seat) -> None:
     given = "01a1e05a-0000-4000-8000-000000000001"
     seat.model.script(Turn("One."))
     session = only(performed(seat, job(seat, new_session=given)), "session")["id"]
-    assert (session == given) == (seat.host.name == "gemini")  # Codex takes none
+    assert (session == given) == (seat.host.name == "gemini")  # Codex accepts no id for a new conversation
 
 
 def test_a_json_answer_is_read(seat: Seat) -> None:
@@ -152,7 +152,7 @@ def test_an_unknown_key_is_reported(seat: Seat) -> None:
 
 def test_a_limit_is_reported_with_its_reset_time(seat: Seat) -> None:
     settings(seat, maxAttempts=1)
-    is_codex = seat.host.name == "codex"  # it keeps the time of a plan's limit only
+    is_codex = seat.host.name == "codex"  # it reports only the reset time of a plan
     seat.model.script(*[failed(429, SPENT if is_codex else "", retry_after=3600 if is_codex else 240)] * 20)
     finished = only(performed(seat, job(seat)), "finished")
     assert finished["outcome"] == ("quota" if is_codex else "rate-limit")

@@ -1,4 +1,4 @@
-"""pi, OpenCode and Copilot CLI, called as flows call them: the real programs, against a scripted model."""
+"""The real pi, OpenCode and Copilot CLI, called as flows call them, with a scripted model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def performed(seat: Seat, prompt: str = "do it", **changes: Any) -> Heard:
 
 
 def test_a_job_is_done_and_its_session_can_be_resumed(seat: Seat, tmp_path: Path) -> None:
-    """The program prints noise before it begins, which nobody minds."""
+    """The program prints noise before it begins, which is ignored."""
     make_noisy(seat, tmp_path)
     written = write(seat, Usage(1000, 50, 400))
     seat.model.script(written, Turn("It is written.", usage=Usage(1200, 20, 1000)))
@@ -123,7 +123,7 @@ def test_the_read_permission_denies_and_reports_writing(seat: Seat) -> None:
 
 
 def test_a_stopped_agent_leaves_no_process_and_can_be_resumed(seat: Seat) -> None:
-    """Not even a program of a tool that ignores the signals that end others."""
+    """This includes the process of a tool that ignores signals."""
     seat.model.script(shell(seat, STUBBORN))
     session: list[str] = []
 

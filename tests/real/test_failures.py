@@ -1,4 +1,4 @@
-"""Something of ours fails: closed while a workflow is active, open otherwise, and a person can always get out."""
+"""Failures inside Handrail: calls are denied while a workflow is active, else allowed; a person can always cancel."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ DAMAGE = {
 
 @pytest.fixture(autouse=True)
 def _workflow(claude: Claude) -> None:
-    """One phase that allows everything: what is denied here is denied because something failed."""
+    """One phase that allows everything, so every denial is caused by a failure."""
     claude.workflow("w", Phase("look"))
     claude.write(".handrail/settings.yaml", "idleStops: 0\n")
 
 
 def script(claude: Claude, body: str) -> Turn:
-    """The agent runs this, not by name: Claude Code itself asks before it touches what is under `.claude`."""
+    """A turn that runs these commands from a file: Claude Code asks before it runs a command that names `.claude`."""
     file = claude.home / "script.sh"
     file.write_text(body)
     return bash(f"sh {file}")
 
 
 def break_python(claude: Claude, body: str | None, stub: str = "gate") -> Turn:
-    """This takes the place of the interpreter that a stub calls."""
+    """A turn that replaces the interpreter of a stub by a script with this body; None names a missing program."""
     fake, file = claude.home / "fake-python", claude.home / ".claude" / "skills" / "handrail" / "bin" / stub
     if body is not None:
         fake.write_text(f"#!/bin/sh\n{body}\n")
@@ -65,7 +65,7 @@ def break_python(claude: Claude, body: str | None, stub: str = "gate") -> Turn:
 
 
 def damage(claude: Claude, conversation: str, body: str) -> Turn:
-    """This happens to the files of a session, in its folder."""
+    """A turn that runs these commands in the folder of a session to damage its files."""
     sessions = claude.state / "sessions"
     return script(claude, f"LINK={claude.link(conversation)}\ncd {sessions}/*/claude-{conversation} && {body}\n")
 
@@ -79,7 +79,7 @@ def refusals(model: Model, reason: str) -> int:
 
 
 def freed(claude: Claude, model: Model, conversation: str) -> bool:
-    """Does the same call run, in the same conversation, once a person has cancelled from another terminal?"""
+    """True if the same call runs in the same conversation after a person cancelled in another terminal."""
     claude.handrail("cancel", "--yes", "--session", f"claude-{conversation}")
     model.script(write(claude), Turn("Done."))
     claude.run("write it", *FREE, "--resume", conversation)
@@ -134,7 +134,7 @@ def test_a_damaged_session_is_cancelled_in_the_conversation_and_others_continue(
 
 
 def servers(claude: subprocess.Popen[str]) -> list[int]:
-    """The processes of our MCP server that a running program has started."""
+    """The processes of our MCP server that the program has started."""
     argv = ["ps", "-o", "pid=,args=", "--ppid", str(claude.pid)]
     rows = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines()
     return [int(row.split()[0]) for row in rows if "handrail mcp" in row]
@@ -153,7 +153,7 @@ def test_a_killed_server_is_restarted_and_the_workflow_continues(claude: Claude,
 
 @pytest.fixture
 def small_disk(claude: Claude, tmp_path: Path) -> Iterator[Path]:
-    """A place for Handrail's files that can be filled."""
+    """A small disk for Handrail's files that a test can fill."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "handrail-test", str(place)]
@@ -172,7 +172,7 @@ def fill(disk: Path) -> str:
 def test_on_a_full_disk_the_gate_denies_and_nothing_moves(claude: Claude, model: Model, small_disk: Path) -> None:
     claude.workflow("w", Phase("look", "tools: {blacklist: [write]}"), Phase("build"))
     conversation = new_id()
-    long = step("next", "did this and that " * 1_000)  # more than what is left of the journal's last block
+    long = step("next", "did this and that " * 1_000)  # larger than the rest of the journal's last block
     model.script(script(claude, fill(small_disk)), write(claude), long, Turn("It is full."))
     claude.run("/workflow w tea", *FREE, "--session-id", conversation)
     _, denied, moved = tool_results(model.received()[-1])

@@ -1,4 +1,4 @@
-"""Which tool calls run and which are denied: by every sort of list, in every mode, in subagents."""
+"""Which tool calls are allowed and which are denied: with every kind of list, in every mode, in subagents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AGENT = {"description": "do it", "prompt": "Do it.", "subagent_type": "general-p
 
 
 def guarded(claude: Claude, tools: str) -> None:
-    """Two phases: one with this list, one without any."""
+    """Two phases: one with this list, one without a list."""
     claude.workflow("w", Phase("look", f"tools: {{{tools}}}" if tools else ""), Phase("build"))
 
 
@@ -32,7 +32,7 @@ def reason(tool: str) -> str:
 
 
 def denied(claude: Claude, model: Model, *, subagent: bool = False) -> list[str]:
-    """The tools that the model was refused with our reason."""
+    """The tools that were denied with our reason."""
     results = tool_results(model.received(subagent=subagent)[-1])
     return [tool for tool in ALL if any(reason(tool) in result for result in results)]
 
@@ -86,7 +86,7 @@ def test_the_gate_works_in_a_background_subagent(claude: Claude, model: Model) -
     claude.run("/workflow w tea", *OPEN)
     assert denied(claude, model, subagent=True) == ["Write"]
     assert not (claude.project / "written.txt").exists()
-    assert "W is not done yet" not in model.last_texts(), "nobody is sent on while the subagent works"
+    assert "W is not done yet" not in model.last_texts(), "there is no reminder while the subagent works"
 
 
 def test_a_subagent_is_told_the_phase_and_runs_what_it_allows(claude: Claude, model: Model) -> None:
@@ -94,7 +94,7 @@ def test_a_subagent_is_told_the_phase_and_runs_what_it_allows(claude: Claude, mo
     model.script(call("Agent", **AGENT))
     model.script_subagents(bash("echo ran > bash.txt"), Turn("I did."))
     claude.run("/workflow w tea", *OPEN)
-    assert "Only the main conversation moves the workflow on." in str(model.received(subagent=True)[0]["messages"])
+    assert "Only the main conversation moves the workflow." in str(model.received(subagent=True)[0]["messages"])
     assert (claude.project / "bash.txt").read_text() == "ran\n"
 
 
@@ -112,7 +112,7 @@ def test_a_subagent_may_read_the_status_but_not_move(claude: Claude, model: Mode
 
 
 def test_a_tool_that_is_loaded_on_demand_can_be_allowed_by_a_list(claude: Claude, model: Model) -> None:
-    """Claude Code hides most MCP tools until they are searched for; searching runs nothing."""
+    """Claude Code hides most MCP tools until the model searches for them. Searching runs nothing."""
     guarded(claude, LISTS["an mcp tool alone"][0])
     search = call("ToolSearch", query="select:mcp__notes__add", max_results=1)
     model.script(search, *deeds(claude)["mcp__notes__add"].turns)

@@ -1,4 +1,4 @@
-"""Installing and taking out again: what belongs to others stays theirs, byte for byte."""
+"""Installing and uninstalling: foreign files are restored byte for byte."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCOPES = ["--user", "--project"]
 
 
 def tree(claude: Claude) -> dict[str, bytes | None]:
-    """Every file and folder of the person's, with what is in it; where Handrail keeps its own is left out."""
+    """Every file and folder of the person with its content, without the folders of Handrail."""
     found = [path for root in (claude.home, claude.project) for path in root.rglob("*")]
     own = [path for path in found if path == claude.state or path in claude.state.parents]
     kept = [path for path in found if path not in own and claude.state not in path.parents]
@@ -97,7 +97,7 @@ def test_an_edited_file_loses_only_our_entries(bare: Claude, scope: str) -> None
 
 @pytest.mark.parametrize("scope", SCOPES)
 def test_a_newer_version_replaces_an_older_one(bare: Claude, scope: str) -> None:
-    """An older version: other stubs, a file that is not used any more, an entry that looks different."""
+    """The older version has other stubs, a file that is no longer used, and another form of an entry."""
     put(settings(bare, scope), ODD)
     before = tree(bare)
     bare.handrail("install", "claude", scope)
@@ -145,7 +145,7 @@ def test_a_foreign_plugin_with_the_same_name_is_not_changed(bare: Claude) -> Non
     put(bare.home / ".claude" / "skills" / "handrail" / "hooks" / "hooks.json", "{}")
     before = tree(bare)
     said = bare.handrail("install", "claude", check=False)
-    assert (said.returncode, "is not Handrail's" in said.stderr) == (1, True)
+    assert (said.returncode, "does not belong to Handrail" in said.stderr) == (1, True)
     assert tree(bare) == before
 
 

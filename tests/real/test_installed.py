@@ -1,4 +1,4 @@
-"""Every way to install, with the real program: it gates, and what others installed goes on working."""
+"""Every way to install, with the real program: the gate works, and foreign hooks and servers still work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _workflow(bare: Claude) -> None:
 
 
 def program(claude: Claude, *argv: str) -> subprocess.CompletedProcess[str]:
-    """The program as a command: `claude plugin ...`."""
+    """Run the program as a command: `claude plugin ...`."""
     command = [claude.program, *argv]
     return subprocess.run(
         command, cwd=claude.project, env=claude.env, capture_output=True, text=True, timeout=LIMIT, check=False
@@ -34,7 +34,7 @@ def program(claude: Claude, *argv: str) -> subprocess.CompletedProcess[str]:
 
 
 def holds(claude: Claude, model: Model, tool: str = STEP) -> bool:
-    """Is a workflow started, gated, moved and finished?"""
+    """True if a workflow is started, gated, moved and finished."""
     go_on = call(tool, action="next")
     model.script(write(claude, "early"), go_on, write(claude, "late"), go_on, Turn("All done."))
     conversation = new_id()
@@ -99,7 +99,7 @@ def test_the_plugin_from_the_marketplace_works(bare: Claude, model: Model, tmp_p
 
 
 def test_uninstalling_during_a_workflow_ends_the_gate(claude: Claude, model: Model) -> None:
-    """The running program remembers its hooks, and finds nothing there to run."""
+    """The running program still has its hooks, but their stubs no longer exist."""
     conversation = new_id()
     model.script(write(claude, "early"), Turn("I think.", held=True), write(claude, "late"), Turn("Done."))
     with claude.spawn("/workflow w tea", *FREE, "--session-id", conversation) as process:

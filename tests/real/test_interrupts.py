@@ -1,4 +1,4 @@
-"""What a person does in the terminal while the agent works: Esc is final, a typed cancel is not overtaken."""
+"""A person acts in the terminal while the agent works: Esc is final, and a typed cancel is carried out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from real.waiting import until
 from support import is_running
 
 THINKING = Turn("I think about it.\n\nAnd on.\n\n", held=True)
-"""Said, and not over before it is interrupted or released."""
+"""An answer that ends only if it is interrupted or released."""
 INTERRUPTED = "Interrupted"
 
 
@@ -24,7 +24,7 @@ def _workflow(claude: Claude) -> None:
 
 
 def at_work(terminal: Terminal, model: Model, *turns: Turn) -> None:
-    """The agent is in its second phase, in the middle of a long sentence."""
+    """Bring the agent to its second phase, where it is in the middle of an answer."""
     model.script(step("next"), *turns, Turn("never said"))
     terminal.say("/workflow w make tea")
     terminal.wait("I think about it.")
@@ -43,7 +43,7 @@ def test_an_interrupt_of_an_answer_is_final_until_the_next_prompt(claude: Claude
         terminal.say("go on")
         terminal.wait("All done.")
     assert claude.at(conversation) == "done"
-    assert "W is not done yet" in model.last_texts(), "after the person spoke, the agent is sent on again"
+    assert "W is not done yet" in model.last_texts(), "after a prompt, the agent gets reminders again"
 
 
 def test_an_interrupt_of_a_tool_is_final(claude: Claude, model: Model) -> None:
@@ -98,7 +98,7 @@ def test_a_background_task_does_not_resume_an_interrupted_agent(claude: Claude, 
 
 
 def test_a_workflow_that_replaces_an_interrupted_one_is_enforced(claude: Claude, model: Model) -> None:
-    """A command is also a word of the person's."""
+    """A typed command counts as a prompt of the person."""
     claude.workflow("other", Phase("only"))
     conversation = new_id()
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:

@@ -1,4 +1,4 @@
-"""`handrail mcp` as a host talks to it: lines of JSON-RPC, and the maintained SDK's own client."""
+"""`handrail mcp` as a host uses it: with JSON-RPC lines, and with the client of the MCP SDK."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SDK = "mcp==1.30.0"
 
 
 class Peer:
-    """A host at the other end of the server's pipes."""
+    """A host that is connected to the server by pipes."""
 
     def __init__(self, claude: Claude) -> None:
         self.process = subprocess.Popen(
@@ -60,7 +60,7 @@ class Peer:
         return answer
 
     def step(self, **arguments: Any) -> tuple[str, bool]:
-        """What `workflow_step` says, and whether it says that it failed."""
+        """(the text of `workflow_step`, whether it is an error)."""
         result = self.ask("tools/call", name="workflow_step", arguments=arguments)["result"]
         return result["content"][0]["text"], result["isError"]
 
@@ -133,7 +133,7 @@ def test_a_workflow_is_read_moved_and_cancelled(peer: Peer, claude: Claude) -> N
 
 
 def checking(claude: Claude) -> int:
-    """The process of the exit check, once it runs."""
+    """Wait until the exit check runs and return its process id."""
     file = claude.project / "checking"
     until(lambda: file.exists() and file.read_text().strip(), "the check to run")
     return int(file.read_text())
@@ -150,7 +150,7 @@ def test_a_cancelled_call_kills_its_check(peer: Peer, claude: Claude) -> None:
     assert "**Phase:** • Build [2/3]" in peer.step(action="status", session_id=conversation)[0]
     peer.notify("notifications/cancelled", requestId=number, reason="the person pressed Esc")
     until(lambda: not is_running(pid), "the check to end")
-    assert peer.ask("ping")["result"] == {}, "the call that was given up is not answered"
+    assert peer.ask("ping")["result"] == {}, "the cancelled call is not answered"
     assert claude.at(conversation) == "build"
 
 
@@ -169,7 +169,7 @@ def test_a_closed_connection_ends_the_server_and_its_check(peer: Peer, claude: C
 
 @pytest.fixture(scope="session")
 def sdk() -> str:
-    """An interpreter with the maintained SDK, in a place of its own; made once."""
+    """An interpreter with the MCP SDK in its own environment, created once."""
     folder = PROGRAMS.parent.parent / SDK
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():

@@ -1,4 +1,4 @@
-"""Two conversations in one folder, each with a workflow of its own, at the same time."""
+"""Two conversations in one folder at the same time, each with its own workflow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def other() -> Iterator[Model]:
 
 
 def slowly(turn: Turn) -> Turn:
-    """The same, with enough talk before it that the other conversation gets its turn."""
+    """The same turn, slow enough that the other conversation can act."""
     return turn._replace(text="Let me see. " * 3, slow=0.1)
 
 

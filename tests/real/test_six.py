@@ -1,4 +1,4 @@
-"""One flow, six real agents: an artifact written, usage known, a conversation taken up, no secret in any file."""
+"""One flow, six real agents: they write an artifact, report usage, resume a conversation and leak no secret."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_a_prompt_writes_an_artifact_and_its_usage_is_recorded(name: str) -> Non
     assert first["value"]["executor"] == name
     assert first["value"]["output"].startswith("Written, with")
     usage = first["usage"]
-    assert usage["outputTokens"] in (None, 80), "unknown is null, never 0"
+    assert usage["outputTokens"] in (None, 80), "an unknown number is null, never 0"
     assert usage["inputTokens"] in (None, 3300)
 
 

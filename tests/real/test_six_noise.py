@@ -1,4 +1,4 @@
-"""Six real agents that print what is no event before they begin: it does no harm."""
+"""Six real agents that print noise before their events: it is ignored."""
 
 from __future__ import annotations
 

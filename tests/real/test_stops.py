@@ -1,4 +1,4 @@
-"""An agent that ends its turn before the workflow is done: sent on while it gets somewhere, let go otherwise."""
+"""An agent that ends its turn before the workflow is done: reminded while it makes progress, else it may stop."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def _workflow(claude: Claude) -> None:
 
 
 def reminders(model: Model) -> list[str]:
-    """What the agent was told at its stops."""
+    """The reminders that the agent got at its stops."""
     return REMINDER.findall(model.last_texts())
 
 
 def told(ran: Ran, text: str) -> int:
-    """How often the person was shown this."""
+    """How often this was shown to the person."""
     return sum(text in str(e.get("content")) for e in ran.events if e.get("subtype") == "informational")
 
 
@@ -43,7 +43,7 @@ def test_an_agent_that_stops_early_is_reminded_until_the_end(claude: Claude, mod
     assert (ran.result, claude.at(conversation)) == ("Done.", "done")
     said = reminders(model)
     assert [("Look" in text, "Build" in text) for text in said] == [(True, True), (False, True), (False, True)]
-    assert len(set(said)) == 3, "no reminder is the same as another"
+    assert len(set(said)) == 3, "all reminders are different"
 
 
 def test_no_reminder_repeats_when_a_phase_is_looped(claude: Claude, model: Model) -> None:
@@ -114,7 +114,7 @@ def test_an_interrupt_without_a_terminal_is_final(claude: Claude, model: Model) 
 
 
 def test_an_agent_that_waits_for_a_background_task_gets_no_reminder(claude: Claude, model: Model) -> None:
-    """The task ends when the agent was left alone at its stop."""
+    """The task ends after the agent was allowed to stop."""
     work = "while [ ! -e go ]; do sleep 0.1; done"
     model.script(
         call("Bash", command=work, description="work", run_in_background=True),

@@ -24,7 +24,7 @@ def _workflow(claude: Claude) -> None:
 
 
 def begin(terminal: Terminal, model: Model) -> None:
-    """Start a workflow and go to its second phase, where the agent is let go."""
+    """Start a workflow and go to its second phase, where the agent may stop."""
     model.script(step("next"), Turn("one stop"), Turn("two stops"))
     terminal.say("/workflow w make tea")
     terminal.wait(LET_GO)

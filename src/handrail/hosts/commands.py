@@ -21,7 +21,7 @@ def answer(host: Host, agent: str, request: CommandTyped | PromptGiven, env: Map
     app = App(find_root(request["cwd"]), env)
     if request["event"] == "prompt":
         return context(None, _title(app, request["starts"] or ""))
-    typed = _Typed(host, app, Conversation(agent, request["conversation"]))
+    typed = _TypedCommand(host, app, Conversation(agent, request["conversation"]))
     try:
         return typed.cancel() if request["name"] == "cancel" else typed.start(request["arguments"])
     except HandrailError as error:
@@ -32,7 +32,7 @@ def held(text: str) -> Held:
     return {"kind": "held", "text": text}
 
 
-class _Typed:
+class _TypedCommand:
     """One command that a person typed in a conversation."""
 
     def __init__(self, host: Host, app: App, conversation: Conversation) -> None:
@@ -59,7 +59,7 @@ class _Typed:
         spec = self.app.catalog.find(name)
         if not task:
             return held(f"The task is missing: {command} {name} TASK")
-        if (active := self._active(replaces=replaces)) is not None:
+        if (active := self._blocking_workflow(replaces=replaces)) is not None:
             again = f"{command} {REPLACE} {spec.command} {task}"
             return held(f"{active}\nTo cancel it and start this one, type:\n{again}")
         try:
@@ -70,7 +70,7 @@ class _Typed:
             raise
         return context(self._opening(report), notice="\n".join(report.notices) or None)
 
-    def _active(self, *, replaces: bool) -> str | None:
+    def _blocking_workflow(self, *, replaces: bool) -> str | None:
         """A message about the active workflow that prevents the start; None if nothing prevents it.
 
         With `replaces`, an active workflow of another project is cancelled here.

@@ -50,7 +50,7 @@ class Installer:
     def plan_install(self) -> list[Change]:
         """The changes that install this version; empty if it is already installed."""
         known = self.known()
-        base = {path: self._without_ours(path, known) for path in self.recipe.shared()}
+        base = {path: self._without_our_entries(path, known) for path in self.recipe.shared()}
         try:
             after = {path: self.recipe.add(path, text) for path, text in base.items()}
             owned = self.recipe.owned(base)
@@ -61,7 +61,7 @@ class Installer:
         self._refuse_links(wanted)
         self._refuse_foreign(owned, known)
         gone = [path for path in known.get("owned", []) if path not in wanted and os.path.lexists(path)]
-        changes = [_change(path, text) for path, text in wanted.items() if _read(path) != text]
+        changes = [_change_to(path, text) for path, text in wanted.items() if _read(path) != text]
         self.next = {
             "owned": sorted(owned),
             "before": base,
@@ -75,13 +75,13 @@ class Installer:
         known = self.known()
         changes = [Change(path, "remove", None) for path in known.get("owned", []) if os.path.lexists(path)]
         for path in known.get("before", {}):
-            now, then = _read(path), self._without_ours(path, known)
+            now, then = _read(path), self._without_our_entries(path, known)
             if now != then:
                 changes.append(Change(path, "restore" if then is not None else "remove", then))
         self.next = {}
         return changes
 
-    def _without_ours(self, path: str, known: dict[str, Any]) -> str | None:
+    def _without_our_entries(self, path: str, known: dict[str, Any]) -> str | None:
         """The content of a file without our entries; None if the file would not exist."""
         now = _read(path)
         if path not in known.get("before", {}) or now is None:
@@ -138,7 +138,7 @@ class Installer:
                 _remove_empty(folder)
 
 
-def _change(path: str, text: str) -> Change:
+def _change_to(path: str, text: str) -> Change:
     return Change(path, "change" if os.path.lexists(path) else "create", text)
 
 

@@ -73,17 +73,17 @@ class Session:
         """The current state. Takes no lock: a record that is being written at this moment is not included."""
         card = cards.read(self.folder)
         if card is not None:
-            self._refuse_loss(card)
+            self._raise_if_truncated(card)
             with contextlib.suppress(ValueError, KeyError, TypeError, StateError):
                 return self._from_card(card)
         scan = journal.read(self.journal)
         try:
-            return _follow(Snapshot(State()), scan.records, scan.end, scan.last)
+            return _apply_records(Snapshot(State()), scan.records, scan.end, scan.last)
         except (ValueError, KeyError, TypeError) as error:
             message = f"the journal `{self.journal}` has a record that this version cannot read: {error}"
             raise StateError(message, "use the version that wrote it, or `handrail cancel --yes`") from error
 
-    def _refuse_loss(self, card: Card) -> None:
+    def _raise_if_truncated(self, card: Card) -> None:
         """Raise an error if the card covers more bytes than the journal has: then the journal lost its end."""
         size = cards.journal_size(self.folder)
         if isinstance(card.get("end"), int) and card["end"] > (size or 0):
@@ -97,7 +97,7 @@ class Session:
         if not scan.records or scan.mark != card["mark"]:
             raise ValueError("the card belongs to another journal")
         known = Snapshot(machine.state_from_json(card["state"]), number, mark=card["mark"])
-        return _follow(known, scan.records[1:], last + scan.end, last + scan.last)
+        return _apply_records(known, scan.records[1:], last + scan.end, last + scan.last)
 
     def plan(self, digest: str) -> Plan | None:
         """The pinned plan with this digest; None if the digest is empty. Each plan is read once."""
@@ -218,7 +218,7 @@ class Session:
         return aside
 
 
-def _follow(known: Snapshot, records: list[dict[str, Any]], end: int, last: int) -> Snapshot:
+def _apply_records(known: Snapshot, records: list[dict[str, Any]], end: int, last: int) -> Snapshot:
     state = known.state
     for record in records:
         state = machine.fold(map(machine.event_from_json, record["events"]), state)

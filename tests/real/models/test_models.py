@@ -1,4 +1,4 @@
-"""The scripted models, asked without an agent."""
+"""The scripted models, tested without an agent."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
     event = data["hook_event_name"]
     if event == "PreToolUse":
         return _before_tool(data)
-    conversation, cwd, transcript = _asked(data)
+    conversation, cwd, transcript = _common_fields(data)
     if event == "UserPromptSubmit":
         return _prompt(data, conversation, cwd, transcript)
     if event == "UserPromptExpansion":
@@ -73,12 +73,12 @@ def request(data: Mapping[str, Any]) -> Request | None:
     return None
 
 
-def _asked(data: Mapping[str, Any]) -> tuple[str, str, str | None]:
+def _common_fields(data: Mapping[str, Any]) -> tuple[str, str, str | None]:
     return str(data["session_id"]), str(data.get("cwd") or "."), data.get("transcript_path")
 
 
 def _before_tool(data: Mapping[str, Any]) -> Request:
-    conversation, cwd, transcript = _asked(data)
+    conversation, cwd, transcript = _common_fields(data)
     tool, given = str(data["tool_name"]), data.get("tool_input")
     if not isinstance(given, dict):
         given = {}
@@ -110,7 +110,7 @@ def _prompt(data: Mapping[str, Any], conversation: str, cwd: str, transcript: st
     text = str(data.get("prompt", ""))
     words = text.split(None, 1)
     is_start = bool(words) and _command_name(words[0]) == "workflow"
-    by_person, was_interrupted = _speaker(text, data)
+    by_person, was_interrupted = _prompt_origin(text, data)
     return {
         "event": "prompt",
         "conversation": conversation,
@@ -150,7 +150,7 @@ def _hands_off(data: Mapping[str, Any]) -> bool:
     return transcript.has_queued_cancel(transcript.tail(data.get("transcript_path")))
 
 
-def _speaker(text: str, data: Mapping[str, Any]) -> tuple[bool, bool]:
+def _prompt_origin(text: str, data: Mapping[str, Any]) -> tuple[bool, bool]:
     """(the prompt is from a person, a person interrupted the agent before it)."""
     if not text.startswith("<task-notification>"):
         return True, False

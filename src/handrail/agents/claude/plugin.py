@@ -83,7 +83,7 @@ fi
 """
 
 
-def _first_stub(name: str) -> str:
+def _defer_to_user_stub(name: str) -> str:
     """Exit if this is not the user's installation and there is one: then only the user's installation answers."""
     return (
         f'user="${{CLAUDE_CONFIG_DIR:-$HOME/.claude}}/skills/{NAME}/bin/{name}"\n'
@@ -97,8 +97,8 @@ def gate_stub(stubs: Stubs) -> str:
     before, after = (shlex.quote(part) for part in json.dumps({"hookSpecificOutput": said}).split("SESSION"))
     return (
         "# Handrail's gate for Claude Code. A conversation without a link has no workflow: print nothing.\n"
-        f'{_first_stub("gate")}{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
-        f"said=$({_call(stubs)}) || said=\n"
+        f'{_defer_to_user_stub("gate")}{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
+        f"said=$({_hook_command(stubs)}) || said=\n"
         "case $said in\n"
         "    '{}') ;;\n"
         """    '{"hookSpecificOutput":{"hookEventName":"PreToolUse",'*'}}') printf '%s\\n' "$said" ;;\n"""
@@ -111,13 +111,13 @@ def event_stub(stubs: Stubs) -> str:
     """All other events. With the word `active` it runs only while a workflow is active."""
     return (
         "# Handrail's other hooks for Claude Code.\n"
-        f"{_first_stub('event')}"
+        f"{_defer_to_user_stub('event')}"
         f'{_STATE}[ "${{1-}}" != active ] || [ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
-        f"{_call(stubs)} || exit 0\n"
+        f"{_hook_command(stubs)} || exit 0\n"
     )
 
 
-def _call(stubs: Stubs, *more: str) -> str:
+def _hook_command(stubs: Stubs, *more: str) -> str:
     return shlex.join([*stubs.hook, "claude", *more])
 
 
@@ -127,7 +127,7 @@ def status_stub(stubs: Stubs, foreign: str | None) -> str:
     return (
         "# Handrail's status line for Claude Code.\n"
         f'input=$(cat)\n{before}{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
-        f"printf '%s' \"$input\" | {_call(stubs, 'status-line')}\n"
+        f"printf '%s' \"$input\" | {_hook_command(stubs, 'status-line')}\n"
     )
 
 

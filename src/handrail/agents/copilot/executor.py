@@ -83,7 +83,7 @@ class Reader:
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         about = within(data, "data")
         match data.get("type"):
-            case "user.message" if (session := _content(self.folder, "session")) is not None:
+            case "user.message" if (session := _read_text(self.folder, "session")) is not None:
                 yield AgentSaid("session", {"id": session})
             case "assistant.message" if str(about.get("content") or "").strip():
                 text = str(about["content"])
@@ -118,7 +118,7 @@ class Reader:
         yield AgentSaid("result", {"id": about.get("toolCallId"), "ok": is_ok, "output": output})
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
-        spent = _job_usage(_content(self.folder, "usage.json"))
+        spent = _job_usage(_read_text(self.folder, "usage.json"))
         if spent.tokens is not None and self.before is not None:
             yield spent.less(self.before).said()
         outcome = self._outcome(exit_code, errors)
@@ -166,7 +166,7 @@ def _session_usage(session: str, env: Mapping[str, str]) -> Spent | None:
     return spent
 
 
-def _content(folder: str, name: str) -> str | None:
+def _read_text(folder: str, name: str) -> str | None:
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             return file.read()

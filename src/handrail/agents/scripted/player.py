@@ -47,14 +47,14 @@ def read_script(path: str, prompt: str = "") -> list[Line]:
         source, problems = decode(path, file.read())
     tree, troubles = parse(source.text)
     if tree is not None and tree.kind == "mapping" and "prompts" in tree.value:
-        tree = _fitting(tree.value["prompts"], prompt)
+        tree = _lines_for(tree.value["prompts"], prompt)
     if problems or troubles or tree is None or tree.kind != "list":
         wrong = problems[0].message if problems else troubles[0].message if troubles else "a list was expected"
         raise HandrailError(f"`{path}` is not a script: {wrong}")
     return [_line(path, item) for item in tree.value]
 
 
-def _fitting(choices: Node, prompt: str) -> Node | None:
+def _lines_for(choices: Node, prompt: str) -> Node | None:
     """The lines to play for a prompt; None if no entry fits."""
     for choice in choices.value if choices.kind == "list" else ():
         match = choice.value.get("match") if choice.kind == "mapping" else None
