@@ -1,4 +1,4 @@
-"""A forked conversation continues at its parent's phase, in a session of its own.
+"""A forked conversation continues at its parent's phase, in its own session.
 
 A host reports a fork before its parent is known. The parent is found in the transcript, which the host writes a little
 later: Handrail's own texts in it contain the task id. Until then the fork has an unsettled link, and its gate denies

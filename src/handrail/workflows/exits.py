@@ -57,7 +57,7 @@ def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
     if names:
         last = max(names, key=lambda name: item.keys[name])
         place = (*item.keys[last], phase.key_width(last, *item.keys[last]))
-        phase.at(place, "exit-check", too_many(names), "write each as a list item of its own")
+        phase.at(place, "exit-check", too_many(names), "write each as its own list item")
         return None
     Reader(phase.source, item, union("exit", "", checks, EXIT), phase.report)  # reports a misspelt key
     wanted = " or ".join(f"`{name}`" for name in shorts(checks))

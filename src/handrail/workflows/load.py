@@ -167,7 +167,7 @@ def _entries(job: _Load, reader: Reader, node: Node) -> tuple[PhaseSpec | Refere
             phase = _phase_entry(job, reader, item)
             entries.append(phase)
             if phase is not None and phase.id in seen:
-                hint = f"`{seen[phase.id]}` has it already; give each phase an id of its own"
+                hint = f"`{seen[phase.id]}` has it already; give each phase its own id"
                 reader.on(item, "phase-id-twice", f"phase id `{phase.id}` is used twice in this workflow", hint)
             elif phase is not None:
                 seen[phase.id] = item.value
@@ -267,7 +267,7 @@ def _no_front_matter(source: Source) -> Diagnostic:
         hint = "begin the file, on its first line, with `---`"
         return source.problem("front-matter", (1, 1, 1), "the file has no front matter", hint)
     if begin:
-        message, hint = "the front matter does not begin on the first line", "remove what stands above `---`"
+        message, hint = "the front matter does not begin on the first line", "remove the text above `---`"
         return source.problem("front-matter", place, message, hint)
     return source.problem("front-matter", place, "the front matter is not closed", "end it with a line `---`")
 

@@ -96,7 +96,7 @@ class WorkflowSpec:
 
 
 TEXTS = (
-    Field("sessionNamePrefix", ("text",), "what the session's title begins with", default="Workflow: "),
+    Field("sessionNamePrefix", ("text",), "the beginning of the session's title", default="Workflow: "),
     Field("roleInstruction", ("text",), "who the agent is while this workflow runs; part of the context text"),
     Field("advanceReminder", ("text",), "how to continue; the end of the context text"),
     Field("blockReasonTemplate", ("text",), "what the agent is told when a tool is not allowed"),
@@ -137,8 +137,8 @@ WORKFLOW = shape(
         default="user",
         choices=("user", "workflows"),
     ),
-    Field("loopable", ("boolean",), "may the agent start its phases over with `loop`", default=True),
-    Field("sessionNameMaxLength", ("integer",), "how much of the task the session's title shows", default=50),
+    Field("loopable", ("boolean",), "whether the agent may restart the phases with `loop`", default=True),
+    Field("sessionNameMaxLength", ("integer",), "how many characters of the task the session's title shows", default=50),
     *TEXTS,
 )
 
@@ -155,9 +155,9 @@ EXIT_SCHEMA = {"$ref": "#/$defs/check"}
 PHASE = shape(
     "phase file",
     "Front matter of a phase's Markdown file; the text below it is what the agent is told to do.",
-    Field("id", ("text",), "unique in its workflow; how a running session finds its phase again", required=True),
+    Field("id", ("text",), "unique in its workflow; a running session finds its phase by it", required=True),
     Field("name", ("text",), "what people call this phase", required=True),
-    Field("emoji", ("text",), "one sign for the status line", required=True),
+    Field("emoji", ("text",), "an emoji for the status line", required=True),
     Field("tools", ("mapping",), "which tools may be used", schema=json_schema(TOOLS)),
     Field(
         "availableProfiles",
