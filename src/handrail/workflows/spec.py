@@ -138,7 +138,9 @@ WORKFLOW = shape(
         choices=("user", "workflows"),
     ),
     Field("loopable", ("boolean",), "whether the agent may restart the phases with `loop`", default=True),
-    Field("sessionNameMaxLength", ("integer",), "how many characters of the task the session's title shows", default=50),
+    Field(
+        "sessionNameMaxLength", ("integer",), "how many characters of the task the session's title shows", default=50
+    ),
     *TEXTS,
 )
 
