@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from handrail.contracts import Stubs
     from handrail.flows.catalog import FlowCatalog, FoundFlow
     from handrail.runs.runs import Runs
-    from handrail.sessions.checking import CheckShown
+    from handrail.sessions.checking import OnCheck
     from handrail.sessions.machine import Result
     from handrail.sessions.report import Report
     from handrail.settings import Settings
@@ -161,7 +161,7 @@ class App:
         id_ = conversation.session if conversation is not None else session
         return self.sessions.start(plan, Opening(task, id_, conversation, replaces, self.settings.idle_stops, notices))
 
-    async def next(self, id_: str | None, summary: str, shown: CheckShown | None = None) -> Report:
+    async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> Report:
         """Leave the current phase, if its exit checks hold. They run here, now."""
         from handrail.secrets import Redactor
 

@@ -1,4 +1,4 @@
-"""Lines of samples with one thing in them that is not what it was: programs change, and readers have to bear it."""
+"""Sample lines with one changed value each: programs change, and readers must not fail."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ JUNK: tuple[Any, ...] = (None, 5, "x", True, [None, 5], {"a": None})
 
 
 def spoilt(samples: Path) -> Iterator[dict[str, Any]]:
-    """Every kind of line in a folder of samples, with each thing in it replaced in turn."""
+    """Every kind of line in a folder of samples, with each of its values replaced in turn."""
     seen: set[str] = set()
     for path in sorted(samples.glob("*.jsonl")):
         for line in map(json.loads, path.read_text().splitlines()):

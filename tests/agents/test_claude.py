@@ -1,4 +1,4 @@
-"""Claude Code: the command line that a job becomes, and what is read from the lines that the program prints."""
+"""Claude Code: the command line for a job, and the events read from its output."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def use(name: str, key: str = "1") -> dict[str, Any]:
 
 
 def used(output: Any, key: str = "1", parent: str | None = None, **more: Any) -> dict[str, Any]:
-    """What came of a call of a tool; `decision` is what the program says of its permission."""
+    """The result of a tool call. `decision` is the permission decision that the program reports."""
     decision = more.pop("decision", None)
     block = {"type": "tool_result", "tool_use_id": key, "content": output, **more}
     meta = [{"id": key, "permission_decision": {"decision": decision}}] if decision else None
@@ -73,7 +73,7 @@ def used(output: Any, key: str = "1", parent: str | None = None, **more: Any) ->
 
 
 def failed(**more: Any) -> dict[str, Any]:
-    """The result of a turn that went wrong; its subtype says success all the same."""
+    """The result of a failed turn; its subtype is still success."""
     return {**DONE, "is_error": True, "result": "it went wrong", **more}
 
 
@@ -82,7 +82,7 @@ def spent(model: str, whole: int, output: int, cached: int, usd: float) -> dict[
     return {model: {**counts, "outputTokens": output, "costUSD": usd}}
 
 
-def test_a_turn_that_went_well_is_told_event_by_event() -> None:
+def test_a_successful_turn_is_reported_event_by_event() -> None:
     said = sample("success")
     assert kinds(said) == ["session", "text", "tool", "result", "text", "usage", "finished"]
     assert said[2].data["name"] == "Write"
@@ -98,7 +98,7 @@ def test_a_turn_that_went_well_is_told_event_by_event() -> None:
     ("case", "outcome", "words"),
     [("401", "auth", "Invalid API key"), ("429", "rate-limit", "(429)"), ("spent", "quota", "5-hour limit")],
 )
-def test_an_error_of_the_service_has_a_name_and_is_no_text_of_the_agent(case: str, outcome: str, words: str) -> None:
+def test_a_service_error_is_classified_and_is_not_reported_as_text(case: str, outcome: str, words: str) -> None:
     said = sample(case)
     assert [kind for kind in kinds(said) if kind != "retry"] == ["session", "finished"]
     assert said[-1].data["outcome"] == outcome
@@ -106,14 +106,14 @@ def test_an_error_of_the_service_has_a_name_and_is_no_text_of_the_agent(case: st
     assert said[-1].data["text"] is None
 
 
-def test_that_it_tries_again_is_told_and_is_no_failure() -> None:
+def test_a_retry_is_reported_and_is_not_a_failure() -> None:
     said = sample("500-then-fine")
     assert kinds(said)[:3] == ["session", "retry", "text"]
     assert said[1].data == {"message": "server_error (attempt 1)"}
     assert said[-1].data["outcome"] == "done"
 
 
-def test_the_end_of_a_plans_limit_is_told() -> None:
+def test_the_reset_time_of_a_plan_is_reported() -> None:
     later = round(time.time()) + 3600
     events = lines("spent")
     info = {"status": "rejected", "resetsAt": later}
@@ -142,7 +142,7 @@ def test_the_end_of_a_plans_limit_is_told() -> None:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_an_error_is_judged_by_the_result(result: dict[str, Any], outcome: str) -> None:
+def test_an_error_is_classified_by_the_result(result: dict[str, Any], outcome: str) -> None:
     error = assistant(text("API Error"), error="server_error" if result.get("api_error") == "connection_failed" else "")
     finished = heard(INIT, error, result, code=1)[-1].data
     assert finished["outcome"] == outcome
@@ -151,13 +151,13 @@ def test_an_error_is_judged_by_the_result(result: dict[str, Any], outcome: str) 
 
 
 @pytest.mark.parametrize(("code", "words"), [(-9, "it ended by signal 9"), (0, "it ended with exit code 0")])
-def test_a_program_that_ends_without_a_result_has_crashed_whatever_its_exit_code(code: int, words: str) -> None:
+def test_a_program_that_exits_without_a_result_has_crashed(code: int, words: str) -> None:
     finished = heard(INIT, assistant(text("I begin")), code=code)[-1].data
     assert (finished["outcome"], finished["text"]) == ("crash", "I begin")
     assert words in finished["message"]
 
 
-def test_what_it_complained_of_last_tells_why_there_is_no_result() -> None:
+def test_the_last_error_explains_a_missing_result() -> None:
     finished = heard(code=1, errors="Error: Session ID 1 is already in use.\n")[-1].data
     assert (finished["outcome"], finished["text"]) == ("crash", None)
     assert "already in use" in finished["message"]
@@ -165,11 +165,11 @@ def test_what_it_complained_of_last_tells_why_there_is_no_result() -> None:
     assert heard(INIT, error, code=1)[-1].data["outcome"] == "auth"
 
 
-def test_a_result_is_done_whatever_the_exit_code() -> None:
+def test_a_result_is_done_with_any_exit_code() -> None:
     assert heard(INIT, DONE, code=1)[-1].data["outcome"] == "done"
 
 
-def test_the_last_of_several_results_counts_and_what_was_used_is_added_up() -> None:
+def test_the_last_of_several_results_counts_and_usage_is_summed() -> None:
     first = {**DONE, "result": "One.", "model_usage_since_last_result": spent("big", 100, 10, 40, 0.5)}
     both = {**spent("big", 10, 1, 4, 0.25), **spent("small", 20, 2, 0, 0.25)}
     said = heard(INIT, first, INIT, {**DONE, "result": "Two.", "model_usage_since_last_result": both})
@@ -178,11 +178,11 @@ def test_the_last_of_several_results_counts_and_what_was_used_is_added_up() -> N
     assert said[3].data["text"] == "Two."
 
 
-def test_a_turn_that_is_cut_off_after_another_one_is_not_done() -> None:
+def test_an_interrupted_turn_after_a_complete_one_is_not_done() -> None:
     assert heard(INIT, DONE, INIT, assistant(text("I go on")), code=-9)[-1].data["outcome"] == "crash"
 
 
-def test_what_the_conversation_cost_before_is_no_cost_of_this_job() -> None:
+def test_earlier_costs_of_the_conversation_are_not_counted() -> None:
     usage = {"input_tokens": 6, "cache_read_input_tokens": 1, "output_tokens": 3}
     older = {**DONE, "usage": usage, "total_cost_usd": 0.5}
     counts = {"inputTokens": 7, "outputTokens": 3, "cachedTokens": 1}
@@ -192,21 +192,21 @@ def test_what_the_conversation_cost_before_is_no_cost_of_this_job() -> None:
     assert only(heard(INIT, newer, given=job(session=ID)), "usage") == {**counts, "usd": 0.25}
 
 
-def test_of_a_turn_that_was_cut_off_only_the_tokens_of_the_prompts_are_known() -> None:
+def test_an_interrupted_turn_reports_only_prompt_tokens() -> None:
     usage = {"input_tokens": 60, "cache_read_input_tokens": 40, "output_tokens": 1}
     whole = assistant(text("One"), usage=usage), assistant(use("Bash"), usage=usage), assistant(id="msg_2", usage=usage)
     assert only(heard(INIT, *whole, code=-9), "usage") == {**NOTHING, "inputTokens": 200, "cachedTokens": 80}
     assert "usage" not in kinds(heard(INIT, assistant(text("One")), code=-9))
 
 
-def test_what_a_subagent_says_after_the_end_does_not_make_the_usage_unknown() -> None:
+def test_text_of_a_subagent_after_the_end_keeps_the_usage_known() -> None:
     result = {**DONE, "model_usage_since_last_result": spent("big", 100, 10, 40, 0.5)}
     said = heard(INIT, result, assistant(text("I am late"), parent="1", usage={"input_tokens": 60}))
     assert only(said, "usage")["outputTokens"] == 10
     assert said[-1].data["outcome"] == "done"
 
 
-def test_a_conversation_is_told_when_it_is_kept(tmp_path: Path) -> None:
+def test_a_conversation_is_reported_once_it_is_saved(tmp_path: Path) -> None:
     given = job(env={"HOME": str(tmp_path)})
     assert kinds(heard(INIT, given=given)) == ["finished"]
     path = tmp_path / ".claude" / "projects" / "-project" / f"{ID}.jsonl"
@@ -217,7 +217,7 @@ def test_a_conversation_is_told_when_it_is_kept(tmp_path: Path) -> None:
     assert kinds(heard(INIT, given=elsewhere)) == ["session", "finished"]
 
 
-def test_a_conversation_that_was_not_begun_is_not_told() -> None:
+def test_a_conversation_that_never_started_is_not_reported() -> None:
     unknown = failed(subtype="error_during_execution", result=None, errors=["No conversation found"])
     assert kinds(heard(unknown)) == ["finished"]
 
@@ -232,7 +232,7 @@ def test_a_conversation_that_was_not_begun_is_not_told() -> None:
         used("No such tool available: Write. Write is disabled for this session", is_error=True),
     ],
 )
-def test_a_tool_that_was_not_run_was_denied(denial: dict[str, Any]) -> None:
+def test_a_tool_call_that_did_not_run_is_reported_as_denied(denial: dict[str, Any]) -> None:
     said = heard(INIT, assistant(use("Write")), denial, DONE)
     assert kinds(said) == ["session", "tool", "denied", "result", "finished"]
     assert only(said, "denied")["name"] == "Write"
@@ -248,18 +248,18 @@ def test_a_tool_that_was_not_run_was_denied(denial: dict[str, Any]) -> None:
         used("it has been denied"),
     ],
 )
-def test_a_tool_that_ran_was_not_denied(result: dict[str, Any]) -> None:
+def test_a_tool_call_that_ran_is_not_reported_as_denied(result: dict[str, Any]) -> None:
     assert "denied" not in kinds(heard(INIT, assistant(use("Bash")), result, DONE))
 
 
-def test_the_list_of_denials_in_a_result_is_not_told_again() -> None:
+def test_denials_listed_in_a_result_are_not_reported_twice() -> None:
     listed = {**DONE, "permission_denials": [{"tool_name": "Write", "tool_use_id": "1"}]}
     event = {"type": "system", "subtype": "permission_denied", "tool_name": "Write", "message": "no"}
     said = heard(INIT, assistant(use("Write")), event, used("no", is_error=True, decision="reject"), listed)
     assert kinds(said).count("denied") == 1
 
 
-def test_of_subagents_only_what_they_are_denied_is_told() -> None:
+def test_only_denied_calls_of_subagents_are_reported() -> None:
     said = heard(
         INIT,
         assistant(use("Task")),
@@ -281,7 +281,7 @@ def test_long_output_is_cut() -> None:
     assert len(only(said, "result")["output"]) <= 2000
 
 
-def test_an_answer_of_a_shape_is_that_of_the_tool_else_that_in_the_text() -> None:
+def test_the_json_answer_is_taken_from_the_tool_or_else_from_the_text() -> None:
     given = job(schema=OBJECT)
     native = {**DONE, "structured_output": {"a": 1}}
     assert heard(INIT, native, given=given)[-1].data["structured"] == {"a": 1}
@@ -290,7 +290,7 @@ def test_an_answer_of_a_shape_is_that_of_the_tool_else_that_in_the_text() -> Non
     assert heard(INIT, {**DONE, "result": '{"a": 2}'})[-1].data["structured"] is None
 
 
-def test_lines_that_are_not_what_they_were_are_borne() -> None:
+def test_changed_lines_raise_no_error() -> None:
     before = [INIT, assistant(use("Write", "toolu_0006"), use("None"))]
     assert all(heard(*before, line)[-1].kind == "finished" for line in spoilt(SAMPLES))
     odd: list[dict[str, Any]] = [{}, {"type": []}, {"type": "user", "tool_result_meta": [None, {"id": {}}]}]
@@ -300,7 +300,7 @@ def test_lines_that_are_not_what_they_were_are_borne() -> None:
 @pytest.mark.parametrize(
     ("permissions", "mode"), [("read", "default"), ("work", "acceptEdits"), ("full", "bypassPermissions")]
 )
-def test_permissions_are_a_mode_and_rules(permissions: str, mode: str) -> None:
+def test_permissions_select_a_mode_and_rules(permissions: str, mode: str) -> None:
     argv = executor.launch(job(permissions=permissions), "/private").argv
     assert f"--permission-mode={mode}" in argv
     tools = ",".join(one.partition("=")[2] for one in argv if "ools=" in one).split(",")
@@ -317,12 +317,12 @@ def test_a_job_becomes_a_command_line_without_its_prompt() -> None:
     assert launch.stdin == "-x $(rm) 'ä'".encode()
 
 
-def test_a_prompt_is_never_a_command_of_the_program() -> None:
+def test_a_prompt_is_never_read_as_a_slash_command() -> None:
     assert executor.launch(job(prompt="/clear"), "/private").stdin == b"\n/clear"
     assert executor.launch(job(prompt=" /clear"), "/private").stdin == b" /clear"
 
 
-def test_a_conversation_is_taken_up_by_its_id_only() -> None:
+def test_a_conversation_is_resumed_only_by_its_id() -> None:
     assert f"--resume={ID}" in executor.launch(job(session=ID, new_session="other"), "/p").argv
     assert f"--session-id={ID}" in executor.launch(job(new_session=ID), "/p").argv
     for session in ("--continue", "my title", ""):
@@ -332,7 +332,7 @@ def test_a_conversation_is_taken_up_by_its_id_only() -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"$schema": "https://json-schema.org/draft/2020-12/schema"}])
-def test_a_schema_is_given_as_an_option(more: dict[str, Any]) -> None:
+def test_a_schema_is_passed_as_an_option(more: dict[str, Any]) -> None:
     schema = {**OBJECT, **more, "$defs": {"x-y": {"enum": [{"x-z": 1}]}}}
     launch = executor.launch(job(schema=schema), "/private")
     (given,) = (one.partition("=")[2] for one in launch.argv if one.startswith("--json-schema="))
@@ -350,13 +350,13 @@ def test_a_schema_is_given_as_an_option(more: dict[str, Any]) -> None:
         {**OBJECT, "not": {"allOf": [{"unevaluatedProperties": False}]}},
     ],
 )
-def test_a_schema_that_the_program_would_not_take_is_part_of_the_prompt(schema: dict[str, Any]) -> None:
+def test_a_schema_that_the_program_does_not_accept_is_added_to_the_prompt(schema: dict[str, Any]) -> None:
     launch = executor.launch(job(schema=schema), "/private")
     assert not any(one.startswith("--json-schema") for one in launch.argv)
     assert json.dumps(schema) in (launch.stdin or b"").decode()
 
 
-def test_the_guided_mode_is_a_plugin_of_this_call_only() -> None:
+def test_guided_mode_passes_the_plugin_for_this_call_only() -> None:
     launch = executor.launch(job(stubs=Stubs(("hook",), ("handrail",), "1"), permissions="read"), "/private")
     assert "--plugin-dir=/private/plugin" in launch.argv
     assert "--allowedTools=mcp__plugin_handrail_handrail__workflow_step" in launch.argv

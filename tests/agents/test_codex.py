@@ -1,4 +1,4 @@
-"""Codex: the command line that a job becomes, and what is read from the lines that the program prints."""
+"""Codex: the command line for a job, and the events read from its output."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def kinds(said: list[AgentSaid]) -> list[str]:
 
 
 def turn(*items: dict[str, Any], **usage: int) -> list[dict[str, Any]]:
-    """A turn that went well, with these items."""
+    """A successful turn with these items."""
     begin = [{"type": "thread.started", "thread_id": THREAD}, {"type": "turn.started"}]
     middle = [{"type": "item.completed", "item": item} for item in items]
     return [*begin, *middle, {"type": "turn.completed", "usage": usage}]
 
 
 def recorded(home: Path, *totals: dict[str, int]) -> dict[str, str]:
-    """An environment with a thread's own file, in which it has counted so much."""
+    """An environment with a thread file that contains these token counts."""
     path = home / ".codex" / "sessions" / "2026" / "11" / "15" / f"rollout-2026-11-15T23-42-25-{THREAD}.jsonl"
     path.parent.mkdir(parents=True, exist_ok=True)
     lines: list[dict[str, Any]] = [{"type": "session_meta", "payload": {"id": THREAD}}]
@@ -60,7 +60,7 @@ def recorded(home: Path, *totals: dict[str, int]) -> dict[str, str]:
     return {"HOME": str(home)}
 
 
-def test_a_turn_that_went_well_is_told_event_by_event() -> None:
+def test_a_successful_turn_is_reported_event_by_event() -> None:
     said = sample("success")
     assert kinds(said) == ["session", "text", "tool", "result", "text", "usage", "finished"]
     change = {"changes": [{"path": "/project/made.txt", "kind": "add"}]}
@@ -75,14 +75,14 @@ def test_a_turn_that_went_well_is_told_event_by_event() -> None:
     ("case", "outcome", "words"),
     [("401", "auth", "Incorrect API key"), ("429", "rate-limit", "429"), ("spent", "quota", "hit your usage limit")],
 )
-def test_an_error_of_the_service_has_a_name(case: str, outcome: str, words: str) -> None:
+def test_a_service_error_is_classified(case: str, outcome: str, words: str) -> None:
     said = sample(case)
     assert said[-1].data["outcome"] == outcome
     assert words in said[-1].data["message"]
     assert "usage" not in kinds(said)
 
 
-def test_that_it_tries_again_is_told_and_is_no_failure() -> None:
+def test_a_retry_is_reported_and_is_not_a_failure() -> None:
     said = sample("401")
     assert kinds(said) == ["session", "retry", "finished"]
     assert said[1].data["message"].startswith("Reconnecting... 1/1")
@@ -90,7 +90,7 @@ def test_that_it_tries_again_is_told_and_is_no_failure() -> None:
     assert heard([*again, *turn(input_tokens=1)])[-1].data["outcome"] == "done"
 
 
-def test_commands_and_calls_of_servers_are_tools() -> None:
+def test_commands_and_mcp_calls_are_reported_as_tools() -> None:
     shell = {"id": "1", "type": "command_execution", "command": "ls", "aggregated_output": "no\n", "exit_code": 2}
     content = [{"type": "text", "text": "noted"}]
     call = {"id": "2", "type": "mcp_tool_call", "server": "wf", "tool": "step", "arguments": {"a": 1}}
@@ -110,7 +110,7 @@ def test_commands_and_calls_of_servers_are_tools() -> None:
     ]
 
 
-def test_a_call_that_was_declined_or_turned_down_is_told() -> None:
+def test_a_declined_or_rejected_call_is_reported_as_denied() -> None:
     declined = {"id": "1", "type": "command_execution", "command": "rm x", "status": "declined"}
     errors = "2026 ERROR codex_core::tools::router: error=patch rejected: writing outside of the project; x\n"
     said = [one for one in heard(turn(declined), errors=errors) if one.kind == "denied"]
@@ -118,7 +118,7 @@ def test_a_call_that_was_declined_or_turned_down_is_told() -> None:
     assert said[1].data["reason"] == "patch rejected: writing outside of the project; x"
 
 
-def test_a_program_that_ends_without_the_end_of_its_turn_has_crashed_whatever_its_exit_code() -> None:
+def test_a_program_that_exits_before_its_turn_is_complete_has_crashed() -> None:
     begun = turn()[:2]
     assert heard(begun, code=0)[-1].data["outcome"] == "crash"
     finished = heard([], code=1, errors="WARNING: x\nError: no rollout found for thread id 1\n")[-1].data
@@ -126,28 +126,28 @@ def test_a_program_that_ends_without_the_end_of_its_turn_has_crashed_whatever_it
     assert finished["message"] == "it ended with exit code 1: Error: no rollout found for thread id 1"
 
 
-def test_a_turn_that_is_over_is_done_whatever_the_exit_code() -> None:
+def test_a_completed_turn_is_done_with_any_exit_code() -> None:
     assert heard(turn(input_tokens=1), code=1)[-1].data["outcome"] == "done"
 
 
-def test_what_the_thread_used_before_is_taken_off(tmp_path: Path) -> None:
+def test_usage_before_the_job_is_subtracted(tmp_path: Path) -> None:
     first, last = {"input_tokens": 100, "output_tokens": 10}, {"input_tokens": 300, "output_tokens": 30}
     given = job(session=THREAD, env=recorded(tmp_path, first, last))
     said = heard(turn(input_tokens=307, output_tokens=33), given)
     assert said[1].data == {"inputTokens": 7, "outputTokens": 3, "cachedTokens": None, "usd": None}
 
 
-def test_a_thread_that_counted_nothing_before_begins_at_zero(tmp_path: Path) -> None:
+def test_a_thread_without_earlier_usage_starts_at_zero(tmp_path: Path) -> None:
     said = heard(turn(input_tokens=7), job(session=THREAD, env=recorded(tmp_path)))
     assert said[1].data["inputTokens"] == 7
 
 
-def test_nothing_is_said_of_what_a_job_used_when_what_was_used_before_is_not_known(tmp_path: Path) -> None:
+def test_usage_is_unknown_if_the_usage_before_the_job_is_unknown(tmp_path: Path) -> None:
     said = heard(turn(input_tokens=307, output_tokens=33), job(session=THREAD, env={"HOME": str(tmp_path)}))
     assert said[1].data == {"inputTokens": None, "outputTokens": None, "cachedTokens": None, "usd": None}
 
 
-def test_what_a_turn_that_failed_has_used_is_in_the_file_of_its_thread(tmp_path: Path) -> None:
+def test_usage_of_a_failed_turn_is_read_from_the_threads_file(tmp_path: Path) -> None:
     env = recorded(tmp_path, {"input_tokens": 100, "output_tokens": 10})
     failed = [*turn()[:2], {"type": "turn.failed", "error": {"message": "overloaded"}}]
     said = heard(failed, job(env=env))
@@ -157,7 +157,7 @@ def test_what_a_turn_that_failed_has_used_is_in_the_file_of_its_thread(tmp_path:
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
-def test_the_end_of_a_plans_limit_is_told_in_local_time(zone: str) -> None:
+def test_the_reset_time_of_a_plan_is_read_in_local_time(zone: str) -> None:
     moment = datetime.now(ZoneInfo(zone)) + timedelta(days=2)
     words = f"You’ve hit your usage limit, try again at {moment:%b} {moment.day}th, {moment:%Y} {moment:%I:%M %p}."
     failed = [{"type": "turn.failed", "error": {"message": words}}]
@@ -165,14 +165,14 @@ def test_the_end_of_a_plans_limit_is_told_in_local_time(zone: str) -> None:
     assert 0 <= resets_at - moment.timestamp() <= 60
 
 
-def test_a_limit_that_ended_in_the_past_or_in_no_known_zone_has_no_time() -> None:
+def test_a_reset_time_in_the_past_or_in_an_unknown_zone_is_ignored() -> None:
     later = datetime.now(UTC) + timedelta(days=2)
     for words, zone in (("Jan 1st, 2026 1:00 AM", "UTC"), (f"{later:%b %dth, %Y} 1:00 AM", "Nowhere/Else")):
         failed = [{"type": "turn.failed", "error": {"message": f"You’ve hit your usage limit, try again at {words}."}}]
         assert heard(failed, job(env={"TZ": zone}))[-1].data["resetsAt"] is None
 
 
-def test_lines_that_make_no_sense_do_no_harm() -> None:
+def test_malformed_lines_are_ignored() -> None:
     odd: list[dict[str, Any]] = [{}, {"type": 3}, {"type": "item.completed"}, {"type": "turn.failed", "error": "x"}]
     odd += [{"type": "item.completed", "item": []}, {"type": "turn.completed", "usage": None}]
     assert heard(odd)[-1].data["outcome"] == "done"
@@ -186,20 +186,20 @@ def test_lines_that_make_no_sense_do_no_harm() -> None:
         ("full", "--dangerously-bypass-approvals-and-sandbox"),
     ],
 )
-def test_permissions_are_the_sandbox(permissions: str, flag: str) -> None:
+def test_permissions_select_the_sandbox(permissions: str, flag: str) -> None:
     argv = executor.launch(job(permissions=permissions), "/private").argv
     assert [one for one in argv if "sandbox" in one] == [flag]
     assert 'approval_policy="never"' in argv
 
 
-def test_the_prompt_is_no_argument() -> None:
+def test_the_prompt_is_not_an_argument() -> None:
     launch = executor.launch(job(prompt="-x $(rm) 'ä'", model="--gpt"), "/private")
     assert launch.argv[-1] == "-"
     assert launch.stdin == "-x $(rm) 'ä'".encode()
     assert "--model=--gpt" in launch.argv
 
 
-def test_a_conversation_is_taken_up_by_its_id_only() -> None:
+def test_a_conversation_is_resumed_only_by_its_id() -> None:
     argv = executor.launch(job(session=THREAD, extra=("--search",)), "/p").argv
     assert argv[-4:] == ("--search", "resume", THREAD, "-")
     for session in ("--last", "my thread"):
@@ -208,7 +208,7 @@ def test_a_conversation_is_taken_up_by_its_id_only() -> None:
         assert (caught.value.code, caught.value.transient) == ("session-unknown", False)
 
 
-def test_a_schema_is_given_as_a_file() -> None:
+def test_a_schema_is_passed_as_a_file() -> None:
     launch = executor.launch(job(schema=STRICT), "/private")
     assert "--output-schema=/private/schema.json" in launch.argv
     assert json.loads(launch.files["schema.json"]) == STRICT
@@ -218,19 +218,19 @@ def test_a_schema_is_given_as_a_file() -> None:
 @pytest.mark.parametrize(
     "schema", [LOOSE, {"type": "integer"}, {**STRICT, "properties": {"a": LOOSE}}, {**STRICT, "not": {}}]
 )
-def test_a_schema_that_the_service_would_not_take_is_part_of_the_prompt(schema: dict[str, Any]) -> None:
+def test_a_schema_that_the_service_does_not_accept_is_added_to_the_prompt(schema: dict[str, Any]) -> None:
     launch = executor.launch(job(schema=schema), "/private")
     assert not launch.files
     assert launch.stdin is not None
     assert json.dumps(schema) in launch.stdin.decode()
 
 
-def test_the_answer_is_read_where_a_schema_was_given() -> None:
+def test_the_json_answer_is_read_if_there_is_a_schema() -> None:
     message = {"id": "1", "type": "agent_message", "text": '{"a": 3}'}
     assert heard(turn(message), job(schema=STRICT))[-1].data["structured"] == {"a": 3}
     assert heard(turn(message))[-1].data["structured"] is None
 
 
-def test_it_is_not_called_unguarded_where_it_has_to_be_guided() -> None:
-    with pytest.raises(NodeError, match="cannot be held to a workflow"):
+def test_a_guided_job_is_refused() -> None:
+    with pytest.raises(NodeError, match="cannot follow a guided workflow"):
         executor.launch(job(stubs=Stubs(("hook",), ("handrail",), "1")), "/private")

@@ -1,4 +1,4 @@
-"""Copilot CLI: the command line that a job becomes, and what is read from its lines and from its file of tokens."""
+"""Copilot CLI: the command line for a job, and the events read from its output and its token file."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def spend(folder: Path, **models: tuple[int, int, int]) -> None:
     (folder / "usage.json").write_text(json.dumps({"modelMetrics": metrics}))
 
 
-def test_a_turn_that_went_well_is_told_event_by_event(tmp_path: Path) -> None:
+def test_a_successful_turn_is_reported_event_by_event(tmp_path: Path) -> None:
     (tmp_path / "session").write_text(SESSION)
     spend(tmp_path, one=(2000, 60, 1400), two=(200, 10, 0))
     said = sample("success", str(tmp_path))
@@ -65,32 +65,32 @@ def test_a_turn_that_went_well_is_told_event_by_event(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("case", "outcome"), [("401", "auth"), ("429", "rate-limit"), ("spent", "quota")])
-def test_a_failure_of_the_model_has_a_name(case: str, outcome: str) -> None:
+def test_a_model_failure_is_classified(case: str, outcome: str) -> None:
     assert sample(case)[-1].data["outcome"] == outcome
 
 
-def test_the_time_that_the_service_asks_for_is_told() -> None:
+def test_the_retry_time_of_the_service_is_reported() -> None:
     assert sample("429")[-1].data["resetsAt"] == pytest.approx(time.time() + 1, abs=5)
 
 
-def test_its_own_retries_are_told_with_what_failed() -> None:
+def test_retries_of_the_program_are_reported_with_their_error() -> None:
     said = sample("500-then-fine")
     retries = [one.data["message"] for one in said if one.kind == "retry"]
     assert retries == ["The server had an error while processing your request. Sorry about that!"]
     assert said[-1].data["outcome"] == "done"
 
 
-def test_without_its_file_of_tokens_nothing_is_known_of_them() -> None:
+def test_usage_is_unknown_without_the_token_file() -> None:
     assert "usage" not in kinds(sample("success"))
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"modelMetrics": {"one": {}}}', '{"modelMetrics": {}}'])
-def test_a_file_of_tokens_that_cannot_be_read_is_nothing_known(tmp_path: Path, text: str) -> None:
+def test_usage_is_unknown_if_the_token_file_is_unreadable(tmp_path: Path, text: str) -> None:
     (tmp_path / "usage.json").write_text(text)
     assert kinds(heard(RESULT, folder=str(tmp_path))) == ["finished"]
 
 
-def test_what_a_session_used_before_is_not_counted_again(tmp_path: Path) -> None:
+def test_earlier_usage_of_a_session_is_not_counted_again(tmp_path: Path) -> None:
     state = tmp_path / ".copilot" / "session-state" / SESSION
     state.mkdir(parents=True)
     usage = {"inputTokens": 1000, "outputTokens": 50, "cacheReadTokens": 400}
@@ -103,7 +103,7 @@ def test_what_a_session_used_before_is_not_counted_again(tmp_path: Path) -> None
     assert kinds(heard(RESULT, given=lost, folder=str(tmp_path))) == ["finished"]
 
 
-def test_a_call_that_was_not_allowed_is_told() -> None:
+def test_a_call_that_was_not_allowed_is_reported_as_denied() -> None:
     started = {"type": "tool.execution_start", "data": {"toolCallId": "1", "toolName": "bash", "arguments": {}}}
     error = {"message": "Permission to run this tool was denied", "code": "denied"}
     ended = {"type": "tool.execution_complete", "data": {"toolCallId": "1", "success": False, "error": error}}
@@ -121,7 +121,7 @@ def test_a_call_that_was_not_allowed_is_told() -> None:
         ((), "Error: No authentication information found.\n", "auth", "authentication"),
     ],
 )
-def test_what_is_not_the_end_of_a_turn_is_no_success(
+def test_an_incomplete_turn_is_not_a_success(
     events: tuple[dict[str, Any], ...], errors: str, outcome: str, words: str
 ) -> None:
     finished = heard(*events, errors=errors)[-1].data
@@ -129,7 +129,7 @@ def test_what_is_not_the_end_of_a_turn_is_no_success(
     assert words in finished["message"]
 
 
-def test_the_words_of_a_subagent_are_not_the_answer() -> None:
+def test_text_of_a_subagent_is_not_the_answer() -> None:
     inner = {"type": "assistant.message", "data": {"content": "inner", "parentToolCallId": "1"}}
     outer = {"type": "assistant.message", "data": {"content": '{"a": 1}'}}
     finished = heard(outer, inner, RESULT, given=job(schema={"type": "object"}))[-1].data
@@ -145,17 +145,17 @@ def test_a_job_becomes_a_command_line_without_its_prompt() -> None:
     assert launch.env == {"COPILOT_ALLOW_ALL": ""}
 
 
-def test_a_new_session_has_an_id_before_it_begins(tmp_path: Path) -> None:
+def test_a_new_session_has_an_id_before_it_starts(tmp_path: Path) -> None:
     launch = executor.launch(job(), str(tmp_path))
     assert f"--session-id={launch.files['session']}" in launch.argv
 
 
 @pytest.mark.parametrize(("permissions", "option"), [("work", "--allow-all-tools"), ("full", "--allow-all")])
-def test_permissions_are_options_of_the_program(permissions: str, option: str) -> None:
+def test_permissions_select_options_of_the_program(permissions: str, option: str) -> None:
     assert option in executor.launch(job(permissions=permissions), "/private").argv
 
 
-def test_the_native_program_beside_npms_script_is_taken(tmp_path: Path) -> None:
+def test_the_real_program_is_started_instead_of_npms_script(tmp_path: Path) -> None:
     machine = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm64"}[platform.machine().lower()]
     script = tmp_path / "node_modules" / "@github" / "copilot" / "npm-loader.js"
     native = tmp_path / "node_modules" / "@github" / f"copilot-{sys.platform}-{machine}" / "copilot"
@@ -171,5 +171,5 @@ def test_the_native_program_beside_npms_script_is_taken(tmp_path: Path) -> None:
     assert executor.launch(given, "/private").argv[0] == "copilot"
 
 
-def test_lines_that_are_not_what_they_were_are_borne() -> None:
+def test_changed_lines_raise_no_error() -> None:
     assert all(heard(line)[-1].kind == "finished" for line in spoilt(SAMPLES))

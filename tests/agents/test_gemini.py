@@ -1,4 +1,4 @@
-"""Gemini CLI: the command line that a job becomes, and what is read from the lines that the program prints."""
+"""Gemini CLI: the command line for a job, and the events read from its output."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def failed(message: str) -> dict[str, Any]:
     return {"type": "result", "status": "error", "error": {"type": "unknown", "message": message}, "stats": {}}
 
 
-def test_a_turn_that_went_well_is_told_event_by_event() -> None:
+def test_a_successful_turn_is_reported_event_by_event() -> None:
     said = sample("success")
     assert kinds(said) == ["session", "text", "tool", "result", "text", "usage", "finished"]
     given = {"file_path": "/project/made.txt", "content": "made\n"}
@@ -64,20 +64,20 @@ def test_a_turn_that_went_well_is_told_event_by_event() -> None:
     ("case", "outcome", "message"),
     [("401", "auth", "invalid authentication"), ("429", "rate-limit", "Please retry in"), ("spent", "quota", "daily")],
 )
-def test_an_error_of_the_service_has_a_name(case: str, outcome: str, message: str) -> None:
+def test_a_service_error_is_classified(case: str, outcome: str, message: str) -> None:
     said = sample(case)
     assert said[-1].data["outcome"] == outcome
     assert message in said[-1].data["message"]
     assert "usage" not in kinds(said)
 
 
-def test_a_limit_that_is_over_soon_has_its_time() -> None:
+def test_a_short_limit_has_a_reset_time() -> None:
     at = sample("429")[-1].data["resetsAt"]
     assert time.time() < at < time.time() + 2
     assert sample("spent")[-1].data["resetsAt"] is None
 
 
-def test_that_it_tried_again_is_told_from_its_complaints() -> None:
+def test_retries_are_read_from_stderr() -> None:
     assert kinds(sample("500-then-fine"))[-2:] == ["retry", "finished"]
     again = [one.data["message"] for one in sample("429") if one.kind == "retry"]
     assert len(again) == 1
@@ -85,7 +85,7 @@ def test_that_it_tried_again_is_told_from_its_complaints() -> None:
     assert "Retrying after" in again[0]
 
 
-def test_pieces_of_text_are_told_whole() -> None:
+def test_pieces_of_text_are_reported_as_one_text() -> None:
     tool = {"type": "tool_use", "tool_name": "glob", "tool_id": "1", "parameters": {}}
     said = heard(INIT, words("I "), words("look."), tool, words("Do"), words("ne."), SUCCESS)
     assert [one.data["text"] for one in said if one.kind == "text"] == ["I look.", "Done."]
@@ -93,7 +93,7 @@ def test_pieces_of_text_are_told_whole() -> None:
     assert said[-1].data["text"] == "Done."
 
 
-def test_what_the_person_said_is_not_what_the_agent_said() -> None:
+def test_a_message_of_the_user_is_not_reported_as_text() -> None:
     said = heard(INIT, {"type": "message", "role": "user", "content": "do it"}, SUCCESS)
     assert kinds(said) == ["session", "usage", "finished"]
     assert said[-1].data["text"] is None
@@ -104,12 +104,12 @@ def test_thinking_counts_as_output() -> None:
     assert usage == {"inputTokens": 303, "outputTokens": 39, "cachedTokens": 15, "usd": None}
 
 
-def test_what_was_not_counted_is_not_told_as_zero() -> None:
+def test_uncounted_usage_is_not_reported_as_zero() -> None:
     nothing = dict.fromkeys(STATS, 0)
     assert kinds(heard(INIT, {**SUCCESS, "stats": nothing})) == ["session", "finished"]
 
 
-def test_without_a_result_nothing_is_done_whatever_the_exit_code() -> None:
+def test_a_turn_without_a_result_is_not_done_with_any_exit_code() -> None:
     finished = heard(INIT, words("I was"), code=0)[-1].data
     assert (finished["outcome"], finished["text"]) == ("crash", "I was")
     assert heard(code=41, errors="Please set an Auth method")[-1].data["outcome"] == "auth"
@@ -119,19 +119,19 @@ def test_without_a_result_nothing_is_done_whatever_the_exit_code() -> None:
     assert told["message"] == 'it ended with exit code 42: Error resuming session: Invalid session identifier "x".'
 
 
-def test_an_error_without_a_message_is_explained_by_what_came_before() -> None:
+def test_an_error_without_a_message_uses_the_error_before_it() -> None:
     dropped = {"type": "error", "severity": "error", "message": "Model stream ended without a finish reason."}
     finished = heard(INIT, dropped, {"type": "result", "status": "error", "stats": {}})[-1].data
     assert (finished["outcome"], finished["message"]) == ("unavailable", dropped["message"])
 
 
-def test_the_exit_code_holds_the_status_where_the_message_does_not() -> None:
+def test_the_status_is_read_from_the_exit_code_if_the_message_has_none() -> None:
     assert heard(failed("[API Error: no]"), code=429 - 256)[-1].data["outcome"] == "rate-limit"
     assert heard(failed("[API Error: no]"), code=1)[-1].data["outcome"] == "crash"
 
 
 @pytest.mark.parametrize("message", ["Loop detected, stopping execution", "Agent execution stopped: by a hook"])
-def test_an_agent_that_was_stopped_is_not_done_though_it_says_so(message: str) -> None:
+def test_a_stopped_agent_is_not_done_although_it_reports_success(message: str) -> None:
     stopped = {"type": "error", "severity": "warning", "message": message}
     finished = heard(INIT, stopped, SUCCESS)[-1].data
     assert (finished["outcome"], finished["message"]) == ("crash", message)
@@ -149,7 +149,7 @@ def test_an_agent_that_was_stopped_is_not_done_though_it_says_so(message: str) -
         ("write_file", "file_not_found", False),
     ],
 )
-def test_a_tool_that_may_not_be_used_is_told_as_denied(name: str, kind: str, is_denied: bool) -> None:
+def test_a_tool_that_is_not_allowed_is_reported_as_denied(name: str, kind: str, is_denied: bool) -> None:
     use = {"type": "tool_use", "tool_name": name, "tool_id": "1", "parameters": {"a": 1}}
     error = {"type": kind, "message": "no"}
     said = heard(INIT, use, {"type": "tool_result", "tool_id": "1", "status": "error", "error": error}, SUCCESS)
@@ -158,7 +158,7 @@ def test_a_tool_that_may_not_be_used_is_told_as_denied(name: str, kind: str, is_
     assert {"id": "1", "ok": False, "output": "no"} in [one.data for one in said]
 
 
-def test_lines_that_make_no_sense_do_no_harm() -> None:
+def test_malformed_lines_are_ignored() -> None:
     odd: list[dict[str, Any]] = [{}, {"type": 3}, {"type": "tool_result", "error": "x"}, {"type": "error"}]
     assert heard(*odd, {"type": "result", "status": "success", "stats": []})[-1].data["outcome"] == "done"
     assert heard({"type": "result", "status": "error", "error": "x"})[-1].data["outcome"] == "crash"
@@ -167,7 +167,7 @@ def test_lines_that_make_no_sense_do_no_harm() -> None:
 @pytest.mark.parametrize(
     ("permissions", "mode", "shell"), [("read", "default", False), ("work", "auto_edit", True), ("full", "yolo", False)]
 )
-def test_permissions_are_a_mode_and_a_policy(permissions: str, mode: str, shell: bool) -> None:
+def test_permissions_select_a_mode_and_a_policy(permissions: str, mode: str, shell: bool) -> None:
     launch = executor.launch(job(permissions=permissions), "/private")
     assert f"--approval-mode={mode}" in launch.argv
     rules = tomllib.loads(launch.files["policy.toml"])["rule"]
@@ -182,14 +182,14 @@ def test_the_persons_own_policies_stay_in_force() -> None:
     assert "--policy=/else/.gemini/policies" in elsewhere.argv
 
 
-def test_the_prompt_is_no_argument_and_the_program_does_not_start_itself_again() -> None:
+def test_the_prompt_is_not_an_argument_and_the_program_does_not_relaunch_itself() -> None:
     launch = executor.launch(job(prompt="-x $(rm) 'ä'", model="--gem", extra=("--debug",)), "/private")
     assert launch.stdin == "-x $(rm) 'ä'".encode()
     assert launch.argv[-2:] == ("--model=--gem", "--debug")
     assert launch.env == {"GEMINI_CLI_NO_RELAUNCH": "true"}
 
 
-def test_a_conversation_is_taken_up_by_its_id_only() -> None:
+def test_a_conversation_is_resumed_only_by_its_id() -> None:
     assert executor.launch(job(session=CONVERSATION), "/p").argv[-1] == f"--resume={CONVERSATION}"
     assert executor.launch(job(new_session=CONVERSATION), "/p").argv[-1] == f"--session-id={CONVERSATION}"
     for session in ("latest", "5"):
@@ -198,7 +198,7 @@ def test_a_conversation_is_taken_up_by_its_id_only() -> None:
         assert (caught.value.code, caught.value.transient) == ("session-unknown", False)
 
 
-def test_a_schema_is_part_of_the_prompt_and_the_answer_is_read() -> None:
+def test_a_schema_is_added_to_the_prompt_and_the_answer_is_read() -> None:
     given = job(schema={"type": "object"})
     launch = executor.launch(given, "/private")
     assert launch.stdin is not None
@@ -208,10 +208,10 @@ def test_a_schema_is_part_of_the_prompt_and_the_answer_is_read() -> None:
     assert heard(INIT, words('{"a": 3}'), failed("no"), given=given)[-1].data["structured"] is None
 
 
-def test_a_prompt_is_no_command() -> None:
+def test_a_prompt_is_not_read_as_a_command() -> None:
     assert executor.launch(job(prompt="/clear the way"), "/private").stdin == b"\n/clear the way"
 
 
-def test_it_is_not_called_unguarded_where_it_has_to_be_guided() -> None:
-    with pytest.raises(NodeError, match="cannot be held to a workflow"):
+def test_a_guided_job_is_refused() -> None:
+    with pytest.raises(NodeError, match="cannot follow a guided workflow"):
         executor.launch(job(stubs=Stubs(("hook",), ("handrail",), "1")), "/private")

@@ -1,4 +1,4 @@
-"""OpenCode: the job that the driver gets, what the driver makes of its server's events, and what is read from that."""
+"""OpenCode: the job for the driver, the lines that the driver prints, and the events read from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ END = {"type": "end", "role": "assistant", "finish": "stop", "error": None, "str
 
 @pytest.fixture
 def env(tmp_path: Path) -> dict[str, str]:
-    """Where the program is installed."""
+    """An environment in which the program is installed."""
     (tmp_path / "opencode").touch(0o755)
     return {"PATH": str(tmp_path)}
 
@@ -46,7 +46,7 @@ def kinds(said: list[AgentSaid]) -> list[str]:
     return [one.kind for one in said]
 
 
-def test_a_turn_that_went_well_is_told_event_by_event() -> None:
+def test_a_successful_turn_is_reported_event_by_event() -> None:
     said = sample("success")
     assert kinds(said) == ["session", "text", "tool", "result", "usage", "text", "usage", "finished"]
     assert said[2].data["name"] == "write"
@@ -58,11 +58,11 @@ def test_a_turn_that_went_well_is_told_event_by_event() -> None:
 
 
 @pytest.mark.parametrize(("case", "outcome"), [("401", "auth"), ("429", "rate-limit"), ("500-then-fine", "done")])
-def test_a_failure_of_the_model_has_a_name(case: str, outcome: str) -> None:
+def test_a_model_failure_is_classified(case: str, outcome: str) -> None:
     assert sample(case)[-1].data["outcome"] == outcome
 
 
-def test_a_wait_that_is_too_long_ends_with_the_time_that_it_takes() -> None:
+def test_a_wait_that_is_too_long_ends_the_turn_with_its_reset_time() -> None:
     said = heard({"type": "gave_up", "message": "Too Many Requests", "seconds": 3600.0}, {**END, "finish": None})
     assert said[-1].data["outcome"] == "rate-limit"
     assert said[-1].data["resetsAt"] == pytest.approx(time.time() + 3600, abs=5)
@@ -72,13 +72,13 @@ def test_a_wait_that_is_too_long_ends_with_the_time_that_it_takes() -> None:
     ("name", "outcome"),
     [("ContentFilterError", "refused"), ("ContextOverflowError", "overflow"), ("ProviderAuthError", "auth")],
 )
-def test_errors_with_a_name_of_their_own_are_known(name: str, outcome: str) -> None:
+def test_named_errors_are_classified(name: str, outcome: str) -> None:
     error = {"name": name, "data": {"message": "no"}}
     finished = heard({"type": "error", "error": error}, END)[-1].data
     assert (finished["outcome"], finished["message"]) == (outcome, "no")
 
 
-def test_a_limit_that_only_the_body_tells_is_known() -> None:
+def test_a_limit_in_the_response_body_is_recognized() -> None:
     data = {"message": "Too many", "statusCode": 429, "responseBody": '{"error": {"code": "insufficient_quota"}}'}
     finished = heard({"type": "error", "error": {"name": "APIError", "data": data}})[-1].data
     assert (finished["outcome"], finished["message"]) == ("quota", "Too many")
@@ -93,9 +93,7 @@ def test_a_limit_that_only_the_body_tells_is_known() -> None:
         (({**END, "role": "user", "finish": None},), "", "did not say why"),
     ],
 )
-def test_what_is_not_the_end_of_a_turn_is_no_success(
-    events: tuple[dict[str, Any], ...], errors: str, words: str
-) -> None:
+def test_an_incomplete_turn_is_not_a_success(events: tuple[dict[str, Any], ...], errors: str, words: str) -> None:
     finished = heard(*events, code=1, errors=errors)[-1].data
     assert finished["outcome"] == "crash"
     assert words in finished["message"]
@@ -107,7 +105,7 @@ def test_only_the_last_message_is_the_answer() -> None:
     assert heard(*lines, END)[-1].data["text"] == "second,\nthird"
 
 
-def test_a_structured_answer_is_the_servers_or_else_in_the_text() -> None:
+def test_a_structured_answer_is_the_servers_or_else_from_the_text() -> None:
     given = job(schema={"type": "object"})
     assert heard({**END, "structured": {"a": 1}}, given=given)[-1].data["structured"] == {"a": 1}
     none = {**END, "error": {"name": "StructuredOutputError", "data": {"message": "no"}}}
@@ -116,7 +114,7 @@ def test_a_structured_answer_is_the_servers_or_else_in_the_text() -> None:
     assert (finished["outcome"], finished["structured"]) == ("done", {"a": 2})
 
 
-def test_a_job_becomes_one_of_the_driver(env: dict[str, str]) -> None:
+def test_a_job_is_passed_to_the_driver(env: dict[str, str]) -> None:
     given = job(env={**env, "HANDRAIL_STEP": "plan"}, model="openai/gpt/5", session="ses_1", schema={"type": "object"})
     launch = executor.launch(given, "/private")
     wanted = json.loads(launch.stdin or b"")
@@ -127,19 +125,19 @@ def test_a_job_becomes_one_of_the_driver(env: dict[str, str]) -> None:
     assert "do it" not in launch.argv
 
 
-def test_a_program_that_is_not_there_is_said() -> None:
+def test_a_missing_program_is_reported() -> None:
     with pytest.raises(NodeError, match="not installed"):
         executor.launch(job(env={"PATH": "/nowhere"}), "/private")
 
 
 @pytest.mark.parametrize("wrong", [{"model": "gpt-5"}, {"session": "../config"}])
-def test_what_the_server_would_not_understand_is_not_asked(env: dict[str, str], wrong: dict[str, str]) -> None:
+def test_invalid_models_and_sessions_are_refused(env: dict[str, str], wrong: dict[str, str]) -> None:
     with pytest.raises(NodeError):
         executor.launch(job(env=env, **wrong), "/private")
 
 
 class Scripted:
-    """A server that tells what it is given, and keeps what it was asked."""
+    """A server that sends given events and records its requests."""
 
     def __init__(self, *events: dict[str, Any], **known: Any) -> None:
         self.script = events
@@ -179,7 +177,7 @@ def take(server: Scripted, capsys: pytest.CaptureFixture[str], **changes: Any) -
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
-def test_the_driver_tells_what_run_tells_and_how_it_ended(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_driver_prints_the_events_of_run_and_the_end(capsys: pytest.CaptureFixture[str]) -> None:
     state = {"status": "completed", "input": {}, "output": "ok", "metadata": {"diff": "long"}}
     server = Scripted(
         part(type="text", text="the prompt"),
@@ -199,7 +197,7 @@ def test_the_driver_tells_what_run_tells_and_how_it_ended(capsys: pytest.Capture
     assert lines[3]["part"]["state"] == {"status": "completed", "input": {}, "output": "ok"}
 
 
-def test_a_server_that_goes_away_ends_no_turn(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_turn_is_incomplete_if_the_server_goes_away(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line["type"] for line in take(Scripted(), capsys)] == ["session"]
 
 
@@ -212,7 +210,7 @@ def test_a_server_that_goes_away_ends_no_turn(capsys: pytest.CaptureFixture[str]
         ("read", "external_directory", "reject"),
     ],
 )
-def test_what_the_server_asks_is_answered(
+def test_permission_questions_of_the_server_are_answered(
     capsys: pytest.CaptureFixture[str], permissions: str, asks: str, reply: str
 ) -> None:
     server = Scripted(asked(asks), idle())
@@ -221,14 +219,14 @@ def test_what_the_server_asks_is_answered(
     assert ("denied" in [line["type"] for line in lines]) == (reply == "reject")
 
 
-def test_a_question_to_a_person_is_turned_down(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_question_to_a_person_is_rejected(capsys: pytest.CaptureFixture[str]) -> None:
     server = Scripted({"type": "question.asked", "properties": {"id": "que_1"}}, idle())
     take(server, capsys)
     assert ("POST", "/question/que_1/reject", None) in server.asked
 
 
 @pytest.mark.parametrize(("seconds", "kind"), [(5, "retry"), (3600, "gave_up")])
-def test_long_waits_are_given_up(capsys: pytest.CaptureFixture[str], seconds: float, kind: str) -> None:
+def test_long_waits_are_aborted(capsys: pytest.CaptureFixture[str], seconds: float, kind: str) -> None:
     status = {"type": "retry", "attempt": 1, "message": "slow down", "next": (time.time() + seconds) * 1000}
     server = Scripted({"type": "session.status", "properties": {"sessionID": "ses_1", "status": status}}, idle())
     line = take(server, capsys)[1]
@@ -238,7 +236,7 @@ def test_long_waits_are_given_up(capsys: pytest.CaptureFixture[str], seconds: fl
     assert aborted == (kind == "gave_up")
 
 
-def test_who_only_reads_has_no_tools_that_write(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_read_permission_has_no_writing_tools(capsys: pytest.CaptureFixture[str]) -> None:
     server = Scripted(idle())
     take(server, capsys, permissions="read")
     rules = server.body("/session")["permission"]
@@ -255,11 +253,11 @@ def test_a_session_that_could_only_read_gets_its_agents_rules_back(capsys: pytes
     assert ("PATCH", "/session/ses_1", {"permission": [*rules, *driver.QUIET]}) in server.asked
 
 
-def test_a_session_goes_on_with_its_own_rules(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_session_continues_with_its_own_rules(capsys: pytest.CaptureFixture[str]) -> None:
     server = Scripted(idle(), ses_1={"id": "ses_1", "permission": []})
     take(server, capsys, session="ses_1")
     assert ("PATCH", "/session/ses_1", {"permission": driver.QUIET}) in server.asked
 
 
-def test_lines_that_are_not_what_they_were_are_borne() -> None:
+def test_changed_lines_raise_no_error() -> None:
     assert all(heard(line)[-1].kind == "finished" for line in spoilt(SAMPLES))

@@ -1,4 +1,4 @@
-"""What errors mean: texts as the six programs and their services put them, and when it is worth trying again."""
+"""Classifying errors: real texts of the six programs and their services, and the time of the next retry."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ from typing import Any
 
 import pytest
 
-from handrail.agents.outcomes import Outcome, answer, asking, brief, finished, judge, last_words, plain, span, status_in
+from handrail.agents.outcomes import (
+    Outcome,
+    brief,
+    finished,
+    json_answer,
+    judge,
+    last_error,
+    plain,
+    prompt_for_json,
+    seconds_in,
+    status_in,
+)
 from handrail.contracts import OUTCOMES
 
 NOW = 1_794_787_200.0 + 12 * 3600  # a noon, UTC
@@ -15,7 +26,7 @@ HOUR = 3600.0
 
 
 def limited(period: str, seconds: str) -> str:
-    """A limit as Google's service describes it."""
+    """A limit in the format of Google's service."""
     quota = {"quotaId": f"GenerateRequests{period}PerProjectPerModel-FreeTier", "quotaValue": "50"}
     details = [{"@type": "x/QuotaFailure", "violations": [quota]}, {"@type": "x/RetryInfo", "retryDelay": seconds}]
     message = f"You exceeded your current quota, please check your plan and billing details. Please retry in {seconds}."
@@ -101,7 +112,7 @@ TEXTS: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("name", "text"), TEXTS, ids=[text[:60] for _, text in TEXTS])
-def test_a_text_tells_the_outcome(name: str, text: str) -> None:
+def test_an_error_text_determines_the_outcome(name: str, text: str) -> None:
     assert judge(None, text, NOW).name == name
 
 
@@ -112,7 +123,7 @@ def test_a_text_tells_the_outcome(name: str, text: str) -> None:
         (413, "overflow"), (429, "rate-limit"), (500, "unavailable"), (503, "unavailable"), (529, "unavailable"),
     ],
 )  # fmt: skip
-def test_a_status_tells_the_outcome_where_words_do_not(status: int, name: str) -> None:
+def test_a_status_determines_the_outcome_if_the_words_do_not(status: int, name: str) -> None:
     assert judge(status, "it did not work", NOW) == Outcome(name, "it did not work", None)
 
 
@@ -123,12 +134,12 @@ def test_words_are_more_exact_than_a_status() -> None:
     assert judge(400, "blocked by our content policy", NOW).name == "refused"
 
 
-def test_a_status_rules_out_what_words_seem_to_say() -> None:
+def test_some_statuses_override_the_words() -> None:
     assert judge(503, "no quota service, please log in again later", NOW).name == "unavailable"
     assert judge(401, "rate limit of unknown callers", NOW).name == "auth"
 
 
-def test_every_outcome_of_a_failure_is_one_of_the_known() -> None:
+def test_every_outcome_is_tested() -> None:
     assert {name for name, _ in TEXTS} | {"done", "timeout"} == set(OUTCOMES)
 
 
@@ -159,7 +170,7 @@ TIMES: list[tuple[float | None, str]] = [
 
 
 @pytest.mark.parametrize(("seconds", "text"), TIMES, ids=[text[:60] for _, text in TIMES])
-def test_a_time_is_given_where_it_is_certain(seconds: float | None, text: str) -> None:
+def test_a_reset_time_is_given_only_if_it_is_certain(seconds: float | None, text: str) -> None:
     found = judge(None, text, NOW)
     assert found.name in ("rate-limit", "quota")
     assert found.resets_at == (None if seconds is None else pytest.approx(NOW + seconds))
@@ -179,16 +190,16 @@ def test_a_time_is_given_where_it_is_certain(seconds: float | None, text: str) -
         ({"x-request-id": "7", "retry-after": None}, None),
     ],
 )
-def test_members_and_headers_tell_a_time(fields: dict[str, Any], seconds: float | None) -> None:
+def test_a_reset_time_is_read_from_members_and_headers(fields: dict[str, Any], seconds: float | None) -> None:
     found = judge(429, "too many", NOW, fields)
     assert found.resets_at == (None if seconds is None else pytest.approx(NOW + seconds))
 
 
-def test_an_error_of_the_caller_has_no_time_at_which_it_is_over() -> None:
+def test_an_auth_error_has_no_reset_time() -> None:
     assert judge(401, "try again in 5s", NOW).resets_at is None
 
 
-def test_the_message_is_what_the_service_said_without_the_wrapping() -> None:
+def test_the_message_is_the_services_text_without_its_json() -> None:
     inner = json.dumps({"error": {"code": 401, "message": "the key is wrong", "status": "UNAUTHENTICATED"}})
     assert plain(f"[API Error: {inner}]") == "[API Error: the key is wrong]"
     assert plain(json.dumps({"error": {"message": inner}})) == "the key is wrong"
@@ -203,11 +214,11 @@ def test_a_long_message_is_cut_in_the_middle() -> None:
     assert brief("short") == "short"
 
 
-def test_nothing_said_is_still_a_sentence() -> None:
+def test_an_empty_error_still_has_a_message() -> None:
     assert judge(500, " ", NOW).message == OUTCOMES["unavailable"]
 
 
-def test_nothing_in_a_text_makes_judging_fail() -> None:
+def test_no_text_makes_classifying_fail() -> None:
     for text in ("{" * 5000, '{"error": [[[]]]}', "[{]", '{"resets_at": "soon", "error": null}', "\0", '{"error": {}}'):
         assert judge(429, text, NOW).name == "rate-limit"
 
@@ -218,11 +229,11 @@ def test_the_status_is_found_in_a_text() -> None:
     assert status_in("it took 500 tries at port 4010") is None
 
 
-def test_the_last_words_of_a_program_are_those_of_an_error() -> None:
+def test_the_last_error_prefers_lines_that_name_an_error() -> None:
     errors = "WARNING: x\nError: no such session\n    at main (file.js:1)\n    at run\nbye\n"
-    assert last_words(42, errors) == "it ended with exit code 42: Error: no such session"
-    assert last_words(-9, "") == "it ended by signal 9 and did not say why"
-    assert last_words(0, "one\ntwo\nthree\n") == "it ended with exit code 0: two three"
+    assert last_error(42, errors) == "it ended with exit code 42: Error: no such session"
+    assert last_error(-9, "") == "it ended by signal 9 and did not say why"
+    assert last_error(0, "one\ntwo\nthree\n") == "it ended with exit code 0: two three"
 
 
 @pytest.mark.parametrize(
@@ -240,21 +251,21 @@ def test_the_last_words_of_a_program_are_those_of_an_error() -> None:
         (None, None),
     ],
 )
-def test_an_answer_is_the_json_that_a_text_is_or_ends_with(text: str | None, value: Any) -> None:
-    assert answer(text) == value
+def test_the_json_answer_is_read_from_the_end_of_a_text(text: str | None, value: Any) -> None:
+    assert json_answer(text) == value
 
 
-def test_a_prompt_that_asks_for_a_shape_says_the_shape() -> None:
-    asked = asking("Count.", {"type": "integer"})
+def test_a_prompt_for_json_contains_the_schema() -> None:
+    asked = prompt_for_json("Count.", {"type": "integer"})
     assert asked.startswith("Count.\n")
     assert '{"type": "integer"}' in asked
 
 
-def test_spans_are_read_in_all_their_spellings() -> None:
-    assert [span(text) for text in ("1h", "90 mins", "2 days", "5sec", "x")] == [3600, 5400, 172_800, 5, None]
+def test_durations_are_read_in_all_spellings() -> None:
+    assert [seconds_in(text) for text in ("1h", "90 mins", "2 days", "5sec", "x")] == [3600, 5400, 172_800, 5, None]
 
 
-def test_the_end_is_told_in_one_shape() -> None:
+def test_the_last_event_has_one_shape() -> None:
     said = finished(Outcome("quota", "no more", 5.0), None)
     told = {"outcome": "quota", "message": "no more", "resetsAt": 5.0, "text": None, "structured": None}
     assert (said.kind, said.data) == ("finished", told)

@@ -1,4 +1,4 @@
-"""pi: the command line that a job becomes, and what is read from the lines that the program prints."""
+"""pi: the command line for a job, and the events read from its output."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def message(text: str = "", reason: str = "stop", **more: Any) -> dict[str, Any]
     return {"type": "message_end", "message": {"role": "assistant", "content": content, "stopReason": reason, **more}}
 
 
-def test_a_turn_that_went_well_is_told_event_by_event() -> None:
+def test_a_successful_turn_is_reported_event_by_event() -> None:
     said = sample("success")
     assert kinds(said) == ["session", "text", "usage", "tool", "result", "text", "usage", "finished"]
     assert said[3].data["name"] == "write"
@@ -57,24 +57,24 @@ def test_a_turn_that_went_well_is_told_event_by_event() -> None:
 
 
 @pytest.mark.parametrize(("case", "outcome"), [("401", "auth"), ("429", "rate-limit"), ("spent", "quota")])
-def test_a_failure_of_the_model_is_one_though_the_program_exits_with_0(case: str, outcome: str) -> None:
+def test_a_model_failure_is_reported_although_the_program_exits_with_0(case: str, outcome: str) -> None:
     finished = sample(case)[-1].data
     assert finished["outcome"] == outcome
     assert "{" not in finished["message"]
 
 
-def test_the_time_that_the_service_asks_for_is_told() -> None:
+def test_the_retry_time_of_the_service_is_reported() -> None:
     resets_at = sample("429")[-1].data["resetsAt"]
     assert resets_at == pytest.approx(time.time() + 1, abs=5)
 
 
-def test_a_retry_that_helped_leaves_a_turn_that_went_well() -> None:
+def test_a_turn_with_a_successful_retry_is_done() -> None:
     said = sample("500-then-fine")
     assert kinds(said)[:2] == ["session", "retry"]
     assert said[-1].data["outcome"] == "done"
 
 
-def test_the_session_is_told_when_pi_has_kept_it() -> None:
+def test_the_session_is_reported_once_pi_has_saved_it() -> None:
     assert kinds(heard(SESSION, {"type": "agent_start"})) == ["finished"]
     assert kinds(heard(SESSION, message("hi"), SETTLED)) == ["session", "text", "finished"]
 
@@ -89,7 +89,7 @@ def test_the_session_is_told_when_pi_has_kept_it() -> None:
         ((message("", "aborted"), SETTLED), "", "crash", "aborted"),
     ],
 )
-def test_what_is_not_the_end_of_a_turn_is_no_success(
+def test_an_incomplete_turn_is_not_a_success(
     events: tuple[dict[str, Any], ...], errors: str, outcome: str, words: str
 ) -> None:
     finished = heard(*events, code=-9, errors=errors)[-1].data
@@ -97,11 +97,11 @@ def test_what_is_not_the_end_of_a_turn_is_no_success(
     assert words in finished["message"]
 
 
-def test_an_older_pi_that_does_not_say_settled_is_done_when_the_agent_ends() -> None:
+def test_an_older_pi_without_settled_events_is_done_at_agent_end() -> None:
     assert heard(message("hi"), {"type": "agent_end", "messages": []})[-1].data["outcome"] == "done"
 
 
-def test_costs_and_tokens_that_are_not_known_are_not_zero() -> None:
+def test_unknown_costs_and_tokens_are_none() -> None:
     nothing = {"input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "cost": {"total": 0}}
     assert "usage" not in kinds(heard(message("hi", usage=nothing), SETTLED))
     free = {**nothing, "input": 5, "output": 2}
@@ -109,13 +109,13 @@ def test_costs_and_tokens_that_are_not_known_are_not_zero() -> None:
     assert said[1].data == {"inputTokens": 5, "outputTokens": 2, "cachedTokens": 0, "usd": None}
 
 
-def test_a_tool_that_a_reader_does_not_have_was_denied() -> None:
+def test_a_tool_outside_the_read_permission_is_reported_as_denied() -> None:
     ended = {"type": "tool_execution_end", "toolCallId": "1", "toolName": "write", "isError": True, "result": {}}
     assert kinds(heard(ended, given=job(permissions="read"))) == ["result", "denied", "finished"]
     assert kinds(heard(ended)) == ["result", "finished"]
 
 
-def test_an_answer_of_a_shape_is_asked_for_and_read() -> None:
+def test_a_json_answer_is_requested_and_read() -> None:
     given = job(schema={"type": "object"})
     assert b"JSON Schema" in (executor.launch(given, "/private").stdin or b"")
     assert heard(message('{"a": 1}'), SETTLED, given=given)[-1].data["structured"] == {"a": 1}
@@ -133,17 +133,17 @@ def test_a_job_becomes_a_command_line_without_its_prompt() -> None:
 
 
 @pytest.mark.parametrize("prompt", ["/help me", " \n/help me"])
-def test_a_prompt_is_never_a_command_of_pi(prompt: str) -> None:
+def test_a_prompt_is_never_read_as_a_command_of_pi(prompt: str) -> None:
     given = (executor.launch(job(prompt=prompt), "/private").stdin or b"").decode()
     assert given.endswith(prompt)
     assert not given.lstrip().startswith("/")
 
 
 @pytest.mark.parametrize("session", ["-c", "../other.jsonl", "a/b", ""])
-def test_what_is_no_id_is_not_given_as_a_session(session: str) -> None:
-    with pytest.raises(NodeError, match="not the id"):
+def test_a_text_that_is_not_an_id_is_refused_as_session(session: str) -> None:
+    with pytest.raises(NodeError, match="not a session id"):
         executor.launch(job(session=session), "/private")
 
 
-def test_lines_that_are_not_what_they_were_are_borne() -> None:
+def test_changed_lines_raise_no_error() -> None:
     assert all(heard(line)[-1].kind == "finished" for line in spoilt(SAMPLES))

@@ -1,4 +1,4 @@
-"""Every registered check says what it is, verifies what it says, and nothing else knows it by name."""
+"""Every registered check declares itself, verifies what it declares, and is named nowhere else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 import handrail
 from handrail import registry
 from handrail.contracts import CheckContext, Finding
-from handrail.workflows.plan import Check, Plan, Stop, from_json, to_json
+from handrail.workflows.plan import ExitCheck, Plan, Stop, from_json, to_json
 from support import Project
 
 NAMES = list(registry.CHECKS)
@@ -44,7 +44,7 @@ def test_a_kind_of_check_is_named_nowhere_else(name: str) -> None:
     assert found == {"registry.py"}
 
 
-def test_no_reader_of_checks_names_one() -> None:
+def test_no_reader_of_checks_names_a_kind() -> None:
     for path in ("workflows/load.py", "workflows/exits.py", "workflows/spec.py", "flows/expectations.py"):
         text = (SOURCE / path).read_text(encoding="utf-8")
         assert '"run"' not in text
@@ -55,7 +55,7 @@ def verify(name: str, folder: Path, **params: Any) -> Finding:
     return asyncio.run(registry.check_kind(name).verify(params, CheckContext(str(folder), {"PATH": "/usr/bin:/bin"})))
 
 
-def test_files_are_looked_for_inside_the_project(tmp_path: Path) -> None:
+def test_files_are_searched_inside_the_project(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
     assert verify("require-file", tmp_path, path="a") == Finding(True, "1 file")
     assert verify("file", tmp_path, path="a") == Finding(False, "it is empty")
@@ -74,14 +74,14 @@ def test_json_files_are_compared_with_their_schemas(tmp_path: Path) -> None:
     assert verify(kind, tmp_path, items=[{"path": "a.json", "schemaId": "none"}]).held is None
 
 
-def test_a_plan_of_the_first_release_still_runs_its_checks(tmp_path: Path) -> None:
+def test_a_plan_of_0_1_0_still_runs_its_checks(tmp_path: Path) -> None:
     assert verify("run", tmp_path, line="exit 0", timeout=5.0).held
     assert verify("run", tmp_path, argv=["false"], timeout=5.0).held is False
     old: list[Any] = ["run", {"line": "make", "timeout": 600.0}, "make"]
-    stop = Stop("a", "A", "•", "Do.", (), 0, True, "", "", None, None, (), (Check(*old),))
+    stop = Stop("a", "A", "•", "Do.", (), 0, True, "", "", None, None, (), (ExitCheck(*old),))
     data = to_json(Plan("w", "W", "w", "", {}, 50, (stop,)))
     data["stops"][0]["checks"] = [old]
-    assert from_json(data).stops[0].checks == (Check("run", {"line": "make", "timeout": 600.0}, "make", ""),)
+    assert from_json(data).stops[0].checks == (ExitCheck("run", {"line": "make", "timeout": 600.0}, "make", ""),)
 
 
 @pytest.mark.parametrize("spelling", ["{run: test -f ready}", "{kind: run, command: [test, -f, '${params.name}']}"])

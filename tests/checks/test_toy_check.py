@@ -1,4 +1,4 @@
-"""A check is one module and one registry row; phases and steps may use it in both spellings."""
+"""A check is one module and one registry row. Phases and steps may use it in the long and the short form."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def saying(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
 
 
 @pytest.mark.parametrize("spelling", ["- says: done", "- kind: says\n    word: done\n    within: notes.md"])
-def test_a_toy_check_holds_a_phase(saying: Project, spelling: str) -> None:
+def test_a_toy_check_guards_a_phase(saying: Project, spelling: str) -> None:
     saying.workflow("w", ["a", "b"])
     saying.phase("w", "a", f"exit:\n  {spelling}\n")
     assert saying.run("validate").out.startswith("no problems")
@@ -29,7 +29,7 @@ def test_a_toy_check_holds_a_phase(saying: Project, spelling: str) -> None:
 
 
 @pytest.mark.parametrize("spelling", ["{says: done}", "{kind: says, word: '${params.word}', within: notes.md}"])
-def test_a_toy_check_holds_a_step(saying: Project, spelling: str) -> None:
+def test_a_toy_check_guards_a_step(saying: Project, spelling: str) -> None:
     step = f"{{id: x, node: write-file, params: {{path: notes.md, text: '${{params.text}}'}}, expect: [{spelling}]}}"
     params = "params: {text: '', word: done}"
     saying.write(".handrail/flows/demo.yaml", f"{params}\nphases:\n- id: a\n  steps:\n  - {step}\n")
@@ -38,7 +38,7 @@ def test_a_toy_check_holds_a_step(saying: Project, spelling: str) -> None:
     assert saying.json("run", "demo", "--param", "text=done")["status"] == "completed"
 
 
-def test_a_misspelt_param_of_a_toy_check_is_located(saying: Project) -> None:
+def test_a_misspelt_param_of_a_toy_check_is_reported_with_its_place(saying: Project) -> None:
     saying.workflow("w", ["a"])
     saying.phase("w", "a", "exit:\n  - says: done\n    withn: notes.md\n  - says: ''\n")
     step = "{id: x, node: set, expect: [{kind: says, wrod: done}]}"
@@ -51,7 +51,7 @@ def test_a_misspelt_param_of_a_toy_check_is_located(saying: Project) -> None:
     ]
 
 
-def test_the_schemas_know_a_toy_check(saying: Project) -> None:
+def test_the_schemas_contain_a_toy_check(saying: Project) -> None:
     for kind, name in (("phase", "check"), ("flow", "expectation")):
         forms = saying.json("schema", kind)["$defs"][name]["anyOf"]
         assert {"const": "says"} in [form["properties"].get("kind") for form in forms]

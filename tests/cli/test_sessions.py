@@ -264,7 +264,7 @@ def test_a_record_that_points_past_the_plan_is_refused(release: Project) -> None
     journal.write_bytes(journal.read_bytes() + encode({"n": 1, "t": 1.0, "events": events}))
     said = release.run("status", "--session", "S")
     assert said.code == 1
-    assert "stands at phase 99" in said.err
+    assert "is at phase 99" in said.err
     assert release.json("cancel", "--yes", "--session", "S")["status"] == "cancelled"
 
 

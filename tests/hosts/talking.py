@@ -1,4 +1,4 @@
-"""A conversation with an agent's hook by its messages alone, in a process of its own as the host starts it."""
+"""Sends messages to an agent's hook in a new process, as the host does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOOK = str(Path(handrail.__file__).parent / "hook.py")
 
 
 def tell(agent: str, message: dict[str, Any], *, path: str | None = None) -> dict[str, Any]:
-    """The answer to a message; empty if the hook says nothing. `path` is where further modules are found."""
+    """The answer to a message; empty if the hook prints nothing. `path` is a folder with more modules."""
     argv = [sys.executable, "-I", "-S", HOOK, agent]
     if path is not None:
         start = f"import sys; sys.path[:0] = [{str(Path(HOOK).parent.parent)!r}, {path!r}]"

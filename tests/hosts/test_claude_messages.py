@@ -1,4 +1,4 @@
-"""Claude Code's messages in our words, and our answers in its words."""
+"""Claude Code's hook messages as requests, and Handrail's answers as hook output."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from handrail.agents.claude import host
 
 
-def test_a_text_that_the_host_would_replace_by_a_file_name_is_cut_and_says_so() -> None:
+def test_a_text_that_is_too_long_for_the_host_is_cut_with_a_note() -> None:
     whole, long = "x" * host.MAX_CONTEXT, "x" * (host.MAX_CONTEXT + 1)
     assert host.fitting(whole) == whole
     cut = host.fitting(long)
     assert len(cut) <= host.MAX_CONTEXT
-    assert 'call workflow_step with action "status"' in cut
+    assert 'Call workflow_step with action "status"' in cut
 
 
 def test_the_host_counts_most_emoji_as_two() -> None:
@@ -44,11 +44,13 @@ def test_a_long_context_reaches_the_host_cut() -> None:
         ("Write", {"file_path": 7}, {"runs": None, "reads": (), "writes": ()}),
     ],
 )
-def test_the_arguments_of_a_call_say_what_it_does(tool: str, given: dict[str, Any], call: dict[str, Any]) -> None:
+def test_the_arguments_of_a_call_show_what_it_runs_reads_and_writes(
+    tool: str, given: dict[str, Any], call: dict[str, Any]
+) -> None:
     assert host.arguments(tool, given, "/p") == call
 
 
-def test_one_call_of_workflow_step_is_one_hook() -> None:
+def test_one_workflow_step_call_is_one_hook() -> None:
     from handrail.agents.claude import plugin
 
     matchers = [entry["matcher"] for entry in plugin.hooks("/bin")["PreToolUse"]]

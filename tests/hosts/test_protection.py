@@ -1,4 +1,4 @@
-"""While a workflow is active, no call may change Handrail's state or what switches its hooks."""
+"""While a workflow is active, no call may change Handrail's state or the files that control its hooks."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_link_to_a_protected_file_is_protected(active: Project) -> None:
         ("Bash", {"command": "grep -r handrail ."}),
     ],
 )
-def test_everything_else_is_as_the_phase_says(active: Project, tool: str, given: dict[str, str]) -> None:
+def test_all_other_calls_follow_the_rules_of_the_phase(active: Project, tool: str, given: dict[str, str]) -> None:
     assert reason(active, tool, **given) is None
 
 
@@ -93,6 +93,6 @@ def test_the_command_line_gives_the_same_verdict(active: Project) -> None:
     assert active.json("gate", "write", "--input", '{"path": "a"}', "--session", "claude-C")["allow"] is True
 
 
-def test_arguments_that_are_no_object_are_refused(active: Project) -> None:
+def test_arguments_that_are_not_an_object_are_refused(active: Project) -> None:
     assert active.run("gate", "write", "--input", "[1]").code == 2
     assert active.run("gate", "write", "--input", "{").code == 2

@@ -1,4 +1,4 @@
-"""A toy agent becomes a host through one registry row and nothing else: install, gate, step, stop, uninstall."""
+"""A toy agent becomes a host through one registry row: install, gate, step, stop, uninstall."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def say(project: Project, **message: Any) -> dict[str, Any]:
 
 
 def step(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], action: str, chat: str) -> str:
-    """`workflow_step` through the server that the agent would start."""
+    """The result of `workflow_step` from the MCP server that the agent would start."""
     call = {"name": "workflow_step", "arguments": {"action": action, "chat": chat}}
     line = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}) + "\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(line.encode())))
@@ -40,7 +40,7 @@ def step(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], ac
     return str(json.loads(capsys.readouterr().out)["result"]["content"][0]["text"])
 
 
-def test_a_workflow_is_begun_gated_moved_and_stopped_by_its_own_words(
+def test_the_toy_host_starts_gates_moves_and_stops_a_workflow(
     toy: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "Do look." in say(toy, what="typed", line=":begin w make tea")["text"]
@@ -56,10 +56,10 @@ def test_a_workflow_is_begun_gated_moved_and_stopped_by_its_own_words(
     assert "is done" in say(toy, what="tired")["farewell"]
 
 
-def test_how_to_begin_and_to_leave_is_said_in_its_own_words(
+def test_messages_name_the_commands_of_the_toy_host(
     toy: Project, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert ":begin NAME TASK begins a workflow" in say(toy, what="typed", line=":begin")["text"]
+    assert ":begin NAME TASK starts a workflow" in say(toy, what="typed", line=":begin")["text"]
     assert ":begin NAME TASK" in step(monkeypatch, capsys, "status", "T")
     say(toy, what="typed", line=":begin w make tea")
     assert ":begin --replace w more" in say(toy, what="typed", line=":begin w more")["text"]
@@ -70,7 +70,7 @@ def test_how_to_begin_and_to_leave_is_said_in_its_own_words(
     assert say(toy, what="call", name="toy.scribble", **{"with": {"file": "a"}})["go"] is True
 
 
-def test_it_is_installed_and_taken_out_again_byte_for_byte(toy: Project) -> None:
+def test_installing_and_uninstalling_restores_every_byte(toy: Project) -> None:
     settings = toy.write("toy.ini", "colour = blue\n")
     changed = toy.json("install", "toy", "--project")["changes"]
     assert {Path(row["path"]).name for row in changed} == {"toy.ini", "toy-handrail"}
@@ -81,7 +81,7 @@ def test_it_is_installed_and_taken_out_again_byte_for_byte(toy: Project) -> None
     assert not (toy.folder / "toy-handrail").exists()
 
 
-def test_the_gate_of_the_command_line_knows_it(toy: Project) -> None:
+def test_the_command_line_gate_supports_the_toy_host(toy: Project) -> None:
     say(toy, what="typed", line=":begin w make tea")
     told = toy.json("gate", "toy.scribble", "--agent", "toy", "--session", "toy-T")
     assert (told["allow"], told["rule"]) == (False, "blacklist")

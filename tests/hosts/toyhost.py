@@ -69,7 +69,7 @@ def step_caller(arguments: Mapping[str, Any]) -> Any:
 
 
 class Recipe:
-    """One line in a settings file that is no JSON, and one file of our own."""
+    """One line in a settings file that is not JSON, and one owned file."""
 
     def __init__(self, folder: str, stubs: Any) -> None:
         self.settings = os.path.join(folder, "toy.ini")

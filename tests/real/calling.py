@@ -1,4 +1,4 @@
-"""Calling a real agent as flows call it, and what is left of the call: shared by the tests of the executors."""
+"""Calls a real agent as flows call it, and finds processes that are left. Shared by the tests of the executors."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from real.waiting import LONG, until
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 STUBBORN = "trap '' TERM INT HUP; echo begun > begun.txt; while :; do sleep 0.1; done"
-"""A command that says when it has begun, and does not end when it is asked to."""
+"""A command that writes a file when it begins and ignores signals."""
 NOISE = r"""#!/bin/sh
 echo 'Welcome!'; echo '{not json'; echo '[1]'; echo null; echo '{}'; printf '\377\376\n'; echo 'bye' >&2
 exec "$REAL" "$@"
 """
 OWN = ("REAL", "FAKE_KEY")
-"""Variables of the tests."""
+"""Variables that only the tests use."""
 Heard = list[AgentSaid]
 
 
@@ -56,7 +56,7 @@ def ended(said: Heard) -> Heard:
 
 
 def timed_out(seat: Seat, given: AgentJob, is_time: Callable[[Heard], object]) -> Heard:
-    """A call whose time is up as soon as `is_time` holds, however long the program took to get there."""
+    """A call that times out as soon as `is_time` is true, no matter how long the program needs until then."""
     said: Heard = []
     clock = Clock()
 
@@ -78,7 +78,7 @@ def timed_out(seat: Seat, given: AgentJob, is_time: Callable[[Heard], object]) -
 
 
 class Clock:
-    """The monotonic clock, which can be moved forward."""
+    """A monotonic clock that a test can move forward."""
 
     def __init__(self) -> None:
         self.real = time.monotonic
@@ -102,7 +102,7 @@ def every(said: Heard, kind: str, name: str) -> list[Any]:
 
 
 def has_begun(seat: Seat) -> bool:
-    """True if the `STUBBORN` command of a turn is at work."""
+    """True if the `STUBBORN` command of a turn is running."""
     return (seat.project / "begun.txt").exists()
 
 
@@ -115,7 +115,7 @@ def shell(seat: Seat, command: str, usage: Usage | None = None) -> Turn:
 
 
 def make_noisy(seat: Seat, folder: Path) -> None:
-    """From now on the program prints what is no event before it begins."""
+    """Let the program print noise before its events."""
     wrapper = folder / "bin" / seat.host.name
     wrapper.parent.mkdir()
     wrapper.write_text(NOISE)
@@ -124,7 +124,7 @@ def make_noisy(seat: Seat, folder: Path) -> None:
 
 
 def left_over(seat: Seat) -> list[str]:
-    """The processes that carry the mark of a call and this home, by their command lines."""
+    """The command lines of processes that have the mark of a call and this home in their environment."""
     found = []
     for folder in Path("/proc").iterdir():
         try:
@@ -137,5 +137,5 @@ def left_over(seat: Seat) -> list[str]:
 
 
 def nothing_left(seat: Seat) -> None:
-    """A process that was killed may take a moment to be gone."""
+    """Wait, because a killed process may need a moment to disappear."""
     until(lambda: not left_over(seat), lambda: f"the end of {left_over(seat)}")

@@ -1,4 +1,4 @@
-"""The real Claude Code in a clean home, with Handrail installed as a person would install it."""
+"""The real Claude Code in a clean home, with Handrail installed as a person installs it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FREE = ("--allowedTools", "Read,Write,Edit,Bash")
 
 
 class Ran(NamedTuple):
-    """How one run of the program ended, and the events it printed."""
+    """The end of one run of the program, and the events it printed."""
 
     code: int
     events: list[dict[str, Any]]
@@ -36,7 +36,7 @@ class Ran(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """A phase of a workflow for tests: `more` is the rest of its front matter, `text` comes behind its mark."""
+    """A phase for tests. `more` is the rest of its front matter; `text` follows its mark."""
 
     id: str
     more: str = ""
@@ -44,7 +44,7 @@ class Phase(NamedTuple):
 
 
 def mark(workflow: str, phase: str) -> str:
-    """What only the instructions of this phase say."""
+    """A text that only the instructions of this phase contain."""
     return f"DO-{workflow}-{phase}-NOW"
 
 
@@ -92,7 +92,7 @@ class Claude:
         return path
 
     def workflow(self, key: str, *phases: Phase | str, head: str = "") -> None:
-        """A workflow of these phases; `@x` stands for the subworkflow x. Each phase says its mark."""
+        """Write a workflow with these phases; `@x` means the subworkflow x. Each phase contains its mark."""
         entries = [f"subworkflow: {p[1:]}" if isinstance(p, str) else f"{p.id}.md" for p in phases]
         start = f'name: {key.title()}\ncommandName: {key}\ninitialMessage: "Begin {{description}}."\n{head}'
         folder = f".handrail/workflows/{key}"
@@ -113,7 +113,7 @@ class Claude:
         )
 
     def begin(self, conversation: str, words: str) -> None:
-        """What the installed hook does when a person types `/workflow WORDS`, without the program."""
+        """Call the installed hook as if a person typed `/workflow WORDS`, without the program."""
         event = self.home / ".claude" / "skills" / "handrail" / "bin" / "event"
         typed = {"hook_event_name": "UserPromptExpansion", "command_name": "handrail:workflow", "command_args": words}
         body = json.dumps({**typed, "session_id": conversation, "cwd": str(self.project)})
@@ -130,7 +130,7 @@ class Claude:
         return view
 
     def at(self, conversation: str) -> str:
-        """The phase that a conversation is in, else how its workflow ended."""
+        """The current phase of a conversation, or how its workflow ended."""
         view = self.status(conversation)
         return str(view["phase"]["id"] if view["phase"] else view["status"])
 
@@ -138,7 +138,7 @@ class Claude:
         return self.state / "hosts" / "claude" / conversation
 
     def folder(self, conversation: str) -> Path:
-        """Where the session of a conversation is kept."""
+        """The folder of a conversation's session."""
         return next((self.state / "sessions").glob(f"*/claude-{conversation}"))
 
     def transcript(self, conversation: str) -> Path:
@@ -149,7 +149,7 @@ class Claude:
         return [self.program, "-p", prompt, *shape, *options]
 
     def spawn(self, prompt: str, *options: str, **env: str) -> subprocess.Popen[str]:
-        """The program without a terminal, at work."""
+        """Start the program without a terminal."""
         return subprocess.Popen(
             self.argv(prompt, *options),
             cwd=self.project,
@@ -161,13 +161,13 @@ class Claude:
         )
 
     def run(self, prompt: str, *options: str, **env: str) -> Ran:
-        """The program without a terminal, to its end."""
+        """Run the program without a terminal until it exits."""
         with self.spawn(prompt, *options, **env) as process:
             return ended(process)
 
 
 def ended(process: subprocess.Popen[str]) -> Ran:
-    """Wait for the program, and end it if it takes too long."""
+    """Wait for the program, and kill it after a timeout."""
     try:
         out, err = process.communicate(timeout=LIMIT)
     except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""A scripted model, and Claude Code with Handrail in a home of its own, for every test."""
+"""A scripted model, and Claude Code with Handrail in its own home, for every test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def model() -> Iterator[Model]:
 
 @pytest.fixture
 def bare(tmp_path: Path, model: Model) -> Claude:
-    """The program as it comes, without Handrail."""
+    """The program without Handrail."""
     assert (PROGRAMS / "claude").exists(), "the agents are not installed; run scripts/agents"
     return Claude(tmp_path, model)
 

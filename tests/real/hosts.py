@@ -1,7 +1,7 @@
-"""The six real agents, each offline in a home of its own against the scripted model of its protocol.
+"""The six real agents, each offline in its own home, with the scripted model of its protocol.
 
-A host says what is particular to a program: its command line, its variables and files, and the names of its tools.
-A seat is a host with a home, a project and a model.
+A host describes one program: its command line, its variables and files, and the names of its tools. A seat is a host
+with a home, a project and a model.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ CACHE = Path(__file__).parent.parent.parent / ".cache" / "agents"
 NODE = CACHE / "node_modules" / ".bin"
 LIMIT = LONG
 NOBODY = "http://127.0.0.1:9"
-"""An address where nobody answers: what is not for loopback goes there."""
+"""An address where nothing listens: the proxy for everything except loopback."""
 URL, PROJECT, PROMPT = "@URL@", "@PROJECT@", "@PROMPT@"
-"""In options, variables and files: the model's address, the project's folder, what the person asks."""
+"""Placeholders in options, variables and files: the model's address, the project's folder, the prompt."""
 
 
 class Host(NamedTuple):
-    """One program. `options` is its documented command line without a terminal, with a line of JSON for each event.
+    """One program. `options` is its documented headless command line, which prints one JSON line per event.
 
-    Where the options do not have the prompt, it comes by standard input. `write`, `shell` and `read` give the calls
-    of its tools that write a file, run a command and read a file.
+    If the options do not contain the prompt, it is passed on stdin. `write`, `shell` and `read` return the tool calls
+    that write a file, run a command and read a file.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Host(NamedTuple):
 
     @property
     def package(self) -> str:
-        """The package and its version, as `scripts/agents` has installed it."""
+        """The package and its version, as installed by `scripts/agents`."""
         return (CACHE / "have" / self.name).read_text().strip()
 
     def argv(self, prompt: str) -> list[str]:
@@ -66,7 +66,7 @@ class Host(NamedTuple):
 
 
 def _claude() -> Host:
-    """Claude Code; `real.claude` knows more of it."""
+    """Claude Code. See also `real.claude`."""
     start = {
         "hasCompletedOnboarding": True,
         "bypassPermissionsModeAccepted": True,
@@ -115,7 +115,7 @@ stream_max_retries = 1
 
 
 def _codex() -> Host:
-    """Writes with patches; has no tool that reads, so it reads with the shell."""
+    """It writes with patches. It has no tool for reading, so it reads with the shell."""
 
     def patch(path: Path, text: str) -> Call:
         lines = "".join(f"+{line}\n" for line in text.splitlines())
@@ -134,7 +134,7 @@ def _codex() -> Host:
 
 
 def _gemini() -> Host:
-    """It starts itself again unless told not to, and a signal would then reach only the first."""
+    """It relaunches itself by default, and a signal would then reach only the first process."""
     settings = {
         "general": {"disableAutoUpdate": True, "disableUpdateNag": True, "maxAttempts": 2},
         "model": {"name": "gemini-2.5-pro"},
@@ -155,7 +155,7 @@ def _gemini() -> Host:
 
 
 def _opencode() -> Host:
-    """As an argument the prompt would come to the model in quotes."""
+    """The prompt is not an argument: the model would get it in quotes."""
     about = {
         "tool_call": True,
         "limit": {"context": 128000, "output": 8192},
@@ -188,7 +188,7 @@ def _opencode() -> Host:
 
 
 def _pi() -> Host:
-    """Its exit code is 0 also when the model failed; the last message tells."""
+    """It exits with 0 even if the model failed; the last message shows the failure."""
     about = {
         "id": "fake-1",
         "contextWindow": 128000,
@@ -212,7 +212,7 @@ def _pi() -> Host:
 
 
 def _copilot() -> Host:
-    """Its key may be no part of another word: it is blotted out of everything that the program prints."""
+    """Its key must not be part of another word: the program redacts the key in all its output."""
     return Host(
         "copilot",
         Chat,
@@ -236,7 +236,7 @@ HOSTS = {host.name: host for host in (_claude(), _codex(), _gemini(), _opencode(
 
 
 class Ran(NamedTuple):
-    """How one run of a program ended: its exit code, what it printed, and what it complained about."""
+    """The end of one run of a program: its exit code, stdout and stderr."""
 
     code: int
     out: str
@@ -249,7 +249,7 @@ class Ran(NamedTuple):
 
 
 class Seat:
-    """A host at work: its home, a project with a repository, and a model with a script."""
+    """A host with its home, a project with a repository, and a scripted model."""
 
     def __init__(self, host: Host, folder: Path, model: Scripted) -> None:
         assert host.program.exists(), "the agents are not installed; run scripts/agents"
@@ -270,7 +270,7 @@ class Seat:
         return text.replace(URL, self.model.url).replace(PROJECT, str(self.project))
 
     def spawn(self, prompt: str, **env: str) -> subprocess.Popen[str]:
-        """The program without a terminal, at work, in a session of its own."""
+        """Start the program without a terminal, in its own process session."""
         return subprocess.Popen(
             self.host.argv(prompt),
             cwd=self.project,
@@ -283,7 +283,7 @@ class Seat:
         )
 
     def run(self, prompt: str, **env: str) -> Ran:
-        """The program without a terminal, to its end; all of its processes are ended when it takes too long."""
+        """Run the program without a terminal. After a timeout, all its processes are killed."""
         begun = time.monotonic()
         with self.spawn(prompt, **env) as process:
             try:
@@ -295,7 +295,7 @@ class Seat:
 
 
 def surroundings(home: Path) -> dict[str, str]:
-    """The variables of every program: nothing of the person who runs the tests, and no way out to the network."""
+    """The variables of every program: none of the person who runs the tests, and no network access."""
     return {
         "PATH": f"{NODE}{os.pathsep}/usr/local/bin:/usr/bin:/bin",
         "HOME": str(home),

@@ -1,4 +1,4 @@
-"""What Handrail sees of each agent, measured by running it: the rows of the table in the docs."""
+"""Measures what Handrail sees of each agent by running it: the rows of the table in the docs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ phases:
 
 
 class Row(NamedTuple):
-    """One agent: what it tells, what is known of what it used, whether its conversation can be taken up."""
+    """One agent: which events it reports, its usage, and whether its conversation can be resumed."""
 
     agent: str
     package: str
@@ -56,7 +56,7 @@ class Row(NamedTuple):
 
 
 class Driver:
-    """Handrail, with one of the six agents on its path and a state folder of its own."""
+    """Handrail with one of the six agents on its PATH and its own state folder."""
 
     def __init__(self, seat: Seat) -> None:
         self.seat = seat
@@ -92,7 +92,7 @@ class Driver:
         return self.run("run", "ask", "--agent", self.seat.host.name, *model, *argv, code=code, **env)
 
     def at_work(self) -> tuple[subprocess.Popen[bytes], str]:
-        """The flow `ask` in its second step, whose tool never ends and ignores SIGTERM; and a word of the tool's."""
+        """Run the flow `two` to its second step, whose tool ignores SIGTERM. Returns a word of that command."""
         seat, pid = self.seat, self.seat.project / "pid"
         pid.unlink(missing_ok=True)
         stubborn = seat.host.shell(f"trap '' TERM INT; echo $$ > {pid}; while true; do sleep 1; done")
@@ -111,7 +111,7 @@ class Driver:
         return process, str(pid)
 
     def left(self, word: str) -> list[str]:
-        """What is still there of a call: by a word of its tool, or by the mark that everything of it carries."""
+        """The remaining processes of a call: those with the word of its tool, or with the mark of the call."""
         home, found = f"HOME={self.seat.home}".encode(), []
         for name in filter(str.isdigit, os.listdir("/proc")):
             line, env = read(f"/proc/{name}/cmdline"), read(f"/proc/{name}/environ").split(b"\0")
@@ -120,7 +120,7 @@ class Driver:
         return found
 
     def nothing_left(self, word: str) -> bool:
-        """A process that was killed may take a moment to be gone."""
+        """Wait, because a killed process may need a moment to disappear."""
         until(lambda: not self.left(word), lambda: f"the end of {self.left(word)}")
         return True
 

@@ -1,6 +1,6 @@
-"""A scripted model on loopback that speaks Anthropic's Messages protocol, so that the real program runs offline.
+"""A scripted model on loopback with Anthropic's Messages protocol, so that the real program runs offline.
 
-Every request with tools takes the next turn of its script; what the model received is kept for assertions.
+Every request with tools gets the next turn of the script. All requests are recorded for assertions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from real.waiting import until
 class Turn(NamedTuple):
     """One answer of the model: text, then tool calls. `slow` streams the text in pieces with pauses.
 
-    A `held` answer shows its text and is not over before `Model.release` is called.
+    A `held` answer sends its text and ends only after a call of `Model.release`.
     """
 
     text: str = ""
@@ -31,7 +31,7 @@ class Turn(NamedTuple):
 
 
 class Model:
-    """The server. `main` is the script of the conversation, `sub` that of subagents."""
+    """The server. `main` is the script of the conversation, `sub` is the script of subagents."""
 
     def __init__(self, main: Iterable[Turn], sub: Iterable[Turn] = ()) -> None:
         self.scripts = {"main": deque(main), "sub": deque(sub)}
@@ -47,7 +47,7 @@ class Model:
         return f"http://127.0.0.1:{self.server.server_address[1]}"
 
     def release(self) -> None:
-        """Let the held answer end, and those that come."""
+        """End the held answer and all later ones."""
         self.released.set()
 
     def close(self) -> None:
@@ -56,7 +56,7 @@ class Model:
         self.server.server_close()
 
     def script(self, *turns: Turn) -> None:
-        """What the model says from now on."""
+        """Set the next turns of the model."""
         with self.lock:
             self.scripts["main"] = deque(turns)
 
@@ -73,15 +73,15 @@ class Model:
             return script.popleft() if script else Turn("(the script is over)")
 
     def wait(self, count: int) -> None:
-        """Until so many requests of the conversation came in."""
+        """Wait for this number of requests of the conversation."""
         until(lambda: len(self.received()) >= count, lambda: f"{count} requests; {len(self.received())} came")
 
     def received(self, *, subagent: bool = False) -> list[dict[str, Any]]:
-        """The requests of the conversation, in order; side questions without tools left out."""
+        """The requests of the conversation, in order, without side requests (which have no tools)."""
         return [r for r in self.requests if r.get("tools") and r["subagent"] == subagent]
 
     def last_texts(self) -> str:
-        """Everything that the newest request of the conversation contains, as one text."""
+        """All texts of the newest request of the conversation, joined."""
         return texts(self.received()[-1])
 
 
@@ -115,7 +115,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
-        """Quiet."""
+        """Print nothing."""
 
     def reply(self, value: Any, status: int = 200) -> None:
         data = json.dumps(value).encode()
@@ -164,7 +164,7 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = True
 
     def hold(self, turn: Turn) -> None:
-        """Until the answer is released; pings show a client that the service is there."""
+        """Wait until the answer is released. Pings keep the client waiting."""
         while turn.held and not self.model.released.wait(0.5):
             self.wfile.write(b'event: ping\ndata: {"type": "ping"}\n\n')
             self.wfile.flush()

@@ -1,4 +1,4 @@
-"""A tiny MCP server of somebody else: its tool `add` writes a line to the file that it was started with."""
+"""A small foreign MCP server. Its tool `add` appends a line to the file given as argument."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""A script, not a test: the maintained MCP SDK's client talks to the server that its arguments start.
+"""A script, not a test: the client of the MCP SDK talks to the server that its arguments start.
 
-Runs in an environment of its own that has the SDK. Prints what it was told as one JSON object.
+It runs in its own environment with the SDK and prints the responses as one JSON object.
 """
 
 from __future__ import annotations

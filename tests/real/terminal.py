@@ -1,4 +1,4 @@
-"""The real program in a real terminal: a tmux server of its own for each, keys in, screen out."""
+"""The real program in a real terminal. Each has its own tmux server: send keys, read the screen."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from real.waiting import LONG, until
 
 SIZE = ("160", "45")
 PROMPT = re.compile("^─.*\n(❯.*)$", re.MULTILINE)
-"""Where the person types: below a line across the screen."""
+"""The input line of the person, below a horizontal line."""
 
 
 class Terminal:
-    """One program in one terminal of 160 by 45. A context manager: the server ends with it."""
+    """One program in one terminal of 160 by 45. A context manager that ends the tmux server."""
 
     def __init__(self, claude: Claude, *options: str, **env: str) -> None:
         self.socket = f"handrail-{uuid.uuid4().hex[:12]}"
@@ -45,7 +45,7 @@ class Terminal:
 
     @property
     def title(self) -> str:
-        """What the program calls its window."""
+        """The window title that the program sets."""
         return self.tmux("display-message", "-p", "#{pane_title}").strip()
 
     @property
@@ -53,11 +53,11 @@ class Terminal:
         return int(self.tmux("display-message", "-p", "#{pane_pid}"))
 
     def wait(self, text: str, *, gone: bool = False) -> str:
-        """Until a text is on the screen, or is no more."""
+        """Wait until a text is on the screen, or with `gone`, until it is not."""
         return self.until(lambda screen: (text not in screen) if gone else (text in screen), text)
 
     def until(self, holds: Callable[[str], object], what: str) -> str:
-        """Until something is true of the screen."""
+        """Wait until a condition holds for the screen."""
         seen = [""]
 
         def look() -> bool:
@@ -71,12 +71,12 @@ class Terminal:
         self.tmux("send-keys", name)
 
     def say(self, text: str) -> None:
-        """Type a line, see it appear, send it."""
+        """Type a line, wait until it appears, and send it."""
         self.tmux("send-keys", "-l", text)
         self.wait(text[-30:])
         self.key("Enter")
 
     def say_during_a_turn(self, text: str) -> None:
-        """Say it while the agent works, and see that the program has taken it: it has left the prompt."""
+        """Send a line while the agent works, and wait until it has left the input line."""
         self.say(text)
         self.until(lambda screen: text not in "".join(PROMPT.findall(screen)), f"{text} to be taken")

@@ -1,4 +1,4 @@
-"""A conversation that was ended, killed, continued or forked: the same phase, the same gate, the same words."""
+"""Ended, killed, continued and forked conversations: the phase, the gate and the texts stay the same."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ BUILD = mark("w", "build")
 
 @pytest.fixture(autouse=True)
 def _workflow(claude: Claude) -> None:
-    """Three phases; all but the last deny writing."""
+    """Three phases. All except the last deny writing."""
     closed = "tools: {blacklist: [write]}"
     claude.workflow("w", Phase("look", closed), Phase("build", closed), Phase("ship"))
 
 
 def begun(claude: Claude, model: Model, *more: Turn) -> str:
-    """A conversation that moved to its second phase, said more, and was let go."""
+    """A conversation that moved to its second phase, continued, and was allowed to stop."""
     conversation = new_id()
     model.script(step("next"), *more, *STOPS)
     claude.run("/workflow w tea", *FREE, "--session-id", conversation)
@@ -37,7 +37,7 @@ def conversation_of(ran: Ran) -> str:
 
 
 def killed(claude: Claude, model: Model) -> str:
-    """A conversation that ended with SIGKILL in the middle of its second phase."""
+    """A conversation whose program was killed with SIGKILL in its second phase."""
     conversation = new_id()
     before = len(model.received())
     model.script(step("next"), Turn("I think about it.", held=True))
@@ -68,8 +68,8 @@ def test_continuing_the_newest_conversation_moves_that_one(claude: Claude, model
     assert [name for name in ("early", "late") if (claude.project / name).exists()] == ["late"]
 
 
-def test_a_move_whose_result_was_lost_is_told_after_the_resume(claude: Claude, model: Model) -> None:
-    """Killed between the move and its result: the session has moved, the conversation does not know."""
+def test_a_lost_result_of_a_move_is_repeated_after_resuming(claude: Claude, model: Model) -> None:
+    """The program is killed between the move and its result: the session moved, but the history does not show it."""
     reached = claude.home / "reached"
     slow = {"type": "command", "command": f"touch {reached}; exec sleep 60"}
     hooks = {"hooks": {"PostToolUse": [{"matcher": ".*workflow_step", "hooks": [slow]}]}}
@@ -86,7 +86,7 @@ def test_a_move_whose_result_was_lost_is_told_after_the_resume(claude: Claude, m
     assert model.last_texts().count(BUILD) == 1
 
 
-def test_a_fork_goes_on_at_the_same_phase_in_a_session_of_its_own(claude: Claude, model: Model) -> None:
+def test_a_fork_continues_at_the_same_phase_in_its_own_session(claude: Claude, model: Model) -> None:
     parent = begun(claude, model)
     model.script(write(claude), *STOPS)
     fork = conversation_of(claude.run("go on", *FREE, "--resume", parent, "--fork-session"))
@@ -96,7 +96,7 @@ def test_a_fork_goes_on_at_the_same_phase_in_a_session_of_its_own(claude: Claude
     assert (claude.at(parent), claude.at(fork)) == ("build", "build")
 
 
-def test_a_fork_and_its_parent_move_apart(claude: Claude, model: Model) -> None:
+def test_a_fork_and_its_parent_move_independently(claude: Claude, model: Model) -> None:
     parent = begun(claude, model)
     model.script(step("next"), write(claude, "by-fork"), *STOPS)
     fork = conversation_of(claude.run("go on", *FREE, "--resume", parent, "--fork-session"))
@@ -116,7 +116,7 @@ def test_a_long_conversation_can_be_forked(claude: Claude, model: Model) -> None
     assert not (claude.project / "written.txt").exists()
 
 
-def test_a_fork_of_a_conversation_without_a_workflow_is_free(claude: Claude, model: Model) -> None:
+def test_a_fork_of_a_conversation_without_a_workflow_has_none(claude: Claude, model: Model) -> None:
     begun(claude, model)
     free = new_id()
     model.script(Turn("Hello."))
@@ -127,7 +127,7 @@ def test_a_fork_of_a_conversation_without_a_workflow_is_free(claude: Claude, mod
     assert not claude.link(fork).exists()
 
 
-def test_a_question_about_cancelling_does_not_survive_a_resume(claude: Claude, model: Model) -> None:
+def test_a_cancel_request_does_not_survive_a_resume(claude: Claude, model: Model) -> None:
     conversation = new_id()
     before = len(model.received())
     model.script(step("cancel"), Turn("Shall I?", held=True))
@@ -140,7 +140,7 @@ def test_a_question_about_cancelling_does_not_survive_a_resume(claude: Claude, m
     assert claude.at(conversation) == "look"
 
 
-def test_a_phase_is_not_told_again_by_asking_for_a_tool(claude: Claude, model: Model) -> None:
+def test_a_tool_call_does_not_repeat_the_phase(claude: Claude, model: Model) -> None:
     conversation = begun(claude, model, call("Read", file_path=str(claude.project / ".handrail")))
     model.script(*STOPS)
     claude.run("go on", *FREE, "--resume", conversation)

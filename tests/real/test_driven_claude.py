@@ -1,4 +1,4 @@
-"""Handrail drives Claude Code: prompts of flows, workflows headless, kills in the middle. Nothing is installed."""
+"""Handrail runs Claude Code in flows: prompts, headless workflows, kills. Nothing is installed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def nested(claude: Claude) -> None:
     claude.workflow("review", Phase("judge", "exit:\n  - file: report.txt"), head="show: workflows\n")
 
 
-def test_a_prompt_of_a_flow_is_done_and_what_it_used_is_known(bare: Claude, model: Model) -> None:
+def test_a_prompt_of_a_flow_is_done_and_its_usage_is_known(bare: Claude, model: Model) -> None:
     bare.write(".handrail/flows/ask.yaml", FLOW)
     model.script(write(bare, "proof.md"), Turn("Written."))
     data = drive(bare, "run", "ask", "--agent", "claude", "--param", "what=tea")
@@ -62,8 +62,8 @@ def test_a_prompt_of_a_flow_is_done_and_what_it_used_is_known(bare: Claude, mode
     assert "Write proof.md about tea." in model.last_texts()
 
 
-def test_a_nested_workflow_goes_headless_to_its_end(bare: Claude, model: Model) -> None:
-    """One tool call is blocked, one stop is too early, and once the host itself gives up."""
+def test_a_nested_workflow_runs_headless_to_its_end(bare: Claude, model: Model) -> None:
+    """One tool call is denied, one stop is too early, and once the agent reaches its own limit."""
     nested(bare)
     model.script(
         write(bare, "too-early.txt"),
@@ -79,7 +79,7 @@ def test_a_nested_workflow_goes_headless_to_its_end(bare: Claude, model: Model) 
     data = drive(bare, "run", "release", "the", "login", "--agent", "claude", CLAUDE_CODE_STOP_HOOK_BLOCK_CAP="1")
     value = data["phases"][0]["steps"][0]["value"]
     assert (data["status"], value["status"], value["denied"]) == ("completed", "done", 1)
-    assert value["calls"] == 2, "it was started again in its own conversation after the host gave up"
+    assert value["calls"] == 2, "the agent reached its own limit and was resumed in its conversation"
     assert not (bare.project / "too-early.txt").exists()
     assert (bare.project / "report.txt").exists()
     assert not (bare.home / ".claude" / "skills").exists(), "nothing is installed"
@@ -87,7 +87,7 @@ def test_a_nested_workflow_goes_headless_to_its_end(bare: Claude, model: Model) 
 
 
 @pytest.mark.parametrize("victim", ["agent", "handrail"])
-def test_after_a_kill_in_the_middle_finished_phases_are_not_repeated(bare: Claude, model: Model, victim: str) -> None:
+def test_after_a_kill_finished_phases_are_not_repeated(bare: Claude, model: Model, victim: str) -> None:
     nested(bare)
     marker = bare.project / "working"
     model.script(
@@ -155,7 +155,7 @@ def kill_tree(pid: int) -> None:
     ],
     ids=["auth", "unavailable"],
 )
-def test_what_the_service_says_has_a_name(bare: Claude, model: Model, turn: Turn, outcome: str) -> None:
+def test_service_errors_are_classified(bare: Claude, model: Model, turn: Turn, outcome: str) -> None:
     bare.write(".handrail/flows/ask.yaml", FLOW)
     model.script(*[turn] * 12)
     data = drive(bare, "run", "ask", "--agent", "claude", "--param", "what=tea", code=1)

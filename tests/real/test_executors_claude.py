@@ -1,4 +1,4 @@
-"""The real Claude Code, called as flows call it, against the scripted model."""
+"""The real Claude Code, called as flows call it, with the scripted model."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from real.waiting import until
 
 SUBSCRIBED = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-fake"}
 FREE = {"permissions": {"allow": ["Bash", "Edit", "Write"], "defaultMode": "bypassPermissions"}}
-"""The settings of a person who lets everything through."""
+"""The settings of a person who allows everything."""
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def seat(tmp_path: Path) -> Iterator[Seat]:
 
 
 def subagent(*turns: Turn, **more: Any) -> tuple[Turn, ...]:
-    """A call of a subagent, and what that says."""
+    """A call of a subagent, and the answer of the subagent."""
     task = {"description": "d", "prompt": "Help.", "subagent_type": "general-purpose", **more}
     return (calls(("Task", task)), *turns)
 
@@ -61,8 +61,8 @@ def settings(seat: Seat, data: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("permissions", ["work", "full"])
-def test_it_writes_a_file_and_tells_what_it_did(seat: Seat, permissions: str) -> None:
-    """Neither the file nor the program needs anybody's approval."""
+def test_it_writes_a_file_and_reports_its_events(seat: Seat, permissions: str) -> None:
+    """Neither the file nor the command needs an approval."""
     command = shell(seat, """python3 -c "open('ran.txt', 'w').write('40-two')"; cat ran.txt""")
     seat.model.script(write(seat, Usage(1000, 50, 400)), command, Turn("It is written.", usage=Usage(1200, 20, 1000)))
     said = performed(seat, job(seat, permissions=permissions))
@@ -79,7 +79,7 @@ def test_it_writes_a_file_and_tells_what_it_did(seat: Seat, permissions: str) ->
 
 
 @pytest.mark.parametrize("prompt", ["/clear", "/init it", "--version", '-x "two" $(id) `id` @there !ls\nand ä € \\n'])
-def test_the_prompt_comes_to_the_model_as_it_is(seat: Seat, prompt: str) -> None:
+def test_the_prompt_reaches_the_model_unchanged(seat: Seat, prompt: str) -> None:
     seat.model.script(Turn("So."))
     given = prompt + " long" * 40_000 if "\n" in prompt else prompt
     assert only(performed(seat, job(seat, given, model="claude-opus-5-5")), "finished")["text"] == "So."
@@ -89,8 +89,8 @@ def test_the_prompt_comes_to_the_model_as_it_is(seat: Seat, prompt: str) -> None
 
 
 @pytest.mark.parametrize("theirs", [{}, FREE], ids=["plain", "free"])
-def test_it_only_looks_where_it_may_only_read(seat: Seat, theirs: dict[str, Any]) -> None:
-    """Whatever the person's own settings let through, and whoever tries."""
+def test_the_read_permission_prevents_writing(seat: Seat, theirs: dict[str, Any]) -> None:
+    """This holds for all settings of the person, and for subagents."""
     settings(seat, theirs)
     (seat.project / "there.txt").write_text("words of the file\n")
     before = sorted(seat.project.iterdir())
@@ -107,7 +107,7 @@ def test_it_only_looks_where_it_may_only_read(seat: Seat, theirs: dict[str, Any]
     assert (only(said, "finished")["outcome"], only(said, "finished")["text"]) == ("done", "I may not.")
 
 
-def test_its_own_tools_do_not_write_outside_of_its_folder(seat: Seat) -> None:
+def test_its_tools_do_not_write_outside_of_the_project(seat: Seat) -> None:
     outside = Path("/var/tmp") / f"handrail-{uuid.uuid4()}.txt"
     seat.model.script(calls(seat.host.write(outside, "x\n")), Turn("I may not."))
     said = performed(seat, job(seat))
@@ -115,7 +115,7 @@ def test_its_own_tools_do_not_write_outside_of_its_folder(seat: Seat) -> None:
     assert only(said, "denied")["name"] == "Write"
 
 
-def test_a_hook_that_denies_is_told(seat: Seat) -> None:
+def test_a_denial_by_a_hook_is_reported(seat: Seat) -> None:
     decision = {"permissionDecision": "deny", "permissionDecisionReason": "This phase forbids it"}
     denial = json.dumps({"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}})
     hook = {"type": "command", "command": f"echo '{denial}'"}
@@ -126,7 +126,7 @@ def test_a_hook_that_denies_is_told(seat: Seat) -> None:
     assert not (seat.project / "made.txt").exists()
 
 
-def test_a_conversation_is_taken_up_again(seat: Seat) -> None:
+def test_a_conversation_is_resumed(seat: Seat) -> None:
     seat.model.script(Turn("One.", usage=Usage(1000, 50, 400)))
     first = performed(seat, job(seat, "The word is heron."))
     session = only(first, "session")["id"]
@@ -140,7 +140,7 @@ def test_a_conversation_is_taken_up_again(seat: Seat) -> None:
     assert only(second, "finished")["text"] == "Two."
 
 
-def test_a_conversation_that_was_cut_off_is_taken_up_again(seat: Seat) -> None:
+def test_an_interrupted_conversation_is_resumed(seat: Seat) -> None:
     seat.model.script(shell(seat, STUBBORN, Usage(1000, 50, 400)))
     first = timed_out(seat, job(seat, "The word is heron."), lambda said: has_begun(seat) and told(said, "tool"))
     assert only(first, "usage") == {"inputTokens": 1000, "outputTokens": None, "cachedTokens": 400, "usd": None}
@@ -150,7 +150,7 @@ def test_a_conversation_that_was_cut_off_is_taken_up_again(seat: Seat) -> None:
     assert only(second, "usage")["inputTokens"] == 7
 
 
-def test_a_conversation_that_is_not_there_is_a_failure(seat: Seat) -> None:
+def test_resuming_a_missing_conversation_fails(seat: Seat) -> None:
     said = performed(seat, job(seat, session="01a1e05a-0000-4000-8000-000000000000"))
     assert [one.kind for one in said] == ["finished"]
     assert said[0].data["outcome"] == "crash"
@@ -167,7 +167,7 @@ def test_a_new_conversation_has_the_id_it_is_given(seat: Seat) -> None:
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, {**SCHEMA, "$schema": "https://json-schema.org/draft/2020-12/schema"}])
-def test_an_answer_of_a_shape_is_read(seat: Seat, schema: dict[str, Any]) -> None:
+def test_a_json_answer_is_read(seat: Seat, schema: dict[str, Any]) -> None:
     seat.model.script(write(seat), calls(("StructuredOutput", {"a": 3})), Turn("It is said."))
     said = performed(seat, job(seat, schema=schema))
     assert only(said, "finished")["structured"] == {"a": 3}
@@ -175,20 +175,20 @@ def test_an_answer_of_a_shape_is_read(seat: Seat, schema: dict[str, Any]) -> Non
     assert tool["input_schema"]["properties"] == SCHEMA["properties"]
 
 
-def test_an_answer_of_a_shape_that_no_tool_has_is_read(seat: Seat) -> None:
+def test_a_json_answer_to_a_schema_in_the_prompt_is_read(seat: Seat) -> None:
     seat.model.script(Turn("Here:\n\n[1, 2]"))
     said = performed(seat, job(seat, "/count", schema={"type": "array", "prefixItems": [{"type": "integer"}]}))
     assert only(said, "finished")["structured"] == [1, 2]
     assert '"prefixItems"' in seat.model.received()[-1].text
 
 
-def test_an_answer_that_is_never_of_its_shape_is_a_failure(seat: Seat) -> None:
+def test_an_answer_that_never_matches_its_schema_is_a_failure(seat: Seat) -> None:
     seat.model.script(*[calls(("StructuredOutput", {"b": 3}))] * 20)
     finished = only(performed(seat, job(seat, schema=SCHEMA)), "finished")
     assert (finished["outcome"], finished["structured"]) == ("crash", None)
 
 
-def test_of_a_subagent_the_tokens_are_counted_and_the_text_is_not_taken(seat: Seat) -> None:
+def test_tokens_of_a_subagent_are_counted_and_its_text_is_left_out(seat: Seat) -> None:
     helped = subagent(Turn("I am another.", usage=Usage(3000, 30, 0)), run_in_background=False)
     seat.model.script(*helped, Turn("It helped."))
     said = performed(seat, job(seat))
@@ -197,8 +197,8 @@ def test_of_a_subagent_the_tokens_are_counted_and_the_text_is_not_taken(seat: Se
     assert "I am another." in only(said, "result")["output"]
 
 
-def test_what_it_left_running_is_waited_for_and_the_last_result_counts(seat: Seat) -> None:
-    """The command ends when the program has said that it waits for it."""
+def test_background_work_is_awaited_and_the_last_result_counts(seat: Seat) -> None:
+    """The command ends after the program has reported that it waits for it."""
     late = "while [ ! -e go ]; do sleep 0.1; done; echo late > late.txt"
     command = {"command": late, "description": "a command", "run_in_background": True}
     seat.model.script(calls(("Bash", command)), Turn("I wait."), Turn("It is there."))
@@ -216,7 +216,7 @@ def test_what_it_left_running_is_waited_for_and_the_last_result_counts(seat: Sea
     assert every(said, "usage", "inputTokens")[-1] == 300
 
 
-def test_a_host_that_gives_up_can_be_called_again(seat: Seat) -> None:
+def test_an_agent_that_reached_its_own_limit_can_be_resumed(seat: Seat) -> None:
     seat.model.script(write(seat), shell(seat, "echo 1"), Turn("Too late."))
     said = performed(seat, job(seat, "The word is heron.", extra=("--max-turns", "1")))
     assert (only(said, "finished")["outcome"], only(said, "finished")["text"]) == ("crash", "I write it.")
@@ -227,7 +227,7 @@ def test_a_host_that_gives_up_can_be_called_again(seat: Seat) -> None:
     assert "The word is heron." in seat.model.received()[-1].text
 
 
-def test_a_key_that_is_not_known_is_told(seat: Seat) -> None:
+def test_an_unknown_key_is_reported(seat: Seat) -> None:
     seat.model.script(*[failed(401)] * 20)
     said = performed(seat, job(seat))
     finished = only(said, "finished")
@@ -235,8 +235,8 @@ def test_a_key_that_is_not_known_is_told(seat: Seat) -> None:
     assert not {"usage", "text"} & {one.kind for one in said}
 
 
-def test_a_limit_is_told_with_the_time_at_which_it_is_over(seat: Seat) -> None:
-    """It tells the time of a plan's limit only, whatever the zone in which it says so."""
+def test_a_limit_is_reported_with_its_reset_time(seat: Seat) -> None:
+    """It reports only the reset time of a plan, in any time zone."""
     seat.env |= SUBSCRIBED | {"TZ": "Asia/Kolkata"}
     seat.model.script(*[failed(429, SPENT, retry_after=3600)] * 20)
     finished = only(performed(seat, job(seat)), "finished")
@@ -245,13 +245,13 @@ def test_a_limit_is_told_with_the_time_at_which_it_is_over(seat: Seat) -> None:
 
 
 @pytest.mark.parametrize("seconds", [None, 3600.0])
-def test_a_limit_of_requests_is_told_without_a_time(seat: Seat, seconds: float | None) -> None:
+def test_a_request_limit_is_reported_without_a_reset_time(seat: Seat, seconds: float | None) -> None:
     seat.model.script(*[failed(429, retry_after=seconds)] * 20)
     finished = only(performed(seat, job(seat)), "finished")
     assert (finished["outcome"], finished["resetsAt"]) == ("rate-limit", None)
 
 
-def test_it_gets_over_three_errors_of_the_service(seat: Seat) -> None:
+def test_it_retries_after_three_service_errors(seat: Seat) -> None:
     seat.env |= {"CLAUDE_CODE_MAX_RETRIES": "5"}
     seat.model.script(failed(500), failed(500), failed(500), write(seat), Turn("It is written."))
     said = performed(seat, job(seat))
@@ -260,7 +260,7 @@ def test_it_gets_over_three_errors_of_the_service(seat: Seat) -> None:
     assert (seat.project / "made.txt").exists()
 
 
-def test_a_service_that_always_fails_is_told(seat: Seat) -> None:
+def test_a_service_that_always_fails_is_reported(seat: Seat) -> None:
     seat.model.script(write(seat, Usage(1000, 50, 400)), *[failed(500)] * 20)
     said = performed(seat, job(seat))
     assert (only(said, "finished")["outcome"], only(said, "finished")["text"]) == ("unavailable", "I write it.")
@@ -269,28 +269,28 @@ def test_a_service_that_always_fails_is_told(seat: Seat) -> None:
 
 
 @pytest.mark.parametrize("words", ["", "I will not"])
-def test_a_model_that_refuses_is_told(seat: Seat, words: str) -> None:
+def test_a_refusal_of_the_model_is_reported(seat: Seat, words: str) -> None:
     seat.model.script(*[Turn(words, finish="refusal")] * 20)
     assert only(performed(seat, job(seat)), "finished")["outcome"] == "refused"
 
 
-def test_a_conversation_that_is_too_long_is_told(seat: Seat) -> None:
+def test_a_conversation_that_is_too_long_is_reported(seat: Seat) -> None:
     seat.model.script(*[failed(400, "prompt is too long: 300000 tokens > 200000 maximum")] * 20)
     assert only(performed(seat, job(seat)), "finished")["outcome"] == "overflow"
 
 
 @pytest.mark.parametrize("words", ["", "I begin"])
-def test_a_stream_that_is_cut_is_told(seat: Seat, words: str) -> None:
+def test_an_interrupted_stream_is_reported(seat: Seat, words: str) -> None:
     seat.model.script(*[Turn(words, drop=True)] * 20)
     assert only(performed(seat, job(seat)), "finished")["outcome"] == "unavailable"
 
 
-def test_nobody_who_answers_is_told(seat: Seat) -> None:
+def test_an_unreachable_service_is_reported(seat: Seat) -> None:
     seat.model.close()
     assert only(performed(seat, job(seat)), "finished")["outcome"] == "unavailable"
 
 
-def test_a_model_that_hangs_is_ended_when_the_time_is_up(seat: Seat) -> None:
+def test_a_hanging_model_is_stopped_at_the_timeout(seat: Seat) -> None:
     seat.model.script(Turn("", hang=True))
     kept = seat.home / ".claude" / "projects"
     said = timed_out(seat, job(seat), lambda _: seat.model.received() and [*kept.glob("*/*.jsonl")])
@@ -301,13 +301,13 @@ def test_a_model_that_hangs_is_ended_when_the_time_is_up(seat: Seat) -> None:
     assert only(again, "finished")["text"] == "Now I do."
 
 
-def test_a_child_that_does_not_want_to_end_is_ended(seat: Seat) -> None:
+def test_a_child_that_ignores_signals_is_killed(seat: Seat) -> None:
     seat.model.script(shell(seat, STUBBORN))
     timed_out(seat, job(seat, permissions="full"), lambda _: has_begun(seat))
     nothing_left(seat)
 
 
-def test_a_call_that_is_given_up_leaves_nothing_behind(seat: Seat) -> None:
+def test_a_cancelled_call_leaves_no_process(seat: Seat) -> None:
     seat.model.script(shell(seat, STUBBORN))
 
     async def give_up() -> None:
@@ -322,7 +322,7 @@ def test_a_call_that_is_given_up_leaves_nothing_behind(seat: Seat) -> None:
     nothing_left(seat)
 
 
-def test_noise_among_the_lines_does_no_harm(seat: Seat, tmp_path: Path) -> None:
+def test_noise_between_the_lines_is_ignored(seat: Seat, tmp_path: Path) -> None:
     make_noisy(seat, tmp_path)
     seat.model.script(write(seat), Turn("It is written."))
     said = performed(seat, job(seat))

@@ -1,4 +1,4 @@
-"""The real Codex and Gemini CLI, called as flows call them, each against the scripted model of its protocol."""
+"""The real Codex and Gemini CLI, called as flows call them, each with the scripted model of its protocol."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def settings(seat: Seat, **general: Any) -> None:
 
 
 @pytest.mark.parametrize("permissions", ["work", "full"])
-def test_it_writes_a_file_and_tells_what_it_did(seat: Seat, permissions: str) -> None:
+def test_it_writes_a_file_and_reports_its_events(seat: Seat, permissions: str) -> None:
     command = shell(seat, "sleep 0.1; printf '%s-%s' 40 two > ran.txt; cat ran.txt")
     seat.model.script(write(seat, Usage(1000, 50, 400)), command, Turn("It is written.", usage=Usage(1200, 20, 1000)))
     said = performed(seat, job(seat, permissions=permissions))
@@ -69,7 +69,7 @@ def test_it_writes_a_file_and_tells_what_it_did(seat: Seat, permissions: str) ->
     assert (finished["outcome"], finished["message"], finished["text"]) == ("done", None, "It is written.")
 
 
-def test_the_prompt_comes_to_the_model_as_it_is(seat: Seat) -> None:
+def test_the_prompt_reaches_the_model_unchanged(seat: Seat) -> None:
     prompt = "/help: -x \"two\" 'words' $(id) `id` {{args}} !{ls}\nand ä € \\n" + "long " * 40_000
     seat.model.script(Turn("So."))
     assert only(performed(seat, job(seat, prompt, model="gpt-5.5")), "finished")["text"] == "So."
@@ -77,7 +77,7 @@ def test_the_prompt_comes_to_the_model_as_it_is(seat: Seat) -> None:
     assert prompt.strip() in request.text
 
 
-def test_it_only_looks_where_it_may_only_read(seat: Seat) -> None:
+def test_the_read_permission_prevents_writing(seat: Seat) -> None:
     (seat.project / "there.txt").write_text("words of the file\n")
     read = calls(seat.host.read(seat.project / "there.txt"))
     seat.model.script(write(seat), shell(seat, "echo x > ran.txt"), read, Turn("I may not."))
@@ -89,14 +89,14 @@ def test_it_only_looks_where_it_may_only_read(seat: Seat) -> None:
     assert only(said, "finished")["outcome"] == "done"
 
 
-def test_it_does_not_write_outside_of_its_folder(seat: Seat) -> None:
+def test_it_does_not_write_outside_of_the_project(seat: Seat) -> None:
     outside = Path("/var/tmp") / f"handrail-{uuid.uuid4()}.txt"  # Codex may write below /tmp
     seat.model.script(calls(seat.host.write(outside, "x\n")), Turn("I may not."))
     performed(seat, job(seat))
     assert not outside.exists()
 
 
-def test_a_conversation_is_taken_up_again(seat: Seat) -> None:
+def test_a_conversation_is_resumed(seat: Seat) -> None:
     seat.model.script(Turn("One.", usage=Usage(1000, 50, 400)))
     first = performed(seat, job(seat, "The word is heron."))
     session = only(first, "session")["id"]
@@ -108,7 +108,7 @@ def test_a_conversation_is_taken_up_again(seat: Seat) -> None:
     assert only(second, "finished")["text"] == "Two."
 
 
-def test_a_conversation_that_was_cut_off_is_taken_up_again(seat: Seat) -> None:
+def test_an_interrupted_conversation_is_resumed(seat: Seat) -> None:
     seat.model.script(shell(seat, STUBBORN, Usage(1000, 50, 400)))
     first = timed_out(seat, job(seat, "The word is heron."), lambda said: has_begun(seat) and told(said, "session"))
     seat.model.script(Turn("Two.", usage=Usage(7, 3, 1)))
@@ -117,7 +117,7 @@ def test_a_conversation_that_was_cut_off_is_taken_up_again(seat: Seat) -> None:
     assert only(second, "usage") == {"inputTokens": 7, "outputTokens": 3, "cachedTokens": 1, "usd": None}
 
 
-def test_a_conversation_that_is_not_there_is_a_failure(seat: Seat) -> None:
+def test_resuming_a_missing_conversation_fails(seat: Seat) -> None:
     said = performed(seat, job(seat, session="01a1e05a-0000-4000-8000-000000000000"))
     assert [one.kind for one in said] == ["finished"]
     assert said[0].data["outcome"] == "crash"
@@ -128,10 +128,10 @@ def test_a_new_conversation_has_the_id_it_is_given(seat: Seat) -> None:
     given = "01a1e05a-0000-4000-8000-000000000001"
     seat.model.script(Turn("One."))
     session = only(performed(seat, job(seat, new_session=given)), "session")["id"]
-    assert (session == given) == (seat.host.name == "gemini")  # Codex takes none
+    assert (session == given) == (seat.host.name == "gemini")  # Codex accepts no id for a new conversation
 
 
-def test_an_answer_of_a_shape_is_read(seat: Seat) -> None:
+def test_a_json_answer_is_read(seat: Seat) -> None:
     seat.model.script(write(seat), Turn('{"a": 3}'))
     said = performed(seat, job(seat, schema=SCHEMA))
     assert only(said, "finished")["structured"] == {"a": 3}
@@ -142,7 +142,7 @@ def test_an_answer_of_a_shape_is_read(seat: Seat) -> None:
         assert json.dumps(SCHEMA) in request.text
 
 
-def test_a_key_that_is_not_known_is_told(seat: Seat) -> None:
+def test_an_unknown_key_is_reported(seat: Seat) -> None:
     seat.model.script(*[failed(401)] * 20)
     said = performed(seat, job(seat))
     finished = only(said, "finished")
@@ -150,16 +150,16 @@ def test_a_key_that_is_not_known_is_told(seat: Seat) -> None:
     assert "usage" not in [one.kind for one in said]
 
 
-def test_a_limit_is_told_with_the_time_at_which_it_is_over(seat: Seat) -> None:
+def test_a_limit_is_reported_with_its_reset_time(seat: Seat) -> None:
     settings(seat, maxAttempts=1)
-    is_codex = seat.host.name == "codex"  # it keeps the time of a plan's limit only
+    is_codex = seat.host.name == "codex"  # it reports only the reset time of a plan
     seat.model.script(*[failed(429, SPENT if is_codex else "", retry_after=3600 if is_codex else 240)] * 20)
     finished = only(performed(seat, job(seat)), "finished")
     assert finished["outcome"] == ("quota" if is_codex else "rate-limit")
     assert finished["resetsAt"] == pytest.approx(time.time() + (3600 if is_codex else 240), abs=120)
 
 
-def test_a_limit_without_a_time_is_told_without(seat: Seat) -> None:
+def test_a_limit_without_a_reset_time_is_reported_without_one(seat: Seat) -> None:
     settings(seat, maxAttempts=1)
     seat.model.script(*[failed(429)] * 20)
     finished = only(performed(seat, job(seat)), "finished")
@@ -167,7 +167,7 @@ def test_a_limit_without_a_time_is_told_without(seat: Seat) -> None:
     assert finished["resetsAt"] is None
 
 
-def test_it_gets_over_three_errors_of_the_service(seat: Seat) -> None:
+def test_it_retries_after_three_service_errors(seat: Seat) -> None:
     settings(seat, maxAttempts=4)
     seat.model.script(failed(500), failed(500), failed(500), write(seat), Turn("It is written."))
     said = performed(seat, job(seat))
@@ -176,7 +176,7 @@ def test_it_gets_over_three_errors_of_the_service(seat: Seat) -> None:
     assert (seat.project / "made.txt").exists()
 
 
-def test_a_service_that_always_fails_is_told(seat: Seat) -> None:
+def test_a_service_that_always_fails_is_reported(seat: Seat) -> None:
     settings(seat, maxAttempts=1)
     seat.model.script(write(seat, Usage(1000, 50, 400)), *[failed(500)] * 20)
     said = performed(seat, job(seat))
@@ -184,38 +184,38 @@ def test_a_service_that_always_fails_is_told(seat: Seat) -> None:
     assert only(said, "usage") == {"inputTokens": 1000, "outputTokens": 50, "cachedTokens": 400, "usd": None}
 
 
-def test_a_model_that_refuses_is_told(seat: Seat) -> None:
+def test_a_refusal_of_the_model_is_reported(seat: Seat) -> None:
     settings(seat, maxAttempts=1)
     seat.model.script(*[Turn("", finish="refusal")] * 20)
     assert only(performed(seat, job(seat)), "finished")["outcome"] == "refused"
 
 
-def test_a_stream_that_is_cut_is_told(seat: Seat) -> None:
+def test_an_interrupted_stream_is_reported(seat: Seat) -> None:
     settings(seat, maxAttempts=1)
     seat.model.script(*[Turn("I begin", drop=True)] * 20)
     assert only(performed(seat, job(seat)), "finished")["outcome"] == "unavailable"
 
 
-def test_nobody_who_answers_is_told(seat: Seat) -> None:
+def test_an_unreachable_service_is_reported(seat: Seat) -> None:
     settings(seat, maxAttempts=1)
     seat.model.close()
     assert only(performed(seat, job(seat)), "finished")["outcome"] == "unavailable"
 
 
-def test_a_model_that_hangs_is_ended_when_the_time_is_up(seat: Seat) -> None:
+def test_a_hanging_model_is_stopped_at_the_timeout(seat: Seat) -> None:
     seat.model.script(Turn("I begin", hang=True))
     timed_out(seat, job(seat), lambda _: seat.model.received())
     nothing_left(seat)
 
 
 @pytest.mark.parametrize("permissions", ["work", "full"])
-def test_a_child_that_does_not_want_to_end_is_ended(seat: Seat, permissions: str) -> None:
+def test_a_child_that_ignores_signals_is_killed(seat: Seat, permissions: str) -> None:
     seat.model.script(shell(seat, STUBBORN))
     timed_out(seat, job(seat, permissions=permissions), lambda _: has_begun(seat))
     nothing_left(seat)
 
 
-def test_a_call_that_is_given_up_leaves_nothing_behind(seat: Seat) -> None:
+def test_a_cancelled_call_leaves_no_process(seat: Seat) -> None:
     seat.model.script(shell(seat, STUBBORN))
 
     async def give_up() -> None:
@@ -230,7 +230,7 @@ def test_a_call_that_is_given_up_leaves_nothing_behind(seat: Seat) -> None:
     nothing_left(seat)
 
 
-def test_noise_among_the_lines_does_no_harm(seat: Seat, tmp_path: Path) -> None:
+def test_noise_between_the_lines_is_ignored(seat: Seat, tmp_path: Path) -> None:
     make_noisy(seat, tmp_path)
     seat.model.script(write(seat), Turn("It is written."))
     said = performed(seat, job(seat))

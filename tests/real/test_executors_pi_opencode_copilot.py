@@ -1,4 +1,4 @@
-"""pi, OpenCode and Copilot CLI, called as flows call them: the real programs, against a scripted model."""
+"""The real pi, OpenCode and Copilot CLI, called as flows call them, with a scripted model."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def performed(seat: Seat, prompt: str = "do it", **changes: Any) -> Heard:
     return said
 
 
-def test_a_job_is_done_and_its_session_goes_on(seat: Seat, tmp_path: Path) -> None:
-    """The program prints noise before it begins, which nobody minds."""
+def test_a_job_is_done_and_its_session_can_be_resumed(seat: Seat, tmp_path: Path) -> None:
+    """The program prints noise before it begins, which is ignored."""
     make_noisy(seat, tmp_path)
     written = write(seat, Usage(1000, 50, 400))
     seat.model.script(written, Turn("It is written.", usage=Usage(1200, 20, 1000)))
@@ -87,19 +87,19 @@ def test_a_job_is_done_and_its_session_goes_on(seat: Seat, tmp_path: Path) -> No
     assert told(said, "usage")[-1]["inputTokens"] == 300
 
 
-def test_a_key_that_is_not_known_is_no_crash(seat: Seat) -> None:
+def test_an_unknown_key_is_an_auth_error(seat: Seat) -> None:
     seat.model.script(*[failed(401)] * 4)
     assert only(performed(seat), "finished")["outcome"] == "auth"
 
 
-def test_a_limit_is_told_with_the_time_when_it_ends(seat: Seat) -> None:
+def test_a_limit_is_reported_with_its_reset_time(seat: Seat) -> None:
     seat.model.script(*[failed(429, retry_after=3600)] * 8)
     finished = only(performed(seat), "finished")
     assert finished["outcome"] == "rate-limit"
     assert finished["resetsAt"] == pytest.approx(time.time() + 3600, abs=120)
 
 
-def test_the_programs_own_retries_are_told_and_may_help(seat: Seat) -> None:
+def test_retries_of_the_program_are_reported_and_may_succeed(seat: Seat) -> None:
     seat.model.script(*[failed(500, retry_after=0.1)] * 3, Turn("It went well."))
     said = performed(seat)
     assert len(told(said, "retry")) == 3
@@ -107,13 +107,13 @@ def test_the_programs_own_retries_are_told_and_may_help(seat: Seat) -> None:
     assert only(said, "finished")["text"] == "It went well."
 
 
-def test_a_model_that_hangs_is_a_time_limit(seat: Seat) -> None:
+def test_a_hanging_model_is_a_timeout(seat: Seat) -> None:
     seat.model.script(Turn("I think", hang=True))
     timed_out(seat, job(seat), lambda _: seat.model.received())
     nothing_left(seat)
 
 
-def test_who_only_reads_writes_nothing_and_is_told_so(seat: Seat) -> None:
+def test_the_read_permission_denies_and_reports_writing(seat: Seat) -> None:
     seat.model.script(write(seat), shell(seat, "touch touched.txt"), Turn("I could not."))
     said = performed(seat, permissions="read")
     assert not (seat.project / "made.txt").exists()
@@ -122,8 +122,8 @@ def test_who_only_reads_writes_nothing_and_is_told_so(seat: Seat) -> None:
     assert only(said, "finished")["outcome"] == "done"
 
 
-def test_who_is_stopped_leaves_nothing_and_can_be_taken_up_again(seat: Seat) -> None:
-    """Not even a program of a tool that ignores the signals that end others."""
+def test_a_stopped_agent_leaves_no_process_and_can_be_resumed(seat: Seat) -> None:
+    """This includes the process of a tool that ignores signals."""
     seat.model.script(shell(seat, STUBBORN))
     session: list[str] = []
 

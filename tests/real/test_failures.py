@@ -1,4 +1,4 @@
-"""Something of ours fails: closed while a workflow is active, open otherwise, and a person can always get out."""
+"""Failures inside Handrail: calls are denied while a workflow is active, else allowed; a person can always cancel."""
 
 from __future__ import annotations
 
@@ -42,20 +42,20 @@ DAMAGE = {
 
 @pytest.fixture(autouse=True)
 def _workflow(claude: Claude) -> None:
-    """One phase that allows everything: what is denied here is denied because something failed."""
+    """One phase that allows everything, so every denial is caused by a failure."""
     claude.workflow("w", Phase("look"))
     claude.write(".handrail/settings.yaml", "idleStops: 0\n")
 
 
 def script(claude: Claude, body: str) -> Turn:
-    """The agent runs this, not by name: Claude Code itself asks before it touches what is under `.claude`."""
+    """A turn that runs these commands from a file: Claude Code asks before it runs a command that names `.claude`."""
     file = claude.home / "script.sh"
     file.write_text(body)
     return bash(f"sh {file}")
 
 
 def break_python(claude: Claude, body: str | None, stub: str = "gate") -> Turn:
-    """This takes the place of the interpreter that a stub calls."""
+    """A turn that replaces the interpreter of a stub by a script with this body; None names a missing program."""
     fake, file = claude.home / "fake-python", claude.home / ".claude" / "skills" / "handrail" / "bin" / stub
     if body is not None:
         fake.write_text(f"#!/bin/sh\n{body}\n")
@@ -65,7 +65,7 @@ def break_python(claude: Claude, body: str | None, stub: str = "gate") -> Turn:
 
 
 def damage(claude: Claude, conversation: str, body: str) -> Turn:
-    """This happens to the files of a session, in its folder."""
+    """A turn that runs these commands in the folder of a session to damage its files."""
     sessions = claude.state / "sessions"
     return script(claude, f"LINK={claude.link(conversation)}\ncd {sessions}/*/claude-{conversation} && {body}\n")
 
@@ -79,7 +79,7 @@ def refusals(model: Model, reason: str) -> int:
 
 
 def freed(claude: Claude, model: Model, conversation: str) -> bool:
-    """Does the same call run, in the same conversation, once a person has cancelled from another terminal?"""
+    """True if the same call runs in the same conversation after a person cancelled in another terminal."""
     claude.handrail("cancel", "--yes", "--session", f"claude-{conversation}")
     model.script(write(claude), Turn("Done."))
     claude.run("write it", *FREE, "--resume", conversation)
@@ -87,7 +87,7 @@ def freed(claude: Claude, model: Model, conversation: str) -> bool:
 
 
 @pytest.mark.parametrize("name", PYTHONS)
-def test_a_gate_that_fails_is_closed_until_a_person_cancels(claude: Claude, model: Model, name: str) -> None:
+def test_a_failing_gate_denies_until_a_person_cancels(claude: Claude, model: Model, name: str) -> None:
     conversation = new_id()
     model.script(break_python(claude, PYTHONS[name]), write(claude), Turn("I may not."))
     claude.run("/workflow w tea", *FREE, "--session-id", conversation)
@@ -96,13 +96,13 @@ def test_a_gate_that_fails_is_closed_until_a_person_cancels(claude: Claude, mode
     assert freed(claude, model, conversation)
 
 
-def test_a_gate_that_fails_is_open_where_no_workflow_was_started(claude: Claude, model: Model) -> None:
+def test_a_failing_gate_allows_if_no_workflow_was_started(claude: Claude, model: Model) -> None:
     model.script(break_python(claude, "exit 1"), write(claude), Turn("Done."))
     claude.run("write it", *FREE)
     assert is_written(claude)
 
 
-def test_other_hooks_that_fail_get_in_nobodys_way_and_leave_the_gate_closed(claude: Claude, model: Model) -> None:
+def test_other_failing_hooks_block_nothing_and_the_gate_still_denies(claude: Claude, model: Model) -> None:
     claude.workflow("w", Phase("look", "tools: {blacklist: [write]}"))
     conversation = new_id()
     model.script(break_python(claude, "exit 1", "event"), Turn("A stop."))
@@ -113,9 +113,7 @@ def test_other_hooks_that_fail_get_in_nobodys_way_and_leave_the_gate_closed(clau
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_a_session_that_cannot_be_read_is_closed_until_a_person_cancels(
-    claude: Claude, model: Model, name: str
-) -> None:
+def test_an_unreadable_session_denies_until_a_person_cancels(claude: Claude, model: Model, name: str) -> None:
     conversation = new_id()
     model.script(damage(claude, conversation, DAMAGE[name]), write(claude), Turn("I may not."))
     claude.run("/workflow w tea", *FREE, "--session-id", conversation)
@@ -123,7 +121,7 @@ def test_a_session_that_cannot_be_read_is_closed_until_a_person_cancels(
     assert freed(claude, model, conversation)
 
 
-def test_a_damaged_session_is_freed_from_inside_and_leaves_others_alone(claude: Claude, model: Model) -> None:
+def test_a_damaged_session_is_cancelled_in_the_conversation_and_others_continue(claude: Claude, model: Model) -> None:
     damaged, healthy = new_id(), new_id()
     model.script(damage(claude, damaged, DAMAGE["card and journal are damaged"]), Turn("So."))
     claude.run("/workflow w tea", *FREE, "--session-id", damaged)
@@ -131,18 +129,18 @@ def test_a_damaged_session_is_freed_from_inside_and_leaves_others_alone(claude: 
     assert claude.run("/workflow w coffee", *FREE, "--session-id", healthy).result == "Done."
     assert (claude.at(healthy), is_written(claude)) == ("done", True)
     ran = claude.run("/cancel-workflow", *FREE, "--resume", damaged)
-    assert "is free" in ran.result
+    assert "Its files are now in" in ran.result
     assert not claude.link(damaged).exists()
 
 
 def servers(claude: subprocess.Popen[str]) -> list[int]:
-    """The processes of our MCP server that a running program has started."""
+    """The processes of our MCP server that the program has started."""
     argv = ["ps", "-o", "pid=,args=", "--ppid", str(claude.pid)]
     rows = subprocess.run(argv, capture_output=True, text=True, check=False).stdout.splitlines()
     return [int(row.split()[0]) for row in rows if "handrail mcp" in row]
 
 
-def test_a_server_that_dies_is_started_again_and_the_workflow_goes_on(claude: Claude, model: Model) -> None:
+def test_a_killed_server_is_restarted_and_the_workflow_continues(claude: Claude, model: Model) -> None:
     conversation = new_id()
     model.script(Turn("I think. " * 20, slow=0.1, tools=step("status").tools), step("next"), Turn("Done."))
     with claude.spawn("/workflow w tea", *FREE, "--session-id", conversation) as process:
@@ -155,7 +153,7 @@ def test_a_server_that_dies_is_started_again_and_the_workflow_goes_on(claude: Cl
 
 @pytest.fixture
 def small_disk(claude: Claude, tmp_path: Path) -> Iterator[Path]:
-    """A place for Handrail's files that can be filled."""
+    """A small disk for Handrail's files that a test can fill."""
     place = tmp_path / "disk"
     place.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "handrail-test", str(place)]
@@ -171,10 +169,10 @@ def fill(disk: Path) -> str:
     return f"cat /dev/zero >{disk}/ballast 2>/dev/null; true\n"
 
 
-def test_on_a_full_disk_the_gate_holds_and_nothing_moves(claude: Claude, model: Model, small_disk: Path) -> None:
+def test_on_a_full_disk_the_gate_denies_and_nothing_moves(claude: Claude, model: Model, small_disk: Path) -> None:
     claude.workflow("w", Phase("look", "tools: {blacklist: [write]}"), Phase("build"))
     conversation = new_id()
-    long = step("next", "did this and that " * 1_000)  # more than what is left of the journal's last block
+    long = step("next", "did this and that " * 1_000)  # larger than the rest of the journal's last block
     model.script(script(claude, fill(small_disk)), write(claude), long, Turn("It is full."))
     claude.run("/workflow w tea", *FREE, "--session-id", conversation)
     _, denied, moved = tool_results(model.received()[-1])
@@ -195,7 +193,7 @@ def test_a_person_can_cancel_on_a_full_disk(claude: Claude, model: Model, small_
     assert freed(claude, model, conversation)
 
 
-def test_a_workflow_that_cannot_be_started_on_a_full_disk_binds_nobody(
+def test_a_failed_start_on_a_full_disk_leaves_the_conversation_free(
     claude: Claude, model: Model, small_disk: Path
 ) -> None:
     subprocess.run(["sh", "-c", fill(small_disk)], check=True)

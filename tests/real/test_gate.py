@@ -1,4 +1,4 @@
-"""Which tool calls run and which are denied: by every sort of list, in every mode, in subagents."""
+"""Which tool calls are allowed and which are denied: with every kind of list, in every mode, in subagents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AGENT = {"description": "do it", "prompt": "Do it.", "subagent_type": "general-p
 
 
 def guarded(claude: Claude, tools: str) -> None:
-    """Two phases: one with this list, one without any."""
+    """Two phases: one with this list, one without a list."""
     claude.workflow("w", Phase("look", f"tools: {{{tools}}}" if tools else ""), Phase("build"))
 
 
@@ -32,13 +32,13 @@ def reason(tool: str) -> str:
 
 
 def denied(claude: Claude, model: Model, *, subagent: bool = False) -> list[str]:
-    """The tools that the model was refused with our reason."""
+    """The tools that were denied with our reason."""
     results = tool_results(model.received(subagent=subagent)[-1])
     return [tool for tool in ALL if any(reason(tool) in result for result in results)]
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_a_list_denies_what_it_denies_and_nothing_else(claude: Claude, model: Model, name: str) -> None:
+def test_a_list_denies_exactly_its_tools(claude: Claude, model: Model, name: str) -> None:
     tools, forbidden = LISTS[name]
     guarded(claude, tools)
     attempts = deeds(claude)
@@ -48,7 +48,7 @@ def test_a_list_denies_what_it_denies_and_nothing_else(claude: Claude, model: Mo
     assert [tool for tool, deed in attempts.items() if not deed.is_done] == forbidden
 
 
-def test_what_was_denied_runs_in_the_phase_that_allows_it(claude: Claude, model: Model) -> None:
+def test_a_denied_call_runs_in_a_phase_that_allows_it(claude: Claude, model: Model) -> None:
     guarded(claude, LISTS["handrail's names"][0])
     attempts = deeds(claude)
     again = [turn for deed in attempts.values() for turn in deed.turns]
@@ -59,7 +59,7 @@ def test_what_was_denied_runs_in_the_phase_that_allows_it(claude: Claude, model:
     assert all(deed.is_done for deed in attempts.values())
 
 
-def test_the_gate_holds_where_all_permissions_are_skipped(claude: Claude, model: Model) -> None:
+def test_the_gate_works_if_all_permissions_are_skipped(claude: Claude, model: Model) -> None:
     guarded(claude, LISTS["handrail's names"][0])
     attempts = deeds(claude)
     model.script(*[turn for deed in attempts.values() for turn in deed.turns])
@@ -69,7 +69,7 @@ def test_the_gate_holds_where_all_permissions_are_skipped(claude: Claude, model:
 
 
 @pytest.mark.parametrize("mode", [OPEN, SKIP], ids=["permitted", "skipped"])
-def test_the_gate_holds_in_a_subagent(claude: Claude, model: Model, mode: tuple[str, ...]) -> None:
+def test_the_gate_works_in_a_subagent(claude: Claude, model: Model, mode: tuple[str, ...]) -> None:
     guarded(claude, LISTS["handrail's names"][0])
     attempts = deeds(claude)
     model.script(call("Agent", **AGENT))
@@ -79,14 +79,14 @@ def test_the_gate_holds_in_a_subagent(claude: Claude, model: Model, mode: tuple[
     assert not any(deed.is_done for deed in attempts.values())
 
 
-def test_the_gate_holds_in_a_subagent_in_the_background(claude: Claude, model: Model) -> None:
+def test_the_gate_works_in_a_background_subagent(claude: Claude, model: Model) -> None:
     guarded(claude, "blacklist: [write]")
     model.script(call("Agent", **{**AGENT, "run_in_background": True}), Turn("I wait."), step("next"), step("next"))
     model.script_subagents(write(claude), Turn("I could not."))
     claude.run("/workflow w tea", *OPEN)
     assert denied(claude, model, subagent=True) == ["Write"]
     assert not (claude.project / "written.txt").exists()
-    assert "W is not done yet" not in model.last_texts(), "nobody is sent on while the subagent works"
+    assert "W is not done yet" not in model.last_texts(), "there is no reminder while the subagent works"
 
 
 def test_a_subagent_is_told_the_phase_and_runs_what_it_allows(claude: Claude, model: Model) -> None:
@@ -94,11 +94,11 @@ def test_a_subagent_is_told_the_phase_and_runs_what_it_allows(claude: Claude, mo
     model.script(call("Agent", **AGENT))
     model.script_subagents(bash("echo ran > bash.txt"), Turn("I did."))
     claude.run("/workflow w tea", *OPEN)
-    assert "Only the main conversation moves the workflow on." in str(model.received(subagent=True)[0]["messages"])
+    assert "Only the main conversation moves the workflow." in str(model.received(subagent=True)[0]["messages"])
     assert (claude.project / "bash.txt").read_text() == "ran\n"
 
 
-def test_a_subagent_may_read_the_status_and_not_move(claude: Claude, model: Model) -> None:
+def test_a_subagent_may_read_the_status_but_not_move(claude: Claude, model: Model) -> None:
     guarded(claude, "blacklist: [write]")
     conversation = new_id()
     model.script(call("Agent", **AGENT))
@@ -112,7 +112,7 @@ def test_a_subagent_may_read_the_status_and_not_move(claude: Claude, model: Mode
 
 
 def test_a_tool_that_is_loaded_on_demand_can_be_allowed_by_a_list(claude: Claude, model: Model) -> None:
-    """Claude Code hides most MCP tools until they are searched for; searching runs nothing."""
+    """Claude Code hides most MCP tools until the model searches for them. Searching runs nothing."""
     guarded(claude, LISTS["an mcp tool alone"][0])
     search = call("ToolSearch", query="select:mcp__notes__add", max_results=1)
     model.script(search, *deeds(claude)["mcp__notes__add"].turns)
@@ -122,7 +122,7 @@ def test_a_tool_that_is_loaded_on_demand_can_be_allowed_by_a_list(claude: Claude
     assert (claude.project / "added.txt").read_text() == "a note\n", added
 
 
-def test_a_denied_shell_cannot_be_had_by_another_name(claude: Claude, model: Model) -> None:
+def test_a_denied_shell_is_denied_under_every_name(claude: Claude, model: Model) -> None:
     guarded(claude, "blacklist: [bash]")
     search = call("ToolSearch", query="select:Monitor", max_results=1)
     monitor = {"command": "echo ran > bash.txt", "description": "watch", "timeout_ms": 5000, "persistent": False}
@@ -132,7 +132,7 @@ def test_a_denied_shell_cannot_be_had_by_another_name(claude: Claude, model: Mod
     assert not (claude.project / "bash.txt").exists()
 
 
-def test_a_move_and_a_call_in_one_message_are_judged_in_their_order(claude: Claude, model: Model) -> None:
+def test_a_move_and_a_call_in_one_message_are_decided_in_order(claude: Claude, model: Model) -> None:
     guarded(claude, "blacklist: [write]")
     both = Turn("both", tools=(*write(claude, "a").tools, *step("next").tools, *write(claude, "b").tools))
     model.script(both, step("next"), Turn("Done."))

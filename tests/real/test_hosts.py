@@ -1,7 +1,7 @@
-"""The six real agents, started directly: each works with its own tools, and prints what its samples hold.
+"""The six real agents, started directly: each uses its own tools, and its output matches the samples.
 
-The samples under `tests/agents/samples/AGENT` are what executors are tested on without an agent: `CASE.jsonl` is what
-the program printed, `CASE.json` its exit code and complaints. `HANDRAIL_UPDATE_SAMPLES=1` writes them anew.
+The samples in `tests/agents/samples/AGENT` are used to test executors without an agent: `CASE.jsonl` is stdout of the
+program, `CASE.json` has its exit code and stderr. `HANDRAIL_UPDATE_SAMPLES=1` rewrites them.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ FAILURES = {
     "spent": failed(429, SPENT, retry_after=3600),
 }
 WAITS = {("opencode", "spent")}
-"""It would try again for more than a minute, and with a time in the answer for as long as that says."""
+"""It would retry for more than a minute, or for as long as the answer demands."""
 SUBSCRIBED = {"claude": {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-fake"}}
-"""Who pays with a subscription has its limits."""
+"""Only a subscription has these limits."""
 CASES = [(name, case) for name in HOSTS for case in FAILURES if (name, case) not in WAITS]
 
 
@@ -86,7 +86,7 @@ def test_it_runs_a_command_and_reads_a_file(seat: Seat) -> None:
 
 
 @each
-def test_it_gets_over_an_error_of_the_service(seat: Seat) -> None:
+def test_it_retries_after_a_service_error(seat: Seat) -> None:
     seat.model.script(failed(500), write(seat), DONE)
     ran = seat.run(PROMPT)
     assert_written(seat, ran)
@@ -103,7 +103,7 @@ def test_it_ends_when_the_service_refuses(seat: Seat, case: str) -> None:
 
 
 def compare(seat: Seat, case: str, ran: Ran) -> None:
-    """The exit code and the kinds of events are those of the sample; other details may differ from run to run."""
+    """The exit code and the kinds of events match the sample; other details may differ between runs."""
     lines, about = SAMPLES / seat.host.name / f"{case}.jsonl", SAMPLES / seat.host.name / f"{case}.json"
     if UPDATE:
         tidy = Tidy(seat)
@@ -113,7 +113,7 @@ def compare(seat: Seat, case: str, ran: Ran) -> None:
         facts = {"package": seat.host.package, "argv": argv, "code": ran.code, "stderr": tidy.text(ran.err, 1500)}
         about.write_text(json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
     sample = json.loads(about.read_text())
-    assert sample["package"] == seat.host.package, "the samples are of another version; write them anew"
+    assert sample["package"] == seat.host.package, "the samples are from another version; set HANDRAIL_UPDATE_SAMPLES=1"
     assert sample["code"] == ran.code
     assert kinds([json.loads(text) for text in lines.read_text().splitlines()]) == kinds(ran.events)
 
@@ -123,13 +123,13 @@ def line(event: Json) -> str:
 
 
 def kinds(events: list[Json]) -> set[tuple[str, ...]]:
-    """What sorts of events there are. Those that the program calls ephemeral may be missing."""
+    """The kinds of events. Events that the program marks as ephemeral may be missing."""
     lasting = [event for event in events if not event.get("ephemeral")]
     return {tuple(str(event.get(name)) for name in ("type", "subtype", "status")) for event in lasting}
 
 
 class Tidy:
-    """Puts fixed words in the place of ids, times and paths, and cuts what is long; equal ids stay equal."""
+    """Replaces ids, times and paths by fixed words and cuts long texts. Equal ids stay equal."""
 
     ID = re.compile(
         r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"

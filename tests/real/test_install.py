@@ -1,4 +1,4 @@
-"""Installing and taking out again: what belongs to others stays theirs, byte for byte."""
+"""Installing and uninstalling: foreign files are restored byte for byte."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SCOPES = ["--user", "--project"]
 
 
 def tree(claude: Claude) -> dict[str, bytes | None]:
-    """Every file and folder of the person's, with what is in it; where Handrail keeps its own is left out."""
+    """Every file and folder of the person with its content, without the folders of Handrail."""
     found = [path for root in (claude.home, claude.project) for path in root.rglob("*")]
     own = [path for path in found if path == claude.state or path in claude.state.parents]
     kept = [path for path in found if path not in own and claude.state not in path.parents]
@@ -54,7 +54,7 @@ def put(path: Path, text: str | None) -> None:
 
 @pytest.mark.parametrize("scope", SCOPES)
 @pytest.mark.parametrize("name", TEXTS)
-def test_what_was_there_before_comes_back_byte_for_byte(bare: Claude, scope: str, name: str) -> None:
+def test_files_from_before_are_restored_byte_for_byte(bare: Claude, scope: str, name: str) -> None:
     put(settings(bare, scope), TEXTS[name])
     put(bare.project / ".mcp.json", FOREIGN_MCP if name == "odd formatting" else None)
     before = tree(bare)
@@ -71,14 +71,14 @@ def test_what_was_there_before_comes_back_byte_for_byte(bare: Claude, scope: str
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_no_folder_of_ours_is_left(bare: Claude, scope: str) -> None:
+def test_uninstalling_leaves_no_folder(bare: Claude, scope: str) -> None:
     bare.handrail("install", "claude", scope)
     bare.handrail("uninstall", "claude", scope)
     assert not (bare.home / ".local").exists()
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_what_was_edited_meanwhile_loses_our_entries_and_nothing_else(bare: Claude, scope: str) -> None:
+def test_an_edited_file_loses_only_our_entries(bare: Claude, scope: str) -> None:
     path = settings(bare, scope)
     text = ODD.replace('"Stop": [ ]', '"Stop": [{"hooks":[ ]}]')
     put(path, text)
@@ -96,8 +96,8 @@ def test_what_was_edited_meanwhile_loses_our_entries_and_nothing_else(bare: Clau
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_a_newer_version_is_put_over_an_older_one(bare: Claude, scope: str) -> None:
-    """An older version: other stubs, a file that is not used any more, an entry that looks different."""
+def test_a_newer_version_replaces_an_older_one(bare: Claude, scope: str) -> None:
+    """The older version has other stubs, a file that is no longer used, and another form of an entry."""
     put(settings(bare, scope), ODD)
     before = tree(bare)
     bare.handrail("install", "claude", scope)
@@ -133,7 +133,7 @@ def test_a_status_line_that_was_set_after_the_installation_stays(bare: Claude) -
     }
 
 
-def test_settings_that_cannot_be_read_are_left_alone(bare: Claude) -> None:
+def test_unreadable_settings_are_not_changed(bare: Claude) -> None:
     put(settings(bare, "--user"), '{"model": "opus",}\n// a comment\n')
     before = tree(bare)
     said = bare.handrail("install", "claude", check=False)
@@ -141,11 +141,11 @@ def test_settings_that_cannot_be_read_are_left_alone(bare: Claude) -> None:
     assert tree(bare) == before
 
 
-def test_a_foreign_plugin_of_the_same_name_is_left_alone(bare: Claude) -> None:
+def test_a_foreign_plugin_with_the_same_name_is_not_changed(bare: Claude) -> None:
     put(bare.home / ".claude" / "skills" / "handrail" / "hooks" / "hooks.json", "{}")
     before = tree(bare)
     said = bare.handrail("install", "claude", check=False)
-    assert (said.returncode, "is not Handrail's" in said.stderr) == (1, True)
+    assert (said.returncode, "does not belong to Handrail" in said.stderr) == (1, True)
     assert tree(bare) == before
 
 

@@ -1,4 +1,4 @@
-"""Every way to install, with the real program: it gates, and what others installed goes on working."""
+"""Every way to install, with the real program: the gate works, and foreign hooks and servers still work."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _workflow(bare: Claude) -> None:
 
 
 def program(claude: Claude, *argv: str) -> subprocess.CompletedProcess[str]:
-    """The program as a command: `claude plugin ...`."""
+    """Run the program as a command: `claude plugin ...`."""
     command = [claude.program, *argv]
     return subprocess.run(
         command, cwd=claude.project, env=claude.env, capture_output=True, text=True, timeout=LIMIT, check=False
@@ -34,7 +34,7 @@ def program(claude: Claude, *argv: str) -> subprocess.CompletedProcess[str]:
 
 
 def holds(claude: Claude, model: Model, tool: str = STEP) -> bool:
-    """Is a workflow started, gated, moved and finished?"""
+    """True if a workflow is started, gated, moved and finished."""
     go_on = call(tool, action="next")
     model.script(write(claude, "early"), go_on, write(claude, "late"), go_on, Turn("All done."))
     conversation = new_id()
@@ -46,7 +46,7 @@ def holds(claude: Claude, model: Model, tool: str = STEP) -> bool:
     return claude.at(conversation) == "done"
 
 
-def test_an_installation_for_one_project_holds_beside_foreign_hooks_and_servers(bare: Claude, model: Model) -> None:
+def test_a_project_installation_works_beside_foreign_hooks_and_servers(bare: Claude, model: Model) -> None:
     ran = bare.project / "their-hook-ran"
     theirs = {"matcher": "Write", "hooks": [{"type": "command", "command": f"touch {ran}"}]}
     local = {"hooks": {"PreToolUse": [theirs]}, "enabledMcpjsonServers": ["theirs"]}
@@ -61,7 +61,7 @@ def test_an_installation_for_one_project_holds_beside_foreign_hooks_and_servers(
     assert (bare.project / "added.txt").read_text() == "a note\n"
 
 
-def test_both_installations_together_hold_and_say_everything_once(bare: Claude, model: Model) -> None:
+def test_both_installations_together_work_and_say_everything_once(bare: Claude, model: Model) -> None:
     bare.handrail("install", "claude")
     bare.handrail("install", "claude", "--project")
     assert holds(bare, model, IN_PROJECT), "Claude Code starts a server once, under the project's name"
@@ -81,7 +81,7 @@ def test_another_configuration_folder_is_respected(bare: Claude, model: Model, t
     assert not (tmp_path / "elsewhere" / "skills").exists()
 
 
-def test_the_plugin_and_the_marketplace_pass_the_programs_own_check(claude: Claude, tmp_path: Path) -> None:
+def test_the_plugin_and_the_marketplace_pass_claudes_validation(claude: Claude, tmp_path: Path) -> None:
     claude.handrail("marketplace", str(tmp_path / "market"))
     plugin = claude.home / ".claude" / "skills" / "handrail"
     for folder in (plugin, tmp_path / "market", tmp_path / "market" / "plugins" / "handrail"):
@@ -89,7 +89,7 @@ def test_the_plugin_and_the_marketplace_pass_the_programs_own_check(claude: Clau
         assert (said.returncode, "Validation passed" in said.stdout) == (0, True), said.stdout + said.stderr
 
 
-def test_the_plugin_of_the_marketplace_holds(bare: Claude, model: Model, tmp_path: Path) -> None:
+def test_the_plugin_from_the_marketplace_works(bare: Claude, model: Model, tmp_path: Path) -> None:
     bare.env["PATH"] = f"{os.path.dirname(HANDRAIL)}{os.pathsep}{bare.env['PATH']}"
     bare.handrail("marketplace", str(tmp_path / "market"))
     for argv in (["marketplace", "add", str(tmp_path / "market")], ["install", "handrail@handrail"]):
@@ -98,8 +98,8 @@ def test_the_plugin_of_the_marketplace_holds(bare: Claude, model: Model, tmp_pat
     assert holds(bare, model)
 
 
-def test_what_is_uninstalled_while_a_workflow_runs_binds_nobody(claude: Claude, model: Model) -> None:
-    """The running program remembers its hooks, and finds nothing there to run."""
+def test_uninstalling_during_a_workflow_ends_the_gate(claude: Claude, model: Model) -> None:
+    """The running program still has its hooks, but their stubs no longer exist."""
     conversation = new_id()
     model.script(write(claude, "early"), Turn("I think.", held=True), write(claude, "late"), Turn("Done."))
     with claude.spawn("/workflow w tea", *FREE, "--session-id", conversation) as process:
@@ -113,7 +113,7 @@ def test_what_is_uninstalled_while_a_workflow_runs_binds_nobody(claude: Claude, 
     assert [name for name in ("early", "late") if (claude.project / name).exists()] == ["late"]
 
 
-def test_a_status_line_that_was_there_is_shown_with_ours(bare: Claude, model: Model) -> None:
+def test_an_existing_status_line_is_shown_with_ours(bare: Claude, model: Model) -> None:
     line = {"type": "command", "command": "grep -q session_id && printf 'MINE gets input'"}
     (bare.home / ".claude" / "settings.json").write_text(json.dumps({"statusLine": line}))
     bare.write(".handrail/settings.yaml", "idleStops: 0\n")

@@ -1,4 +1,4 @@
-"""What a person does in the terminal while the agent works: Esc is final, a typed cancel is not overtaken."""
+"""A person acts in the terminal while the agent works: Esc is final, and a typed cancel is carried out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from real.waiting import until
 from support import is_running
 
 THINKING = Turn("I think about it.\n\nAnd on.\n\n", held=True)
-"""Said, and not over before it is interrupted or released."""
+"""An answer that ends only if it is interrupted or released."""
 INTERRUPTED = "Interrupted"
 
 
@@ -24,13 +24,13 @@ def _workflow(claude: Claude) -> None:
 
 
 def at_work(terminal: Terminal, model: Model, *turns: Turn) -> None:
-    """The agent is in its second phase, in the middle of a long sentence."""
+    """Bring the agent to its second phase, where it is in the middle of an answer."""
     model.script(step("next"), *turns, Turn("never said"))
     terminal.say("/workflow w make tea")
     terminal.wait("I think about it.")
 
 
-def test_an_interrupt_while_the_agent_speaks_is_final_until_the_person_speaks(claude: Claude, model: Model) -> None:
+def test_an_interrupt_of_an_answer_is_final_until_the_next_prompt(claude: Claude, model: Model) -> None:
     conversation = new_id()
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
         at_work(terminal, model, THINKING)
@@ -43,7 +43,7 @@ def test_an_interrupt_while_the_agent_speaks_is_final_until_the_person_speaks(cl
         terminal.say("go on")
         terminal.wait("All done.")
     assert claude.at(conversation) == "done"
-    assert "W is not done yet" in model.last_texts(), "after the person spoke, the agent is sent on again"
+    assert "W is not done yet" in model.last_texts(), "after a prompt, the agent gets reminders again"
 
 
 def test_an_interrupt_of_a_tool_is_final(claude: Claude, model: Model) -> None:
@@ -59,7 +59,7 @@ def test_an_interrupt_of_a_tool_is_final(claude: Claude, model: Model) -> None:
         assert claude.at(conversation) == "look"
 
 
-def test_an_interrupt_ends_the_check_that_runs_and_the_workflow_stays(claude: Claude, model: Model) -> None:
+def test_an_interrupt_cancels_a_running_check_and_the_workflow_stays_active(claude: Claude, model: Model) -> None:
     claude.workflow("w", Phase("look", "exit:\n  - run: 'echo $$ >checking; exec sleep 60'"), Phase("build"))
     conversation = new_id()
     checking = claude.project / "checking"
@@ -78,7 +78,7 @@ def test_an_interrupt_ends_the_check_that_runs_and_the_workflow_stays(claude: Cl
     assert "**Phase:** • Look [1/2]" in model.last_texts()
 
 
-def test_a_background_task_does_not_set_an_interrupted_agent_going(claude: Claude, model: Model) -> None:
+def test_a_background_task_does_not_resume_an_interrupted_agent(claude: Claude, model: Model) -> None:
     conversation = new_id()
     work = {"command": "while [ ! -e go ]; do sleep 0.1; done", "description": "wait", "run_in_background": True}
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
@@ -97,8 +97,8 @@ def test_a_background_task_does_not_set_an_interrupted_agent_going(claude: Claud
     assert claude.at(conversation) == "done"
 
 
-def test_a_workflow_that_replaces_an_interrupted_one_is_kept_to(claude: Claude, model: Model) -> None:
-    """A command is also a word of the person's."""
+def test_a_workflow_that_replaces_an_interrupted_one_is_enforced(claude: Claude, model: Model) -> None:
+    """A typed command counts as a prompt of the person."""
     claude.workflow("other", Phase("only"))
     conversation = new_id()
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
@@ -112,7 +112,7 @@ def test_a_workflow_that_replaces_an_interrupted_one_is_kept_to(claude: Claude, 
     assert "Other is not done yet" in model.last_texts()
 
 
-def test_a_cancel_that_is_typed_while_the_agent_works_comes_through(claude: Claude, model: Model) -> None:
+def test_a_cancel_typed_while_the_agent_works_is_carried_out(claude: Claude, model: Model) -> None:
     conversation = new_id()
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
         at_work(terminal, model, THINKING)
@@ -125,7 +125,7 @@ def test_a_cancel_that_is_typed_while_the_agent_works_comes_through(claude: Clau
     assert not re.search("never said", screen)
 
 
-def test_words_that_are_typed_while_the_agent_works_do_not_end_the_workflow(claude: Claude, model: Model) -> None:
+def test_a_prompt_typed_while_the_agent_works_does_not_end_the_workflow(claude: Claude, model: Model) -> None:
     conversation = new_id()
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
         at_work(terminal, model, THINKING, Turn("A short answer."), step("next"), Turn("All done."))

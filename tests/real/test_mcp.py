@@ -1,4 +1,4 @@
-"""`handrail mcp` as a host talks to it: lines of JSON-RPC, and the maintained SDK's own client."""
+"""`handrail mcp` as a host uses it: with JSON-RPC lines, and with the client of the MCP SDK."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SDK = "mcp==1.30.0"
 
 
 class Peer:
-    """A host at the other end of the server's pipes."""
+    """A host that is connected to the server by pipes."""
 
     def __init__(self, claude: Claude) -> None:
         self.process = subprocess.Popen(
@@ -60,7 +60,7 @@ class Peer:
         return answer
 
     def step(self, **arguments: Any) -> tuple[str, bool]:
-        """What `workflow_step` says, and whether it says that it failed."""
+        """(the text of `workflow_step`, whether it is an error)."""
         result = self.ask("tools/call", name="workflow_step", arguments=arguments)["result"]
         return result["content"][0]["text"], result["isError"]
 
@@ -94,7 +94,7 @@ def test_the_handshake_is_answered_as_hosts_expect(peer: Peer) -> None:
     ("line", "code"),
     [("nonsense", -32700), ("[1]", -32600), ('"x"', -32600), ('{"id": 1, "method": 3}', -32600), ("{", -32700)],
 )
-def test_what_is_no_request_is_answered_and_survived(peer: Peer, line: str, code: int) -> None:
+def test_an_invalid_request_is_answered_with_an_error(peer: Peer, line: str, code: int) -> None:
     peer.say("")
     peer.say('{"jsonrpc": "2.0", "id": 99, "result": {}}')
     peer.say(line)
@@ -102,7 +102,7 @@ def test_what_is_no_request_is_answered_and_survived(peer: Peer, line: str, code
     assert peer.ask("ping")["result"] == {}
 
 
-def test_calls_that_make_no_sense_are_refused_and_move_nothing(peer: Peer, claude: Claude) -> None:
+def test_invalid_calls_are_refused_and_move_nothing(peer: Peer, claude: Claude) -> None:
     conversation = new_id()
     claude.begin(conversation, "w tea")
     assert peer.ask("tools/call", name="other", arguments={})["result"]["isError"]
@@ -119,7 +119,7 @@ def test_calls_that_make_no_sense_are_refused_and_move_nothing(peer: Peer, claud
     assert claude.status(conversation)["steps"] == 0
 
 
-def test_a_workflow_is_read_moved_and_given_up(peer: Peer, claude: Claude) -> None:
+def test_a_workflow_is_read_moved_and_cancelled(peer: Peer, claude: Claude) -> None:
     conversation = new_id()
     claude.begin(conversation, "w tea")
     me = {"session_id": conversation, "agent_id": ""}
@@ -133,13 +133,13 @@ def test_a_workflow_is_read_moved_and_given_up(peer: Peer, claude: Claude) -> No
 
 
 def checking(claude: Claude) -> int:
-    """The process of the exit check, once it runs."""
+    """Wait until the exit check runs and return its process id."""
     file = claude.project / "checking"
     until(lambda: file.exists() and file.read_text().strip(), "the check to run")
     return int(file.read_text())
 
 
-def test_a_call_that_the_host_gives_up_ends_its_check(peer: Peer, claude: Claude) -> None:
+def test_a_cancelled_call_kills_its_check(peer: Peer, claude: Claude) -> None:
     conversation = new_id()
     claude.begin(conversation, "w tea")
     peer.step(action="next", session_id=conversation)
@@ -150,11 +150,11 @@ def test_a_call_that_the_host_gives_up_ends_its_check(peer: Peer, claude: Claude
     assert "**Phase:** • Build [2/3]" in peer.step(action="status", session_id=conversation)[0]
     peer.notify("notifications/cancelled", requestId=number, reason="the person pressed Esc")
     until(lambda: not is_running(pid), "the check to end")
-    assert peer.ask("ping")["result"] == {}, "the call that was given up is not answered"
+    assert peer.ask("ping")["result"] == {}, "the cancelled call is not answered"
     assert claude.at(conversation) == "build"
 
 
-def test_a_host_that_goes_away_ends_the_server_and_its_check(peer: Peer, claude: Claude) -> None:
+def test_a_closed_connection_ends_the_server_and_its_check(peer: Peer, claude: Claude) -> None:
     conversation = new_id()
     claude.begin(conversation, "w tea")
     peer.step(action="next", session_id=conversation)
@@ -169,7 +169,7 @@ def test_a_host_that_goes_away_ends_the_server_and_its_check(peer: Peer, claude:
 
 @pytest.fixture(scope="session")
 def sdk() -> str:
-    """An interpreter with the maintained SDK, in a place of its own; made once."""
+    """An interpreter with the MCP SDK in its own environment, created once."""
     folder = PROGRAMS.parent.parent / SDK
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
@@ -181,7 +181,7 @@ def sdk() -> str:
     return str(python)
 
 
-def test_the_maintained_client_gets_along_with_the_server(peer: Peer, claude: Claude, sdk: str) -> None:
+def test_the_sdk_client_works_with_the_server(peer: Peer, claude: Claude, sdk: str) -> None:
     conversation = new_id()
     claude.begin(conversation, "w tea")
     script = Path(__file__).parent / "sdk_peer.py"

@@ -37,10 +37,10 @@ def test_the_status_line_and_the_title_follow_the_workflow(claude: Claude, model
         terminal.wait("Release > ", gone=True)
 
 
-def test_the_command_alone_lists_what_can_be_started(claude: Claude, model: Model) -> None:
+def test_the_command_without_arguments_lists_the_workflows(claude: Claude, model: Model) -> None:
     with Terminal(claude) as terminal:
         terminal.say("/workflow")
-        screen = terminal.wait("begins a workflow. There are:")
+        screen = terminal.wait("starts a workflow. Available workflows:")
         terminal.wait("release  Release")
         terminal.wait("other  Other")
     assert "review  Review" not in screen
@@ -52,7 +52,7 @@ def test_a_wrong_name_gets_a_suggestion(claude: Claude, model: Model) -> None:
         terminal.say("/workflow relaese the login page")
         terminal.wait("did you mean `release`?")
         terminal.say("/workflow release")
-        terminal.wait("Say what is to be done: /workflow release TASK")
+        terminal.wait("The task is missing: /workflow release TASK")
     assert model.received() == []
 
 

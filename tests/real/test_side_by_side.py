@@ -1,4 +1,4 @@
-"""Two conversations in one folder, each with a workflow of its own, at the same time."""
+"""Two conversations in one folder at the same time, each with its own workflow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def other() -> Iterator[Model]:
 
 
 def slowly(turn: Turn) -> Turn:
-    """The same, with enough talk before it that the other conversation gets its turn."""
+    """The same turn, slow enough that the other conversation can act."""
     return turn._replace(text="Let me see. " * 3, slow=0.1)
 
 
@@ -31,7 +31,7 @@ def turns(claude: Claude, name: str) -> list[Turn]:
     return [slowly(turn) for turn in (*try_both, Turn(), step("next"), *try_both, step("next"))] + [Turn("All done.")]
 
 
-def test_two_conversations_at_the_same_time_do_not_touch_each_other(claude: Claude, model: Model, other: Model) -> None:
+def test_two_conversations_at_the_same_time_are_independent(claude: Claude, model: Model, other: Model) -> None:
     claude.workflow(
         "quiet", Phase("first", "tools: {blacklist: [write]}"), Phase("second", "tools: {blacklist: [bash]}")
     )
@@ -57,7 +57,7 @@ def test_two_conversations_at_the_same_time_do_not_touch_each_other(claude: Clau
         assert all(f"of {own.title()}." in result for result in denied)
 
 
-def test_one_of_two_conversations_is_cancelled_and_the_other_goes_on(claude: Claude, model: Model) -> None:
+def test_one_of_two_conversations_is_cancelled_and_the_other_continues(claude: Claude, model: Model) -> None:
     claude.workflow("w", Phase("look", "tools: {blacklist: [write]}"), Phase("build"))
     claude.write(".handrail/settings.yaml", "idleStops: 0\n")
     one, two = new_id(), new_id()

@@ -1,4 +1,4 @@
-"""One flow, six real agents: an artifact written, usage known, a conversation taken up, no secret in any file."""
+"""One flow, six real agents: they write an artifact, report usage, resume a conversation and leak no secret."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ every = pytest.mark.parametrize("name", sorted(HOSTS))
 
 
 @every
-def test_a_prompt_writes_an_artifact_and_what_it_used_is_recorded(name: str) -> None:
+def test_a_prompt_writes_an_artifact_and_its_usage_is_recorded(name: str) -> None:
     row = measured(name)
     run = row.run
     assert run["status"] == "completed"
@@ -21,17 +21,17 @@ def test_a_prompt_writes_an_artifact_and_what_it_used_is_recorded(name: str) -> 
     assert first["value"]["executor"] == name
     assert first["value"]["output"].startswith("Written, with")
     usage = first["usage"]
-    assert usage["outputTokens"] in (None, 80), "unknown is null, never 0"
+    assert usage["outputTokens"] in (None, 80), "an unknown number is null, never 0"
     assert usage["inputTokens"] in (None, 3300)
 
 
 @every
-def test_a_conversation_is_taken_up_in_a_later_step(name: str) -> None:
+def test_a_conversation_is_resumed_in_a_later_step(name: str) -> None:
     assert measured(name).resumed == "yes"
 
 
 @every
-def test_no_file_of_ours_holds_a_secret_and_agents_see_only_what_they_need(name: str) -> None:
+def test_no_file_contains_a_secret_and_agents_see_only_what_they_need(name: str) -> None:
     row = measured(name)
     assert row.files == []
     assert FOREIGN not in row.seen
@@ -42,7 +42,7 @@ def test_no_file_of_ours_holds_a_secret_and_agents_see_only_what_they_need(name:
 
 
 @every
-def test_stop_ends_the_agent_and_a_tool_that_ignores_it(name: str) -> None:
+def test_stop_kills_the_agent_and_a_tool_that_ignores_signals(name: str) -> None:
     assert measured(name).stopped == "nothing left"
 
 

@@ -1,4 +1,4 @@
-"""Six real agents, killed in the middle: nothing stays behind, and what is finished is not done again."""
+"""Six real agents, killed while they work: no process stays, and finished steps are not repeated."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def driver(name: str, tmp_path: Path) -> Iterator[Driver]:
 
 @every
 @pytest.mark.parametrize("victim", ["agent", "handrail"])
-def test_after_a_kill_the_first_step_is_not_done_again(name: str, driver: Driver, victim: str) -> None:
+def test_after_a_kill_the_first_step_is_not_repeated(name: str, driver: Driver, victim: str) -> None:
     process, word = driver.at_work()
     try:
         run = driver.run("runs")["runs"][0]["run"]
@@ -59,7 +59,7 @@ def test_after_a_kill_the_first_step_is_not_done_again(name: str, driver: Driver
 
 
 def below(pid: int) -> list[int]:
-    """Everything that a process started, the youngest first, but not what left it."""
+    """All descendants of a process, the youngest first, without processes that detached themselves."""
     found: list[int] = []
     for name in os.listdir("/proc"):
         try:

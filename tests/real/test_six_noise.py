@@ -1,4 +1,4 @@
-"""Six real agents that print what is no event before they begin: it does no harm."""
+"""Six real agents that print noise before their events: it is ignored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FLOW = "phases:\n- id: a\n  steps:\n  - {id: x, node: llm-prompt, prompt: 'Say i
 
 
 @pytest.mark.parametrize("name", sorted(HOSTS))
-def test_noise_among_the_lines_does_no_harm(name: str, tmp_path: Path) -> None:
+def test_noise_between_the_lines_is_ignored(name: str, tmp_path: Path) -> None:
     with HOSTS[name].protocol() as model:
         driver = Driver(Seat(HOSTS[name], tmp_path, model))
         real = HOSTS[name].program.resolve()

@@ -1,4 +1,4 @@
-"""An agent that ends its turn before the workflow is done: sent on while it gets somewhere, let go otherwise."""
+"""An agent that ends its turn before the workflow is done: reminded while it makes progress, else it may stop."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from real.claude import FREE, Claude, Phase, Ran, ended, new_id
 from real.model import Model, Turn
 from real.turns import bash, call, step
 
-LET_GO = "Handrail lets the agent stop: no progress after being sent on"
+LET_GO = "Handrail lets the agent stop: no progress after"
 REMINDER = re.compile(r"Stop hook additional context: (.*?)\n</system-reminder>", re.DOTALL)
 
 
@@ -23,12 +23,12 @@ def _workflow(claude: Claude) -> None:
 
 
 def reminders(model: Model) -> list[str]:
-    """What the agent was told at its stops."""
+    """The reminders that the agent got at its stops."""
     return REMINDER.findall(model.last_texts())
 
 
 def told(ran: Ran, text: str) -> int:
-    """How often the person was shown this."""
+    """How often this was shown to the person."""
     return sum(text in str(e.get("content")) for e in ran.events if e.get("subtype") == "informational")
 
 
@@ -36,23 +36,23 @@ def is_answer_to_a_stop(event: dict[str, Any]) -> bool:
     return event.get("subtype") == "hook_response" and event.get("hook_event") == "Stop"
 
 
-def test_an_early_stop_is_sent_on_to_the_end(claude: Claude, model: Model) -> None:
+def test_an_agent_that_stops_early_is_reminded_until_the_end(claude: Claude, model: Model) -> None:
     conversation = new_id()
     model.script(Turn("a stop"), step("next"), Turn("a stop"), Turn("again"), step("next"), Turn("Done."))
     ran = claude.run("/workflow w tea", *FREE, "--session-id", conversation)
     assert (ran.result, claude.at(conversation)) == ("Done.", "done")
     said = reminders(model)
     assert [("Look" in text, "Build" in text) for text in said] == [(True, True), (False, True), (False, True)]
-    assert len(set(said)) == 3, "no reminder is the same as another"
+    assert len(set(said)) == 3, "all reminders are different"
 
 
-def test_no_reminder_is_said_twice_when_a_phase_comes_again(claude: Claude, model: Model) -> None:
+def test_no_reminder_repeats_when_a_phase_is_looped(claude: Claude, model: Model) -> None:
     model.script(Turn("a stop"), step("loop"), Turn("a stop"), step("next"), step("next"), Turn("Done."))
     claude.run("/workflow w tea", *FREE)
     assert len(set(reminders(model))) == len(reminders(model)) == 2
 
 
-def test_an_agent_that_gets_somewhere_is_sent_on_without_end(claude: Claude, model: Model) -> None:
+def test_an_agent_that_makes_progress_is_always_reminded(claude: Claude, model: Model) -> None:
     turns = [turn for n in range(12) for turn in (bash(f"echo {n}"), Turn(f"stop {n}"))]
     model.script(*turns, step("next"), step("next"), Turn("Done."))
     ran = claude.run("/workflow w tea", *FREE)
@@ -61,26 +61,26 @@ def test_an_agent_that_gets_somewhere_is_sent_on_without_end(claude: Claude, mod
 
 
 @pytest.mark.parametrize("limit", [0, 1, 5])
-def test_an_agent_that_gets_nowhere_is_let_go_with_a_reason(claude: Claude, model: Model, limit: int) -> None:
+def test_an_agent_without_progress_may_stop_with_a_reason(claude: Claude, model: Model, limit: int) -> None:
     claude.write(".handrail/settings.yaml", f"idleStops: {limit}\n")
     conversation = new_id()
     model.script(*[Turn(f"stop {n}") for n in range(20)])
     ran = claude.run("/workflow w tea", *FREE, "--session-id", conversation)
     assert (ran.code, ran.result) == (0, f"stop {limit}")
-    assert told(ran, f"{LET_GO} {limit} times.") == 1
+    assert told(ran, f"{LET_GO} {limit} reminders.") == 1
     assert claude.at(conversation) == "look"
     assert len(set(reminders(model))) == len(reminders(model)) == limit
 
 
-def test_a_call_that_was_denied_is_no_progress(claude: Claude, model: Model) -> None:
+def test_a_denied_call_is_not_progress(claude: Claude, model: Model) -> None:
     claude.workflow("w", Phase("look", "tools: {blacklist: [bash]}"), Phase("build"))
     model.script(*[turn for n in range(20) for turn in (bash("true"), Turn(f"stop {n}"))])
     ran = claude.run("/workflow w tea", *FREE)
     assert ran.result == "stop 3"
-    assert told(ran, f"{LET_GO} 3 times.") == 1
+    assert told(ran, f"{LET_GO} 3 reminders.") == 1
 
 
-def test_an_agent_that_was_let_go_is_held_again_when_the_person_speaks(claude: Claude, model: Model) -> None:
+def test_an_agent_that_stopped_is_reminded_again_after_a_prompt(claude: Claude, model: Model) -> None:
     conversation = new_id()
     model.script(*[Turn(f"stop {n}") for n in range(4)])
     claude.run("/workflow w tea", *FREE, "--session-id", conversation)
@@ -89,7 +89,7 @@ def test_an_agent_that_was_let_go_is_held_again_when_the_person_speaks(claude: C
     assert len(set(reminders(model))) == len(reminders(model)) == 4
 
 
-def test_an_agent_whose_model_fails_is_let_go(claude: Claude, model: Model) -> None:
+def test_an_agent_whose_model_fails_may_stop(claude: Claude, model: Model) -> None:
     conversation = new_id()
     model.script(step("next"), *[Turn(status=400)] * 20)
     ran = claude.run("/workflow w tea", *FREE, "--session-id", conversation)
@@ -113,8 +113,8 @@ def test_an_interrupt_without_a_terminal_is_final(claude: Claude, model: Model) 
     assert claude.link(conversation).exists()
 
 
-def test_an_agent_that_waits_for_a_background_task_is_left_alone(claude: Claude, model: Model) -> None:
-    """The task ends when the agent was left alone at its stop."""
+def test_an_agent_that_waits_for_a_background_task_gets_no_reminder(claude: Claude, model: Model) -> None:
+    """The task ends after the agent was allowed to stop."""
     work = "while [ ! -e go ]; do sleep 0.1; done"
     model.script(
         call("Bash", command=work, description="work", run_in_background=True),

@@ -24,13 +24,13 @@ def _workflow(claude: Claude) -> None:
 
 
 def begin(terminal: Terminal, model: Model) -> None:
-    """Start a workflow and go to its second phase, where the agent is let go."""
+    """Start a workflow and go to its second phase, where the agent may stop."""
     model.script(step("next"), Turn("one stop"), Turn("two stops"))
     terminal.say("/workflow w make tea")
     terminal.wait(LET_GO)
 
 
-def test_a_cleared_conversation_is_free_and_the_old_one_waits(claude: Claude, model: Model) -> None:
+def test_a_cleared_conversation_has_no_workflow_and_the_old_one_keeps_it(claude: Claude, model: Model) -> None:
     old = new_id()
     with Terminal(claude, "--session-id", old, *FREE) as terminal:
         begin(terminal, model)
@@ -53,7 +53,7 @@ def test_a_cleared_conversation_is_free_and_the_old_one_waits(claude: Claude, mo
         assert not (claude.project / "bound.txt").exists()
 
 
-def test_a_compacted_conversation_is_told_its_phase_again(claude: Claude, model: Model) -> None:
+def test_a_compacted_conversation_gets_its_phase_again(claude: Claude, model: Model) -> None:
     conversation = new_id()
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
         begin(terminal, model)
@@ -71,7 +71,7 @@ def test_a_compacted_conversation_is_told_its_phase_again(claude: Claude, model:
     assert not (claude.project / "written.txt").exists()
 
 
-def test_a_branch_goes_on_at_the_same_phase_in_a_session_of_its_own(claude: Claude, model: Model) -> None:
+def test_a_branch_continues_at_the_same_phase_in_its_own_session(claude: Claude, model: Model) -> None:
     old = new_id()
     with Terminal(claude, "--session-id", old, *FREE) as terminal:
         begin(terminal, model)

@@ -20,7 +20,7 @@ def nested(claude: Claude) -> None:
     claude.workflow("review", Phase("analyse", text=EVERY), checked, head="show: workflows\n")
 
 
-def test_a_nested_workflow_with_a_check_and_a_loop_goes_to_its_end(claude: Claude, model: Model) -> None:
+def test_a_nested_workflow_with_a_check_and_a_loop_reaches_its_end(claude: Claude, model: Model) -> None:
     nested(claude)
     model.script(
         step("next", "planned"),
@@ -45,11 +45,11 @@ def test_a_nested_workflow_with_a_check_and_a_loop_goes_to_its_end(claude: Claud
     assert results[-1].startswith("✓ Finished: Ship → DONE")
     said = model.last_texts()
     counts = [said.count(mark(*phase)) for phase in PHASES]
-    assert counts == [1, 2, 2, 1], "the loop is the only reason to say a phase's instructions again"
+    assert counts == [1, 2, 2, 1], "only the loop repeats the instructions of a phase"
     assert [sign for sign in PLACEHOLDERS.values() if sign in said] == []
 
 
-def test_each_phase_is_told_once_over_stops_and_later_prompts(claude: Claude, model: Model) -> None:
+def test_each_phase_is_shown_once_across_stops_and_prompts(claude: Claude, model: Model) -> None:
     nested(claude)
     claude.write("report.txt", "x\n")
     conversation = new_id()
@@ -69,17 +69,17 @@ def test_each_phase_is_told_once_over_stops_and_later_prompts(claude: Claude, mo
 
 
 @pytest.mark.parametrize("sign", ["x", "ü", "🫖"])
-def test_instructions_that_the_host_would_hide_are_cut_and_can_be_had_whole(
+def test_instructions_that_are_too_long_for_the_host_are_cut_and_status_shows_them(
     claude: Claude, model: Model, sign: str
 ) -> None:
-    """Claude Code puts a longer text into a file and shows the model its name."""
+    """Claude Code writes a longer text to a file and shows the model only its name."""
     claude.workflow("w", Phase("long", text=sign * 12_000 + "END"))
     model.script(step("status"), step("next"), Turn("Done."))
     claude.run("/workflow w tea")
     first = texts(model.received()[0])
     assert "persisted-output" not in first
     assert first.count(sign) > 4_000
-    assert 'call workflow_step with action "status" for the whole text' in first
+    assert 'Call workflow_step with action "status" for the whole text' in first
     assert sign * 12_000 + "END" in tool_results(model.received()[-1])[0]
 
 

@@ -1,4 +1,4 @@
-"""What a scripted model says: moves of the workflow, calls of tools, and what such a call leaves behind."""
+"""Turns for a scripted model: moves of the workflow, tool calls, and the traces of such calls."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def bash(command: str) -> Turn:
 
 
 class Deed(NamedTuple):
-    """A call of a tool that leaves a trace: `before` has to be there, `word` is in the file when it ran."""
+    """Tool calls that leave a trace: after them, `file` contains `word`."""
 
     turns: tuple[Turn, ...]
     file: Path
@@ -42,7 +42,7 @@ class Deed(NamedTuple):
 
 
 def deeds(claude: Claude) -> dict[str, Deed]:
-    """One call of each sort, by the name of its tool. `Edit` wants the file read first."""
+    """One call of each kind, by tool name. `Edit` requires that the file was read before."""
     old = claude.write("old.txt", "before\n")
     read = call("Read", file_path=str(old))
     edit = call("Edit", file_path=str(old), old_string="before", new_string="edited")
@@ -56,7 +56,7 @@ def deeds(claude: Claude) -> dict[str, Deed]:
 
 
 def notes(claude: Claude, *, listed: bool = True) -> tuple[str, ...]:
-    """Options that give the program an MCP server of somebody else; `listed`: its tools are always shown."""
+    """Options that add a foreign MCP server to the program. `listed`: its tools are always shown."""
     server = {"command": sys.executable, "args": [str(NOTES), str(claude.project / "added.txt")], "alwaysLoad": listed}
     path = claude.home / "notes.json"
     path.write_text(json.dumps({"mcpServers": {"notes": server}}))

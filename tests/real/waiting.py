@@ -1,4 +1,4 @@
-"""Waiting for something to become true. The limits are for what never comes; nothing that works comes near them."""
+"""Waits until a condition is true. The timeouts are far longer than any successful wait."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ LONG = 180.0
 
 
 def said(file: Path) -> str:
-    """What a program has written into a file; empty if there is nothing yet."""
+    """The content of a file; empty if it does not exist yet."""
     return file.read_text().strip() if file.exists() else ""
 
 
 def until(holds: Callable[[], object], what: str | Callable[[], str]) -> None:
-    """Look again and again; fail with what was waited for if it takes too long."""
+    """Poll until the condition is true. After the timeout, fail with the name of the condition."""
     deadline = time.monotonic() + LONG
     while not holds():
         if time.monotonic() > deadline:

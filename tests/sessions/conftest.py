@@ -1,4 +1,4 @@
-"""The story that most of the journal tests spoil in one way or another."""
+"""The story that most of the journal tests damage in some way."""
 
 from __future__ import annotations
 

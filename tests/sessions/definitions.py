@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from handrail.workflows.compile import compile_plan
-from handrail.workflows.plan import Check, Plan
+from handrail.workflows.plan import ExitCheck, Plan
 from handrail.workflows.spec import PhaseSpec, Reference, WorkflowSpec
 
 Entry = PhaseSpec | Reference
 
 
 def phase(id_: str, checks: int = 0) -> PhaseSpec:
-    """A phase that `checks` files have to prove before it is left."""
-    proofs = tuple(Check("file", {"path": f"{id_}-{n}"}, f"{id_}-{n}") for n in range(checks))
+    """A phase with this many `file` checks."""
+    proofs = tuple(ExitCheck("file", {"path": f"{id_}-{n}"}, f"{id_}-{n}") for n in range(checks))
     return PhaseSpec(
         id=id_,
         name=id_.title(),
@@ -47,10 +47,10 @@ def workflow(key: str, *entries: Entry, loopable: bool = True) -> WorkflowSpec:
 
 
 def plan(*specs: WorkflowSpec) -> Plan:
-    """The plan of the first workflow; the others are those it may run."""
+    """The plan of the first workflow. The others are its possible subworkflows."""
     return compile_plan({spec.key: spec for spec in specs}, specs[0].key)
 
 
 def replaced(spec: WorkflowSpec, *entries: Entry) -> WorkflowSpec:
-    """The same workflow after somebody edited its phases."""
+    """The same workflow with other phases."""
     return replace(spec, entries=entries)

@@ -1,7 +1,7 @@
-"""Every sequence of commands up to a length, on one plan, with nothing walked twice.
+"""Every sequence of commands up to a length, on one plan. Each situation is visited once.
 
-Remembers on its own what a person watching from outside would: whether a cancel was just asked for, and how
-often the end was told. What the machine says about itself is never used for that.
+It tracks independently whether a cancel was just requested and how often the end was told. For that it uses only the
+commands and their events, not the state of the machine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Plans = Mapping[str, Plan]
 
 
 class Seen(NamedTuple):
-    """A situation: the machine's state, all that happened, and what an onlooker knows."""
+    """A situation: the machine's state, all events so far, and what an observer knows."""
 
     state: State = State()
     events: tuple[Event, ...] = ()
@@ -65,7 +65,7 @@ ANSWERS = ((), (True,), (False,), (None,), (True, True), (True, False), (None, T
 
 
 def commands(plans: Plans) -> list[Command]:
-    """One of every kind in every variant that may matter."""
+    """Every kind of command, in each variant that may matter."""
     return [
         Start(HERE, "task", "id-1", 5.0, idle_limit=2),
         Start(HERE, "other", "id-2", 6.0, replace=True, idle_limit=2),
@@ -99,7 +99,7 @@ def take(plans: Plans, seen: Seen, command: Command) -> Step:
 
 
 def _just_asked(seen: Seen, command: Command) -> bool:
-    """Would one more `cancel` be the second in a row? The agent's pause, and what is told in it, is no answer."""
+    """True if one more `cancel` would be the second in a row. `AgentStopped` and `Tell` do not interrupt the row."""
     if isinstance(command, AgentStopped | Tell):
         return seen.just_asked
     is_question = isinstance(command, Cancel) and not command.confirmed
@@ -107,7 +107,7 @@ def _just_asked(seen: Seen, command: Command) -> bool:
 
 
 def explore(plans: Plans, depth: int = DEPTH) -> Iterator[Step]:
-    """Every command in every situation that up to `depth` commands lead to, each situation once."""
+    """Every command in every situation that at most `depth` commands reach, each situation once."""
     known: set[tuple[State, bool, int]] = set()
     layer = [Seen()]
     for _ in range(depth):

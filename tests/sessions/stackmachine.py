@@ -1,7 +1,7 @@
-"""The seeds' machine, as plainly as it can be written: a stack of (workflow key, index) that is walked.
+"""A simple reference machine with a stack of (workflow key, index).
 
-Follows the first seed's rules for start, next and loop, with one defect mended: a loop enters the references
-at the beginning of its scope, down to a phase. Shares no code with the product but the definitions.
+It follows the rules of pi-workflows for start, next and loop, with one defect fixed: a loop enters the subworkflows at
+the beginning of its scope, down to a phase. It shares only the definitions with the product.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class StackMachine:
         self._enter()
 
     def _leave(self) -> None:
-        """Out of every scope that is exhausted; the top level ends one past its last entry."""
+        """Leave every scope that has no more entries. The top level ends one past its last entry."""
         while self._is_last() and len(self.path) > 1:
             self.path.pop()
         key, index = self.path[-1]

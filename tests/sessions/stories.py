@@ -23,7 +23,7 @@ def three_phases() -> Plan:
 
 
 def open_session(folder: Path, first_tick: int = 1_000) -> Session:
-    """A session whose clock goes on by one at every look."""
+    """A session whose clock advances by one at every call."""
     return Session(SessionRef(str(folder), PROJECT, ID), map(float, itertools.count(first_tick)).__next__)
 
 
@@ -32,14 +32,14 @@ def start(session: Session, task: str = "task") -> State:
 
 
 def go_on(session: Session) -> State:
-    """One more command that makes one more record, whatever the state is."""
+    """Send one more command that adds one record in any state."""
     if session.read().state.is_active:
         return session.do(Loop()).after
     return start(session)
 
 
 class Story(NamedTuple):
-    """What was written. `states[n]`, `cards[n]`: after n records; there is no card before the first."""
+    """What was written. `states[n]` and `cards[n]` are those after n records; there is no card before the first."""
 
     folder: Path
     lines: list[bytes]
@@ -51,15 +51,15 @@ class Story(NamedTuple):
         return b"".join(self.lines)
 
     def boundary(self, records: int) -> int:
-        """Where the first `records` records end."""
+        """The offset at which the first `records` records end."""
         return sum(map(len, self.lines[:records]))
 
     def whole_records(self, size: int) -> int:
-        """How many records are whole in the first `size` bytes."""
+        """The number of complete records in the first `size` bytes."""
         return sum(self.boundary(count) <= size for count in range(1, len(self.lines) + 1))
 
     def lay(self, journal: bytes, card: bytes | None) -> Session:
-        """The session with other bytes in its journal, as if nothing had been done since."""
+        """The session with these bytes as its journal and card."""
         (self.folder / "journal").write_bytes(journal)
         (self.folder / "journal.torn").unlink(missing_ok=True)
         if card is None:
@@ -77,7 +77,7 @@ class Story(NamedTuple):
 
 
 def tell(folder: Path, task: str = "task", commands: tuple[Command, ...] = COMMANDS) -> Story:
-    """A session of one record a command, the start included."""
+    """A session with one record per command, including the start."""
     session = open_session(folder)
     states, cards, sizes = [State()], [b""], [0]
     for command in (None, *commands):

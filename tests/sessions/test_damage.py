@@ -1,7 +1,7 @@
-"""Damage before the end is no crash: it is refused, and nobody cuts the journal there.
+"""Damage before the end is not the result of a crash: reading it raises an error, and the journal is not cut there.
 
-The last record is the one exception. One that does not check cannot be told from one that was never finished, so
-it counts as torn; its bytes are kept.
+The last record is the exception. If its checksum is wrong, it may be an incomplete write, so it counts as torn, and its
+bytes are kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def flipped(data: bytes, at: int, bits: int) -> bytes:
 
 
 def assert_refused(story: Story, damaged: bytes, where: object) -> None:
-    """Neither looking nor a command believes the journal, and neither changes it."""
+    """Reading and commands both raise an error, and neither changes the journal."""
     session = story.lay(damaged, None)
     for act in (session.read, lambda: session.do(Loop())):
         try:
@@ -33,25 +33,25 @@ def assert_refused(story: Story, damaged: bytes, where: object) -> None:
 
 
 @pytest.mark.parametrize("bits", FLIPS, ids=hex)
-def test_a_byte_that_changed_in_any_record_but_the_last_is_damage(story: Story, bits: int) -> None:
+def test_a_changed_byte_before_the_last_record_is_damage(story: Story, bits: int) -> None:
     for at in range(story.boundary(7)):
         assert_refused(story, flipped(story.data, at, bits), at)
 
 
 @pytest.mark.parametrize("record", range(7))
-def test_a_record_that_is_gone_from_the_middle_is_damage(story: Story, record: int) -> None:
+def test_a_missing_record_in_the_middle_is_damage(story: Story, record: int) -> None:
     assert_refused(story, b"".join(story.lines[:record] + story.lines[record + 1 :]), record)
 
 
 @pytest.mark.parametrize("record", range(6))
-def test_records_in_another_order_are_damage(story: Story, record: int) -> None:
+def test_reordered_records_are_damage(story: Story, record: int) -> None:
     lines = list(story.lines)
     lines[record], lines[record + 1] = lines[record + 1], lines[record]
     assert_refused(story, b"".join(lines), record)
 
 
 @pytest.mark.parametrize("record", range(7))
-def test_a_lost_line_end_between_two_records_is_damage(story: Story, record: int) -> None:
+def test_a_missing_newline_between_two_records_is_damage(story: Story, record: int) -> None:
     end = story.boundary(record + 1)
     assert_refused(story, story.data[: end - 1] + story.data[end:], record)
 
@@ -61,12 +61,12 @@ def test_noise_between_two_records_is_damage(story: Story) -> None:
     assert_refused(story, story.data[:middle] + bytes(512) + story.data[middle:], middle)
 
 
-def test_a_record_from_further_on_at_the_end_is_damage(story: Story) -> None:
+def test_a_last_record_with_a_skipped_number_is_damage(story: Story) -> None:
     assert_refused(story, story.data + encode({"n": 9, "t": 1.0, "events": []}), "9 after 7")
 
 
 @pytest.mark.parametrize("bits", FLIPS, ids=hex)
-def test_a_byte_that_changed_in_the_last_record_makes_it_a_torn_one(story: Story, bits: int) -> None:
+def test_a_changed_byte_in_the_last_record_makes_it_torn(story: Story, bits: int) -> None:
     for at in range(story.boundary(7), len(story.data)):
         session = story.lay(flipped(story.data, at, bits), story.cards[-1])
         assert session.read()[:2] == (story.states[7], 7), at
@@ -78,7 +78,7 @@ def test_the_bytes_of_a_changed_last_record_are_kept(story: Story) -> None:
     assert story.torn() == damaged[story.boundary(7) :] + b"\n"
 
 
-def test_a_session_whose_card_is_fresh_goes_on_over_older_damage_without_losing_a_byte(story: Story) -> None:
+def test_a_session_with_a_fresh_card_continues_after_older_damage_and_loses_no_byte(story: Story) -> None:
     damaged = flipped(story.data, 40, 0x01)
     session = story.lay(damaged, story.cards[-1])
     assert session.read()[:2] == (story.states[-1], 8)
@@ -86,7 +86,7 @@ def test_a_session_whose_card_is_fresh_goes_on_over_older_damage_without_losing_
     assert story.journal().startswith(damaged)
 
 
-def test_damage_is_shown_to_whoever_asks_for_all_records(story: Story) -> None:
+def test_reading_all_records_raises_an_error_for_damage(story: Story) -> None:
     session = story.lay(flipped(story.data, 40, 0x01), story.cards[-1])
     with pytest.raises(JournalDamaged) as caught:
         session.records()

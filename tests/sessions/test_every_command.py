@@ -1,4 +1,4 @@
-"""What holds after any six commands, whatever they are, on every small plan."""
+"""Invariants that hold after any six commands on every small plan."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ from sessions.exploration import EDITED, HERE, Plans, Step, commands, explore
 
 
 def linear(*checks: int, loopable: bool = True) -> Plans:
-    """Phases with this many checks each; in the edited files, another one stands in front."""
+    """Phases with this many checks each. The edited plan has one more phase at the start."""
     phases = [phase(f"p{number}", amount) for number, amount in enumerate(checks)]
     spec = workflow("top", *phases, loopable=loopable)
     return {HERE: plan(spec), EDITED: plan(replaced(spec, phase("new"), *phases))}
 
 
 def nested() -> Plans:
-    """A subworkflow that comes first and again last; in the edited files, its second phase is gone."""
+    """A subworkflow that is both first and last. In the edited plan, its second phase is removed."""
     inner = workflow("inner", phase("a", 1), phase("b"))
     top = workflow("top", run("inner"), phase("middle"), run("inner"), loopable=False)
     return {HERE: plan(top, inner), EDITED: plan(top, replaced(inner, phase("a", 1)))}
 
 
 def doubly_nested() -> Plans:
-    """Three levels, the innermost neither first nor last in its own; in the edited files it runs once more."""
+    """Three levels; the innermost is neither first nor last. In the edited plan, it runs once more."""
     core = workflow("core", phase("deep"), phase("deeper", 2), loopable=False)
     inner = workflow("inner", phase("a"), run("core"), phase("z"))
     top = workflow("top", run("inner"), run("core"))
@@ -96,8 +96,8 @@ def test_every_kind_of_command_is_tried() -> None:
 
 
 @every_plan
-def test_the_exploration_meets_every_kind_of_outcome(name: str) -> None:
-    """Guards the others: what is never reached is never tested."""
+def test_the_exploration_reaches_every_kind_of_outcome(name: str) -> None:
+    """Protects the other tests: a situation that is never reached is never tested."""
     steps = steps_of(name)
     refusals = {step.decision.refusal.code for step in steps if step.decision.refusal}
     happened = {type(event).__name__ for step in steps for event in step.decision.events}
@@ -107,7 +107,7 @@ def test_the_exploration_meets_every_kind_of_outcome(name: str) -> None:
 
 
 @every_plan
-def test_the_state_is_what_the_recorded_events_tell(name: str) -> None:
+def test_the_state_equals_the_fold_of_the_recorded_events(name: str) -> None:
     for step in steps_of(name):
         assert fold(map(written_and_read, step.after.events)) == step.after.state, step
 
@@ -130,7 +130,7 @@ def test_the_position_is_always_a_stop_of_the_pinned_plan(name: str) -> None:
 
 
 @every_plan
-def test_steps_grow_by_one_a_move_and_by_nothing_else(name: str) -> None:
+def test_every_move_adds_one_step_and_nothing_else_does(name: str) -> None:
     for step in steps_of(name):
         events = step.decision.events
         base = 0 if is_among(step, Started) else step.before.state.steps
@@ -144,7 +144,7 @@ def test_a_refused_command_changes_nothing_but_a_pending_cancel(name: str) -> No
     for step in steps_of(name):
         if step.decision.refusal is not None:
             after, expected = step.after.state, step.before.state._replace(cancel_asked=False)
-            if is_among(step, Checked):  # what the checks found is remembered, and may count as progress
+            if is_among(step, Checked):  # check results are stored and may count as progress
                 expected = expected._replace(checked=after.checked, idle_stops=after.idle_stops)
             assert after == expected, step
             assert all(isinstance(event, CancelWithdrawn | Checked) for event in step.decision.events), step
@@ -159,13 +159,13 @@ def test_only_the_second_cancel_in_a_row_or_a_confirmed_one_cancels(name: str) -
 
 
 @every_plan
-def test_any_command_but_the_agents_pause_ends_the_question_about_cancelling(name: str) -> None:
+def test_any_command_except_an_agent_stop_withdraws_a_cancel_request(name: str) -> None:
     for step in steps_of(name):
         assert step.after.state.cancel_asked == step.after.just_asked, step
 
 
 @every_plan
-def test_nothing_but_cancel_or_a_replacing_start_cancels(name: str) -> None:
+def test_only_cancel_or_a_replacing_start_cancels(name: str) -> None:
     for step in steps_of(name):
         if is_among(step, Cancelled):
             replaces = isinstance(step.command, Start) and step.command.replace
@@ -173,7 +173,7 @@ def test_nothing_but_cancel_or_a_replacing_start_cancels(name: str) -> None:
 
 
 @every_plan
-def test_a_phase_with_checks_is_left_forwards_only_when_every_result_holds(name: str) -> None:
+def test_a_phase_with_checks_advances_only_if_every_check_holds(name: str) -> None:
     for step in steps_of(name):
         if not is_among(step, Moved, Finished):
             continue
@@ -185,7 +185,7 @@ def test_a_phase_with_checks_is_left_forwards_only_when_every_result_holds(name:
 
 
 @every_plan
-def test_a_phase_is_left_when_every_result_holds(name: str) -> None:
+def test_a_phase_advances_if_every_check_holds(name: str) -> None:
     for step in steps_of(name):
         if isinstance(step.command, Next) and step.before.state.is_active:
             stop = stop_before(name, step)
@@ -195,7 +195,7 @@ def test_a_phase_is_left_when_every_result_holds(name: str) -> None:
 
 
 @every_plan
-def test_only_a_loop_goes_back_and_only_where_the_scope_allows_it(name: str) -> None:
+def test_only_a_loop_goes_back_and_only_in_a_loopable_scope(name: str) -> None:
     for step in steps_of(name):
         if isinstance(step.command, Loop) and step.before.state.is_active:
             stop = stop_before(name, step)
@@ -222,13 +222,13 @@ def test_the_end_is_told_once_and_not_before_it(name: str) -> None:
 
 
 @every_plan
-def test_an_agent_is_sent_on_no_more_often_in_a_row_than_its_limit(name: str) -> None:
+def test_an_agent_gets_no_more_reminders_in_a_row_than_its_limit(name: str) -> None:
     for step in steps_of(name):
         assert step.after.state.idle_stops <= step.after.state.idle_limit, step
 
 
 @every_plan
-def test_a_persons_interrupt_is_never_answered(name: str) -> None:
+def test_an_interrupt_by_a_person_gets_no_reminder(name: str) -> None:
     for step in steps_of(name):
         if isinstance(step.command, AgentStopped) and step.command.aborted:
             assert step.decision.events == (), step

@@ -1,4 +1,4 @@
-"""Writes that fail, by means of the system's own: a limit on the size of files, a device that cannot be synced."""
+"""Failing writes, caused by the system: a file size limit, and a device that cannot be synced."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def attempts(story: Story, *limits: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("room", [0, 1, 40, 80])
-def test_a_record_that_does_not_fit_is_an_error_and_leaves_nothing(story: Story, room: int) -> None:
+def test_a_record_that_does_not_fit_raises_an_error_and_leaves_no_trace(story: Story, room: int) -> None:
     size = len(story.data)
     said = attempts(story, size + room)[0]
     assert said["error"] == f"the journal `{story.folder}/journal` cannot be written: File too large"
@@ -41,7 +41,7 @@ def test_a_command_succeeds_when_only_its_card_does_not_fit(story: Story) -> Non
     assert said["then"] == 2
 
 
-def test_a_torn_tail_that_cannot_be_put_aside_stays_where_it_is(story: Story) -> None:
+def test_a_torn_tail_that_cannot_be_moved_stays_in_the_journal(story: Story) -> None:
     torn = b"x" * 5_000
     story.lay(story.data + torn, None)
     said = attempts(story, 1_000)[0]
@@ -52,21 +52,21 @@ def test_a_torn_tail_that_cannot_be_put_aside_stays_where_it_is(story: Story) ->
 
 
 @pytest.mark.parametrize("limit", [0, 5, 50])
-def test_a_session_that_cannot_be_begun_is_not_begun(tmp_path: Path, limit: int) -> None:
+def test_a_failed_start_leaves_the_session_inactive(tmp_path: Path, limit: int) -> None:
     said = json.loads(output_of("sessions/starting.py", tmp_path / "session", limit))
     assert said["pin"].endswith("cannot be written: File too large")
     assert said["start"].endswith("cannot be written: File too large")
     assert said["status"] == "none"
 
 
-def test_a_plan_that_could_not_be_pinned_leaves_no_file(tmp_path: Path) -> None:
+def test_a_plan_that_cannot_be_pinned_leaves_no_file(tmp_path: Path) -> None:
     output_of("sessions/starting.py", tmp_path / "session", 50)
     plans = list((tmp_path / "session").glob("plan-*"))
     assert len(plans) == 1
     assert not list((tmp_path / "session").glob("*.new"))
 
 
-def test_a_record_that_cannot_be_brought_to_the_disk_is_not_acknowledged(tmp_path: Path) -> None:
+def test_a_record_that_cannot_be_synced_is_not_acknowledged(tmp_path: Path) -> None:
     """Writing to this device works, syncing it does not."""
     session = open_session(tmp_path / "session")
     Path(session.folder).mkdir()
@@ -78,7 +78,7 @@ def test_a_record_that_cannot_be_brought_to_the_disk_is_not_acknowledged(tmp_pat
     assert start(session).status == "active"
 
 
-def test_a_lock_that_cannot_be_opened_is_a_state_error(story: Story) -> None:
+def test_a_lock_that_cannot_be_opened_raises_a_state_error(story: Story) -> None:
     (story.folder / "lock").unlink()
     (story.folder / "lock").mkdir()
     with pytest.raises(StateError, match="lock"):

@@ -1,4 +1,4 @@
-"""kill -9 at any moment: what was acknowledged is there afterwards, and the session goes on."""
+"""kill -9 at any moment: acknowledged records survive, and the session continues."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KILLS = 20
 
 
 def killed_after(folder: Path, acknowledged: int) -> list[int]:
-    """Every step that a program acknowledged before it was killed, somewhere in the command after `acknowledged`."""
+    """The steps that a process acknowledged before it was killed, during the command after `acknowledged`."""
     process = spawn("sessions/looping.py", folder, 1_000_000)
     assert process.stdin is not None
     assert process.stdout is not None
@@ -39,7 +39,7 @@ def test_every_acknowledged_record_survives_any_number_of_kills(tmp_path: Path) 
         assert [record["n"] for record in records] == list(range(done + 1))
 
 
-def test_the_lock_of_a_killed_program_is_free_at_once(tmp_path: Path) -> None:
+def test_the_lock_of_a_killed_process_is_released_at_once(tmp_path: Path) -> None:
     session = open_session(tmp_path / "session")
     start(session)
     last = killed_after(tmp_path / "session", 5)[-1]

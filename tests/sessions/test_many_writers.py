@@ -1,4 +1,4 @@
-"""Many programs on one session at once: no command is lost, none is done twice, none is half done."""
+"""Many processes write to one session at once: no command is lost, repeated or incomplete."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FEW_COMMANDS, ALL_COMMANDS = 60, 200
 
 
 def watched(session: Session, processes: list[subprocess.Popen[str]]) -> list[int]:
-    """The steps that a reader without a lock sees while they write."""
+    """The steps that a reader without a lock sees while the processes write."""
     seen: list[int] = []
     for process in processes:
         while process.poll() is None:
@@ -36,7 +36,7 @@ def acknowledged(process: subprocess.Popen[str]) -> list[int]:
 
 
 @pytest.mark.explores
-def test_what_many_writers_at_once_were_told_is_what_the_journal_holds(tmp_path: Path, depth: Depth) -> None:
+def test_the_journal_contains_exactly_what_concurrent_writers_acknowledged(tmp_path: Path, depth: Depth) -> None:
     writers, commands = depth.count(FEW_WRITERS, ALL_WRITERS), depth.count(FEW_COMMANDS, ALL_COMMANDS)
     session = open_session(tmp_path / "session")
     start(session)

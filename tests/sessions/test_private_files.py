@@ -1,4 +1,4 @@
-"""What a session keeps is its owner's business, whatever the umask says."""
+"""Only the owner can read the files of a session, with any umask."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def mode(path: Path) -> int:
 
 
 @pytest.mark.usefixtures("umask")
-def test_every_file_is_for_its_owner_only(tmp_path: Path) -> None:
+def test_every_file_is_private(tmp_path: Path) -> None:
     folder = tmp_path / "sessions" / "project" / "session"
     session = open_session(folder)
     start(session)
@@ -39,7 +39,7 @@ def test_every_file_is_for_its_owner_only(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("umask")
-def test_every_file_of_a_forked_session_is_for_its_owner_only(tmp_path: Path) -> None:
+def test_every_file_of_a_forked_session_is_private(tmp_path: Path) -> None:
     start(open_session(tmp_path / "first"))
     parent, child = (
         SessionRef(str(tmp_path / name), PROJECT, name, str(tmp_path / "links" / name)) for name in ("first", "second")
@@ -50,7 +50,7 @@ def test_every_file_of_a_forked_session_is_for_its_owner_only(tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("umask")
-def test_every_folder_on_the_way_is_for_its_owner_only(tmp_path: Path) -> None:
+def test_every_created_folder_is_private(tmp_path: Path) -> None:
     folder = tmp_path / "sessions" / "project" / "session"
     start(open_session(folder))
     assert [mode(path) for path in (folder, *list(folder.parents)[:2])] == [0o700] * 3

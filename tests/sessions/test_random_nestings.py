@@ -1,4 +1,4 @@
-"""The flat plan against a stack machine, on 20,000 random nestings."""
+"""Compares the flat plan with a stack machine on 20,000 random nestings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_DEPTH, MAX_ENTRIES, MAX_COMMANDS = 4, 4, 25
 
 
 def nesting(chance: random.Random) -> dict[str, WorkflowSpec]:
-    """Workflows by level; each may run any that are deeper, so that the same one is met at several depths."""
+    """Random workflows. Each may run any deeper one, so the same workflow can appear at several depths."""
     depth = chance.randint(1, MAX_DEPTH)
     specs: dict[str, WorkflowSpec] = {}
     for level in range(depth):
@@ -34,7 +34,7 @@ def nesting(chance: random.Random) -> dict[str, WorkflowSpec]:
 
 
 def walk(specs: dict[str, WorkflowSpec], chance: random.Random) -> None:
-    """The same random commands to both; equal after each."""
+    """Send the same random commands to both machines and compare them after each."""
     plan = compile_plan(specs, "w0")
     stack = StackMachine(specs, "w0")
     state = send(plan, State(), Start("digest", "task", "id", 0.0))[0]
@@ -73,7 +73,7 @@ def test_a_flat_plan_walks_any_nesting_as_a_stack_machine_does(batch: int) -> No
 
 
 def test_a_loop_over_a_scope_that_begins_with_a_subworkflow_enters_it_down_to_a_phase() -> None:
-    """The defect of the seed that is mended, without chance."""
+    """A fixed example of the defect of pi-workflows."""
     specs = {
         "w0": workflow("w0", run("w1"), phase("last")),
         "w1": workflow("w1", run("w2"), phase("end")),

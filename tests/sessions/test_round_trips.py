@@ -1,4 +1,4 @@
-"""What is written can be read again, and what was not written by us is refused."""
+"""Written events, states and plans are read back unchanged; any other data is refused."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from handrail.sessions.machine import (
     state_to_json,
 )
 from handrail.state import jsonlite
-from handrail.workflows.plan import Check, Plan, from_json, to_json
+from handrail.workflows.plan import ExitCheck, Plan, from_json, to_json
 from sessions.definitions import phase, plan, run, workflow
 from sessions.exploration import results
 
@@ -83,7 +83,7 @@ def test_every_kind_of_event_is_written_in_these_tests() -> None:
     ],
     ids=json.dumps,
 )
-def test_what_is_no_event_is_refused_with_a_value_error(data: dict[str, Any]) -> None:
+def test_data_that_is_not_an_event_raises_a_value_error(data: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="not a"):
         event_from_json(data)
 
@@ -102,14 +102,14 @@ def test_a_state_that_was_written_is_read_as_the_same_state(state: State) -> Non
 
 
 @pytest.mark.parametrize("data", [{"more": 1}, {"summaries": 5}, {"summaries": [1]}, {"summaries": [["a"]]}], ids=str)
-def test_what_is_no_state_is_refused_with_a_value_error(data: Any) -> None:
+def test_data_that_is_not_a_state_raises_a_value_error(data: Any) -> None:
     with pytest.raises(ValueError, match="not a state"):
         state_from_json(data)
 
 
 def rich_plan() -> Plan:
     gated = replace(phase("gated"), deny=("bash", "edit"), profiles=("fast",), instructions=ODD_TEXT)
-    shut = replace(phase("shut"), allow=(), exit=(Check("run", {"argv": ["a", "b"], "timeout": 0.5}, "a b"),))
+    shut = replace(phase("shut"), allow=(), exit=(ExitCheck("run", {"argv": ["a", "b"], "timeout": 0.5}, "a b"),))
     inner = workflow("inner", gated, shut, loopable=False)
     top = replace(workflow("top", phase("first", 2), run("inner")), texts={"roleInstruction": "r"})
     return plan(top, inner)
@@ -142,7 +142,7 @@ def test_no_gate_and_an_empty_gate_stay_different() -> None:
     ],
     ids=["nothing", "another format", "no stops", "no id", "a field too many", "a level too long", "checks a number"],
 )
-def test_what_is_no_plan_is_refused_with_a_value_error(spoil: Any) -> None:
+def test_data_that_is_not_a_plan_raises_a_value_error(spoil: Any) -> None:
     data = through_json(to_json(rich_plan()))
     spoil(data)
     with pytest.raises(ValueError, match="plan"):

@@ -1,4 +1,4 @@
-"""The sessions of a project: what is read how often, and results of checks that come too late."""
+"""The sessions of a project: how often files are read, and check results that come too late."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def app(tmp_path: Path) -> App:
 
 
 class Opened:
-    """Counts how often files are opened for reading while it is asked to."""
+    """Counts how often files are opened for reading while it is active."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -56,7 +56,7 @@ def test_one_next_reads_the_plan_once(app: App, is_proven: bool) -> None:
     assert len([name for name in OPENED.names if name.startswith("plan-")]) == 1
 
 
-def test_results_are_good_only_for_the_phase_they_were_run_at(app: App) -> None:
+def test_check_results_are_valid_only_for_their_own_phase(app: App) -> None:
     late = app.sessions.leaving("S")
     (Path(app.project) / "look.txt").write_text("seen")
     assert asyncio.run(app.next("S", "")).refusal is None
@@ -67,7 +67,7 @@ def test_results_are_good_only_for_the_phase_they_were_run_at(app: App) -> None:
     assert report.state.at == 1
 
 
-def test_a_session_that_was_started_anew_meanwhile_is_not_moved_by_old_results(app: App) -> None:
+def test_old_check_results_do_not_move_a_restarted_session(app: App) -> None:
     late = app.sessions.leaving("S")
     app.start("w", "another task", "S", replaces=True)
     held = tuple(Result(check.name, check.kind, True, "", 0.0) for check in late.checks)

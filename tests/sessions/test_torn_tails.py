@@ -1,4 +1,4 @@
-"""A crash leaves anything behind the last whole record: what was acknowledged stays, the rest is put aside."""
+"""A crash can leave any bytes after the last complete record: acknowledged records stay, the rest is moved away."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def noise(size: int) -> bytes:
     return random.Random(size).randbytes(size)
 
 
-def test_the_story_has_one_record_a_command(story: Story) -> None:
+def test_the_story_has_one_record_per_command(story: Story) -> None:
     assert len(story.lines) == len(story.states) - 1 == 8
     assert all(line.endswith(b"\n") for line in story.lines)
 
 
-def test_a_journal_that_is_shorter_than_its_card_says_has_lost_something(story: Story) -> None:
-    """A card is written after the journal is on the disk, so no crash leaves it ahead."""
+def test_a_journal_that_is_shorter_than_its_card_is_damaged(story: Story) -> None:
+    """A card is written after the journal is synced, so no crash leaves the card ahead of the journal."""
     for size in range(len(story.data)):
         session = story.lay(story.data[:size], story.cards[-1])
         with pytest.raises(JournalDamaged, match="has lost its end"):
@@ -31,7 +31,7 @@ def test_a_journal_that_is_shorter_than_its_card_says_has_lost_something(story: 
 
 
 @pytest.mark.parametrize("with_card", [False, True], ids=["card lost", "card of the last whole record"])
-def test_a_journal_cut_at_any_byte_has_every_whole_record_and_goes_on(story: Story, with_card: bool) -> None:
+def test_a_journal_cut_at_any_byte_keeps_its_complete_records_and_continues(story: Story, with_card: bool) -> None:
     for size in range(len(story.data) + 1):
         whole = story.whole_records(size)
         session = story.lay(story.data[:size], story.cards[whole] if with_card and whole else None)
@@ -45,7 +45,7 @@ def test_a_journal_cut_at_any_byte_has_every_whole_record_and_goes_on(story: Sto
 
 
 NONE = slice(0)
-TAILS = {  # bytes of their own, and which records of the journal are repeated behind them
+TAILS = {  # the bytes, and the records of the journal that are repeated after them
     "random bytes": (noise(300), NONE),
     "more random bytes than are read at once": (noise(200_000), NONE),
     "half a record": (NEXT[: len(NEXT) // 2], NONE),
@@ -65,13 +65,13 @@ TAILS = {  # bytes of their own, and which records of the journal are repeated b
 
 @pytest.mark.parametrize("kind", TAILS)
 @pytest.mark.parametrize("with_card", [False, True], ids=["without card", "with card"])
-def test_garbage_at_the_end_is_put_aside_and_nothing_else(story: Story, kind: str, with_card: bool) -> None:
+def test_only_garbage_at_the_end_is_moved_to_the_torn_file(story: Story, kind: str, with_card: bool) -> None:
     noisy, repeated = TAILS[kind]
     tail = noisy + b"".join(story.lines[repeated])
     session = story.lay(story.data + tail, story.cards[-1] if with_card else None)
     assert session.read()[:2] == (story.states[-1], 8)
     after = go_on(session)
-    kept = tail.rstrip(b"\0")  # room that was set aside and never written to is nothing to keep
+    kept = tail.rstrip(b"\0")  # allocated but unwritten space is not kept
     assert story.torn() == (kept + b"\n" if kept else None)
     assert story.journal()[: len(story.data)] == story.data
     assert session.records()[8]["n"] == 8
@@ -79,7 +79,7 @@ def test_garbage_at_the_end_is_put_aside_and_nothing_else(story: Story, kind: st
     assert session.read()[:2] == (after, 9)
 
 
-def test_a_tail_that_is_only_looked_at_is_left_as_it_is(story: Story) -> None:
+def test_reading_does_not_change_a_torn_tail(story: Story) -> None:
     session = story.lay(story.data + NEXT[:20], None)
     session.read()
     session.records()
@@ -87,7 +87,7 @@ def test_a_tail_that_is_only_looked_at_is_left_as_it_is(story: Story) -> None:
     assert story.torn() is None
 
 
-def test_what_two_crashes_left_is_kept_side_by_side(story: Story) -> None:
+def test_the_torn_tails_of_two_crashes_are_both_kept(story: Story) -> None:
     session = story.lay(story.data + b"first", None)
     go_on(session)
     with open(session.journal, "ab") as file:

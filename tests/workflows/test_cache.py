@@ -1,4 +1,4 @@
-"""The catalog's memory: fast the second time, and never wrong."""
+"""The catalog's cache: faster the second time, with the same result."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATER = 60_000_000_000
 
 
 class Place:
-    """A folder of workflows, read with a cache whose clock is a minute ahead, so that all files have settled."""
+    """A folder of workflows, and a cache whose clock is one minute ahead, so that no file counts as just written."""
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "workflows"
@@ -53,7 +53,7 @@ def body(catalog: Catalog, key: str) -> str:
     return phase.instructions
 
 
-def test_what_is_remembered_equals_what_was_read(place: Place) -> None:
+def test_a_cached_workflow_equals_the_one_that_was_read(place: Place) -> None:
     place.write("w", "hello", more="loopable: false\nroleInstruction: R\n")
     cold = place.read()
     assert place.remembers("w")
@@ -67,7 +67,7 @@ def test_an_edit_is_seen(place: Place) -> None:
     assert body(place.read(), "w") == "other text"
 
 
-def test_an_edit_of_the_same_size_with_the_old_time_put_back_is_seen(place: Place) -> None:
+def test_an_edit_with_the_same_size_and_a_restored_mtime_is_seen(place: Place) -> None:
     path = place.write("w", "hello")
     place.read()
     before = path.stat()
@@ -76,7 +76,7 @@ def test_an_edit_of_the_same_size_with_the_old_time_put_back_is_seen(place: Plac
     assert body(place.read(), "w") == "howdy"
 
 
-def test_another_file_of_the_same_size_and_time_in_its_place_is_seen(place: Place) -> None:
+def test_a_replaced_file_with_the_same_size_and_mtime_is_seen(place: Place) -> None:
     path = place.write("w", "hello")
     place.read()
     before = path.stat()
@@ -87,7 +87,7 @@ def test_another_file_of_the_same_size_and_time_in_its_place_is_seen(place: Plac
     assert body(place.read(), "w") == "howdy"
 
 
-def test_a_file_that_was_just_written_is_not_remembered(place: Place) -> None:
+def test_a_file_that_was_just_written_is_not_cached(place: Place) -> None:
     place.write("w", "hello")
     place.read(ahead=0)
     assert not place.remembers("w")
@@ -100,7 +100,7 @@ def test_a_workflow_with_problems_is_read_again_each_time(place: Place) -> None:
     assert [p.code for p in place.read().problems] == ["unknown-key"]
 
 
-def test_a_removed_workflow_is_gone(place: Place) -> None:
+def test_a_removed_workflow_is_not_in_the_catalog(place: Place) -> None:
     path = place.write("w", "hello")
     place.read()
     for file in path.parent.iterdir():
@@ -109,14 +109,14 @@ def test_a_removed_workflow_is_gone(place: Place) -> None:
     assert place.read().workflows == {}
 
 
-def test_a_removed_phase_file_is_missed(place: Place) -> None:
+def test_a_removed_phase_file_is_reported_as_missing(place: Place) -> None:
     path = place.write("w", "hello")
     place.read()
     path.unlink()
     assert [p.code for p in place.read().problems] == ["file-missing"]
 
 
-def test_a_link_turned_elsewhere_is_seen(place: Place, tmp_path: Path) -> None:
+def test_a_link_that_points_elsewhere_is_seen(place: Place, tmp_path: Path) -> None:
     path = place.write("w", "hello")
     target = path.rename(path.with_name("real.md"))
     path.symlink_to(target)
@@ -137,7 +137,7 @@ def test_a_damaged_cache_changes_nothing(place: Place, damage: bytes) -> None:
     assert place.read() == cold
 
 
-def test_a_cache_that_cannot_be_written_is_no_reason_to_fail(place: Place) -> None:
+def test_a_cache_that_cannot_be_written_raises_no_error(place: Place) -> None:
     place.write("w", "hello")
     place.cache.write_text("a file where the folder should be")
     assert body(place.read(), "w") == "hello"

@@ -1,1 +1,1 @@
-"""One file an agent: how we call it, how it calls us, what its tools are called."""
+"""One package per agent: `executor` calls it, `host` answers its calls, `tools` maps the names of its tools."""

@@ -1,7 +1,7 @@
-"""What the end of an agent's work means: one of our outcomes, and from when on it is worth trying again. Pure.
+"""Classifies how an agent's job ended: one of `OUTCOMES`, and the earliest time to retry. Pure.
 
-Programs hand on what the service said, mostly as text with JSON in it, so both words and members are looked at. A time
-is given only where it is certain: an hour without its time zone is none.
+Agents pass on the error of the service, usually as text with JSON inside, so this looks at both words and JSON members.
+It returns a time only if it is certain: an hour without a time zone is ignored.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DAY = 86_400
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a job ended: one of `OUTCOMES`, in words, and from when on it may go better, in seconds since 1970."""
+    """How a job ended: one of `OUTCOMES`, a message, and the earliest time to retry, in seconds since 1970."""
 
     name: str
     message: str | None = None
@@ -100,15 +100,15 @@ _MOMENTS = ("resetsat", "resetat", "anthropicratelimitunifiedreset")
 
 
 def judge(status: int | None, text: str, now: float, fields: Mapping[str, Any] | None = None) -> Outcome:
-    """What a failure is. `fields` are members or headers of the answer that a program shows beside the text."""
-    name = _name(status if status is not None else status_in(text), text)
+    """Classify a failure. `fields` are JSON members or headers of the response, if the agent shows them."""
+    name = _outcome_name(status if status is not None else status_in(text), text)
     members = [*(fields or {}).items(), *(member for data in _objects(text) for member in _members(data))]
-    resets_at = _resets(members, text, now) if name in ("rate-limit", "quota", "unavailable") else None
+    resets_at = _reset_time(members, text, now) if name in ("rate-limit", "quota", "unavailable") else None
     return Outcome(name, brief(plain(text), LONGEST_MESSAGE) or OUTCOMES[name], resets_at)
 
 
-def last_words(exit_code: int, errors: str) -> str:
-    """What a program said last of an error, where it did not say how its work ended."""
+def last_error(exit_code: int, errors: str) -> str:
+    """A message for a program that exited without a result: how it ended, and its last error line."""
     lines = [line.strip() for line in errors.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
     told = [line for line in lines if re.search(r"\berror\b|\bfatal\b|panicked", line, re.IGNORECASE)][-1:] or lines[
         -2:
@@ -118,15 +118,15 @@ def last_words(exit_code: int, errors: str) -> str:
 
 
 def status_in(text: str) -> int | None:
-    """The HTTP status that a text tells, if it tells one."""
+    """The HTTP status in a text; None if there is none."""
     found = _STATUS.search(text)
     return int(found[1] or found[2]) if found else None
 
 
 def plain(text: str) -> str:
-    """A text with the JSON of an error replaced by the message in it."""
+    """The text with each JSON error replaced by its message."""
     for _ in range(MOST_JSON):
-        start, end, data = next(_json(text), (0, 0, None))
+        start, end, data = next(_json_values(text), (0, 0, None))
         message = _message(data)
         if message is None:
             break
@@ -135,25 +135,25 @@ def plain(text: str) -> str:
 
 
 def brief(text: str, limit: int = LONGEST_OUTPUT) -> str:
-    """The beginning and the end of a text that is too long to keep."""
+    """The text; if it is too long, its beginning and its end."""
     half = (limit - 5) // 2
     return text if len(text) <= limit else f"{text[:half]} ... {text[-half:]}"
 
 
 def finished(outcome: Outcome, text: str | None, structured: Any = None) -> AgentSaid:
-    """The last that is heard of a job."""
+    """The last event of a job."""
     told = {"outcome": outcome.name, "message": outcome.message, "resetsAt": outcome.resets_at}
     return AgentSaid("finished", {**told, "text": text, "structured": structured})
 
 
-def asking(prompt: str, schema: Mapping[str, Any]) -> str:
-    """A prompt that asks for an answer of a shape, for programs that cannot be told the shape in another way."""
+def prompt_for_json(prompt: str, schema: Mapping[str, Any]) -> str:
+    """The prompt with a request for JSON added, for agents that have no option for a schema."""
     wanted = json.dumps(schema, ensure_ascii=False)
-    return f"{prompt}\n\nEnd with one JSON value and nothing after it. It has to fit this JSON Schema:\n{wanted}\n"
+    return f"{prompt}\n\nEnd with one JSON value and nothing after it. It has to match this JSON Schema:\n{wanted}\n"
 
 
-def answer(text: str | None) -> Any:
-    """The JSON that a text is or ends with, in a fence or not; nothing if there is none."""
+def json_answer(text: str | None) -> Any:
+    """The JSON value at the end of a text, in a code fence or not; None if there is none."""
     bare = re.sub(r"\s*```\s*$", "", (text or "").strip())
     for found in (
         re.match(r"```\w*\s*", bare),
@@ -168,8 +168,8 @@ def answer(text: str | None) -> Any:
     return None
 
 
-def _name(status: int | None, text: str) -> str:
-    """Words are more exact than a status, but for those that a status rules out."""
+def _outcome_name(status: int | None, text: str) -> str:
+    """The name of the outcome. Words are more exact than the status, but some statuses exclude some words."""
     heard = {name for name, pattern in _PATTERNS.items() if pattern.search(text)}
     if "overflow" in heard:
         return "overflow"
@@ -186,47 +186,47 @@ def _name(status: int | None, text: str) -> str:
     return next((name for name in ("rate-limit", "auth", "unavailable") if name in heard), "crash")
 
 
-def _resets(members: list[tuple[str, Any]], text: str, now: float) -> float | None:
-    """When it is over. Google tells how long to wait before the next try also where the limit lasts a day."""
+def _reset_time(members: list[tuple[str, Any]], text: str, now: float) -> float | None:
+    """When the limit ends. With a daily limit, Google's retry delay is too short and is ignored."""
     soon = "PerDay" not in text
-    told = (_member(name, value, now) for name, value in members if soon or _known(name) in _MOMENTS)
+    told = (_time_in_member(name, value, now) for name, value in members if soon or _normalized(name) in _MOMENTS)
     found = next((moment for moment in told if moment is not None), None)
     if found is None and soon:
-        found = _sentence(text, now)
+        found = _time_in_sentence(text, now)
     return found if found is not None and now < found < now + LONGEST_WAIT else None
 
 
-def _known(name: str) -> str:
+def _normalized(name: str) -> str:
     return re.sub(r"[^a-z]", "", name.lower())
 
 
-def _member(name: str, value: Any, now: float) -> float | None:
-    """The moment that a member or header tells."""
-    known, number = _known(name), _number(value)
+def _time_in_member(name: str, value: Any, now: float) -> float | None:
+    """The time in a JSON member or header."""
+    known, number = _normalized(name), _number(value)
     if known in _MOMENTS:
         return _iso(str(value)) if number is None else number / 1000 if number > 1e11 else number
     if known in _MILLISECONDS:
         return None if number is None else now + number / 1000
     if known not in _WAITS:
         return None
-    seconds = number if number is not None else span(str(value))
+    seconds = number if number is not None else seconds_in(str(value))
     date = parsedate_tz(str(value)) if seconds is None else None
     return now + seconds if seconds is not None else None if date is None else float(mktime_tz(date))
 
 
-def _sentence(text: str, now: float) -> float | None:
-    """The moment that a sentence tells."""
+def _time_in_sentence(text: str, now: float) -> float | None:
+    """The time in a sentence."""
     if found := _EPOCH.search(text):
         return float(found[1])
     if found := _IN.search(text):
-        return now + (span(found[1]) or 0)
+        return now + (seconds_in(found[1]) or 0)
     if found := _BARE.search(text):
         return now + float(found[1])
-    return (_iso(text) or _hour(text, now)) if re.search("reset|again", text, re.IGNORECASE) else None
+    return (_iso(text) or _utc_hour(text, now)) if re.search("reset|again", text, re.IGNORECASE) else None
 
 
-def span(text: str) -> float | None:
-    """Seconds, of `1m30s`, `2 hours 5 minutes` or `600ms`."""
+def seconds_in(text: str) -> float | None:
+    """The seconds in a duration such as `1m30s`, `2 hours 5 minutes` or `600ms`."""
     pieces = [(float(number), unit.lower()) for number, unit in re.findall(_PIECE, text, re.IGNORECASE)]
     if not pieces:
         return None
@@ -250,8 +250,8 @@ def _iso(text: str) -> float | None:
     return float(calendar.timegm((year, month, day, hour, minute, second)) - offset)
 
 
-def _hour(text: str, now: float) -> float | None:
-    """The next time that it is so late, where the sentence says that the hour is UTC."""
+def _utc_hour(text: str, now: float) -> float | None:
+    """The next time at the hour that the sentence names, if it says that the hour is UTC."""
     found = _CLOCK.search(text)
     if found is None:
         return None
@@ -264,7 +264,7 @@ def _hour(text: str, now: float) -> float | None:
 
 
 def _message(data: Any) -> str | None:
-    """The message of an error: its own, or that of the error in it."""
+    """The message of an error or of the error inside it."""
     data = data[0] if isinstance(data, list) and data else data
     if not isinstance(data, dict):
         return None
@@ -276,8 +276,8 @@ def _message(data: Any) -> str | None:
     return None
 
 
-def _json(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Every piece of JSON in a text that is an object or a list of them, and where it is."""
+def _json_values(text: str) -> Iterator[tuple[int, int, Any]]:
+    """(start, end, value) of each JSON object, or list of objects, in a text."""
     decoder, at = json.JSONDecoder(), 0
     for _ in range(MOST_JSON):
         found = re.compile(r"\[?\{").search(text, at)
@@ -292,8 +292,8 @@ def _json(text: str) -> Iterator[tuple[int, int, Any]]:
 
 
 def _objects(text: str, depth: int = 3) -> Iterator[Any]:
-    """The JSON in a text, also that in texts of it: services wrap errors in errors."""
-    for _, _, data in _json(text):
+    """The JSON values in a text, including JSON inside their messages: services wrap errors in errors."""
+    for _, _, data in _json_values(text):
         yield data
         message = _message(data)
         if depth and message and "{" in message:
@@ -301,7 +301,7 @@ def _objects(text: str, depth: int = 3) -> Iterator[Any]:
 
 
 def _members(data: Any, depth: int = 8) -> Iterator[tuple[str, Any]]:
-    """Every member that is a number or a text, of a value and of those in it."""
+    """(name, value) of every scalar member of a JSON value, at any depth."""
     inner = data.items() if isinstance(data, dict) else (("", item) for item in data) if isinstance(data, list) else ()
     for name, value in inner if depth else ():
         if isinstance(value, dict | list):

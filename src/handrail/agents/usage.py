@@ -1,6 +1,6 @@
-"""What the readers of several agents share: a careful look into lines, and the sum of what was spent. Pure.
+"""Shared by the readers of several agents: safe access to JSON lines, and the sum of the usage. Pure.
 
-Lines come from other programs: nothing is taken for granted but that they are objects.
+Other programs write these lines, so a reader may only assume that each is a JSON object.
 """
 
 from __future__ import annotations
@@ -20,33 +20,33 @@ PROVIDERS = (
 
 
 def within(data: Any, *names: str) -> dict[str, Any]:
-    """The object at a place in a line; an empty one if there is none."""
+    """The object at this path of keys; empty if there is none."""
     for name in names:
         data = data.get(name) if isinstance(data, dict) else None
     return data if isinstance(data, dict) else {}
 
 
 def total(data: dict[str, Any], *names: str) -> float:
-    """The sum of those members that are numbers."""
+    """The sum of these members. Members that are not numbers are ignored."""
     values = (data.get(name) for name in names)
     return sum(value for value in values if isinstance(value, int | float))
 
 
 def status(data: dict[str, Any]) -> int | None:
-    """The status of an answer, where it is told."""
+    """The HTTP status of a response; None if it is missing."""
     value = data.get("statusCode")
     return value if isinstance(value, int) else None
 
 
 class Spent:
-    """Tokens and dollars of one job so far. What nobody told is not known; a price of nothing is not known either."""
+    """Tokens and dollars of one job so far. `tokens` is None if unknown; a price of 0 counts as unknown."""
 
     def __init__(self) -> None:
         self.tokens: tuple[int, int, int] | None = None
         self.usd = 0.0
 
     def add(self, whole: float, output: float, cached: float, usd: float) -> bool:
-        """Count one answer: the tokens of its whole prompt, of itself, and of what the cache gave. False if nothing."""
+        """Add the tokens of one answer: its whole prompt, its output, the cached part. False if all are 0."""
         if not whole and not output:
             return False
         before = self.tokens or (0, 0, 0)
@@ -55,7 +55,7 @@ class Spent:
         return True
 
     def less(self, before: Spent) -> Spent:
-        """What was spent since then."""
+        """What was spent since `before`."""
         left = Spent()
         now, then = self.tokens or (0, 0, 0), before.tokens or (0, 0, 0)
         left.add(now[0] - then[0], now[1] - then[1], now[2] - then[2], self.usd - before.usd)

@@ -1,1 +1,1 @@
-"""One file per kind of check. Each has `CHECK = Check(...)` and `async def verify(params, context)`."""
+"""One module per kind of check. Each defines `CHECK = Check(...)` and `async def verify(params, context)`."""

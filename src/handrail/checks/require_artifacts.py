@@ -1,4 +1,4 @@
-"""`require-artifacts`: every one of these files exists inside the project."""
+"""`require-artifacts`: all these files exist inside the project."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
 
 
 def missing(paths: list[Any], context: CheckContext) -> Finding:
-    """The first path that is no file."""
+    """The finding about these paths: it holds if each is a file, else it names the first that is not."""
     for path in map(as_text, paths):
         real = real_inside(context.project, path)
         if real is None:

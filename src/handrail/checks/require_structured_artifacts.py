@@ -14,9 +14,7 @@ ITEM = shape(
     "item",
     "A file and its schema.",
     Field("path", ("text",), "the path of the file, relative to the project", required=True, names="path"),
-    Field(
-        "schemaId", ("text",), "a schema that is shipped, or one of `.handrail/schemas`", required=True, names="schema"
-    ),
+    Field("schemaId", ("text",), "a built-in schema, or one from `.handrail/schemas`", required=True, names="schema"),
 )
 
 

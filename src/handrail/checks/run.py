@@ -1,4 +1,4 @@
-"""`run: COMMAND`: a program that Handrail starts in the project exits with 0 before its time is up."""
+"""`run: COMMAND`: Handrail runs a command in the project, and it exits with 0 before its timeout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _check_program(reader: Reader, node: Node) -> None:
 
 
 CHECK = Check(
-    about="A command exits with 0. It is started in the project, and ended with all it started when its time is up.",
+    about="A command exits with 0. It runs in the project. After the timeout, it and its child processes are killed.",
     words="exits with 0",
     short="command",
     params=(
@@ -36,7 +36,7 @@ CHECK = Check(
         Field(
             "timeout",
             ("integer", "number"),
-            "seconds that the command may take",
+            "the longest time that the command may take, in seconds",
             default=SECONDS,
             above=0,
             most=MAX_SECONDS,
@@ -47,7 +47,7 @@ CHECK = Check(
 
 
 async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
-    from handrail.process.child import run, tail  # the declaration above is read where no process is started
+    from handrail.process.child import run, tail  # reading the declaration above must not import this
 
     timeout = float(params.get("timeout", SECONDS))
     try:
@@ -63,7 +63,7 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
 
 
 def _argv(params: Mapping[str, Any]) -> list[str]:
-    """A running session may still follow a plan of 0.1.0, which says `argv` or `line`."""
+    """The command as a list. Plans that 0.1.0 pinned have `argv` or `line` instead of `command`."""
     command = params.get("command") or params.get("argv") or params.get("line")
     return list(map(as_text, command)) if isinstance(command, list) else ["/bin/sh", "-c", as_text(command)]
 

@@ -10,11 +10,11 @@ from handrail.source.fields import ANYTHING, Field
 from handrail.source.values import is_true, same
 
 CHECK = Check(
-    about="A value is true, or equals another one. Only in `expect`, which may look at its own step.",
+    about="A value is true, or equals another one. Only for `expect`, which can read the outputs of its own step.",
     words="holds",
     params=(
         Field("value", ANYTHING, "the value, such as `${steps.PHASE.STEP.outputs.NAME}`", required=True),
-        Field("equals", ANYTHING, "what it has to equal; it has to be true if this is left out"),
+        Field("equals", ANYTHING, "the value that it has to equal; without `equals`, it has to be true"),
     ),
     places=("expect",),
 )

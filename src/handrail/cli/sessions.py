@@ -22,7 +22,7 @@ from handrail.sessions.report import Report
 from handrail.source.plain import plain
 from handrail.source.suggest import did_you_mean
 from handrail.view.session import session_json, verdict_json
-from handrail.workflows.plan import Check
+from handrail.workflows.plan import ExitCheck
 
 
 @click.command()
@@ -60,7 +60,7 @@ def status(app: App, shell: Shell, session: str | None) -> None:
 def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     """Leave the current phase, if its exit checks hold."""
 
-    def shown(check: Check) -> None:
+    def shown(check: ExitCheck) -> None:
         shell.talk(f"checking: {check.name}")
 
     reply(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))))

@@ -1,1 +1,1 @@
-"""How agents call Handrail: their events, the tool `workflow_step`, and the installer."""
+"""The side that agents call: their hook events, the tool `workflow_step`, and the installer."""

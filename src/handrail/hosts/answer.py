@@ -1,6 +1,7 @@
-"""What Handrail answers to a host's request. Each kind of request has its own module, imported when it comes.
+"""Answers a host's request. Each kind of request has its own module, which is imported on demand.
 
-Knows no host: `host` translates. Standard library only, but for what needs definitions.
+Independent of the host: the `host` argument translates. Standard library only, except for requests that need
+definitions.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> 
 
 
 def find_session(agent: str, request: Request, places: Places) -> SessionRef | None:
-    """The session of a conversation; None if it has none. A fork gets its own once it is known whose fork it is."""
+    """The session of a conversation; None if it has none. A fork gets its own session once its parent is known."""
     if "project" in request:
         project, session = request["project"], request["conversation"]
         return SessionRef(places.session(project, session), project, session)
@@ -64,21 +65,21 @@ def find_session(agent: str, request: Request, places: Places) -> SessionRef | N
 
 
 def needs_definitions(request: Request) -> bool:
-    """True for what a person types to start or cancel a workflow: that needs all packages."""
+    """True if a person typed a command to start or cancel a workflow. Such a request needs all packages."""
     return request["event"] == "command" or (request["event"] == "prompt" and request["starts"] is not None)
 
 
 def import_lazily(name: str) -> Any:
-    """Import a module that needs packages from outside the standard library; not for the hook's own path."""
+    """Import a module that needs third-party packages only when a request needs it."""
     __import__(name)
     return sys.modules[name]
 
 
 def refuse(agent: str, request: Request, env: Mapping[str, str], error: Exception) -> Answer:
-    """The answer if something of ours failed: a call is denied while a workflow is active, else there is a notice."""
+    """The answer after an error in Handrail: deny a tool call if a workflow is active; else give a notice."""
     why = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
     if request["event"] not in ("tool", "step"):
-        return {"kind": "notice", "text": f"Handrail could not answer this: {why}"}
+        return {"kind": "notice", "text": f"Handrail could not handle this event: {why}"}
     tool, conversation = str(request.get("tool")), request["conversation"]
     names = request["aliases"] if request["event"] == "tool" else ()
     if "project" in request:

@@ -1,4 +1,4 @@
-"""What a person types in a host: start a workflow, list them, cancel. Needs definitions, so all packages."""
+"""Commands that a person types in a host: start a workflow, list workflows, cancel. Needs all packages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def answer(host: Host, agent: str, request: CommandTyped | PromptGiven, env: Map
     app = App(find_root(request["cwd"]), env)
     if request["event"] == "prompt":
         return context(None, _title(app, request["starts"] or ""))
-    typed = _Typed(host, app, Conversation(agent, request["conversation"]))
+    typed = _TypedCommand(host, app, Conversation(agent, request["conversation"]))
     try:
         return typed.cancel() if request["name"] == "cancel" else typed.start(request["arguments"])
     except HandrailError as error:
@@ -32,8 +32,8 @@ def held(text: str) -> Held:
     return {"kind": "held", "text": text}
 
 
-class _Typed:
-    """One command that was typed in one conversation."""
+class _TypedCommand:
+    """One command that a person typed in a conversation."""
 
     def __init__(self, host: Host, app: App, conversation: Conversation) -> None:
         self.host = host
@@ -46,7 +46,7 @@ class _Typed:
             ref = links.read(self.link)
         except links.Unsettled:
             links.remove(self.link)
-            return held("This conversation no longer follows the workflow of the one that it was forked from.")
+            return held("This conversation no longer follows the workflow of its parent conversation.")
         if ref is None:
             return held("No workflow is active in this conversation.")
         return held(App(ref.project, self.app.env).sessions.cancel(ref.session, confirmed=True).message)
@@ -58,10 +58,10 @@ class _Typed:
             return held(self._listing(command))
         spec = self.app.catalog.find(name)
         if not task:
-            return held(f"Say what is to be done: {command} {name} TASK")
-        if (active := self._active(replaces=replaces)) is not None:
+            return held(f"The task is missing: {command} {name} TASK")
+        if (active := self._blocking_workflow(replaces=replaces)) is not None:
             again = f"{command} {REPLACE} {spec.command} {task}"
-            return held(f"{active}\nTo give it up and begin this one, type:\n{again}")
+            return held(f"{active}\nTo cancel it and start this one, type:\n{again}")
         try:
             report = self.app.start(name, task, conversation=self.conversation, replaces=replaces)
         except StateError:
@@ -70,8 +70,11 @@ class _Typed:
             raise
         return context(self._opening(report), notice="\n".join(report.notices) or None)
 
-    def _active(self, *, replaces: bool) -> str | None:
-        """What is active in the conversation, if it is in the way; one of another project is given up if asked to."""
+    def _blocking_workflow(self, *, replaces: bool) -> str | None:
+        """A message about the active workflow that prevents the start; None if nothing prevents it.
+
+        With `replaces`, an active workflow of another project is cancelled here.
+        """
         try:
             ref = links.read(self.link)
         except links.Unsettled:
@@ -89,7 +92,7 @@ class _Typed:
         return None
 
     def _opening(self, report: Report) -> str:
-        """The first message and the context, and a note that the agent has been told."""
+        """The first message and the context text. Also records that the agent has been told."""
         session = self.app.sessions.session(report.session)
         card = session.card()
         assert card is not None, "a session that was just started has a card"
@@ -100,11 +103,11 @@ class _Typed:
 
     def _listing(self, command: str) -> str:
         rows = [f"  {spec.command}  {spec.name}" for spec in self.app.catalog.visible()]
-        return "\n".join([f"{command} NAME TASK begins a workflow. There are:", *rows])
+        return "\n".join([f"{command} NAME TASK starts a workflow. Available workflows:", *rows])
 
 
 def parse(arguments: str) -> tuple[str, str, bool]:
-    """(name, task, does it replace): the first word and the rest, which may span lines."""
+    """(name, task, is `--replace` given). The task is everything after the first word and may span lines."""
     first, rest = (*arguments.split(None, 1), "", "")[:2]
     if first == REPLACE:
         name, task, _ = parse(rest)
@@ -113,7 +116,7 @@ def parse(arguments: str) -> tuple[str, str, bool]:
 
 
 def _title(app: App, arguments: str) -> str | None:
-    """The title that the conversation gets when a start is typed; None if nothing will start."""
+    """The title for the conversation in which a workflow is started; None if the command will not start one."""
     name, task, _ = parse(arguments)
     try:
         spec = app.catalog.find(name)

@@ -1,4 +1,4 @@
-"""What an agent is told when a prompt comes, a conversation begins or a subagent starts: only what changed."""
+"""The text for an agent when a prompt arrives, a conversation opens or a subagent starts: only what changed."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ def context(text: str | None, title: str | None = None, notice: str | None = Non
 
 
 def begin_turn(folder: str, request: PromptGiven) -> None:
-    """A person's interrupt holds until the person speaks; a notification does not set the agent going again.
+    """Record that a turn begins, and whether the agent is paused.
 
-    A turn that began and never came to a stop was interrupted: the host's own record of it may come late.
+    After a person's interrupt the agent stays paused until the person writes a prompt; a notification does not end the
+    pause. A turn that began but never ended was interrupted, even if the host has not recorded that yet.
     """
     if request["by_person"]:
         marks.clear(folder, marks.PAUSED)
@@ -49,7 +50,7 @@ def begin_turn(folder: str, request: PromptGiven) -> None:
 
 
 def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpened) -> Context:
-    """A resumed conversation has its history; one that was compacted, or whose host was killed, has lost some of it."""
+    """Repeat the context text if the history has lost it: after compaction, or after the host was killed."""
     if request["source"] == "compact" or not _was_heard(host, ref.folder, card, request["transcript"]):
         marks.clear(ref.folder, marks.SHOWN)
     marks.clear(ref.folder, marks.TURN)
@@ -59,9 +60,9 @@ def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpe
 
 
 def _was_heard(host: Host, folder: str, card: CardBody, transcript: str | None) -> bool:
-    """True if what the agent was told is in the history that its conversation goes on with.
+    """True if the conversation's history contains what the agent was told last.
 
-    A host that is killed loses what it had not written yet. Without a transcript there is no reason for doubt.
+    A host that is killed loses what it had not written yet. Without a transcript this assumes that nothing is lost.
     """
     if not transcript:
         return True
@@ -90,12 +91,12 @@ def _withdraw_cancel(ref: SessionRef) -> None:
 
 
 def mark_of(state: StateData) -> str:
-    """Changes whenever the agent has to be told something new."""
+    """A key that changes whenever the agent needs a new context text."""
     return f"{state['task_id']} {state['steps']} {state['plan']}"
 
 
 def news(folder: str, card: CardBody) -> str | None:
-    """The whole context text if the agent has not been told yet, else None."""
+    """The context text if the agent does not have it yet, else None. Records that it is told."""
     mark = mark_of(card["state"])
     if marks.shown(folder)[0] == mark:
         return None

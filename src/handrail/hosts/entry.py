@@ -1,8 +1,8 @@
 """`handrail hook AGENT`: one message of a host on stdin, at most one JSON object on stdout.
 
-A new process for every tool call an agent makes, so it stays small: it reads the session's card, answers, ends. With no
-active workflow it says nothing; while one is active, it denies what it cannot decide. Standard library only; the few
-events that need definitions run again with all packages.
+This is a new process for every tool call, so it does little: read the session's card, answer, exit. Without an active
+workflow it prints nothing. With one, it denies any call that it cannot decide. Standard library only; for the few
+events that need definitions, it restarts itself with all packages.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ def main(argv: list[str], env: Mapping[str, str]) -> int:
 
 
 def _end_after(seconds: int) -> None:
-    """Let the system end this process if it takes too long: the stub then denies the call."""
+    """Let the system kill this process after some seconds: the stub then denies the call."""
     try:
         from _signal import alarm  # type: ignore[import-not-found]  # `signal` imports `enum`, which costs more
-    except ImportError:  # another interpreter: the host's own limit is left
+    except ImportError:  # another interpreter: only the host's own timeout applies
         return
     alarm(seconds)
 
@@ -69,7 +69,7 @@ def _answer(host: Host, agent: str, body: str, env: Mapping[str, str]) -> int:
         _run_with_all_packages(agent, body)
     try:
         reply = answer(host, agent, request, env)
-    except Exception as error:  # noqa: BLE001 - whatever went wrong, the answer has to be one that the host obeys
+    except Exception as error:  # noqa: BLE001 - after any error the host still needs a valid answer
         reply = refuse(agent, request, env, error)
     said = host.reply(data, request, reply)
     if said is not None:
@@ -78,7 +78,7 @@ def _answer(host: Host, agent: str, body: str, env: Mapping[str, str]) -> int:
 
 
 def _run_with_all_packages(agent: str, body: str) -> None:
-    """Become the same hook with all packages at hand. Does not return."""
+    """Replace this process by the same hook with all packages. Does not return."""
     import tempfile
 
     with tempfile.TemporaryFile() as file:

@@ -1,8 +1,8 @@
-"""A forked conversation goes on at its parent's place, in a session of its own.
+"""A forked conversation continues at its parent's phase, in its own session.
 
-A host says that a conversation is a fork before anything says of which one. The transcript tells, which the host writes
-a little later: our own texts in it name the task. Until then the fork has a link that leads nowhere, and its gate is
-closed. Standard library only.
+A host reports a fork before its parent is known. The parent is found in the transcript, which the host writes a little
+later: Handrail's own texts in it contain the task id. Until then the fork has an unsettled link, and its gate denies
+every call. Standard library only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def expect(agent: str, request: Request, places: Places) -> SessionRef | None:
-    """Note a fork, if there is a workflow that it could be in the middle of; its session, if that is clear already."""
+    """Record a fork if any conversation has an active workflow. Returns its session if the parent is already known."""
     link = links.path(places, agent, request["conversation"])
     if not next(_active(os.path.dirname(link)), None):
         return None
@@ -33,18 +33,18 @@ def expect(agent: str, request: Request, places: Places) -> SessionRef | None:
 
 
 def settle(agent: str, request: Request, places: Places) -> SessionRef | None:
-    """The session of a fork, made now from its parent's; None if the parent has no active workflow.
+    """The session of a fork, copied from its parent's; None if there is no parent with an active workflow.
 
-    Before the model acts for the first time the host may not have written the fork's history yet. Only at a call of a
-    tool is a transcript that does not speak of us an answer, and one that cannot be read an error.
+    The host may write the fork's history only when the model first acts. So only at a tool call does a transcript
+    without our texts mean that there is no parent, and is an unreadable transcript an error.
     """
     from handrail.sessions.store import Session, fork_session
 
     link = links.path(places, agent, request["conversation"])
-    has_to_know = request["event"] in ("tool", "step")
-    parent = _parent(os.path.dirname(link), request, has_to_know)
+    is_call = request["event"] in ("tool", "step")
+    parent = _parent(os.path.dirname(link), request, is_call)
     if parent is None:
-        if has_to_know:
+        if is_call:
             links.remove(link)
         return None
     id_ = session_name(agent, request["conversation"])
@@ -59,13 +59,13 @@ def settle(agent: str, request: Request, places: Places) -> SessionRef | None:
     return links.read(link)
 
 
-def _parent(folder: str, request: Request, has_to_know: bool) -> SessionRef | None:
-    """The active session whose task the transcript speaks of; of several, the one it spoke of last."""
+def _parent(folder: str, request: Request, is_call: bool) -> SessionRef | None:
+    """The active session whose task id is in the transcript; if there are several, the one mentioned last."""
     try:
         with open(request["transcript"] or "", "rb") as file:
             told = file.read()
     except OSError as error:
-        if not has_to_know:
+        if not is_call:
             return None
         raise StateError(f"the transcript of this fork cannot be read: {error.strerror}") from error
     found = []
@@ -82,7 +82,7 @@ def _active(folder: str) -> Iterator[tuple[str, SessionRef, str]]:
         try:
             ref = links.read(os.path.join(folder, name))
             card = current_card(ref) if ref else None
-        except (StateError, ValueError, OSError):  # that conversation is denied by its own gate
+        except (StateError, ValueError, OSError):  # the gate of that conversation denies its calls
             continue
         if ref and card and card["context"]:
             yield name, ref, card["state"]["task_id"]

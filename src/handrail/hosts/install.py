@@ -1,8 +1,7 @@
-"""Puts an agent's stubs in place and takes them out again, by the agent's recipe, with a record of what was done.
+"""Installs and removes an agent's stubs by the agent's recipe, and keeps a record of the changes.
 
-A file of somebody else that nobody touched since comes back byte for byte; one that was edited meanwhile loses
-our entries and nothing else. Installing twice, or a newer version over an older one, starts from what was there
-before the first.
+Uninstalling restores a shared file byte for byte if nobody edited it since; otherwise it removes only our entries.
+Installing again, or installing a newer version, starts from the files as they were before the first installation.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from handrail.state.files import make_private, mode_of, real_inside, replace, wr
 
 @dataclass(frozen=True)
 class Change:
-    """One file that an installation touches: `text` is its new content, nothing when it goes."""
+    """One file that an installation changes. `text` is its new content; None removes the file."""
 
     path: str
     verb: str
@@ -31,7 +30,7 @@ class Change:
 
 
 class Installer:
-    """One installation of one agent, known by its record."""
+    """One installation of one agent, identified by the path of its record."""
 
     def __init__(self, agent: str, recipe: Recipe, record: str, project: str | None) -> None:
         self.agent = agent
@@ -49,20 +48,20 @@ class Installer:
         return known if isinstance(known, dict) else {}
 
     def plan_install(self) -> list[Change]:
-        """What has to change so that this version is installed; nothing when it is."""
+        """The changes that install this version; empty if it is already installed."""
         known = self.known()
-        base = {path: self._without_ours(path, known) for path in self.recipe.shared()}
+        base = {path: self._without_our_entries(path, known) for path in self.recipe.shared()}
         try:
             after = {path: self.recipe.add(path, text) for path, text in base.items()}
             owned = self.recipe.owned(base)
         except ValueError as error:
             hint = "correct the file, then install again; nothing was touched"
-            raise HandrailError(f"settings cannot be changed: {error}", hint) from error
+            raise HandrailError(f"the settings cannot be changed: {error}", hint) from error
         wanted = {**owned, **after}
         self._refuse_links(wanted)
         self._refuse_foreign(owned, known)
         gone = [path for path in known.get("owned", []) if path not in wanted and os.path.lexists(path)]
-        changes = [_change(path, text) for path, text in wanted.items() if _read(path) != text]
+        changes = [_change_to(path, text) for path, text in wanted.items() if _read(path) != text]
         self.next = {
             "owned": sorted(owned),
             "before": base,
@@ -72,18 +71,18 @@ class Installer:
         return [*changes, *[Change(path, "remove", None) for path in gone]]
 
     def plan_uninstall(self) -> list[Change]:
-        """What has to change so that no trace is left; nothing when there is none."""
+        """The changes that remove the installation; empty if nothing is installed."""
         known = self.known()
         changes = [Change(path, "remove", None) for path in known.get("owned", []) if os.path.lexists(path)]
         for path in known.get("before", {}):
-            now, then = _read(path), self._without_ours(path, known)
+            now, then = _read(path), self._without_our_entries(path, known)
             if now != then:
                 changes.append(Change(path, "restore" if then is not None else "remove", then))
         self.next = {}
         return changes
 
-    def _without_ours(self, path: str, known: dict[str, Any]) -> str | None:
-        """The file as it would be without us; nothing where there would be none."""
+    def _without_our_entries(self, path: str, known: dict[str, Any]) -> str | None:
+        """The content of a file without our entries; None if the file would not exist."""
         now = _read(path)
         if path not in known.get("before", {}) or now is None:
             return now
@@ -96,7 +95,7 @@ class Installer:
             return now
 
     def _refuse_links(self, wanted: dict[str, str]) -> None:
-        """A repository may not lead us out of itself: no file of a project's installation is written elsewhere."""
+        """Refuse a project installation that would write outside of the project through a link."""
         if self.project is None:
             return
         for path in wanted:
@@ -108,7 +107,7 @@ class Installer:
         mine = set(known.get("owned", []))
         for path, text in owned.items():
             if os.path.lexists(path) and path not in mine and _read(path) != text:
-                message = f"`{path}` is there already and is not Handrail's"
+                message = f"`{path}` already exists and does not belong to Handrail"
                 raise HandrailError(message, "move it away, then install again; nothing was touched")
 
     def _new_folders(self, wanted: list[str], known: dict[str, Any]) -> list[str]:
@@ -121,7 +120,7 @@ class Installer:
         return sorted(folders)
 
     def apply(self, changes: list[Change]) -> None:
-        """Write what was planned: the record first, so that a crash half-way can be undone."""
+        """Write the planned changes. The record is written first, so that an interrupted installation can be undone."""
         folders = self.next.get("folders") or self.known().get("folders", [])
         if self.next:
             make_private(os.path.dirname(self.record))
@@ -139,12 +138,12 @@ class Installer:
                 _remove_empty(folder)
 
 
-def _change(path: str, text: str) -> Change:
+def _change_to(path: str, text: str) -> Change:
     return Change(path, "change" if os.path.lexists(path) else "create", text)
 
 
 def _read(path: str) -> str | None:
-    """The text of a file with its own line ends; nothing where there is none."""
+    """The text of a file with its own line endings; None if the file does not exist."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
@@ -155,7 +154,7 @@ def _read(path: str) -> str | None:
 
 
 def _write(path: str, text: str) -> None:
-    """Replace a file, through a link if it is one, and keep its mode."""
+    """Replace the content of a file and keep its mode. Follows a link."""
     real = os.path.realpath(path)
     write_whole(real, text.encode(), durable=False, mode=mode_of(real))
 
@@ -163,12 +162,12 @@ def _write(path: str, text: str) -> None:
 def _remove_empty(folder: str) -> None:
     try:
         os.rmdir(folder)
-    except OSError:  # somebody put something there
+    except OSError:  # it contains other files
         return
 
 
 def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:
-    """What puts our stubs into an agent, for the user or for this project only."""
+    """The installer for an agent, for the user or for this project only."""
     project = app.project if for_project else None
     recipe = registry.host(agent).recipe(app.env, project, app.stubs)
     scope = file_name(project) if project else "user"
@@ -176,7 +175,7 @@ def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:
 
 
 def write_marketplace(agent: str, folder: str) -> list[str]:
-    """Write a plugin and a marketplace for machines on which `handrail` is a command."""
+    """Write a plugin and a marketplace for machines where `handrail` is on the PATH. Returns the paths."""
     stubs = Stubs(("handrail", "hook"), ("handrail",), handrail.__version__)
     written = []
     for name, text in registry.market(agent).marketplace(stubs).items():

@@ -1,4 +1,4 @@
-"""The verdict about a call that somebody describes on the command line, as a host's hook would give it."""
+"""The verdict about a tool call that is described on the command line, the same as a host's hook gives."""
 
 from __future__ import annotations
 

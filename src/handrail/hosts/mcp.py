@@ -1,9 +1,8 @@
 """The MCP server with `workflow_step`: newline-delimited JSON-RPC on stdin and stdout.
 
-One tool and six methods, so it is written out here: a host waits for this server before its first turn, and the
-maintained SDK starts many times slower (docs/design/mcp.md). The SDK's client is in the tests. Which conversation calls
-is said by the host's hook, in arguments that the model cannot set. Standard library only; what a call needs is imported
-when it comes.
+It does not use the MCP SDK: a host waits for this server before its first turn, and the SDK starts many times slower
+(docs/design/mcp.md). The tests use the SDK's client. The host's hook adds the calling conversation to the arguments;
+the model cannot set it. Standard library only; a call imports what it needs.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from handrail.sessions.machine import Result
     from handrail.sessions.report import Report
     from handrail.sessions.sessions import Leaving
-    from handrail.workflows.plan import Check
+    from handrail.workflows.plan import ExitCheck
 
 PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MAX_LINE = 16 * 1024 * 1024
@@ -36,9 +35,9 @@ TOOL: dict[str, Any] = {
     "title": "Workflow step",
     "description": (
         "Moves through the workflow that is active in this conversation. `next`: the current phase is finished, show "
-        "the next one; Handrail first runs the exit checks of the phase and refuses if they do not hold. `status`: "
-        "where the workflow stands and what to do now. `loop`: start the current part over. `cancel`: give the "
-        "workflow up; has to be called twice in a row."
+        "the next one; Handrail first runs the exit checks of the phase and refuses if one fails. `status`: show the "
+        "current phase and what to do now. `loop`: restart the current part of the workflow. `cancel`: cancel the "
+        "workflow; call it twice in a row to confirm."
     ),
     "inputSchema": {
         "type": "object",
@@ -52,15 +51,15 @@ TOOL: dict[str, Any] = {
 
 
 class _NoMethod(Exception):
-    """The host asks for something that this server does not offer."""
+    """The host calls a method that this server does not have."""
 
 
 class _Cancelled(Exception):
-    """The host withdrew its request."""
+    """The host cancelled its request."""
 
 
 class _Call:
-    """One request under way. `cancel` is set while something runs that can be ended."""
+    """One request in progress. `cancel` is set while cancellable work runs."""
 
     def __init__(self, id_: Any, params: dict[str, Any]) -> None:
         self.id = id_
@@ -77,7 +76,7 @@ class _Call:
 
 
 class Server:
-    """One connection to one host. Every call has a thread of its own, so that others are answered meanwhile."""
+    """One connection to one host. Each tool call runs in its own thread, so that the server can answer others."""
 
     def __init__(self, agent: str, env: Mapping[str, str], say: Callable[[dict[str, Any]], None]) -> None:
         self.agent = agent
@@ -87,7 +86,7 @@ class Server:
         self.threads: list[Thread] = []
 
     def take(self, line: str) -> None:
-        """One message of the host."""
+        """Handle one message of the host."""
         try:
             message = jsonlite.loads(line)
         except ValueError:
@@ -95,7 +94,7 @@ class Server:
         if not isinstance(message, dict) or not isinstance(message.get("method", ""), str):
             return self.fail(None, -32600, "not a request")
         if "method" not in message:
-            return None  # an answer, and we ask nothing
+            return None  # a response; this server sends no requests
         params = message["params"] if isinstance(message.get("params"), dict) else {}
         if "id" not in message:
             call = self.calls.get(jsonlite.dumps(params.get("requestId")))
@@ -113,7 +112,7 @@ class Server:
         return self.threads[-1].start()
 
     def close(self) -> None:
-        """The host is gone: what runs for it is ended."""
+        """Cancel all calls and wait for their threads."""
         for call in list(self.calls.values()):
             call.withdraw()
         for thread in self.threads:
@@ -129,7 +128,7 @@ class Server:
             self.fail(call.id, -32601, f"no method {error}")
         except _Cancelled:
             pass
-        except Exception as error:  # noqa: BLE001 - the edge of this surface: the host gets an answer in any case
+        except Exception as error:  # noqa: BLE001 - the outermost edge: the host needs an answer after any error
             self.fail(call.id, -32603, f"{type(error).__name__}: {error}")
         else:
             self.say({"jsonrpc": "2.0", "id": call.id, "result": result})
@@ -163,7 +162,7 @@ class Server:
             return _text("Only the main conversation moves the workflow.", failed=True)
         ref = self.session(caller["conversation"])
         if ref is None:
-            start = f"A person begins one with {host.COMMANDS['start']} NAME TASK."
+            start = f"A person starts one with {host.COMMANDS['start']} NAME TASK."
             return _text(f"No workflow is active in this conversation. {start}")
         try:
             return self.step(call, ref, str(action), str(arguments.get("summary") or ""), caller["call"])
@@ -171,7 +170,7 @@ class Server:
             return _text(error.message if error.hint is None else f"{error.message} ({error.hint})", failed=True)
 
     def session(self, conversation: str) -> SessionRef | None:
-        """The session of a conversation; without a name for it, the hook found no workflow there."""
+        """The session of a conversation; None if it has no workflow. The hook then passes an empty id."""
         from handrail.project import Places
         from handrail.sessions import links
 
@@ -204,7 +203,7 @@ class Server:
         return sessions.cancel(ref.session, confirmed=False) if action == "cancel" else sessions.status(ref.session)
 
     def checked(self, call: _Call, leaving: Leaving, project: str) -> tuple[Result, ...]:
-        """The results of the exit checks; the host may withdraw its request meanwhile."""
+        """The results of the exit checks. Raises `_Cancelled` if the host cancels its request."""
         import asyncio
 
         from handrail.sessions.checking import run_checks
@@ -224,7 +223,7 @@ class Server:
         finally:
             call.cancel = None
 
-    def tell(self, call: _Call, check: Check) -> None:
+    def tell(self, call: _Call, check: ExitCheck) -> None:
         if call.token is not None:
             params = {"progressToken": call.token, "progress": 0, "message": f"checking: {check.name}"}
             self.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
@@ -235,7 +234,7 @@ def _text(text: str, *, failed: bool = False) -> dict[str, Any]:
 
 
 def serve(agent: str, env: Mapping[str, str]) -> None:
-    """Answer until the host closes the connection."""
+    """Answer messages until the host closes the connection."""
     lock = allocate_lock()
 
     def say(message: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
-"""Which files no agent may change while a workflow is active: Handrail's state, and what switches its hooks.
+"""Files that no agent may change while a workflow is active: Handrail's state, and files that control its hooks.
 
-Looks at what a call visibly writes, before it runs. Standard library only: runs at every tool call.
+Looks at the arguments of a call before it runs. Standard library only: this runs at every tool call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def touched(host: Host, call: Call, cwd: str, places: Places, env: Mapping[str, str], project: str) -> str | None:
-    """The first protected path that a call would change; None if it changes none that can be seen."""
+    """The first protected path that a call would change; None if its arguments show none."""
     if not call["writes"] and call["runs"] is None:
         return None
     guarded = (places.state, *host.protected(env, places.home, project))
@@ -45,7 +45,7 @@ def _may_reach(line: str, guarded: tuple[str, ...]) -> bool:
 
 
 def _is_guarded(path: str, guarded: tuple[str, ...], *, holds: bool = False) -> bool:
-    """True if a path is or lies in a protected one, or with `holds` has one below it; also by way of links."""
+    """True if a path is a protected path or below one. With `holds`, also if it contains one. Follows links."""
     spellings = {os.path.normpath(path), os.path.realpath(path)}
     for one in guarded:
         for target in {one, os.path.realpath(one)}:

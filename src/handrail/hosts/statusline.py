@@ -1,4 +1,4 @@
-"""The status line of a conversation, as its card says it. Standard library only."""
+"""The status line of a conversation, read from its card. Standard library only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def status_line(host: Host, agent: str, body: str, env: Mapping[str, str]) -> str:
-    """One line to show; empty if no workflow is active. A status line never fails: an error is shown by its name."""
+    """One line to show; empty if no workflow is active. Raises nothing: an error is shown by its name."""
     from handrail.project import Places
     from handrail.sessions import links
     from handrail.sessions.current import current_card
@@ -24,5 +24,5 @@ def status_line(host: Host, agent: str, body: str, env: Mapping[str, str]) -> st
         return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
     except links.Unsettled:
         return ""
-    except Exception as error:  # noqa: BLE001 - shown where people look, instead of a traceback nobody sees
+    except Exception as error:  # noqa: BLE001 - people see the status line, but not a traceback
         return f"handrail: {type(error).__name__}"

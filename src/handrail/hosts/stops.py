@@ -1,4 +1,4 @@
-"""The agent wants to end its turn: it is sent on while it makes progress, and let go with a reason otherwise."""
+"""The agent wants to end its turn: tell it to continue while it makes progress, else let it stop with a reason."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ def _decide(host: Host, ref: SessionRef, request: AgentStops) -> StopPolicy:
             now = session.card()
             return _policy(send_on=now["reminder"] if now is not None else None)
         if isinstance(event, LetGo):
-            way_on = f"The workflow stays active: say how to go on, or {host.COMMANDS['cancel']}."
-            return _policy(let_go=f"Handrail lets the agent stop: {event.reason}. {way_on}")
+            options = f"The workflow stays active: tell the agent how to continue, or use {host.COMMANDS['cancel']}."
+            return _policy(let_go=f"Handrail lets the agent stop: {event.reason}. {options}")
     return _policy()

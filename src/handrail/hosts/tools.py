@@ -1,4 +1,4 @@
-"""A tool is about to be called: the verdict. Standard library only, and little of it: this is the hot path."""
+"""The verdict about a tool call. Runs at every call, so it imports little, and only from the standard library."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places, env: Mapping[str, str]) -> Verdict:
-    """The verdict about a call. A call that is allowed is progress.
+    """The verdict about a call. An allowed call counts as progress.
 
-    Looking up tools is denied if a list denies it by name, but not because it is missing from a list of what is
-    allowed: hosts show some tools on demand, and a tool that a list allows has to be found.
+    A tool that only looks up other tools is denied if the blacklist names it, but a whitelist does not have to name
+    it: hosts load some tools on demand, and the agent has to find a tool that the whitelist allows.
     """
     card = current_card(ref) if ref is not None else None
     gate = card["gate"] if card is not None else None
@@ -37,11 +37,11 @@ def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places,
 
 
 def step(request: StepCall) -> Verdict:
-    """`workflow_step` always passes, but only the main conversation moves a session."""
+    """`workflow_step` is always allowed, but only the main conversation may move a session."""
     if request["is_subagent"] and request["action"] != "status":
         reason = (
             "Only the main conversation moves the workflow. You may ask for its status. "
-            "Finish your part and report; the main conversation goes on from there."
+            "Finish your part and report your result; the main conversation continues from there."
         )
         return {"kind": "verdict", "allow": False, "reason": reason, "tool": request["tool"], "rule": "subagent"}
     return {"kind": "verdict", "allow": True, "reason": None, "tool": request["tool"], "rule": "workflow-step"}

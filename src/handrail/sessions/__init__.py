@@ -1,1 +1,1 @@
-"""A workflow happening in an agent's conversation."""
+"""Guided sessions: a workflow that runs in an agent's conversation."""

@@ -1,7 +1,7 @@
 """The card of a session: all that a hook needs, in one small file beside the journal.
 
-The journal is the truth. A card says how far it has read the journal; a card that is behind, or whose checksum does
-not fit, is not used. Standard library only: hooks read this.
+The card is derived from the journal and stores how far it has read it. A card that does not cover the whole journal,
+or whose checksum is wrong, is not used. Standard library only: hooks import this.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FORMAT = 1
 
 
 def read(folder: str) -> Card | None:
-    """The card as it was written; None if there is none, or its checksum does not fit."""
+    """The card as it was written; None if there is no card or its checksum is wrong."""
     try:
         with open(os.path.join(folder, CARD), "rb") as file:
             data = file.read()
@@ -33,13 +33,13 @@ def read(folder: str) -> Card | None:
 
 
 def read_fresh(folder: str) -> Card | None:
-    """The card if it has read the whole journal."""
+    """The card if it covers the whole journal, else None."""
     card = read(folder)
     return card if card is not None and card.get("end") == journal_size(folder) else None
 
 
 def journal_size(folder: str) -> int | None:
-    """The length of the journal; None if there is none, -1 if the system does not tell."""
+    """The size of the journal in bytes; None if there is no journal, -1 if its size cannot be read."""
     try:
         return os.stat(os.path.join(folder, JOURNAL)).st_size
     except FileNotFoundError:
@@ -49,7 +49,7 @@ def journal_size(folder: str) -> int | None:
 
 
 def write(folder: str, card: Card) -> None:
-    """Put the card down. If it cannot be written, hooks are slower: the journal has everything."""
+    """Write the card. If that fails, remove it: hooks then read the journal, which is slower."""
     path = os.path.join(folder, CARD)
     try:
         replace(path, encode(card), durable=False)  # type: ignore[arg-type]  # a card is a dictionary

@@ -1,6 +1,6 @@
-"""The card of a session as it is now. Most often that is one small file; only a card that is behind costs more.
+"""The up-to-date card of a session. Usually this reads one small file; an outdated card is rebuilt from the journal.
 
-Standard library only: hooks ask this.
+Standard library only: hooks import this.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def current_card(ref: SessionRef) -> CardBody | None:
-    """What the card of a session says now; it is rebuilt if it is behind its journal. None: there is no session."""
+    """The card of a session, rebuilt if it is older than the journal; None if there is no session."""
     card = cards.read_fresh(ref.folder)
     if card is not None:
         return card

@@ -1,7 +1,7 @@
-"""The verdict about one tool call, from the gate of the current stop as plain data. Pure.
+"""Decides about one tool call by the gate rules of the current stop. Pure.
 
-Runs in a new process for every tool call an agent makes: it imports next to nothing, and the template renderer only
-when a call is denied.
+This runs in a new process for every tool call, so it imports almost nothing. It imports the template renderer only if
+it denies a call.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def verdict(gate: GateRules | None, tool: str, aliases: Iterable[str] = (), touches: str | None = None) -> Verdict:
-    """Allow, or deny with a reason. `gate` is None if no workflow is active.
+    """Allow the call, or deny it with a reason. `gate` is None if no workflow is active.
 
-    `aliases` are the other names of the tool: an agent calls it one thing, a workflow may say another. `touches` is
-    the first protected path that the call would change; that is denied in every phase.
+    `aliases` are other names of the tool that a workflow may use. `touches` is the first protected path that the call
+    would change, or None. A call that changes a protected path is denied in every phase.
     """
     names = {tool, *aliases}
     if gate is None:
@@ -49,14 +49,14 @@ def _deny(gate: GateRules, tool: str, rule: str) -> Verdict:
 
 def _protected(tool: str, path: str) -> Verdict:
     reason = (
-        f"{tool} would change {path}, which belongs to Handrail or switches its hooks. While a workflow is active "
-        "that is denied in every phase. Go on with the task without it."
+        f"{tool} would change {path}, which belongs to Handrail or controls its hooks. While a workflow is active, "
+        "this is denied in every phase. Continue the task without this change."
     )
     return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": "protected"}
 
 
 def undecided(tool: str, why: str, session: str, aliases: Iterable[str] = ()) -> Verdict:
-    """The verdict if a workflow is active and the gate cannot be read: denied, with a way out for a person."""
+    """The verdict if a workflow is active but its gate cannot be read: deny, and say how a person can cancel."""
     if STEP_TOOL in {tool, *aliases}:
         return _allow(tool, "workflow-step")
     reason = (

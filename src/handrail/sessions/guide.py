@@ -1,4 +1,4 @@
-"""Sessions of agents that Handrail itself starts: begin one, say where it stands."""
+"""Guided sessions for agents that Handrail itself starts: start one, and report its state."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from handrail.sessions.sessions import Conversation, Sessions
 
 
 class Starter(Protocol):
-    """Whoever knows the definitions, and starts a workflow by its name."""
+    """Reads definitions and starts a workflow by its name."""
 
     def start(self, name: str, task: str, *, conversation: Conversation | None = None) -> Report: ...
 
 
 class SessionGuide:
-    """The sessions of agents that steps lead through a workflow; each is known by its agent and its conversation."""
+    """The sessions of agents that a step runs through a workflow. `host` is (agent, conversation)."""
 
     def __init__(self, sessions: Sessions, starter: Starter, idle_stops: int, stubs: Stubs) -> None:
         self.sessions = sessions
@@ -31,7 +31,7 @@ class SessionGuide:
         return _standing(report, report.message)
 
     def standing(self, host: tuple[str, str]) -> Standing | None:
-        """Where the workflow of a conversation stands; None if none was begun in it."""
+        """The state of the workflow in a conversation; None if no workflow was started there."""
         session = _conversation(host).session
         if not self.sessions.session(session).exists:
             return None

@@ -1,6 +1,6 @@
-"""Which session belongs to a host's conversation: one small file per conversation, there while it is needed.
+"""Links from a host's conversation to its session: one small file per conversation with a workflow.
 
-A host's hook looks here first. If there is no file, no workflow is active in the conversation and the hook is done.
+A host's hook reads the link first. If there is none, no workflow is active in the conversation and the hook ends.
 Standard library only.
 """
 
@@ -19,11 +19,11 @@ _FORK = {"fork": True}
 
 
 class Unsettled(ValueError):
-    """The conversation is a fork, and it is not known yet of which one."""
+    """The conversation is a fork, and its parent is not known yet."""
 
 
 class SessionRef:
-    """Where a session is kept: its folder, its project, its id, and the link that a host finds it by."""
+    """Where a session is stored: its folder, project and id, and the host's link to it, if there is one."""
 
     __slots__ = ("folder", "link", "project", "session")
 
@@ -41,7 +41,7 @@ def path(places: Places, agent: str, conversation: str) -> str:
 
 
 def read(link: str) -> SessionRef | None:
-    """The session that a link leads to; None if there is no link. A damaged link is a `ValueError`."""
+    """The session that a link points to; None if there is no link. Raises `ValueError` if the link is damaged."""
     try:
         with open(link, encoding="utf-8") as file:
             text = file.read()
@@ -61,7 +61,7 @@ def write(link: str, ref: SessionRef) -> None:
 
 
 def write_unsettled(link: str) -> None:
-    """Keep the gate of a fork closed until it is known which conversation it was forked from."""
+    """Mark a fork whose parent is not known yet. Until then, its gate denies every call."""
     replace(link, jsonlite.dumps(_FORK).encode(), durable=True)
 
 

@@ -1,6 +1,6 @@
 """The guided state machine: `decide` (plan + state + command → events) and `apply` (state + event → state).
 
-Pure: time, ids and results of checks come in with the commands. Resuming is folding the journal.
+Pure: time, ids and check results are part of the commands. A session is resumed by folding its journal.
 Standard library only.
 """
 
@@ -19,7 +19,10 @@ MAX_SUMMARIES = 3
 
 
 class State(NamedTuple):
-    """Where a session stands. Everything else is derived from the plan."""
+    """The state of a session. Everything else is derived from the plan.
+
+    `sent_on` counts how often the agent tried to stop and was told to continue; `reminders` counts since the last move.
+    """
 
     status: Status = "none"
     at: int = 0
@@ -43,7 +46,7 @@ class State(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What a check found. `held` is nothing when it could not be run at all: never counted as held."""
+    """The result of a check. `held` is None if the check could not run; it then counts as failed."""
 
     name: str
     kind: str
@@ -53,7 +56,7 @@ class Result(NamedTuple):
 
 
 class Start(NamedTuple):
-    """Begin a workflow; `plan` is the digest under which its plan is kept."""
+    """Start a workflow. `plan` is the digest of the pinned plan."""
 
     plan: str
     task: str
@@ -64,40 +67,40 @@ class Start(NamedTuple):
 
 
 class Next(NamedTuple):
-    """Leave the phase. `results` are those of its exit checks, run by the engine for this very stop."""
+    """Leave the phase. `results` are the results of its exit checks, which the caller has just run for this stop."""
 
     summary: str = ""
     results: tuple[Result, ...] = ()
 
 
 class Loop(NamedTuple):
-    """Start the innermost workflow over."""
+    """Restart the innermost workflow."""
 
 
 class Cancel(NamedTuple):
-    """Give up the workflow: confirmed by a person, or asked for twice in a row."""
+    """Cancel the workflow. A person confirms it, or an agent asks twice in a row."""
 
     confirmed: bool = False
     reason: str = ""
 
 
 class AgentStopped(NamedTuple):
-    """The agent wants to end its turn. `aborted`: a person stopped it. `progress`: it did something since."""
+    """The agent wants to end its turn. `aborted`: a person stopped it. `progress`: it did work since the last stop."""
 
     aborted: bool = False
     progress: bool = False
 
 
 class Resumed(NamedTuple):
-    """The conversation was opened again, perhaps days later: no question from before is open any more."""
+    """The conversation was reopened. This withdraws a pending cancel request."""
 
 
 class Tell(NamedTuple):
-    """The person is being told how the workflow ended."""
+    """The person is told how the workflow ended."""
 
 
 class Reload(NamedTuple):
-    """Go on with an edited definition."""
+    """Continue with an edited definition."""
 
     plan: str
     new: Plan
@@ -187,21 +190,21 @@ EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Ev
 
 
 class Refusal(NamedTuple):
-    """Why a command was not done. `code` is stable; the words are for the agent."""
+    """Why a command was refused. `code` is stable; `reason` is a sentence for the agent."""
 
     code: str
     reason: str
 
 
 class Decision(NamedTuple):
-    """The facts that a command makes true, and why it was refused, if it was."""
+    """The events that a command causes, and the refusal, if it was refused."""
 
     events: tuple[Event, ...] = ()
     refusal: Refusal | None = None
 
 
 def decide(plan: Plan | None, state: State, command: Command) -> Decision:
-    """What a command means in this state. `plan` is the pinned plan of the session, if it has one."""
+    """Decide a command in this state. `plan` is the pinned plan of the session, or None before the first start."""
     decision = _decide(plan, state, command)
     if state.cancel_asked and not decision.events and not isinstance(command, AgentStopped | Tell):
         return decision._replace(events=(CancelWithdrawn(state.at),))
@@ -245,7 +248,7 @@ def _decide_active(plan: Plan, state: State, command: Command) -> Decision:
         case Reload():
             return _reload(plan, state, command)
         case Start() | Tell():
-            raise AssertionError("decided before")
+            raise AssertionError("`_decide` handles these")
         case _:
             assert_never(command)
 
@@ -267,7 +270,7 @@ def _next(plan: Plan, state: State, command: Next) -> Decision:
 def _loop(plan: Plan, state: State) -> Decision:
     stop = plan.stops[state.at]
     if not stop.scope_loopable:
-        return Decision((), Refusal("not-loopable", f"{stop.levels[-1].name} does not allow starting over."))
+        return Decision((), Refusal("not-loopable", f"{stop.levels[-1].name} cannot be restarted."))
     return Decision((Looped(state.at, stop.scope_first),))
 
 
@@ -276,19 +279,19 @@ def _agent_stopped(state: State, command: AgentStopped) -> Decision:
         return Decision()
     idle = 1 if command.progress else state.idle_stops + 1
     if idle > state.idle_limit:
-        return Decision((LetGo(state.at, f"no progress after being sent on {state.idle_limit} times"),))
+        return Decision((LetGo(state.at, f"no progress after {state.idle_limit} reminders"),))
     return Decision((SentOn(state.at, idle),))
 
 
 def _reload(plan: Plan, state: State, command: Reload) -> Decision:
     to = relocate(plan, state.at, command.new)
     if isinstance(to, str):
-        return Decision((), Refusal("not-found", f"The session cannot go on with the edited files: {to}."))
+        return Decision((), Refusal("not-found", f"The session cannot continue with the edited files: {to}."))
     return Decision((Reloaded(command.plan, to),))
 
 
 def apply(state: State, event: Event) -> State:
-    """The state after a fact. Any fact ends a pending question about cancelling, but the question itself."""
+    """The state after an event. Every move, check or end withdraws a pending cancel request."""
     quiet = state._replace(cancel_asked=False)
     match event:
         case Started():
@@ -303,7 +306,7 @@ def apply(state: State, event: Event) -> State:
         case Looped():
             return quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
         case Checked():
-            return _found(quiet, event)
+            return _after_checks(quiet, event)
         case CancelWithdrawn():
             return quiet
         case CancelAsked():
@@ -322,8 +325,8 @@ def apply(state: State, event: Event) -> State:
             assert_never(event)
 
 
-def _found(state: State, event: Checked) -> State:
-    """A check that finds something new is progress."""
+def _after_checks(state: State, event: Checked) -> State:
+    """New check results count as progress."""
     found = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
     return state._replace(checked=found, idle_stops=state.idle_stops if found == state.checked else 0)
 
@@ -333,7 +336,7 @@ def _remember(state: State, phase: str, summary: str) -> tuple[tuple[str, str], 
 
 
 def fold(events: Iterable[Event], state: State | None = None) -> State:
-    """The state that a journal tells."""
+    """The state after these events."""
     current = State() if state is None else state
     for event in events:
         current = apply(current, event)
@@ -348,7 +351,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def event_from_json(data: dict[str, Any]) -> Event:
-    """The event that `event_to_json` wrote; `ValueError` for anything else."""
+    """The event that `event_to_json` wrote. Raises `ValueError` for any other data."""
     fields = dict(data)
     kind = EVENT_TYPES.get(str(fields.pop("type", "")))
     if kind is None:
@@ -367,7 +370,7 @@ def state_to_json(state: State) -> StateData:
 
 
 def state_from_json(data: StateData) -> State:
-    """The state that `state_to_json` wrote; `ValueError` for anything else."""
+    """The state that `state_to_json` wrote. Raises `ValueError` for any other data."""
     try:
         fields: dict[str, Any] = {**data}
         state = State(**fields)

@@ -1,6 +1,6 @@
-"""Small files beside a session's journal that say what happened since the last move. Not part of the truth.
+"""Small marker files beside a session's journal: what happened since the last move. The state does not depend on them.
 
-Losing one is harmless: an agent is told something twice, or is sent on once more. Standard library only.
+If one is lost, an agent gets a text twice or one more reminder. Standard library only.
 """
 
 from __future__ import annotations
@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 
 PROGRESS = "progress"
-"""The agent did something since it was last sent on."""
+"""The agent did work since the last reminder."""
 TURN = "turn"
-"""A turn began and has not come to a stop yet."""
+"""A turn has begun and has not ended yet."""
 PAUSED = "paused"
-"""A person interrupted the agent and has said nothing since."""
+"""A person interrupted the agent and has not written a prompt since."""
 SHOWN = "shown"
-"""What the agent was told last, and as the result of which call."""
+"""What the agent was told last, and the tool call whose result told it."""
 
 
 def is_set(folder: str, name: str) -> bool:
@@ -43,7 +43,7 @@ def shown(folder: str) -> tuple[str, str]:
 
 
 def remember(folder: str, told: str, call: str = "") -> None:
-    """Note what the agent was told. If that fails, it is told twice."""
+    """Record what the agent was told. If that fails, it is told again later."""
     _write(folder, SHOWN, f"{told}\n{call}" if call else told)
 
 

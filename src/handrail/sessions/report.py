@@ -1,4 +1,4 @@
-"""Where a session stands after a command, and what is said about the command."""
+"""The report after a command: the state of the session, and the message about the command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handrail.workflows.plan import Plan
 
 
 class Report(NamedTuple):
-    """A session, and what is said about the last command. `refusal` is None if the command was done."""
+    """The state of a session, and the message about the last command. `refusal` is None if it was carried out."""
 
     session: str
     plan: Plan | None
@@ -28,7 +28,10 @@ class Report(NamedTuple):
 
     @property
     def path(self) -> list[tuple[str, int]]:
-        """The stack of (workflow key, index) of pi-workflows; after a nested end, one past the end of the top level."""
+        """The stack of (workflow key, index), as in pi-workflows.
+
+        If a workflow that ends with a subworkflow is done, it is one past the last entry of the top level.
+        """
         if self.plan is None:
             return []
         stop = self.plan.stops[self.state.at]
@@ -37,15 +40,15 @@ class Report(NamedTuple):
         return stop.path
 
 
-def standing(session: Session, known: Snapshot) -> Report:
-    """Where a session stands now."""
+def report_now(session: Session, known: Snapshot) -> Report:
+    """The report of a session without a command."""
     plan = session.pinned(known.state)
     message = words.status(plan, known.state, moment(known.state.started)) if plan else ""
     return Report(session.id, plan, known.state, message)
 
 
-def after(session: Session, outcome: Outcome, results: tuple[Result, ...] = ()) -> Report:
-    """Where a session stands after a command was decided."""
+def report_after(session: Session, outcome: Outcome, results: tuple[Result, ...] = ()) -> Report:
+    """The report of a session after a command."""
     plan = session.plan(outcome.after.plan)
     message = _message(outcome, plan, results)
     return Report(session.id, plan, outcome.after, message, outcome.decision.refusal, results)
@@ -62,7 +65,7 @@ def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -
         return decision.refusal.reason if decision.refusal else ""
     if decision.refusal:
         if decision.refusal.code == "check-failed":
-            return words.refuted(results, outcome.plan.stops[before.at])
+            return words.checks_failed(results, outcome.plan.stops[before.at])
         return decision.refusal.reason
     match decision.events[-1]:
         case machine.Moved() | machine.Finished():
@@ -74,6 +77,6 @@ def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -
         case machine.Cancelled():
             return words.cancelled(plan, after)
         case machine.Reloaded():
-            return f"Going on with the edited files, at {words.status_line(plan, after)}."
+            return f"The session continues with the edited files at {words.status_line(plan, after)}."
         case _:
             return ""

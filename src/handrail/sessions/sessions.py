@@ -1,6 +1,6 @@
-"""The guided sessions of one project: start one, move it, say where it stands. The twin of `runs.Runs`.
+"""The guided sessions of one project: start, move and report them. The counterpart of `runs.Runs`.
 
-Knows nothing of definitions: whoever starts a workflow brings its plan. Needs the standard library only, so that the
+This module does not read definitions: the caller passes the plan. It imports only the standard library, so that the
 server of `workflow_step` starts fast.
 """
 
@@ -16,16 +16,16 @@ from handrail.sessions import links, machine, words
 from handrail.sessions.gate import undecided, verdict
 from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
-from handrail.sessions.report import Report, after, standing
+from handrail.sessions.report import Report, report_after, report_now
 from handrail.sessions.store import Session, exclusive, sessions_in
-from handrail.workflows.plan import Check, Plan
+from handrail.workflows.plan import ExitCheck, Plan
 
 if TYPE_CHECKING:
     from handrail.contracts.messages import Verdict
 
 
 class Conversation(NamedTuple):
-    """A conversation of a host. `is_linked`: the host finds its session by a link, not by the session's name."""
+    """A conversation of a host. `is_linked`: the host finds its session by a link, not by the session's id."""
 
     agent: str
     id: str
@@ -37,7 +37,7 @@ class Conversation(NamedTuple):
 
 
 class Opening(NamedTuple):
-    """How a workflow is started: for which task, in which session, and for which conversation of a host."""
+    """How to start a workflow: the task, the session, and the conversation of a host, if there is one."""
 
     task: str
     session: str | None = None
@@ -48,11 +48,11 @@ class Opening(NamedTuple):
 
 
 class Leaving(NamedTuple):
-    """A phase that is about to be left: its session, the state it was found in, the checks that have to hold."""
+    """A phase that is about to be left: its session, the state before its checks run, and the checks."""
 
     session: Session
     state: State
-    checks: tuple[Check, ...]
+    checks: tuple[ExitCheck, ...]
 
 
 class Sessions:
@@ -79,19 +79,19 @@ class Sessions:
         return sessions_in(self.places.sessions(self.project), self.clock)
 
     def reports(self, *, active: bool = False) -> list[Report]:
-        """Every session, or every active one. One that cannot be read is shown with what is wrong, among all."""
+        """A report per session, or per active session. An unreadable session has its error as refusal."""
         reports: list[Report] = []
         for session in self.all():
             try:
-                reports.append(standing(session, session.read()))
+                reports.append(report_now(session, session.read()))
             except StateError as error:
                 reports.append(Report(session.id, None, State(), error.message, Refusal(error.code, error.message)))
         return [report for report in reports if report.state.is_active] if active else reports
 
     def choose(self, id_: str | None) -> Session:
-        """The session that is meant: the one that is named, else the only active one."""
+        """The session with this id; without an id, the only active session."""
         if id_ is None:
-            return self._only(self._open())
+            return self._only(self._active_or_unreadable())
         session = self.session(id_)
         if not session.exists:
             from handrail.source.suggest import did_you_mean
@@ -100,8 +100,8 @@ class Sessions:
             raise NotFound(f"there is no session `{id_}` in this project", hint)
         return session
 
-    def _open(self) -> list[Report]:
-        """Sessions that are active, and those that cannot be read: they count as active."""
+    def _active_or_unreadable(self) -> list[Report]:
+        """Active sessions, and unreadable ones, which count as active."""
         return [report for report in self.reports() if report.state.is_active or report.refusal]
 
     def _only(self, reports: list[Report]) -> Session:
@@ -113,13 +113,17 @@ class Sessions:
         raise RefusedError(f"{len(reports)} sessions are active: {names}", "name one with `--session ID`")
 
     def start(self, plan: Plan, opening: Opening) -> Report:
-        """Begin a workflow in a new session, or in one that has none active."""
+        """Start a workflow in a new session, or in a session without an active workflow."""
         with exclusive(self.places.sessions(self.project)):
             return self._start(plan, opening)
 
     def _start(self, plan: Plan, opening: Opening) -> Report:
         id_, conversation = opening.session, opening.conversation
-        session = self.choose(None) if id_ is None and self._open() else self.session(id_ or f"s-{self.token()}")
+        session = (
+            self.choose(None)
+            if id_ is None and self._active_or_unreadable()
+            else self.session(id_ or f"s-{self.token()}")
+        )
         if not opening.replaces and session.exists and session.read().state.is_active:
             raise self._busy(session)
         now = self.clock()
@@ -134,20 +138,20 @@ class Sessions:
         return Report(session.id, plan, outcome.after, message, notices=opening.notices)
 
     def link(self, conversation: Conversation) -> str:
-        """The file by which a host's conversation finds its session."""
+        """The path of the link from a host's conversation to its session."""
         return links.path(self.places, conversation.agent, conversation.id)
 
     def _busy(self, session: Session) -> RefusedError:
-        report = standing(session, session.read())
+        report = report_now(session, session.read())
         message = f"session `{session.id}` is busy: {report.status_line}"
         return RefusedError(message, "finish it, `handrail cancel` it, or start with `--replace`")
 
     def status(self, id_: str | None) -> Report:
         session = self.choose(id_)
-        return standing(session, session.read())
+        return report_now(session, session.read())
 
     def leaving(self, id_: str | None) -> Leaving:
-        """What has to be checked before the current phase is left. The checks run outside of the session's lock."""
+        """The exit checks of the current phase. The caller runs them without holding the session's lock."""
         session = self.choose(id_)
         state = session.read().state
         plan = session.pinned(state)
@@ -155,36 +159,38 @@ class Sessions:
         return Leaving(session, state, checks)
 
     def leave(self, leaving: Leaving, summary: str, results: tuple[Result, ...]) -> Report:
-        """Leave the phase, if the results of its checks say that it may be left."""
+        """Leave the phase if all checks passed."""
         outcome = leaving.session.do(Next(summary, results), lambda found: _moved_meanwhile(leaving.state, found))
-        return after(leaving.session, outcome, results)
+        return report_after(leaving.session, outcome, results)
 
     def loop(self, id_: str | None) -> Report:
         session = self.choose(id_)
-        return after(session, session.do(Loop()))
+        return report_after(session, session.do(Loop()))
 
     def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "") -> Report:
-        """Give up the workflow. If a person confirms it, a session whose files are damaged is freed, too."""
+        """Cancel the workflow. If a person confirms it, a session with damaged files is moved away."""
         session = self.choose(id_)
         try:
-            report = after(session, session.do(Cancel(confirmed, reason)))
+            report = report_after(session, session.do(Cancel(confirmed, reason)))
             if confirmed and report.refusal is None:
                 session.do(machine.Tell())
             return report
         except StateError as error:
             if not confirmed or error.code == "busy":
                 raise
-            aside = session.put_aside()
-            message = f"The session could not be read ({error.message}); it was put aside as `{aside}` and is free."
+            aside = session.move_aside()
+            message = f"The session could not be read ({error.message}). Its files are now in `{aside}`."
             return Report(session.id, None, State("cancelled"), message)
 
     def free_orphan(self, conversation: Conversation) -> Report | None:
-        """Remove the link of a conversation whose session is gone; None if it has no such link."""
+        """Remove the link of a conversation whose session no longer exists; None if there is no such link."""
         link = self.link(conversation)
         if self.session(conversation.session).exists or not os.path.lexists(link):
             return None
         links.remove(link)
-        message = f"The files of session `{conversation.session}` are missing; the conversation is free."
+        message = (
+            f"The files of session `{conversation.session}` are missing. The conversation no longer has a workflow."
+        )
         return Report(conversation.session, None, State("cancelled"), message)
 
     def workflow_of(self, id_: str | None) -> tuple[Session, str]:
@@ -196,14 +202,14 @@ class Sessions:
         return session, plan.key
 
     def reload(self, session: Session, plan: Plan) -> Report:
-        """Go on with an edited workflow, at the same phase."""
-        return after(session, session.do(Reload(session.pin(plan), plan)))
+        """Continue with an edited workflow at the same phase."""
+        return report_after(session, session.do(Reload(session.pin(plan), plan)))
 
     def gate(self, tool: str, id_: str | None, aliases: tuple[str, ...] = (), touches: str | None = None) -> Verdict:
-        """The verdict about one tool call: denied if it cannot be decided, allowed if no workflow is active."""
-        if id_ is None and not self._open():
+        """The verdict about one tool call: allow if no workflow is active, deny if the session is unreadable."""
+        if id_ is None and not self._active_or_unreadable():
             return verdict(None, tool, aliases)
-        session = self.session(id_) if id_ is not None else self._only(self._open())
+        session = self.session(id_) if id_ is not None else self._only(self._active_or_unreadable())
         try:
             card = session.card()
             return verdict(card["gate"] if card else None, tool, aliases, touches)
@@ -211,7 +217,7 @@ class Sessions:
             return undecided(tool, error.message, session.id, aliases)
 
     def context(self, id_: str | None) -> str:
-        """The text that an agent is given now."""
+        """The context text for the agent at the current phase."""
         session = self.choose(id_)
         card = session.card()
         if card is None or card["context"] is None:
@@ -221,10 +227,11 @@ class Sessions:
 
 
 def _moved_meanwhile(known: State, found: State) -> Decision | None:
-    """Results of checks are good for the stop they were run at and for no other."""
+    """A refusal if the session moved while the checks ran: their results are valid for their own stop only."""
     if (known.at, known.steps, known.plan, known.task_id) == (found.at, found.steps, found.plan, found.task_id):
         return None
     withdrawn = (machine.CancelWithdrawn(found.at),) if found.cancel_asked else ()
     return Decision(
-        withdrawn, Refusal("moved-meanwhile", "The session moved meanwhile. Look at its status, then decide again.")
+        withdrawn,
+        Refusal("moved-meanwhile", "The session moved while its checks ran. Look at its status, then decide again."),
     )

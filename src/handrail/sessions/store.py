@@ -1,7 +1,7 @@
-"""One session: a journal, the plans it was pinned to, and the card that hooks read.
+"""One session on disk: a journal, its pinned plans, and the card that hooks read.
 
-Every command goes through `Session.do`: lock, read, decide, record, card. Only the journal is believed, and nothing is
-answered before it is in the journal. Standard library only.
+Every command goes through `Session.do`: lock, read, decide, record, write the card. The journal is the only source of
+the state, and a command is answered only after it is recorded. Standard library only.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class SessionBusy(StateError):
 
 
 class Snapshot(NamedTuple):
-    """What a session's journal tells: the state, and where the next record goes."""
+    """The state from a session's journal, and where the next record goes."""
 
     state: State
     number: int = 0
@@ -46,7 +46,7 @@ class Snapshot(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """A command that was decided: before and after, and what was decided."""
+    """A decided command: the states before and after it, and the decision."""
 
     plan: Plan | None
     before: State
@@ -70,37 +70,37 @@ class Session:
         return os.path.exists(self.journal)
 
     def read(self) -> Snapshot:
-        """The present state, without a lock. A record that is just being written is not there yet."""
+        """The current state. Takes no lock: a record that is being written at this moment is not included."""
         card = cards.read(self.folder)
         if card is not None:
-            self._refuse_loss(card)
+            self._raise_if_truncated(card)
             with contextlib.suppress(ValueError, KeyError, TypeError, StateError):
                 return self._from_card(card)
         scan = journal.read(self.journal)
         try:
-            return _follow(Snapshot(State()), scan.records, scan.end, scan.last)
+            return _apply_records(Snapshot(State()), scan.records, scan.end, scan.last)
         except (ValueError, KeyError, TypeError) as error:
             message = f"the journal `{self.journal}` has a record that this version cannot read: {error}"
             raise StateError(message, "use the version that wrote it, or `handrail cancel --yes`") from error
 
-    def _refuse_loss(self, card: Card) -> None:
-        """A card is written after the journal: one that has read further than the journal goes shows a loss."""
+    def _raise_if_truncated(self, card: Card) -> None:
+        """Raise an error if the card covers more bytes than the journal has: then the journal lost its end."""
         size = cards.journal_size(self.folder)
         if isinstance(card.get("end"), int) and card["end"] > (size or 0):
             message = f"the journal `{self.journal}` has lost its end: {size or 0} of {card['end']} bytes are there"
             raise journal.JournalDamaged(message, f"`handrail cancel --yes --session {self.id}` frees the session")
 
     def _from_card(self, card: Card) -> Snapshot:
-        """Go on from the card, if the record it ends with is the one that the journal has there."""
+        """Read on from the card. Raises `ValueError` if the card's last record differs from the journal's."""
         last, number = card["last"], card["number"]
         scan = journal.read(self.journal, last, number - 1)
         if not scan.records or scan.mark != card["mark"]:
-            raise ValueError("the card is not of this journal")
+            raise ValueError("the card belongs to another journal")
         known = Snapshot(machine.state_from_json(card["state"]), number, mark=card["mark"])
-        return _follow(known, scan.records[1:], last + scan.end, last + scan.last)
+        return _apply_records(known, scan.records[1:], last + scan.end, last + scan.last)
 
     def plan(self, digest: str) -> Plan | None:
-        """The plan that was pinned under this digest; read once. None if the state speaks of none."""
+        """The pinned plan with this digest; None if the digest is empty. Each plan is read once."""
         if not digest:
             return None
         if digest not in self._plans:
@@ -114,25 +114,25 @@ class Session:
                 data = file.read()
             text = data.decode()
             if _digest(text) != digest:
-                raise ValueError("its content does not fit its name")
+                raise ValueError("its content does not match its name")
             return from_json(jsonlite.loads(text))
         except (OSError, ValueError) as error:
             message = f"the pinned plan `{path}` cannot be read: {error}"
             raise StateError(message, "`handrail cancel --yes` frees the session") from error
 
     def pinned(self, state: State) -> Plan | None:
-        """The plan that a state is about; the state has to fit it."""
+        """The pinned plan of a state. Raises `StateError` if the state is not inside the plan."""
         plan = self.plan(state.plan)
         if plan is not None and not 0 <= state.at < len(plan.stops):
-            raise StateError(f"session `{self.id}` stands at phase {state.at}, its plan has {len(plan.stops)}")
+            raise StateError(f"session `{self.id}` is at phase {state.at}, but its plan has {len(plan.stops)}")
         return plan
 
     def link(self) -> str | None:
-        """The file by which a host's conversation finds this session, if one does."""
+        """The path of the host's link to this session; None if there is no link."""
         return _about(self.folder).get("link")
 
     def describe(self, link: str | None) -> None:
-        """Say whose session this is; with a link, let the host's conversation find it from now on."""
+        """Record the id, project and link of this session. With a link, also write the link."""
         make_private(self.folder)
         about = {"session": self.id, "project": self.ref.project, "link": link}
         files.replace(os.path.join(self.folder, ABOUT), jsonlite.dumps(about).encode(), durable=True)
@@ -141,7 +141,7 @@ class Session:
             links.write(link, self.ref)
 
     def pin(self, plan: Plan) -> str:
-        """Keep a plan with the session, before any record speaks of it."""
+        """Store a plan with the session and return its digest. Has to run before a record refers to the plan."""
         text = jsonlite.dumps(to_json(plan))
         digest = _digest(text)
         path = os.path.join(self.folder, f"plan-{digest}")
@@ -153,7 +153,7 @@ class Session:
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
-        """No other process writes to the session meanwhile."""
+        """Hold the session's lock, so that no other process writes to the session."""
         with locks.locked(os.path.join(self.folder, "lock"), LOCK_SECONDS, self._busy):
             yield
 
@@ -162,7 +162,7 @@ class Session:
         return SessionBusy(message, "wait for it to end, then run the command again")
 
     def do(self, command: Command, guard: Callable[[State], Decision | None] | None = None) -> Outcome:
-        """Decide a command and record what it makes true. `guard` may refuse it for the state it finds."""
+        """Decide a command and record its events. `guard` may refuse it because of the state."""
         with self.locked():
             known = self.read()
             plan = self.pinned(known.state)
@@ -180,32 +180,32 @@ class Session:
         if state.plan != known.state.plan:
             plan = self.plan(state.plan)
         if plan is not None:
-            self._lay_card(plan, Snapshot(state, known.number + 1, end, known.end, journal.mark(record)))
+            self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, journal.mark(record)))
         if state.told and (link := self.link()):
             links.remove(link)
         return state
 
-    def _lay_card(self, plan: Plan, known: Snapshot) -> CardBody:
-        """Put down what hooks read. It says how far it has read the journal, and with which record that ends."""
+    def _write_card(self, plan: Plan, known: Snapshot) -> CardBody:
+        """Write the card for hooks, with the part of the journal it covers and the mark of its last record."""
         body = card_body(self.ref, plan, known.state)
         place = {"number": known.number, "end": known.end, "last": known.last, "mark": known.mark}
         cards.write(self.folder, {"format": cards.FORMAT, **place, **body})  # type: ignore[typeddict-item]  # the four
         return body
 
     def card(self) -> CardBody | None:
-        """What a fresh card says; it is laid down, so that whoever asks next finds it. None: nothing was started."""
+        """The up-to-date card; written if it was outdated. None if no workflow was ever started."""
         fresh = cards.read_fresh(self.folder)
         if fresh is not None:
             return fresh
         known = self.read()
         plan = self.pinned(known.state)
-        return None if plan is None else self._lay_card(plan, known)
+        return None if plan is None else self._write_card(plan, known)
 
     def records(self) -> list[dict[str, Any]]:
         return journal.read(self.journal).records
 
-    def put_aside(self) -> str:
-        """Take a session that cannot be read out of the way; nothing of it is deleted."""
+    def move_aside(self) -> str:
+        """Move an unreadable session to the folder `aside` and return its new path. Nothing is deleted."""
         place = os.path.join(os.path.dirname(os.path.dirname(self.folder)), "..", "aside")
         place = os.path.normpath(place)
         make_private(place)
@@ -218,7 +218,7 @@ class Session:
         return aside
 
 
-def _follow(known: Snapshot, records: list[dict[str, Any]], end: int, last: int) -> Snapshot:
+def _apply_records(known: Snapshot, records: list[dict[str, Any]], end: int, last: int) -> Snapshot:
     state = known.state
     for record in records:
         state = machine.fold(map(machine.event_from_json, record["events"]), state)
@@ -227,7 +227,7 @@ def _follow(known: Snapshot, records: list[dict[str, Any]], end: int, last: int)
 
 
 def card_body(ref: SessionRef, plan: Plan, state: State) -> CardBody:
-    """The part of a card that follows from plan and state alone."""
+    """The part of a card that is derived from plan and state alone."""
     active = state.is_active
     return {
         "session": ref.session,
@@ -244,7 +244,7 @@ def card_body(ref: SessionRef, plan: Plan, state: State) -> CardBody:
 
 
 def sessions_in(folder: str, clock: Callable[[], float]) -> list[Session]:
-    """Every session that is kept in a folder, by id."""
+    """Every session in a folder, sorted by name."""
     found: list[Session] = []
     try:
         names = sorted(os.listdir(folder))
@@ -260,18 +260,18 @@ def sessions_in(folder: str, clock: Callable[[], float]) -> list[Session]:
 
 @contextlib.contextmanager
 def exclusive(folder: str) -> Iterator[None]:
-    """One process at a time looks at all sessions of a project and starts one."""
-    with locks.locked(os.path.join(folder, ".lock"), LOCK_SECONDS, lambda: _starting(folder)):
+    """Hold the lock for starting a session in this folder."""
+    with locks.locked(os.path.join(folder, ".lock"), LOCK_SECONDS, lambda: _start_busy(folder)):
         yield
 
 
-def _starting(folder: str) -> SessionBusy:
+def _start_busy(folder: str) -> SessionBusy:
     message = f"another process is starting a session in `{folder}`"
     return SessionBusy(message, "wait for it to end, then run the command again")
 
 
 def _about(folder: str) -> dict[str, Any]:
-    """Whose session a folder holds; empty where that cannot be read."""
+    """The id, project and link of the session in a folder; empty if they cannot be read."""
     try:
         with open(os.path.join(folder, ABOUT), encoding="utf-8") as file:
             about = jsonlite.loads(file.read())
@@ -281,7 +281,7 @@ def _about(folder: str) -> dict[str, Any]:
 
 
 def fork_session(parent: SessionRef, child: SessionRef) -> None:
-    """Let a second conversation go on from where the first one is now. After that the two are independent."""
+    """Copy the parent's session at its current phase. From then on the two are independent."""
     first, second = Session(parent, time.time), Session(child, time.time)
     make_private(second.folder)
     with first.locked():

@@ -1,6 +1,6 @@
-"""The words an agent or a person reads in guided mode, from a plan and a state. Pure; standard library only.
+"""The texts that an agent or a person reads in guided mode, made from a plan and a state. Pure; standard library only.
 
-Every default is here and every placeholder is resolved here. A workflow may replace most of the defaults.
+The default texts are defined here, and placeholders are resolved here. A workflow may replace most of the defaults.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ MAX_LISTED = 40
 DEFAULTS: dict[str, str] = {
     "sessionNamePrefix": "Workflow: ",
     "roleInstruction": (
-        "This session follows the workflow {workflowName}, one phase at a time. Do what the current phase asks "
-        "and nothing that belongs to a later one. Handrail denies tools that the phase does not allow."
+        "This session follows the workflow {workflowName}, one phase at a time. Do what the current phase asks. "
+        "Do not start work that belongs to a later phase. Handrail denies tools that the phase does not allow."
     ),
     "advanceReminder": (
         'When this phase is finished, call {toolName} with action "next" and a short summary of what you did. '
@@ -30,12 +30,12 @@ DEFAULTS: dict[str, str] = {
     ),
     "blockReasonTemplate": (
         "{toolName} is not allowed in the phase {phaseName} of {workflowName}. Allowed now: {allowedTools}. "
-        f'Do what this phase asks; when it is finished, call {STEP_TOOL} with action "next".'
+        f'Do what this phase asks. When it is finished, call {STEP_TOOL} with action "next".'
     ),
     "notDoneReminder": (
         "{workflowName} is not done yet: you are in the phase {phaseEmoji} {phaseName}, next is {nextPhaseName}. "
-        'Go on with what this phase asks. When it is finished, call {toolName} with action "next"; '
-        'action "status" shows the instructions again.'
+        'Continue with what this phase asks. When it is finished, call {toolName} with action "next". '
+        'Action "status" shows the instructions again.'
     ),
 }
 _DONE_MESSAGE = "{workflowName} is done.\nTask: {taskDescription}\nPhases: {phaseCount}, steps: {globalStepCount}"
@@ -81,7 +81,7 @@ def variables(plan: Plan, state: State) -> dict[str, str]:
 
 
 def text(plan: Plan, name: str) -> str:
-    """A message template: the workflow's own, else the default."""
+    """A message template: the one of the workflow if it has one, else the default."""
     return plan.texts.get(name, DEFAULTS.get(name, ""))
 
 
@@ -90,13 +90,13 @@ def initial_message(plan: Plan, state: State) -> str:
 
 
 def session_title(plan: Plan, task: str) -> str:
-    """Title for the host's session: the prefix and as much of the task as the workflow wants shown."""
+    """The title of the host's session: the prefix and the task, cut to the length that the workflow sets."""
     shown = task if len(task) <= plan.session_name_length else task[: plan.session_name_length] + "…"
     return text(plan, "sessionNamePrefix") + shown
 
 
 def status_line(plan: Plan, state: State) -> str | None:
-    """`Release > Review [2/3] > 🔍 Static Analysis [1/2]`, or nothing when no workflow is active."""
+    """`Release > Review [2/3] > 🔍 Static Analysis [1/2]`; None if no workflow is active."""
     if not state.is_active:
         return None
     stop = plan.stops[state.at]
@@ -106,7 +106,7 @@ def status_line(plan: Plan, state: State) -> str | None:
 
 
 def step_list(plan: Plan, at: int) -> list[str]:
-    """Every phase in order, the current one marked; of a long plan, the part around it."""
+    """The phases in order, with a mark at the current one. A long plan is cut to the phases around it."""
     first = max(0, min(at - MAX_LISTED // 2, len(plan.stops) - MAX_LISTED))
     last = min(len(plan.stops), first + MAX_LISTED)
     lines = [
@@ -120,7 +120,7 @@ def step_list(plan: Plan, at: int) -> list[str]:
 
 
 def context(plan: Plan, state: State) -> str:
-    """What the agent has to know now: where it is, what to do, how to go on."""
+    """The context text: where the agent is, what to do now, how to continue."""
     stop = plan.stops[state.at]
     values = variables(plan, state)
     here = stop.levels[-1]
@@ -170,25 +170,25 @@ def _profiles(plan: Plan, stop: Stop) -> list[str]:
 
 
 def reminder(plan: Plan, state: State) -> str:
-    """What an agent is told that stops before the workflow is done: short the second time, never twice the same."""
+    """The text for an agent that stops before the workflow is done. Later reminders are short, and all differ."""
     if state.reminders > 1 and "notDoneReminder" not in plan.texts:
         name = plan.stops[state.at].name
-        return f'Still in {name} (reminder {state.sent_on}). Go on, or call {STEP_TOOL} with action "next".'
+        return f'Still in {name} (reminder {state.sent_on}). Continue, or call {STEP_TOOL} with action "next".'
     said = render(text(plan, "notDoneReminder"), variables(plan, state))
     return said if state.sent_on < 2 else f"{said}\n\n(Reminder {state.sent_on}.)"
 
 
 def brief(plan: Plan, state: State) -> str:
-    """What a subagent is told: enough to keep to the phase."""
+    """The text for a subagent: the phase and its allowed tools."""
     stop = plan.stops[state.at]
     return (
         f"[{status_line(plan, state)}] You work for a conversation that follows this workflow. "
-        f"Allowed tools in this phase: {allowed_tools(stop)}. Only the main conversation moves the workflow on."
+        f"Allowed tools in this phase: {allowed_tools(stop)}. Only the main conversation moves the workflow."
     )
 
 
 def farewell(plan: Plan, state: State) -> str | None:
-    """What the person is told once, when the workflow has ended."""
+    """The text for the person, shown once when the workflow has ended; None while it has not."""
     if state.status not in ("done", "cancelled"):
         return None
     default = _DONE_MESSAGE if state.status == "done" else _CANCELLED_MESSAGE
@@ -196,7 +196,7 @@ def farewell(plan: Plan, state: State) -> str | None:
 
 
 def gate(plan: Plan, state: State) -> GateRules | None:
-    """The gate of the current stop as data for `gate.verdict`; nothing when no workflow is active."""
+    """The gate rules of the current stop, for `gate.verdict`; None if no workflow is active."""
     if not state.is_active:
         return None
     stop = plan.stops[state.at]
@@ -207,13 +207,13 @@ def gate(plan: Plan, state: State) -> GateRules | None:
 
 
 def instructions(plan: Plan, state: State) -> str:
-    """The resolved instructions and what will be checked, for the result of a step."""
+    """The instructions of the current phase and the list of its checks."""
     stop = plan.stops[state.at]
     return "\n".join([variables(plan, state)["phaseInstructions"], "", *_checks(stop)]).rstrip()
 
 
 def moved(plan: Plan, before: State, after: State) -> str:
-    """The result of `next`: what changed, what is around, what to do."""
+    """The result of `next`: the move, the phases before and after, and the instructions."""
     origin = plan.stops[before.at]
     if after.status == "done":
         return f"✓ Finished: {origin.name} → {DONE}\n\n{farewell(plan, after)}"
@@ -245,15 +245,15 @@ def looped(plan: Plan, before: State, after: State) -> str:
     return f"{head}\n\n{instructions(plan, after)}"
 
 
-def refuted(results: tuple[Result, ...], stop: Stop) -> str:
-    """What the agent is told when an exit check does not hold."""
+def checks_failed(results: tuple[Result, ...], stop: Stop) -> str:
+    """The result of `next` if an exit check fails. Agents and people read it, so it names no tool or command."""
     lines = [f"✗ {stop.name} cannot be left yet: {_failed(results)}."]
     for check, result in zip(stop.checks, results, strict=True):
         sign, words = "✓" if result.held else "✗", check.words or check.kind
         lines.append(f"{sign} {words}: {result.name} ({result.detail.splitlines()[0]})" if result.detail else "")
         if not result.held and "\n" in result.detail:
             lines.extend("    " + line for line in result.detail.splitlines()[1:])
-    lines.append(f'Mend this, then call {STEP_TOOL} with action "next" again.')
+    lines.append('Fix this, then repeat the action "next".')
     return "\n".join(lines)
 
 
@@ -263,7 +263,7 @@ def _failed(results: tuple[Result, ...]) -> str:
 
 
 def status(plan: Plan, state: State, started: str) -> str:
-    """The result of `status`, for the agent. `started` is the time in words."""
+    """The result of `status`. `started` is the start time as text."""
     if not state.is_active:
         return farewell(plan, state) or "No workflow is active in this session."
     stop = plan.stops[state.at]
@@ -287,7 +287,7 @@ def status(plan: Plan, state: State, started: str) -> str:
 def cancel_asked(state: State) -> str:
     return (
         f'Cancel the workflow for "{state.task}"? Nothing is cancelled yet. '
-        "Call cancel again, as the very next action, to confirm; any other action keeps the workflow."
+        'To confirm, repeat the action "cancel" as your very next action. Any other action keeps the workflow.'
     )
 
 

@@ -1,1 +1,1 @@
-"""What a workflow says: files → spec → plan."""
+"""Reads workflow definitions: files → spec → plan."""

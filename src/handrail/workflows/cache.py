@@ -1,7 +1,7 @@
-"""Remembers healthy workflows between starts, by the stamps of every file they were read from.
+"""Caches workflows without problems between starts, keyed by the stamps of all their files.
 
-Never wrong: an entry is used only while every file is the same file, of the same size, unchanged; files that
-were touched a moment ago are not remembered at all. Deleted or damaged, it costs time and nothing else.
+An entry is used only if every file has the same identity, size and times as before. Workflows with files that
+changed less than a second ago are not cached. Deleting or damaging the cache costs only time.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from handrail.state.files import write_whole
 from handrail.workflows import exits, placeholders, rules, spec
 from handrail.workflows import load as loading
 from handrail.workflows.load import Loaded
-from handrail.workflows.plan import Check
-from handrail.workflows.spec import Entry, LaterEntries, PhaseSpec, Reference, WorkflowSpec
+from handrail.workflows.plan import ExitCheck
+from handrail.workflows.spec import Entry, LazyEntries, PhaseSpec, Reference, WorkflowSpec
 
 FRESH_NS = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class Row:
-    """One workflow as it is kept: the names of its files, their stamps in one list, its head and its entries."""
+    """One cached workflow: its file names, their stamps in one flat list, its head fields and its entries."""
 
     names: list[str]
     stamps: list[int]
@@ -41,7 +41,7 @@ class Row:
 
 
 class CatalogCache:
-    """What was read before, in one file a place that definitions are read from."""
+    """Workflows that were read before, in one cache file per definitions root."""
 
     def __init__(self, folder: str, now_ns: Callable[[], int]) -> None:
         self.folder = os.path.join(folder, "catalog")
@@ -64,26 +64,26 @@ class CatalogCache:
                 place += 5
         except OSError:
             return None
-        return _spec(row)
+        return _spec_from_row(row)
 
     def store(self, root: str, folder: str, loaded: Loaded) -> None:
-        """Remember a workflow that has no problems and whose files have settled."""
+        """Cache a workflow if it has no problems and none of its files changed just now."""
         known = self.known.setdefault(root, {})
         self.changed.add(root)
         known.pop(folder, None)
         stamps = list(loaded.stamps.values())
-        if loaded.spec is not None and not loaded.problems and self._settled(stamps):
+        if loaded.spec is not None and not loaded.problems and self._are_settled(stamps):
             below = folder + "/"
             names = [path.removeprefix(below) for path in loaded.stamps]
             flat = [number for stamp in stamps if stamp is not None for number in vars(stamp).values()]
-            known[folder] = _row(loaded.spec, names, flat)
+            known[folder] = _row_from_spec(loaded.spec, names, flat)
 
-    def _settled(self, stamps: list[Stamp | None]) -> bool:
+    def _are_settled(self, stamps: list[Stamp | None]) -> bool:
         limit = self.now_ns() - FRESH_NS
         return all(stamp is not None and max(stamp.modified, stamp.changed) < limit for stamp in stamps)
 
     def save(self) -> None:
-        """Write what changed. A cache that cannot be written is no reason to fail."""
+        """Write the changed roots. An error while writing is ignored."""
         for root in self.changed:
             with contextlib.suppress(OSError):
                 self._write(root)
@@ -101,7 +101,7 @@ class CatalogCache:
         write_whole(self._file(root), b"%08x\n%s" % (zlib.crc32(data), data), durable=False)
 
     def _read(self, root: str) -> dict[str, Row]:
-        """What is kept of a place; nothing where it is damaged, of another version, or not there."""
+        """The cached rows of a root; empty if the file is missing, damaged or from another version."""
         try:
             with open(self._file(root), "rb") as file:
                 head, data = file.read(9), file.read()
@@ -112,41 +112,41 @@ class CatalogCache:
             if kept["root"] != root or kept["version"] != _version():
                 return {}
             rows = zip(kept["rows"].items(), entries, strict=True)
-            return {folder: _kept(row, body) for (folder, row), body in rows}
+            return {folder: _row_from_json(row, body) for (folder, row), body in rows}
         except (OSError, ValueError, KeyError, TypeError):
             return {}
 
 
-def _kept(row: list[Any], entries: bytes) -> Row:
+def _row_from_json(row: list[Any], entries: bytes) -> Row:
     names, stamps, head, references, phases = row
     return Row(names, stamps, head, references, phases, entries)
 
 
 def _version() -> str:
-    """Changes whenever the code that reads definitions does."""
+    """A key that changes whenever the code that reads definitions changes."""
     readers = (loading, exits, spec, rules, placeholders, fields, given, kinds, sourcefile, simpleyaml, yamltree)
     times = [os.stat(module.__file__ or "").st_mtime_ns for module in readers]
-    return f"{__version__}/{max(times)}/{_checks()}"
+    return f"{__version__}/{max(times)}/{_checks_version()}"
 
 
-def _checks() -> str:
-    """Changes whenever a kind of check is added or one of ours is changed."""
+def _checks_version() -> str:
+    """A key that changes whenever a kind of check is added or a built-in one changes."""
     with os.scandir(os.path.join(os.path.dirname(registry.__file__), "checks")) as entries:
         newest = max(entry.stat().st_mtime_ns for entry in entries if entry.name.endswith(".py"))
     return f"{zlib.crc32(repr(registry.CHECKS).encode()):08x}/{newest}"
 
 
-def _row(workflow: WorkflowSpec, names: list[str], stamps: list[int]) -> Row:
+def _row_from_spec(workflow: WorkflowSpec, names: list[str], stamps: list[int]) -> Row:
     entries = [["ref" if isinstance(e, Reference) else "phase", vars(e)] for e in workflow.entries]
     head = {name: value for name, value in vars(workflow).items() if name != "entries"}
     references = [list(vars(ref).values()) for ref in workflow.references]
     return Row(names, stamps, head, references, len(entries), json.dumps(entries).encode())
 
 
-def _spec(row: Row) -> WorkflowSpec:
+def _spec_from_row(row: Row) -> WorkflowSpec:
     references = [Reference(*ref) for ref in row.references]
-    later = LaterEntries(row.phases, references, lambda: _entries(row.entries))
-    return WorkflowSpec(**row.head, entries=later)
+    entries = LazyEntries(row.phases, references, lambda: _entries(row.entries))
+    return WorkflowSpec(**row.head, entries=entries)
 
 
 def _entries(data: bytes) -> tuple[Entry, ...]:
@@ -155,4 +155,4 @@ def _entries(data: bytes) -> tuple[Entry, ...]:
 
 def _phase(row: dict[str, Any]) -> PhaseSpec:
     lists = {name: None if row[name] is None else tuple(row[name]) for name in ("deny", "allow", "profiles")}
-    return PhaseSpec(**{**row, **lists, "exit": tuple([Check(*check) for check in row["exit"]])})
+    return PhaseSpec(**{**row, **lists, "exit": tuple([ExitCheck(*check) for check in row["exit"]])})

@@ -1,4 +1,4 @@
-"""Every definition that was found, resolved, shadowed or broken. A broken one never hides the healthy ones."""
+"""The catalog of all workflows that were found: usable, shadowed or broken. A broken one never hides a usable one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_NESTING = 100
 
 
 class Memory(Protocol):
-    """What remembers specs between starts; may always answer that it knows nothing."""
+    """Caches specs between starts. `recall` may return None at any time."""
 
     def recall(self, root: str, folder: str) -> WorkflowSpec | None: ...
 
@@ -32,7 +32,7 @@ class Memory(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """A workflow folder and what came of it."""
+    """A workflow folder. `spec` is None if its files have errors."""
 
     source: str
     root: str
@@ -44,7 +44,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Catalog:
-    """What can be used (`workflows`), all that was found in order of precedence, and what is wrong."""
+    """The usable workflows by key, everything that was found in order of precedence, and all problems."""
 
     workflows: dict[str, WorkflowSpec]
     found: tuple[Found, ...]
@@ -61,20 +61,20 @@ class Catalog:
         return [f.spec for f in self.found if f.spec is not None and self.workflows.get(f.key) is f.spec]
 
     def shadowed(self) -> list[tuple[Found, WorkflowSpec]]:
-        """Healthy workflows that are not used because a nearer one has their key."""
+        """Workflows without errors that are not used because a nearer one has the same key."""
         return [
             (found, self.workflows[found.key])
             for found in self.found
             if found.spec is not None and self.workflows.get(found.key) not in (found.spec, None)
         ]
 
-    def passed_over(self, spec: WorkflowSpec) -> list[Found]:
-        """Nearer definitions of the same key that cannot be used, so that this one is used in their place."""
+    def broken_nearer(self, spec: WorkflowSpec) -> list[Found]:
+        """Nearer definitions with the same key that have errors; `spec` is used instead of them."""
         entries = [found for found in self.found if found.key == spec.key]
         return entries[: [found.file for found in entries].index(spec.file)]
 
     def find(self, name: str) -> WorkflowSpec:
-        """The workflow that is started by `name`, or has it as key; an error that helps otherwise."""
+        """The workflow with this command name or key. Raises an error with a suggestion if there is none."""
         for spec in self.visible():
             if spec.command == name:
                 return spec
@@ -99,12 +99,12 @@ class Catalog:
         return compile_plan(self.workflows, spec.key)
 
     def startable(self, name: str) -> tuple[Plan, tuple[str, ...]]:
-        """The plan of a workflow that people start by this name, and what whoever starts it has to know."""
+        """The plan of the workflow that people start by this name, and notices for the person who starts it."""
         spec = self.find(name)
         if not spec.is_visible:
             message = f"`{spec.key}` only runs inside other workflows"
             raise RefusedError(message, "`handrail list` shows what can be started")
-        source, broken = self.source_of(spec), self.passed_over(spec)
+        source, broken = self.source_of(spec), self.broken_nearer(spec)
         notices = [f"`{found.file}` has errors; using `{spec.key}` from {source} instead" for found in broken]
         return self.plan(spec), tuple(notices)
 
@@ -114,19 +114,19 @@ def _folder(file: str) -> str:
 
 
 def read_catalog(roots: Iterable[tuple[str, str]], memory: Memory | None = None) -> Catalog:
-    """Everything below the roots; the first root wins where two have the same key."""
+    """All workflows below the roots. If two roots have the same key, the first root wins."""
     problems: list[Diagnostic] = []
     found = [entry for source, path in roots for entry in _read_root(source, path, memory, problems)]
     return _resolve(found, problems)
 
 
 def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
-    """The workflows at these paths, before all others; its problems are those of these workflows alone."""
+    """The workflows at these paths, with precedence over all others. Reports problems of these workflows only."""
     problems: list[Diagnostic] = []
     given: list[Found] = []
     for path in paths:
         roots = sorted({entry.root for entry in others.found}, key=len, reverse=True)
-        for root, folders in _given(path, roots, problems).items():
+        for root, folders in _folders_by_root(path, roots, problems).items():
             given.extend(_read_folders("given", root, folders, None, problems))
     files = {entry.file for entry in given}
     found = [*given, *[entry for entry in others.found if entry.file not in files]]
@@ -136,8 +136,8 @@ def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
     return replace(catalog, problems=tuple(mine))
 
 
-def _given(path: str, roots: list[str], problems: list[Diagnostic]) -> dict[str, list[str]]:
-    """Root → workflow folders that a path on the command line means; each under the root that is known for it."""
+def _folders_by_root(path: str, roots: list[str], problems: list[Diagnostic]) -> dict[str, list[str]]:
+    """Root → workflow folders for a path from the command line. A known root is used if the folder is below it."""
     folder = path if os.path.isdir(path) else os.path.dirname(path)
     if os.path.lexists(os.path.join(folder, WORKFLOW_FILE)):
         return {_root_of(folder, roots) or os.path.dirname(folder): [folder]}
@@ -175,7 +175,7 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
 
 
 def _dangling_of_broken(found: list[Found], every: list[str]) -> Iterator[Diagnostic]:
-    """References to nothing in workflows that have other errors too: those are told at the same time."""
+    """Dangling references in workflows that also have other errors, so that all are reported together."""
     known = set(every)
     for entry in found:
         for ref in entry.references if entry.spec is None else ():
@@ -188,11 +188,11 @@ def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnosti
     levels = rules.nesting(chosen)
     for key, spec in chosen.items():
         if levels[key] > MAX_NESTING:
-            message = f"the workflow nests {levels[key]} workflows in each other, {MAX_NESTING} are allowed"
-            hint = "let workflows follow each other instead of containing each other"
+            message = f"the workflow nests workflows {levels[key]} levels deep; the limit is {MAX_NESTING}"
+            hint = "put workflows one after the other instead of inside each other"
         elif spec.references and (total := count_stops(chosen, key)) > MAX_STOPS:
-            message = f"the workflow unfolds to {total} phases, {MAX_STOPS} are allowed"
-            hint = "a subworkflow that is used many times multiplies; use fewer"
+            message = f"the workflow unfolds to {total} phases; the limit is {MAX_STOPS}"
+            hint = "each use of a subworkflow adds all its phases; use fewer"
         else:
             kept[key] = spec
             continue
@@ -233,24 +233,25 @@ def _read_folders(
 
 
 def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:
-    """Every folder below `root` that holds a `workflow.yaml`, in order of path."""
+    """Every folder below `root` that contains a `workflow.yaml`, sorted by path."""
     waiting = [(root, 0)]
     seen = 0
     while waiting:
         folder, depth = waiting.pop()
         seen += 1
         if seen > MAX_FOLDERS:
-            message = f"there are more than {MAX_FOLDERS} folders here; the rest is not looked at"
+            message = f"there are more than {MAX_FOLDERS} folders here; the rest is ignored"
             hint = "keep only workflows here"
             problems.append(of_file("too-many-folders", root, message, hint))
             return
-        below, is_workflow = _look(folder, depth, problems)
+        below, is_workflow = _scan_folder(folder, depth, problems)
         if is_workflow:
             yield folder
         waiting.extend((path, depth + 1) for path in sorted(below, reverse=True))
 
 
-def _look(folder: str, depth: int, problems: list[Diagnostic]) -> tuple[list[str], bool]:
+def _scan_folder(folder: str, depth: int, problems: list[Diagnostic]) -> tuple[list[str], bool]:
+    """(subfolders to visit, whether this folder is a workflow)."""
     below: list[str] = []
     is_workflow = False
     try:

@@ -1,4 +1,4 @@
-"""Resolved specs → a plan. Pure. References must be known and free of cycles; `rules.resolve` sees to that."""
+"""Resolved specs → a plan. Pure. Expects specs without dangling references and cycles; `rules.resolve` removes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_STOPS = 2_000
 
 @dataclass(frozen=True)
 class _Scope:
-    """A workflow being unfolded: the levels above it, and what comes after it in them."""
+    """A workflow that is being unfolded: the levels above it, and the name of what follows it there."""
 
     spec: WorkflowSpec
     above: tuple[Level, ...]
@@ -23,7 +23,7 @@ class _Scope:
 
 
 def count_stops(specs: Mapping[str, WorkflowSpec], key: str) -> int:
-    """How many stops the plan of `key` has, without building it."""
+    """The number of stops in the plan of `key`, without building it."""
     known: dict[str, int] = {}
 
     def count(name: str) -> int:
@@ -40,8 +40,8 @@ def compile_plan(specs: Mapping[str, WorkflowSpec], key: str) -> Plan:
     spec = specs[key]
     total = count_stops(specs, key)
     if total > MAX_STOPS:
-        message = f"`{key}` unfolds to {total} phases; {MAX_STOPS} are allowed"
-        raise DefinitionError(message, "a subworkflow that is used many times multiplies; use fewer")
+        message = f"`{key}` unfolds to {total} phases; the limit is {MAX_STOPS}"
+        raise DefinitionError(message, "each use of a subworkflow adds all its phases; use fewer")
     stops: list[Stop] = []
     _unfold(specs, _Scope(spec, (), DONE), stops)
     return Plan(

@@ -1,4 +1,4 @@
-"""The `exit` of a phase, read: checks of a declared kind, in their long or short form."""
+"""Reads the `exit` key of a phase: checks of a declared kind, in long or short form."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from handrail.source.given import check_fields, value_of
 from handrail.source.kinds import KIND, Chosen, choose, example, several_kinds_message, short_forms, shorts, union
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
-from handrail.workflows.plan import Check
+from handrail.workflows.plan import ExitCheck
 from handrail.workflows.spec import EXIT
 
 Checks = Mapping[str, contracts.Check]
 
 
 def exit_checks() -> dict[str, contracts.Check]:
-    """The kinds of checks that the exit of a phase may have."""
+    """The kinds of checks that are allowed in `exit`."""
     return {name: check for name, check in registry.checks().items() if "exit" in check.places}
 
 
-def read_exit(phase: Reader) -> tuple[Check, ...]:
-    """The checks of a phase. The kinds are looked up only if it has any."""
+def read_exit(phase: Reader) -> tuple[ExitCheck, ...]:
+    """The exit checks of a phase. The kinds are imported only if the phase has any."""
     if "exit" not in phase.node.value:
         return ()
     checks = exit_checks()
@@ -32,7 +32,7 @@ def read_exit(phase: Reader) -> tuple[Check, ...]:
     if node is None:
         return ()
     items: list[Node] = [node] if node.kind == "mapping" else node.value
-    found_: list[Check] = []
+    found_: list[ExitCheck] = []
     for item in items:
         if item.kind != "mapping":
             message = f"an exit check has to be a mapping, found {found(item)}"
@@ -57,9 +57,9 @@ def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
     if names:
         last = max(names, key=lambda name: item.keys[name])
         place = (*item.keys[last], phase.key_width(last, *item.keys[last]))
-        phase.at(place, "exit-check", several_kinds_message(names), "write each as a list item of its own")
+        phase.at(place, "exit-check", several_kinds_message(names), "write each as its own list item")
         return None
-    Reader(phase.source, item, union("exit", "", checks, EXIT), phase.report)  # names a misspelt key
+    Reader(phase.source, item, union("exit", "", checks, EXIT), phase.report)  # reports a misspelt key
     wanted = " or ".join(f"`{name}`" for name in shorts(checks))
     examples = " or ".join(f"`{example(name, checks[name])}`" for name in shorts(checks))
     place = (item.line, item.column, 1)
@@ -67,7 +67,7 @@ def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
     return None
 
 
-def _check(phase: Reader, item: Node, chosen: Chosen, declared: contracts.Check) -> Check | None:
+def _check(phase: Reader, item: Node, chosen: Chosen, declared: contracts.Check) -> ExitCheck | None:
     problems: list[Diagnostic] = []
     kind = () if chosen.short else (Field(KIND, ("text",), "what is verified"),)
     fields = shape("exit", "", *kind, *chosen.shape.fields, *EXIT)
@@ -87,4 +87,4 @@ def _check(phase: Reader, item: Node, chosen: Chosen, declared: contracts.Check)
         if own.name in nodes or own.default is not None
     }
     name: Node | None = item.value.get("name")
-    return Check(chosen.kind, params, name.value if name is not None else declared.subject(params), declared.words)
+    return ExitCheck(chosen.kind, params, name.value if name is not None else declared.subject(params), declared.words)

@@ -1,6 +1,6 @@
-"""`workflow.yaml` and its phase files → a spec, with every problem of every file found on the way.
+"""`workflow.yaml` and its phase files → a spec, and the problems of all these files.
 
-The only part of `guided` that reads files. A spec comes out only when nothing in its own files is an error.
+There is a spec only if the workflow's own files have no errors. Warnings are allowed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEY_HINT = "name the key of a workflow: the name of its folder"
 
 @dataclass(frozen=True, kw_only=True)
 class Loaded:
-    """What one workflow folder gave: a spec or none, all problems, and the files that were looked at."""
+    """The result for one workflow folder: a spec or None, all problems, and a stamp for each file."""
 
     key: str
     file: str
@@ -51,7 +51,7 @@ class _Load:
         self.problems.append(problem)
 
     def read(self, entry: str, place: Callable[[], Diagnostic]) -> Source | None:
-        """The text of a file of this workflow; `place` tells where a file that cannot be opened was asked for."""
+        """The text of a file of this workflow. `place` locates the reference to the file if it cannot be opened."""
         path = os.path.normpath(os.path.join(self.folder, entry))
         opened = self.root.open(self.folder, entry)
         if isinstance(opened, Unopened):
@@ -82,7 +82,7 @@ class _Load:
 
 
 def load(root: Root, folder: str) -> Loaded:
-    """Everything that the workflow in `folder` says."""
+    """Read the workflow in `folder`."""
     job = _Load(root, folder)
     file = os.path.join(folder, WORKFLOW_FILE)
     source = job.read(WORKFLOW_FILE, lambda: of_file("", file, ""))
@@ -135,7 +135,7 @@ def _workflow(job: _Load, reader: Reader, file: str) -> WorkflowSpec | None:
 
 
 def _start(reader: Reader, show: str, is_unclear: bool) -> tuple[str, str]:
-    """Command and first message: required of a workflow that people start; nobody knows when `show` is wrong."""
+    """(command name, first message). Both are required if `show` is `user`; `is_unclear` means `show` is invalid."""
     command, message = reader.text("commandName"), reader.text("initialMessage")
     if show == "user":
         abouts = (("commandName", "the name it is started by"), ("initialMessage", "the first message to the agent"))
@@ -168,7 +168,7 @@ def _entries(job: _Load, reader: Reader, node: Node) -> tuple[PhaseSpec | Refere
             phase = _phase_entry(job, reader, item)
             entries.append(phase)
             if phase is not None and phase.id in seen:
-                hint = f"`{seen[phase.id]}` has it already; give each phase an id of its own"
+                hint = f"`{seen[phase.id]}` has it already; give each phase its own id"
                 reader.on(item, "phase-id-twice", f"phase id `{phase.id}` is used twice in this workflow", hint)
             elif phase is not None:
                 seen[phase.id] = item.value
@@ -214,7 +214,7 @@ def _phase_entry(job: _Load, reader: Reader, item: Node) -> PhaseSpec | None:
 
 
 def split_front_matter(text: str) -> tuple[str, str, int] | None:
-    """(front matter, body, line on which the body starts), or nothing where there is no front matter."""
+    """(front matter, body, line on which the body starts); None if there is no front matter."""
     if not text.startswith("---"):
         return None
     begin = text.find("\n")
@@ -268,7 +268,7 @@ def _no_front_matter(source: Source) -> Diagnostic:
         hint = "begin the file, on its first line, with `---`"
         return source.problem("front-matter", (1, 1, 1), "the file has no front matter", hint)
     if begin:
-        message, hint = "the front matter does not begin on the first line", "remove what stands above `---`"
+        message, hint = "the front matter does not begin on the first line", "remove the text above `---`"
         return source.problem("front-matter", place, message, hint)
     return source.problem("front-matter", place, "the front matter is not closed", "end it with a line `---`")
 
@@ -287,7 +287,7 @@ def _tools(job: _Load, reader: Reader) -> tuple[tuple[str, ...] | None, tuple[st
 
 
 def _placeholders(job: _Load, source: Source, text: str, start: tuple[int, int]) -> None:
-    """Placeholders that are nearly right; `start` is where the text begins in the file."""
+    """Warn about misspelt placeholders. `start` is where the text begins in the file."""
     misspelt = rules.misspelt(text)
     at = source.starts[start[0] - 1] + start[1] - 1 if misspelt else 0
     for placeholder, hint in misspelt:
@@ -300,7 +300,7 @@ def _placeholders(job: _Load, source: Source, text: str, start: tuple[int, int])
 
 
 def located(problem: Diagnostic, key: str) -> Diagnostic:
-    """A problem of a whole workflow, at a key of its file: specs do not carry the place of every key."""
+    """A problem of a whole workflow, moved to a key of its file. Specs do not store the place of every key."""
     folder = os.path.dirname(problem.file)
     opened = Root(os.path.dirname(folder)).open(folder, WORKFLOW_FILE)
     source = None if isinstance(opened, Unopened) else decode(problem.file, opened.data)[0]

@@ -1,4 +1,4 @@
-"""Every `{name}` that the texts of a workflow may use, and what it stands for. Pure; standard library only."""
+"""Every `{name}` that the texts of a workflow may use, and its meaning. Pure; standard library only."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ VARIABLES: dict[str, str] = {
     "taskId": "id of this run of the workflow",
     "phaseId": "id of the current phase",
     "phaseName": "name of the current phase",
-    "phaseEmoji": "sign of the current phase",
+    "phaseEmoji": "emoji of the current phase",
     "phaseInstructions": "instructions of the current phase, resolved",
-    "phaseCount": "number of phases, nested ones counted",
+    "phaseCount": "number of phases, including those of subworkflows",
     "previousPhaseName": f"what came before in this workflow, `{START}` at its beginning",
     "nextPhaseName": f"what comes next, `{DONE}` at the end",
     "firstPhaseId": "id of the first phase",
     "firstPhaseName": "name of the first phase",
-    "firstPhaseEmoji": "sign of the first phase",
+    "firstPhaseEmoji": "emoji of the first phase",
     "firstPhaseProfiles": "profiles of the first phase",
     "availableProfiles": "profiles of the current phase",
     "blockedToolsList": f"tools that the current phase denies, `{NONE}` if it denies none",
     "allowedTools": "what the current phase allows, in words",
     "toolName": f"`{STEP_TOOL}`; in `blockReasonTemplate`, the tool that was denied",
     "breadcrumbPath": "names of the workflows around the current phase",
-    "globalStepCount": "how many moves were made so far",
+    "globalStepCount": "number of moves so far",
 }

@@ -1,6 +1,6 @@
-"""A compiled workflow: nesting gone, one flat tuple of stops, everything a session needs and nothing else.
+"""A compiled workflow: one flat tuple of stops without nesting, with all that a session needs.
 
-Stored beside the journal when a session starts, so that a running session never looks at the files again.
+It is stored beside the journal when a session starts, so a running session never reads the definitions again.
 Pure; standard library only.
 """
 
@@ -12,7 +12,7 @@ FORMAT = 1
 
 
 class Level(NamedTuple):
-    """Where a stop stands in one workflow of its breadcrumb: at `position` (from 0) of `total` entries."""
+    """The place of a stop in one workflow of its breadcrumb: `position` (from 0) of `total` entries."""
 
     key: str
     name: str
@@ -20,10 +20,10 @@ class Level(NamedTuple):
     total: int
 
 
-class Check(NamedTuple):
-    """Something Handrail verifies before the stop is left. `words` say what has to hold: "exits with 0".
+class ExitCheck(NamedTuple):
+    """A check that has to hold before the stop can be left. `words` is its claim, such as "exits with 0".
 
-    Plans of 0.1.0 have no words.
+    Plans that 0.1.0 wrote have no words.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Check(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """One leaf phase, with its breadcrumb and what is around it."""
+    """One leaf phase, with its breadcrumb and the names before and after it."""
 
     id: str
     name: str
@@ -47,7 +47,7 @@ class Stop(NamedTuple):
     deny: tuple[str, ...] | None
     allow: tuple[str, ...] | None
     profiles: tuple[str, ...]
-    checks: tuple[Check, ...]
+    checks: tuple[ExitCheck, ...]
 
     @property
     def path(self) -> list[tuple[str, int]]:
@@ -59,7 +59,7 @@ class Stop(NamedTuple):
 
 
 class Plan(NamedTuple):
-    """A whole workflow, ready to be walked."""
+    """A whole workflow, ready for a session."""
 
     key: str
     name: str
@@ -71,12 +71,12 @@ class Plan(NamedTuple):
 
     @property
     def profiles(self) -> list[str]:
-        """Every profile that any stop names, in the order in which they appear."""
+        """All profiles of all stops, without duplicates, in order of appearance."""
         return list(dict.fromkeys(profile for stop in self.stops for profile in stop.profiles))
 
 
 def to_json(plan: Plan) -> dict[str, Any]:
-    """Plain data, the same for the same plan."""
+    """The plan as JSON data. Equal plans give equal data."""
     data = plan._asdict()
     data["stops"] = [_stop_to_json(stop) for stop in plan.stops]
     return {"format": FORMAT, **data}
@@ -90,7 +90,7 @@ def _stop_to_json(stop: Stop) -> dict[str, Any]:
 
 
 def from_json(data: dict[str, Any]) -> Plan:
-    """The plan that `to_json` wrote; `ValueError` for data of another shape."""
+    """The plan that `to_json` wrote. Raises `ValueError` for any other data."""
     try:
         if data["format"] != FORMAT:
             raise ValueError(f"plan format {data['format']} is not {FORMAT}")
@@ -108,12 +108,15 @@ def _stop_from_json(data: dict[str, Any]) -> Stop:
         deny=None if stop.deny is None else tuple(stop.deny),
         allow=None if stop.allow is None else tuple(stop.allow),
         profiles=tuple(stop.profiles),
-        checks=tuple(Check(*check) for check in stop.checks),
+        checks=tuple(ExitCheck(*check) for check in stop.checks),
     )
 
 
 def locate(plan: Plan, path: list[tuple[str, int]]) -> int | None:
-    """The stop at a stack of (workflow key, index); a stack that ends at a subworkflow means its first stop."""
+    """The index of the stop at this stack of (workflow key, index); None if there is none.
+
+    A stack that ends at a subworkflow means the first stop of that subworkflow.
+    """
     for at, stop in enumerate(plan.stops):
         if stop.path[: len(path)] == path:
             return at
@@ -121,7 +124,7 @@ def locate(plan: Plan, path: list[tuple[str, int]]) -> int | None:
 
 
 def relocate(old: Plan, at: int, new: Plan) -> int | str:
-    """Where the stop `at` of one plan is in another, by phase id; or why that cannot be said."""
+    """The index in `new` of the stop `at` of `old`, matched by phase id; or a text that says why there is none."""
     here = old.stops[at]
     twins = [i for i, stop in enumerate(old.stops) if _identity(stop) == _identity(here)]
     found = [i for i, stop in enumerate(new.stops) if _identity(stop) == _identity(here)]
@@ -129,7 +132,7 @@ def relocate(old: Plan, at: int, new: Plan) -> int | str:
         return f"phase `{here.id}` is no longer in {' > '.join(level.key for level in here.levels)}"
     if len(found) == len(twins):
         return found[twins.index(at)]
-    return f"phase `{here.id}` now stands in {len(found)} places, it stood in {len(twins)}"
+    return f"phase `{here.id}` is now in {len(found)} places; before, it was in {len(twins)}"
 
 
 def _identity(stop: Stop) -> tuple[tuple[str, ...], str]:

@@ -1,6 +1,6 @@
-"""What workflows have to obey beyond the shape of their own files: names, references, cycles. Pure.
+"""Rules beyond the shape of a single file: names, references, cycles. Pure.
 
-A rule never raises and never stops at the first problem. What is broken is left out until the rest is whole.
+Rules return all problems and raise nothing. `resolve` removes broken workflows until all others are valid.
 """
 
 from __future__ import annotations
@@ -22,30 +22,30 @@ def is_command_name(text: str) -> bool:
 
 
 def as_command_name(text: str) -> str:
-    """The nearest name that a command may have; empty where nothing of the text can be kept."""
+    """The nearest valid command name; empty if no character of the text is allowed."""
     return "-".join("".join(c if c in _COMMAND else " " for c in text).split()).strip("-")
 
 
 def misspelt(template: str) -> list[tuple[str, str]]:
-    """Placeholders that nobody knows but that are near to a known one: (name, hint)."""
+    """Unknown placeholders that are similar to a known one: (name, hint)."""
     if "{" not in template:
         return []
     wrong: list[tuple[str, str]] = []
     for name, _ in placeholders(template):
-        if name not in VARIABLES and len(name) > 3 and (meant := _meant(name)):
+        if name not in VARIABLES and len(name) > 3 and (meant := _similar(name)):
             wrong.append((name, f"did you mean `{{{meant}}}`?"))
     return wrong
 
 
 @functools.lru_cache(maxsize=1024)
-def _meant(name: str) -> str | None:
+def _similar(name: str) -> str | None:
     return next(iter(nearest(name, VARIABLES)), None)
 
 
 def resolve(candidates: Mapping[str, Iterable[WorkflowSpec]]) -> tuple[dict[str, WorkflowSpec], list[Diagnostic]]:
-    """For each key the first candidate that is whole: no cycle through it, no reference that leads nowhere.
+    """(for each key the first candidate without a cycle or a dangling reference, the problems of the others).
 
-    Leaving one out may break others, so this goes on until nothing changes.
+    Removing a candidate may break others, so this repeats until nothing changes.
     """
     left = {key: list(specs) for key, specs in candidates.items()}
     every = sorted(left)
@@ -65,7 +65,7 @@ def resolve(candidates: Mapping[str, Iterable[WorkflowSpec]]) -> tuple[dict[str,
 
 
 def _all_dangling(chosen: Mapping[str, WorkflowSpec], every: list[str]) -> dict[str, list[Diagnostic]]:
-    """Everything that leads nowhere, also by way of others that do."""
+    """Workflows with a reference to a missing workflow, directly or through other workflows."""
     users: dict[str, list[WorkflowSpec]] = {}
     for spec in chosen.values():
         for ref in spec.references:
@@ -85,7 +85,7 @@ def _all_dangling(chosen: Mapping[str, WorkflowSpec], every: list[str]) -> dict[
 
 
 def cycles(specs: Mapping[str, WorkflowSpec]) -> Iterator[list[str]]:
-    """Every back edge of a depth-first walk, as the keys it closes, in the order of the walk."""
+    """The cycles that a depth-first walk finds, each as the list of its keys."""
     finished: set[str] = set()
     for start in sorted(specs):
         if start in finished:
@@ -104,7 +104,7 @@ def cycles(specs: Mapping[str, WorkflowSpec]) -> Iterator[list[str]]:
 
 
 def nesting(specs: Mapping[str, WorkflowSpec]) -> dict[str, int]:
-    """How many levels of workflows each one has, itself counted. There must be no cycles."""
+    """The nesting depth of each workflow; 1 if it has no subworkflows. There must be no cycles."""
     levels: dict[str, int] = {}
     waiting = list(specs)
     while waiting:
@@ -139,27 +139,27 @@ def _in_cycle(spec: WorkflowSpec, cycle: list[str]) -> list[Diagnostic]:
     place = cycle.index(spec.key)
     turned = [*cycle[place:], *cycle[:place], spec.key]
     message = f"workflows run each other in a circle: {' → '.join(turned)}"
-    hint = "take one of the references out; none of these workflows can be used"
+    hint = "remove one of the references; none of these workflows can be used"
     if len(cycle) == 1:
-        message, hint = f"workflow `{spec.key}` runs itself", "take this reference out; the workflow could never end"
+        message, hint = f"workflow `{spec.key}` runs itself", "remove this reference; the workflow could never end"
     return [_at(spec.file, r, "subworkflow-cycle", message, hint) for r in spec.references if r.key == turned[1]][:1]
 
 
 def dangling(user: tuple[str, str], ref: Reference, every: list[str]) -> Diagnostic:
-    """What is wrong with a reference of the workflow with this key and file that leads to nothing usable."""
+    """The problem of a reference to a missing or broken workflow. `user` is (key, file) of the referring workflow."""
     own, file = user
     if ref.key in every:
         message = f"subworkflow `{ref.key}` has errors itself, so `{own}` cannot be used"
-        return _at(file, ref, "subworkflow-missing", message, f"mend `{ref.key}` first")
+        return _at(file, ref, "subworkflow-missing", message, f"fix `{ref.key}` first")
     others = [key for key in every if key != own]
     hint = did_you_mean(ref.key, others) or "`handrail list` shows what there is"
     return _at(file, ref, "subworkflow-missing", f"there is no workflow `{ref.key}`", hint)
 
 
 def duplicate_commands(specs: Iterable[WorkflowSpec], built_in: Collection[str] = ()) -> Iterator[Diagnostic]:
-    """Two workflows that are started by one name: the first is the one that starts.
+    """Warnings for workflows with the same command name: the first one is started.
 
-    The problem is told where it can be mended: never in a file of ours, which `built_in` names.
+    `built_in` are the files that Handrail ships. The warning is never located there, because people cannot edit them.
     """
     first: dict[str, WorkflowSpec] = {}
     pairs = [(first.setdefault(spec.command, spec), spec) for spec in specs if spec.is_visible]

@@ -1,4 +1,4 @@
-"""The JSON Schema of a phase file, for editors: the table of `spec`, with the params of every check. Pure."""
+"""The JSON Schema of a phase file, for editors: the fields of `spec`, with the params of every check. Pure."""
 
 from __future__ import annotations
 

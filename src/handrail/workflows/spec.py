@@ -1,4 +1,4 @@
-"""A workflow as it was written: what its files say, checked for shape only. Pure."""
+"""A workflow as its files define it, checked for shape only. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handrail.source.fields import Field, json_schema, shape
-from handrail.workflows.plan import Check
+from handrail.workflows.plan import ExitCheck
 
 COMMAND_NAME = "A-Za-z0-9_-"
 
@@ -23,7 +23,7 @@ class PhaseSpec:
     deny: tuple[str, ...] | None
     allow: tuple[str, ...] | None
     profiles: tuple[str, ...]
-    exit: tuple[Check, ...]
+    exit: tuple[ExitCheck, ...]
     file: str
 
 
@@ -41,8 +41,8 @@ class Reference:
 Entry = PhaseSpec | Reference
 
 
-class LaterEntries(Sequence[Entry]):
-    """Entries that are read when somebody looks at them; how many there are and whom they refer to is known."""
+class LazyEntries(Sequence[Entry]):
+    """Entries that are decoded at the first access. Their number and their references are known before."""
 
     __slots__ = ("_count", "_entries", "_read", "references")
 
@@ -86,7 +86,7 @@ class WorkflowSpec:
 
     @property
     def references(self) -> list[Reference]:
-        if isinstance(self.entries, LaterEntries):
+        if isinstance(self.entries, LazyEntries):
             return self.entries.references
         return [entry for entry in self.entries if isinstance(entry, Reference)]
 
@@ -96,9 +96,9 @@ class WorkflowSpec:
 
 
 TEXTS = (
-    Field("sessionNamePrefix", ("text",), "what the session's title begins with", default="Workflow: "),
+    Field("sessionNamePrefix", ("text",), "the beginning of the session's title", default="Workflow: "),
     Field("roleInstruction", ("text",), "who the agent is while this workflow runs; part of the context text"),
-    Field("advanceReminder", ("text",), "how to go on; the end of the context text"),
+    Field("advanceReminder", ("text",), "how to continue; the end of the context text"),
     Field("blockReasonTemplate", ("text",), "what the agent is told when a tool is not allowed"),
     Field("notDoneReminder", ("text",), "what the agent is told when it stops too early"),
     Field("completionMessage", ("text",), "what the person is told once, when the workflow is done or cancelled"),
@@ -137,8 +137,10 @@ WORKFLOW = shape(
         default="user",
         choices=("user", "workflows"),
     ),
-    Field("loopable", ("boolean",), "may the agent start its phases over with `loop`", default=True),
-    Field("sessionNameMaxLength", ("integer",), "how much of the task the session's title shows", default=50),
+    Field("loopable", ("boolean",), "whether the agent may restart the phases with `loop`", default=True),
+    Field(
+        "sessionNameMaxLength", ("integer",), "how many characters of the task the session's title shows", default=50
+    ),
     *TEXTS,
 )
 
@@ -155,9 +157,9 @@ EXIT_SCHEMA = {"$ref": "#/$defs/check"}
 PHASE = shape(
     "phase file",
     "Front matter of a phase's Markdown file; the text below it is what the agent is told to do.",
-    Field("id", ("text",), "unique in its workflow; how a running session finds its phase again", required=True),
+    Field("id", ("text",), "unique in its workflow; a running session finds its phase by it", required=True),
     Field("name", ("text",), "what people call this phase", required=True),
-    Field("emoji", ("text",), "one sign for the status line", required=True),
+    Field("emoji", ("text",), "an emoji for the status line", required=True),
     Field("tools", ("mapping",), "which tools may be used", schema=json_schema(TOOLS)),
     Field(
         "availableProfiles",

@@ -1,4 +1,4 @@
-"""Anthropic's Messages, as Claude Code speaks it. The answers are those of `real.model`, and more can be said."""
+"""Anthropic's Messages protocol, as Claude Code uses it. The answers are those of `real.model`, with more options."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FINISHES = {"length": "max_tokens", "refusal": "refusal"}
 
 
 class Anthropic(Scripted):
-    """`POST /v1/messages`; a request without tools is a side request."""
+    """`POST /v1/messages`. A request without tools is a side request."""
 
     def side(self, request: Received) -> Turn | Json | None:
         path = request.path.split("?")[0]
@@ -77,7 +77,7 @@ class Anthropic(Scripted):
 
 
 def limits(seconds: float) -> dict[str, str]:
-    """The headers of a limit that is gone after so many seconds."""
+    """The headers of a limit that ends after this number of seconds."""
     reset = time.time() + seconds
     return {
         "retry-after": str(round(seconds)),
@@ -88,7 +88,7 @@ def limits(seconds: float) -> dict[str, str]:
 
 
 def plan_limits(seconds: float) -> dict[str, str]:
-    """What a subscription adds when its five hours are used up. The program heeds it only without an API key."""
+    """The headers of an exhausted 5-hour limit of a subscription. The program uses them only without an API key."""
     reset = str(round(time.time() + seconds))
     return {
         "anthropic-ratelimit-unified-status": "rejected",

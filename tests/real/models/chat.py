@@ -1,4 +1,4 @@
-"""OpenAI's chat completions, as OpenCode, pi and Copilot speak them."""
+"""OpenAI's chat completions protocol, as OpenCode, pi and Copilot use it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FINISHES = {"length": "length", "refusal": "content_filter"}
 
 
 class Chat(Scripted):
-    """`POST /v1/chat/completions`; a request without tools is a side request."""
+    """`POST /v1/chat/completions`. A request without tools is a side request."""
 
     version = "/v1"
 

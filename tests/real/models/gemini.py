@@ -1,4 +1,4 @@
-"""Google's Gemini, as the Gemini CLI speaks it."""
+"""Google's Gemini protocol, as the Gemini CLI uses it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EMPTY = {"string": "x", "number": 0, "integer": 0, "boolean": False, "array": []
 
 
 class Gemini(Scripted):
-    """`POST ...:streamGenerateContent`; what is asked in one piece, and counts of tokens, are side requests."""
+    """`POST ...:streamGenerateContent`. Requests without a stream and token counts are side requests."""
 
     def side(self, request: Received) -> Turn | Json | None:
         path = request.path.split("?")[0]
@@ -92,7 +92,7 @@ class Gemini(Scripted):
 
 
 def limits(seconds: float, period: str) -> list[Json]:
-    """The details of a limit that is gone after so many seconds: no header says it."""
+    """The details of a limit that ends after this number of seconds. No header contains it."""
     kind = "type.googleapis.com/google.rpc."
     violation = {
         "quotaMetric": "generativelanguage.googleapis.com/generate_content_free_tier_requests",
@@ -107,7 +107,7 @@ def limits(seconds: float, period: str) -> list[Json]:
 
 
 def _fits(form: Any) -> Any:
-    """The least value that a schema takes: the program's own questions to the model are never answered with yes."""
+    """The smallest value that matches a schema. So side questions of the program never get a yes."""
     if form.get("enum"):
         return form["enum"][0]
     kind = form.get("type", "string")
@@ -118,7 +118,7 @@ def _fits(form: Any) -> Any:
 
 
 def _chunk(whole: Json, parts: list[Json], more: Json) -> Event:
-    """Counts come with the last one, which also says why the model ended."""
+    """The last chunk has the token counts and the finish reason."""
     candidate = {"index": 0, "content": {"role": "model", "parts": parts}, **more}
     names = ("modelVersion", "responseId", *(["usageMetadata"] if more else []))
     return "", {"candidates": [candidate], **{name: whole[name] for name in names}}

@@ -1,4 +1,4 @@
-"""What OpenAI's two protocols share: the errors, and the fields of a limit."""
+"""Shared by OpenAI's two protocols: errors, and the fields of a limit."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def refusal(turn: Turn) -> Error:
 
 
 def plan_limit(seconds: float) -> Error:
-    """A plan of ChatGPT that is used up."""
+    """The error of an exhausted ChatGPT plan."""
     limit: Json = {"type": "usage_limit_reached", "message": "The usage limit has been reached", "plan_type": "plus"}
     wait = round(seconds)
     return Error({"error": {**limit, "resets_at": round(time.time()) + wait, "resets_in_seconds": wait}}, {})
 
 
 def limits(seconds: float) -> dict[str, str]:
-    """The headers of a limit that is gone after so many seconds."""
+    """The headers of a limit that ends after this number of seconds."""
     return {
         "retry-after": str(round(seconds)),
         "retry-after-ms": str(round(seconds * 1000)),

@@ -1,4 +1,4 @@
-"""OpenAI's responses, as Codex speaks them."""
+"""OpenAI's Responses protocol, as Codex uses it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TITLE = Turn(json.dumps({"title": "A title"}))
 
 
 class Responses(Scripted):
-    """`POST /v1/responses`; the question for a title of the conversation is a side request."""
+    """`POST /v1/responses`. The request for a title of the conversation is a side request."""
 
     version = "/v1"
 
@@ -63,7 +63,7 @@ class Responses(Scripted):
 
 
 def _item(index: int, item: Json, turn: Turn) -> Iterator[Event]:
-    """A text comes in pieces, a call at once."""
+    """A text is sent in pieces, a call in one piece."""
     if item["type"] == "message":
         place = {"item_id": item["id"], "output_index": index, "content_index": 0}
         part = item["content"][0]
@@ -83,7 +83,7 @@ def _message(text: str) -> Json:
 
 
 def _call(name: str, arguments: Json | str) -> Json:
-    """A text as arguments is a freeform call; tools of MCP servers are in the namespace of their server."""
+    """Arguments that are a text are a freeform call. Tools of MCP servers are in the namespace of their server."""
     if isinstance(arguments, str):
         return {
             "id": _new("ctc"),

@@ -1,7 +1,7 @@
-"""A scripted model on loopback. The protocols are beside this file; each renders the same turns in its own way.
+"""A scripted model on loopback. Each protocol has its own module beside this file and renders the same turns.
 
-Every request of the conversation takes the next turn of the script. Side requests (titles, routers, token counts) take
-none. What came in is kept for assertions.
+Every request of the conversation gets the next turn of the script. Side requests (titles, routers, token counts) get no
+turn. All requests are recorded for assertions.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MOST_REQUESTS = 1000
 LONGEST = 120.0
 
 Event: TypeAlias = tuple[str, Json | str]
-"""Of a stream: its name, or an empty text, and its data."""
+"""One event of a stream: its name (may be empty) and its data."""
 
 
 class Received(NamedTuple):
-    """A request as it came in. `at` is a moment of the monotonic clock."""
+    """A received request. `at` is a time of the monotonic clock."""
 
     method: str
     path: str
@@ -41,22 +41,22 @@ class Received(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Every text of the request, keys left out."""
+        """Every text of the request, without keys."""
         return "\n".join(_texts(self.body))
 
 
 class Error(NamedTuple):
-    """What the service answers when it refuses a request."""
+    """The response of the service if it refuses a request."""
 
     body: Json
     headers: Mapping[str, str]
 
 
 class Scripted(ABC):
-    """The server. A context manager; or say `close` when done."""
+    """The server. Use it as a context manager, or call `close`."""
 
     version: ClassVar[str] = ""
-    """The path that clients want behind the address."""
+    """The path that clients expect after the address."""
 
     def __init__(self, *turns: Turn | model.Turn) -> None:
         self.turns = deque(turn_of(turn) for turn in turns)
@@ -78,7 +78,7 @@ class Scripted(ABC):
         return f"http://127.0.0.1:{self.server.server_address[1]}{self.version}"
 
     def script(self, *turns: Turn | model.Turn) -> None:
-        """What the model says from now on."""
+        """Set the next turns of the model."""
         with self.lock:
             self.turns = deque(turn_of(turn) for turn in turns)
 
@@ -95,11 +95,11 @@ class Scripted(ABC):
             return [request for request in self.requests if not request.side]
 
     def wait(self, count: int) -> None:
-        """Until so many requests of the conversation came in."""
+        """Wait for this number of requests of the conversation."""
         until(lambda: len(self.received()) >= count, lambda: f"{count} requests; {len(self.received())} came")
 
     def answer(self, request: Received) -> Turn | Json:
-        """The next turn, or what a side request gets. Both keep the request."""
+        """The next turn, or the answer to a side request. Both record the request."""
         aside = self.side(request)
         with self.lock:
             if len(self.requests) >= MOST_REQUESTS:
@@ -111,7 +111,7 @@ class Scripted(ABC):
 
     @abstractmethod
     def side(self, request: Received) -> Turn | Json | None:
-        """The answer to a request that is not of the conversation; a plain object is sent as it is."""
+        """The answer to a side request. A plain object is sent unchanged."""
 
     @abstractmethod
     def whole(self, request: Received, turn: Turn) -> Json:
@@ -119,11 +119,11 @@ class Scripted(ABC):
 
     @abstractmethod
     def opening(self, whole: Json, turn: Turn) -> Iterator[Event]:
-        """The stream of an answer, up to what makes it complete."""
+        """The stream of an answer without its final events."""
 
     @abstractmethod
     def ending(self, whole: Json) -> Iterator[Event]:
-        """What makes the stream complete."""
+        """The final events of the stream."""
 
     @abstractmethod
     def error(self, turn: Turn) -> Error:
@@ -134,7 +134,7 @@ class Scripted(ABC):
 
 
 class _Server(ThreadingHTTPServer):
-    """Knows its open connections, so that closing ends them too."""
+    """Tracks its open connections, so that closing the server also closes them."""
 
     daemon_threads = True
 
@@ -151,7 +151,7 @@ class _Server(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Quiet: a client that hangs up is no news."""
+        """Print nothing: clients may close the connection at any time."""
 
     def hang_up(self) -> None:
         for connection in list(self.open):
@@ -162,7 +162,7 @@ class _Server(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Answers one request for each connection."""
+    """Answers one request per connection."""
 
     scripted: Scripted
     protocol_version = "HTTP/1.1"
@@ -171,7 +171,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = LONGEST
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
-        """Quiet."""
+        """Print nothing."""
 
     def do_HEAD(self) -> None:
         self.reply({})
@@ -236,12 +236,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def pause(self, seconds: float) -> None:
-        """Not longer than the server lives."""
+        """Sleep until the time is over or the server closes."""
         if seconds:
             self.scripted.closing.wait(min(seconds, LONGEST))
 
     def hang_up(self) -> None:
-        """Without the end that the protocol wants: the client sees a connection that was reset."""
+        """Reset the connection without the end that the protocol requires."""
         self.close_connection = True
         self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\x00\x00\x00\x00\x00\x00\x00")
         self.connection.close()

@@ -1,4 +1,4 @@
-"""The scripted models, asked without an agent."""
+"""The scripted models, tested without an agent."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_errors_have_a_body_that_says_why(scripted: Scripted, status: int) -> No
     assert response.getheader("retry-after") == "2" or '"retryDelay": "2s"' in text
 
 
-def test_a_plan_that_is_used_up_says_until_when(scripted: Scripted) -> None:
+def test_an_exhausted_plan_has_a_reset_time(scripted: Scripted) -> None:
     scripted.script(failed(429, SPENT, retry_after=3600))
     response = ask(scripted)
     everything = said(response) + json.dumps(dict(response.getheaders()))
@@ -139,7 +139,7 @@ def test_without_a_stream_the_answer_comes_in_one_piece() -> None:
             assert "words" in json.dumps(whole)
 
 
-def test_a_question_with_a_schema_gets_what_fits() -> None:
+def test_a_question_with_a_schema_gets_a_matching_answer() -> None:
     form = {"type": "object", "properties": {"model": {"enum": ["flash", "pro"]}, "sure": {"type": "number"}}}
     with Gemini() as scripted:
         path = "/v1beta/models/gemini-2.5-pro:generateContent"

@@ -1,4 +1,4 @@
-"""What a scripted model says, in words that every protocol shares."""
+"""The turns of a scripted model, independent of the protocol."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Json: TypeAlias = dict[str, Any]
 Call: TypeAlias = tuple[str, Json | str]
 
 SPENT = "spent"
-"""The error of a plan, or of a day, that is used up; with status 429."""
+"""The error for a plan or a daily limit that is exhausted; with status 429."""
 
 
 class Usage(NamedTuple):
-    """Tokens of one request. `input` is the whole prompt; `cached` of it came from the cache."""
+    """Tokens of one request. `input` is the whole prompt; `cached` is the part from the cache."""
 
     input: int = 100
     output: int = 10
@@ -23,9 +23,9 @@ class Usage(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One answer: text, then calls of tools by the agent's own names; a text as arguments is a freeform call.
+    """One answer: text, then tool calls with the agent's own tool names. Arguments that are a text are a freeform call.
 
-    The first fields are those of `real.model.Turn`, so that its turns can be said in every protocol.
+    The first fields are those of `real.model.Turn`, so that its turns work with every protocol.
     """
 
     text: str = ""
@@ -33,22 +33,22 @@ class Turn(NamedTuple):
     slow: float = 0.0
     """Seconds between the pieces of the stream."""
     status: int = 200
-    """Another one is an error, with the body and headers that the real service gives."""
+    """The HTTP status. An error has the body and headers of the real service."""
     usage: Usage = Usage()
     finish: Literal["", "length", "refusal"] = ""
-    """Why the model ended, when it did not end by itself."""
+    """Why the model stopped, if it did not finish normally."""
     delay: float = 0.0
     """Seconds before the first byte."""
     hang: bool = False
-    """Says what it has to say, and then nothing more for as long as the server lives."""
+    """Sends its content, and then nothing more until the server closes."""
     drop: bool = False
-    """Cuts the connection before the answer is whole; before its first byte when there is nothing to say."""
+    """Closes the connection before the answer is complete; before the first byte if there is no content."""
     error: str = ""
-    """The service's code of the error, or `SPENT`; empty is the usual one of the status."""
+    """The service's error code, or `SPENT`. If empty, the usual code of the status is used."""
     retry_after: float | None = None
-    """Seconds that the service asks to wait, wherever it says so."""
+    """Seconds that the service asks the client to wait, in the place where the service puts it."""
     headers: Mapping[str, str] = {}
-    """More headers of an error."""
+    """Additional headers of an error."""
 
 
 def turn_of(said: Turn | model.Turn) -> Turn:
@@ -61,11 +61,11 @@ def calls(*tools: Call, text: str = "", usage: Usage | None = None) -> Turn:
 
 
 def failed(status: int, error: str = "", *, retry_after: float | None = None) -> Turn:
-    """A turn that is an error of the service."""
+    """A turn that is a service error."""
     return Turn(status=status, error=error, retry_after=retry_after)
 
 
 def pieces(turn: Turn, text: str) -> list[str]:
-    """A text as the stream carries it: in small pieces when the turn is slow, so that it can be interrupted."""
+    """The pieces of a text in a stream: small ones if the turn is slow, so that it can be interrupted."""
     size = 10 if turn.slow else max(1, len(text))
     return [text[start : start + size] for start in range(0, len(text), size)]

@@ -1,1 +1,1 @@
-"""Programs that the journal tests start: each opens a session and prints what became of its commands."""
+"""Programs that the journal tests start: each opens a session and prints the results of its commands."""

@@ -1,6 +1,6 @@
-"""Sends commands to a session while the system lets no file grow past a limit; prints one JSON line for each try.
+"""Sends commands to a session under a file size limit and prints one JSON line per attempt.
 
-`cramped.py FOLDER LIMIT...`: for each limit, one `loop` under it and one after it was lifted.
+`cramped.py FOLDER LIMIT...`: for each limit, one `loop` with the limit and one after it is removed.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Starts the workflow of a session over and over; prints the step of each command once it is acknowledged.
+"""Restarts the workflow of a session many times and prints the step number of each acknowledged command.
 
-Begins when its input ends, so that many can begin together: `looping.py FOLDER TIMES`.
+It begins when stdin is closed, so that many processes can begin together: `looping.py FOLDER TIMES`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def loop(session: Session) -> int:
     while True:
         try:
             return session.do(Loop()).after.steps
-        except SessionBusy:  # refused and not done: a polite program tries again
+        except SessionBusy:  # the command was not carried out, so it is retried
             continue
 
 

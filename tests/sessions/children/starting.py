@@ -1,6 +1,6 @@
-"""Starts a workflow while the system lets no file grow past a limit: `starting.py FOLDER LIMIT`.
+"""Starts a workflow under a file size limit: `starting.py FOLDER LIMIT`.
 
-Prints what each of pinning the plan and starting it came to, as one JSON object.
+Prints the results of pinning the plan and of starting the workflow as one JSON object.
 """
 
 from __future__ import annotations

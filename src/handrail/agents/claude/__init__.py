@@ -1,1 +1,1 @@
-"""Claude Code: what its tools are called, how its hooks speak, where its stubs go."""
+"""Claude Code: the names of its tools, the format of its hooks, the place of its stubs."""

@@ -1,7 +1,8 @@
-"""How flows call Claude Code: headless, its events as a stream of JSON. Success is what its result says, not 0.
+"""Runs Claude Code for a flow: headless, with a stream of JSON events. Its result decides about success, not its exit
+code.
 
-With the guided mode in force its plugin is given for this call only: nothing is installed. A program that waits for
-what it left running says several results in one call: the last one counts, and each tells what was used since.
+In guided mode, the plugin is passed for this call only; nothing is installed. Claude Code prints several results in one
+call if it waits for background work: the last one counts, and each has the usage since the one before.
 """
 
 from __future__ import annotations
@@ -19,13 +20,13 @@ from handrail.agents.outcomes import (
     DONE,
     LONGEST_MESSAGE,
     Outcome,
-    answer,
-    asking,
     brief,
     finished,
+    json_answer,
     judge,
-    last_words,
+    last_error,
     plain,
+    prompt_for_json,
 )
 from handrail.agents.usage import Spent, total, within
 from handrail.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch, NodeError
@@ -42,8 +43,8 @@ _MODES = {
     "work": ("--permission-mode=acceptEdits", f"--allowedTools={_READ},Bash,BashOutput,KillShell,Monitor"),
     "full": ("--permission-mode=bypassPermissions",),
 }
-"""`read` has no other tools, so no rule of the person's own settings lets it write. `work` has no rule for edits: its
-mode accepts them in the folder, and a rule would do so everywhere."""
+"""`read` offers only these tools, so no rule in the person's settings can allow writing. `work` has no rule for edits:
+its mode accepts edits inside the working folder, and a rule would accept them everywhere."""
 _KEYWORDS = {
     "$comment", "$defs", "$id", "$ref", "additionalItems", "additionalProperties", "allOf", "anyOf", "const",
     "contains", "contentEncoding", "contentMediaType", "default", "definitions", "dependencies", "deprecated",
@@ -55,12 +56,12 @@ _KEYWORDS = {
 _NAMED = ("properties", "patternProperties", "definitions", "$defs", "dependencies")
 _VALUES = ("const", "default", "enum", "examples")
 _DENIALS = ("hook error:", "Permission to use", "requested permissions", "has been denied", "is disabled for this")
-_GIVEN_UP = {
+_OWN_LIMITS = {
     "error_max_turns": "crash",
     "error_max_structured_output_retries": "crash",
     "error_max_budget_usd": "quota",
 }
-"""Limits of the program's own, met in the middle of its work; another call can go on from there, but for the last."""
+"""Limits of Claude Code itself that end its work early. Another call can continue, except after the last one."""
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
@@ -80,26 +81,26 @@ def launch(job: AgentJob, folder: str) -> Launch:
         known = {name: value for name, value in job.schema.items() if name != "$schema"}
         argv.append(f"--json-schema={json.dumps(known, separators=(',', ':'))}")
     elif job.schema is not None:
-        prompt = asking(prompt, job.schema)
-    return Launch((*argv, *job.extra), stdin=_plainly(prompt).encode(), files=files)
+        prompt = prompt_for_json(prompt, job.schema)
+    return Launch((*argv, *job.extra), stdin=_escape_command(prompt).encode(), files=files)
 
 
 def _conversation(session: str) -> str:
-    """The id of a conversation. For whatever else it would look among the titles of all of them."""
+    """A valid conversation id. Claude Code would search the titles of all conversations for any other text."""
     try:
         return str(uuid.UUID(session))
     except ValueError:
-        message = f"`{session}` is not the id of a conversation of Claude Code"
+        message = f"`{session}` is not a conversation id of Claude Code"
         raise NodeError("session-unknown", message, transient=False) from None
 
 
-def _plainly(prompt: str) -> str:
-    """A prompt that the program does not take for a command of its own."""
+def _escape_command(prompt: str) -> str:
+    """A prompt that Claude Code does not read as a slash command."""
     return f"\n{prompt}" if prompt.startswith("/") else prompt
 
 
 def _is_native(schema: Mapping[str, Any]) -> bool:
-    """Does the program take a schema as it is? It makes a tool of it, and knows no draft after the seventh."""
+    """True if Claude Code accepts the schema unchanged. It makes a tool of the schema and knows drafts up to 7."""
     is_tool = schema.get("type") == "object" and not schema.keys() & {"allOf", "anyOf", "oneOf"}
     return is_tool and _is_known({name: value for name, value in schema.items() if name != "$schema"})
 
@@ -118,12 +119,12 @@ def _is_known(schema: Any) -> bool:
 
 
 class Reader:
-    """Follows one stream. What subagents say is not the agent's text; what they are denied is told all the same."""
+    """Reads one stream. Text of subagents is left out; denied calls of subagents are reported."""
 
     def __init__(self, job: AgentJob) -> None:
         self.job = job
         self.session: str | None = None
-        self.is_told = False
+        self.is_reported = False
         self.text: str | None = None
         self.tools: dict[str, str] = {}
         self.result: dict[str, Any] | None = None
@@ -140,24 +141,24 @@ class Reader:
                 self.session = named if isinstance(named, str) else self.session
                 self.result, self.error, self.complaint = None, "", ""
             case ("system", "api_retry"):
-                yield from self._opened()
+                yield from self._report_session()
                 told = data.get("error") or data.get("error_status") or "the service failed"
                 yield AgentSaid("retry", {"message": brief(f"{told} (attempt {data.get('attempt')})")})
             case ("assistant", _):
-                yield from self._opened()
-                yield from self._assistant(data)
+                yield from self._report_session()
+                yield from self._on_assistant(data)
             case ("user", _):
-                yield from self._results(data)
+                yield from self._on_tool_results(data)
             case ("rate_limit_event", _):
                 info = within(data, "rate_limit_info")
                 self.limit = info if info.get("status") == "rejected" else {}
             case ("result", _):
-                yield from self._opened()
-                yield from self._over(data)
+                yield from self._report_session()
+                yield from self._on_result(data)
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
-        if self.session is not None and _is_kept(self.job.env, self.session):
-            yield from self._opened()
+        if self.session is not None and _is_saved(self.job.env, self.session):
+            yield from self._report_session()
         has_more = [self.spent.add(*_counts(usage), 0.0) for usage in self.uncounted.values()]
         if self.result is None and any(has_more):
             yield AgentSaid("usage", {**self.spent.said().data, "outputTokens": None, "usd": None})
@@ -166,16 +167,16 @@ class Reader:
             yield finished(outcome, self.text)
             return
         text = str(self.result.get("result") or self.text or "")
-        structured = self.structured if self.structured is not None else answer(text)
+        structured = self.structured if self.structured is not None else json_answer(text)
         yield finished(DONE, text, structured if self.job.schema is not None else None)
 
-    def _opened(self) -> Iterator[AgentSaid]:
-        """A conversation can be taken up again when it is kept, which is a moment after the program names it."""
-        if self.session is not None and not self.is_told:
-            self.is_told = True
+    def _report_session(self) -> Iterator[AgentSaid]:
+        """Report the session once. It can be resumed only after it is saved, a moment after its id is printed."""
+        if self.session is not None and not self.is_reported:
+            self.is_reported = True
             yield AgentSaid("session", {"id": self.session})
 
-    def _assistant(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
+    def _on_assistant(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         is_own, message = data.get("parent_tool_use_id") is None, within(data, "message")
         if data.get("error") or data.get("is_api_error_message"):
             if is_own:
@@ -194,7 +195,7 @@ class Reader:
                 if is_own:
                     yield AgentSaid("tool", {"id": key, "name": name, "input": block.get("input")})
 
-    def _results(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
+    def _on_tool_results(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         for block in _blocks(data):
             key, output = str(block.get("tool_use_id")), brief(_text(block.get("content")))
             if block.get("type") != "tool_result" or key not in self.tools:
@@ -204,8 +205,8 @@ class Reader:
             if data.get("parent_tool_use_id") is None:
                 yield AgentSaid("result", {"id": key, "ok": not block.get("is_error"), "output": output})
 
-    def _over(self, result: dict[str, Any]) -> Iterator[AgentSaid]:
-        """What a result tells of the whole conversation is no use: it may have begun before this job."""
+    def _on_result(self, result: dict[str, Any]) -> Iterator[AgentSaid]:
+        """Count the usage since the last result. Totals of the conversation may include work before this job."""
         self.result = result
         if result.get("structured_output") is not None:
             self.structured = result["structured_output"]
@@ -222,18 +223,18 @@ class Reader:
     def _outcome(self, exit_code: int, errors: str) -> Outcome:
         result = self.result
         if result is None:
-            return self._judged(None, self.error, self.complaint or last_words(exit_code, errors))
+            return self._classified(None, self.error, self.complaint or last_error(exit_code, errors))
         listed, subtype, status = result.get("errors"), str(result.get("subtype")), result.get("api_error_status")
         if not result.get("is_error") and not subtype.startswith("error"):
             return DONE
         told = str(result.get("result") or "; ".join(map(str, listed if isinstance(listed, list) else ())))
-        if subtype in _GIVEN_UP:
-            return Outcome(_GIVEN_UP[subtype], brief(told or subtype, LONGEST_MESSAGE))
+        if subtype in _OWN_LIMITS:
+            return Outcome(_OWN_LIMITS[subtype], brief(told or subtype, LONGEST_MESSAGE))
         words = f"{self.error} {result.get('stop_reason')}"
-        return self._judged(status if isinstance(status, int) else None, words, told or self.complaint)
+        return self._classified(status if isinstance(status, int) else None, words, told or self.complaint)
 
-    def _judged(self, status: int | None, words: str, told: str) -> Outcome:
-        """By its own words for an error too, which are not for people."""
+    def _classified(self, status: int | None, words: str, told: str) -> Outcome:
+        """The outcome of a failure. `words` are error codes: they help to classify, but the message leaves them out."""
         outcome = judge(status, f"{words} {told}", time.time(), self.limit)
         return replace(outcome, message=brief(plain(told), LONGEST_MESSAGE) or OUTCOMES[outcome.name])
 
@@ -243,8 +244,8 @@ def reader(job: AgentJob, folder: str) -> AgentReader:
     return Reader(job)
 
 
-def _is_kept(env: Mapping[str, str], session: str) -> bool:
-    """Has the program written something of a conversation? Before that it cannot be taken up again."""
+def _is_saved(env: Mapping[str, str], session: str) -> bool:
+    """True if Claude Code has saved the conversation. Before that, it cannot be resumed."""
     home = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME", ""), ".claude")
     try:
         projects = os.scandir(os.path.join(home, "projects"))
@@ -266,7 +267,7 @@ def _text(content: Any) -> str:
 
 
 def _is_denied(data: dict[str, Any], key: str, output: str) -> bool:
-    """By what is said of the decision; by the words where nothing is, as of tools that are not there at all."""
+    """True if the call was denied: by the permission decision if there is one, else by the words of the result."""
     about = data.get("tool_result_meta")
     for one in about if isinstance(about, list) else ():
         decision = within(one, "permission_decision").get("decision")
@@ -276,7 +277,7 @@ def _is_denied(data: dict[str, Any], key: str, output: str) -> bool:
 
 
 def _counts(used: dict[str, Any]) -> tuple[float, float, float]:
-    """Tokens of the whole prompt, of the answer, and of what the cache gave."""
+    """Tokens of the whole prompt, of the answer, and of the part read from the cache."""
     cached = total(used, "cacheReadInputTokens", "cache_read_input_tokens")
     made = total(used, "cacheCreationInputTokens", "cache_creation_input_tokens")
     return (

@@ -1,6 +1,7 @@
-"""Claude Code as a host: its hook messages ↔ Handrail's own. Standard library only, and next to none of it.
+"""Claude Code as a host: translates its hook messages to Handrail's requests, and answers back.
 
-What is not said here the host decides as it would without us. How the stubs get there is in `install` and `plugin`.
+Without an answer, Claude Code decides as it would without Handrail. `install` and `plugin` define the stubs. Runs at
+every tool call, so it imports little, and only from the standard library.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ def conversation(data: Mapping[str, Any]) -> str:
 
 
 def request(data: Mapping[str, Any]) -> Request | None:
-    """The host's message in our words; None for an event that means nothing to us."""
+    """The hook message as a request; None for an event that Handrail ignores."""
     event = data["hook_event_name"]
     if event == "PreToolUse":
         return _before_tool(data)
-    conversation, cwd, transcript = _asked(data)
+    conversation, cwd, transcript = _common_fields(data)
     if event == "UserPromptSubmit":
         return _prompt(data, conversation, cwd, transcript)
     if event == "UserPromptExpansion":
@@ -72,12 +73,12 @@ def request(data: Mapping[str, Any]) -> Request | None:
     return None
 
 
-def _asked(data: Mapping[str, Any]) -> tuple[str, str, str | None]:
+def _common_fields(data: Mapping[str, Any]) -> tuple[str, str, str | None]:
     return str(data["session_id"]), str(data.get("cwd") or "."), data.get("transcript_path")
 
 
 def _before_tool(data: Mapping[str, Any]) -> Request:
-    conversation, cwd, transcript = _asked(data)
+    conversation, cwd, transcript = _common_fields(data)
     tool, given = str(data["tool_name"]), data.get("tool_input")
     if not isinstance(given, dict):
         given = {}
@@ -109,7 +110,7 @@ def _prompt(data: Mapping[str, Any], conversation: str, cwd: str, transcript: st
     text = str(data.get("prompt", ""))
     words = text.split(None, 1)
     is_start = bool(words) and _command_name(words[0]) == "workflow"
-    by_person, was_interrupted = _speaker(text, data)
+    by_person, was_interrupted = _prompt_origin(text, data)
     return {
         "event": "prompt",
         "conversation": conversation,
@@ -141,7 +142,7 @@ def _command_name(word: str) -> str:
 
 
 def _hands_off(data: Mapping[str, Any]) -> bool:
-    """Work goes on in the background, or a typed cancel waits for its turn."""
+    """True if background work is running, or a typed cancel command is still queued."""
     if data.get("background_tasks"):
         return True
     from handrail.agents.claude import transcript
@@ -149,8 +150,8 @@ def _hands_off(data: Mapping[str, Any]) -> bool:
     return transcript.has_queued_cancel(transcript.tail(data.get("transcript_path")))
 
 
-def _speaker(text: str, data: Mapping[str, Any]) -> tuple[bool, bool]:
-    """(the prompt is the person's word, a person interrupted the agent before it came)."""
+def _prompt_origin(text: str, data: Mapping[str, Any]) -> tuple[bool, bool]:
+    """(the prompt is from a person, a person interrupted the agent before it)."""
     if not text.startswith("<task-notification>"):
         return True, False
     from handrail.agents.claude import transcript
@@ -159,7 +160,7 @@ def _speaker(text: str, data: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
-    """Our answer in the host's words; None if there is nothing to say."""
+    """The answer in the format of the hook; None for an empty answer."""
     kind = answer["kind"]
     if kind == "verdict":
         return _decision(data, request, answer)  # type: ignore[arg-type]  # by its kind
@@ -189,7 +190,7 @@ def _context(event: str, answer: Context) -> dict[str, Any] | None:
 
 
 def _decision(data: Mapping[str, Any], request: Request, answer: Verdict) -> dict[str, Any]:
-    """Also says that there is nothing to say: if no answer comes, something has failed."""
+    """The verdict as hook output. It is `{}` for an allowed call: the stub treats an empty output as a failure."""
     said: dict[str, Any] = {"hookEventName": "PreToolUse"}
     if not answer["allow"]:
         said |= {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
@@ -203,19 +204,19 @@ def _decision(data: Mapping[str, Any], request: Request, answer: Verdict) -> dic
 
 
 def fitting(text: str) -> str:
-    """Text that the host passes on whole: it replaces a longer one by the name of a file.
+    """The text, cut to the length that Claude Code passes on. It replaces a longer text by the name of a file.
 
-    The host counts as JavaScript does, in units of UTF-16: most emoji are two.
+    Claude Code counts UTF-16 units, as JavaScript does: most emoji are two units.
     """
     units = text.encode("utf-16-le", "surrogatepass")
     if len(units) <= 2 * MAX_CONTEXT:
         return text
-    note = '\n\n[cut to fit; call workflow_step with action "status" for the whole text]'
+    note = '\n\n[This text was cut. Call workflow_step with action "status" for the whole text.]'
     return units[: 2 * (MAX_CONTEXT - len(note))].decode("utf-16-le", "ignore") + note
 
 
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
-    """Settings that switch hooks off or add some, our stubs, and the list of servers."""
+    """Settings that can add hooks or switch them off, our stubs, and the lists of MCP servers."""
     base = env.get("CLAUDE_CONFIG_DIR") or home + "/.claude"
     skills = [f"skills/{name}" for name in (_OURS, *_COMMANDS)]
     names = ("settings.json", "settings.local.json", "plugins", _OURS, *skills)
@@ -228,7 +229,7 @@ def was_told(history: bytes, call: str) -> bool:
 
 
 def step_caller(arguments: Mapping[str, Any]) -> StepCaller:
-    """Who calls `workflow_step`, as `reply` put it into the arguments."""
+    """Who calls `workflow_step`. `reply` added this to the arguments."""
     return {
         "conversation": str(arguments.get("session_id") or ""),
         "is_subagent": bool(arguments.get("agent_id")),
@@ -243,7 +244,7 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
 
 
 def marketplace(stubs: Stubs) -> dict[str, str]:
-    """A plugin and a marketplace that others can point the program at: path → content."""
+    """The files of a plugin and a marketplace for Claude Code: path → content."""
     from handrail.agents.claude.plugin import marketplace
 
     return marketplace(stubs)

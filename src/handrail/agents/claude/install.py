@@ -1,4 +1,4 @@
-"""Where Handrail's stubs go in Claude Code, and how they come out again. Decides; writes nothing itself."""
+"""The recipe for installing Handrail's stubs into Claude Code and removing them. It writes no files itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
 
 
 class Recipe:
-    """One installation: files of our own, and entries in files that belong to others."""
+    """One installation: files that Handrail owns, and entries in shared files."""
 
     def __init__(self, base: str, project: str | None, stubs: Stubs) -> None:
         self.project = project
@@ -33,11 +33,11 @@ class Recipe:
         self.status = os.path.join(self.folder, "bin", "status")
 
     def shared(self) -> list[str]:
-        """Files that belong to others and get entries of ours."""
+        """Files of the user that get entries of Handrail."""
         return [self.settings] if self.project is None else [self.settings, os.path.join(self.project, ".mcp.json")]
 
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
-        """Files that are ours alone. A status line that is there already is still shown, before ours."""
+        """Files that only Handrail uses. An existing status line is kept and shown before ours."""
         foreign = self._foreign(texts[self.settings] or _EMPTY)
         files = {**plugin.files(self.stubs), "bin/status": plugin.status_stub(self.stubs, foreign)}
         if self.project is None:
@@ -51,7 +51,7 @@ class Recipe:
         return command if isinstance(command, str) else None
 
     def add(self, path: str, text: str | None) -> str:
-        """The text of a shared file with our entries. It has none of them yet."""
+        """The text of a shared file with our entries added. `text` has none of them yet."""
         text = text or _EMPTY
         if path != self.settings:
             server = plugin.mcp_servers(self.stubs)[plugin.NAME]
@@ -72,7 +72,7 @@ class Recipe:
         return jsonedit.replace(text, ("statusLine",), {**old, **own})
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
-        """The text without our entries; `before` is how it was when they were added."""
+        """The text without our entries; None if the file was new. `before` is the text before they were added."""
         left = self._without(path, text, before)
         return None if before is None and left.strip() in ("{}", "") else left
 

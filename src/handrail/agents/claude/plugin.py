@@ -1,4 +1,4 @@
-"""The plugin for Claude Code as files: hooks, MCP server, skills. Pure: names and texts, written elsewhere."""
+"""The files of the plugin for Claude Code: hooks, MCP server, skills. Pure: `hosts.install` writes them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NAME = "handrail"
 HOST_SECONDS = 20
 FAILED = (
     "Handrail's gate failed, so this tool stays blocked while the workflow is active. "
-    "A person can free this session with: handrail cancel --yes --session claude-SESSION"
+    "A person can cancel the workflow with: handrail cancel --yes --session claude-SESSION"
 )
 
 
@@ -29,7 +29,7 @@ def files(stubs: Stubs) -> dict[str, str]:
 
 
 def marketplace(stubs: Stubs) -> dict[str, str]:
-    """A folder that others can point Claude Code at, with the plugin in it."""
+    """The files of a marketplace folder that contains the plugin."""
     about = manifest(stubs.version)
     entry = {"name": NAME, "source": f"./plugins/{NAME}", "description": about["description"]}
     top = {"name": NAME, "owner": about["author"], "metadata": {"description": "Handrail"}, "plugins": [entry]}
@@ -42,7 +42,7 @@ def skills() -> dict[str, str]:
 
 
 def manifest(version: str) -> dict[str, Any]:
-    about = "Holds the agent to a workflow: one phase at a time, tools gated, exits proven."
+    about = "Keeps the agent on a workflow: one phase at a time, with gated tools and checked exits."
     return {"name": NAME, "version": version, "description": about, "author": {"name": "The Handrail maintainers"}}
 
 
@@ -52,9 +52,9 @@ def mcp_servers(stubs: Stubs) -> dict[str, Any]:
 
 
 def hooks(stubs: str) -> dict[str, Any]:
-    """Every event that means something to us. Only the gate may block if it fails. `stubs` is quoted for sh.
+    """The hook events that Handrail uses. Only the gate blocks if it fails. `stubs` is a path, quoted for sh.
 
-    The stub runs in the shell that the host starts, so a hook is one shell and one Python.
+    The stub is sourced in the shell that the host starts, so a hook needs one shell and one Python process.
     """
 
     def run(name: str, *words: str) -> dict[str, Any]:
@@ -83,8 +83,8 @@ fi
 """
 
 
-def _first_stub(name: str) -> str:
-    """Leave if Handrail is installed for the user, too, and this is another installation: that one answers, once."""
+def _defer_to_user_stub(name: str) -> str:
+    """Exit if this is not the user's installation and there is one: then only the user's installation answers."""
     return (
         f'user="${{CLAUDE_CONFIG_DIR:-$HOME/.claude}}/skills/{NAME}/bin/{name}"\n'
         '[ ! -r "$user" ] || [ "${stub:-$0}" -ef "$user" ] || exit 0\n'
@@ -92,13 +92,13 @@ def _first_stub(name: str) -> str:
 
 
 def gate_stub(stubs: Stubs) -> str:
-    """Before every tool call: silent without a workflow, closed if our own answer fails or is not an answer."""
+    """Runs before every tool call. Prints nothing without a workflow; denies the call if the hook fails."""
     said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": FAILED}
     before, after = (shlex.quote(part) for part in json.dumps({"hookSpecificOutput": said}).split("SESSION"))
     return (
-        "# Handrail's gate for Claude Code. If this conversation has no link, it has no workflow: nothing to say.\n"
-        f'{_first_stub("gate")}{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
-        f"said=$({_call(stubs)}) || said=\n"
+        "# Handrail's gate for Claude Code. A conversation without a link has no workflow: print nothing.\n"
+        f'{_defer_to_user_stub("gate")}{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
+        f"said=$({_hook_command(stubs)}) || said=\n"
         "case $said in\n"
         "    '{}') ;;\n"
         """    '{"hookSpecificOutput":{"hookEventName":"PreToolUse",'*'}}') printf '%s\\n' "$said" ;;\n"""
@@ -111,23 +111,23 @@ def event_stub(stubs: Stubs) -> str:
     """All other events. With the word `active` it runs only while a workflow is active."""
     return (
         "# Handrail's other hooks for Claude Code.\n"
-        f"{_first_stub('event')}"
+        f"{_defer_to_user_stub('event')}"
         f'{_STATE}[ "${{1-}}" != active ] || [ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
-        f"{_call(stubs)} || exit 0\n"
+        f"{_hook_command(stubs)} || exit 0\n"
     )
 
 
-def _call(stubs: Stubs, *more: str) -> str:
+def _hook_command(stubs: Stubs, *more: str) -> str:
     return shlex.join([*stubs.hook, "claude", *more])
 
 
 def status_stub(stubs: Stubs, foreign: str | None) -> str:
-    """The status line: the one that was there before, then ours while a workflow is active."""
+    """The status line: first the existing one, then ours while a workflow is active."""
     before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n" if foreign else ""
     return (
         "# Handrail's status line for Claude Code.\n"
         f'input=$(cat)\n{before}{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
-        f"printf '%s' \"$input\" | {_call(stubs, 'status-line')}\n"
+        f"printf '%s' \"$input\" | {_hook_command(stubs, 'status-line')}\n"
     )
 
 
@@ -138,24 +138,24 @@ def _json(value: Any) -> str:
 WORKFLOW_SKILL = """\
 ---
 name: workflow
-description: Begin a Handrail workflow. Without a name it lists them.
+description: Start a Handrail workflow. Without a name, list the workflows.
 argument-hint: NAME TASK
 disable-model-invocation: true
 ---
 
-The person began a workflow with: $ARGUMENTS
+The person started a workflow with: $ARGUMENTS
 
-Handrail put the first phase and its instructions into this conversation. Begin with that phase. When it is finished,
-call the tool `workflow_step` with action "next" and a short summary; its result shows the next phase. Go on until the
-workflow is done.
+Handrail added the first phase and its instructions to this conversation. Start with that phase. When it is finished,
+call the tool `workflow_step` with action "next" and a short summary. Its result shows the next phase. Continue until
+the workflow is done.
 """
 
 CANCEL_SKILL = """\
 ---
 name: cancel-workflow
-description: Give up the Handrail workflow of this conversation.
+description: Cancel the Handrail workflow of this conversation.
 disable-model-invocation: true
 ---
 
-The person gave up the workflow of this conversation. Stop following it.
+The person cancelled the workflow of this conversation. Stop following it.
 """

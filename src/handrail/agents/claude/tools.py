@@ -1,7 +1,7 @@
-"""Claude Code's tools in Handrail's vocabulary, and what their arguments show.
+"""Maps Claude Code's tools to Handrail's names, and reads what a call runs, reads and writes.
 
-Standard library only, and next to none of it: this runs at every tool call. Some names are those of pi's tools, which
-workflows of pi-workflows use.
+This runs at every tool call, so it imports little, and only from the standard library. Some names are those of pi's
+tools, because workflows for pi-workflows use them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 STEP = "workflow_step"
 OURS = ("handrail", "plugin_handrail_handrail")
-LOOKUPS = ("ToolSearch",)  # shows the model what a tool looks like that it may call then; runs nothing
+LOOKUPS = ("ToolSearch",)  # loads the description of a tool for the model; runs nothing
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "Agent": ("agent", "task", "subagent", "delegate_to_subagents"),
@@ -60,7 +60,7 @@ def _paths(name: str | None, given: Mapping[str, Any], cwd: str) -> tuple[str, .
 
 
 def aliases(tool: str) -> tuple[str, ...]:
-    """The other names of a tool: a workflow may use any of them."""
+    """The other names of a tool. A workflow may use any of them."""
     known = _NAMES.get(tool)
     if known is not None:
         return known
@@ -76,6 +76,6 @@ def aliases(tool: str) -> tuple[str, ...]:
 
 
 def _plugin_servers(server: str) -> list[str]:
-    """`PLUGIN_SERVER` may be cut at any underscore; each cut is a way to name it."""
+    """The possible server names in `PLUGIN_SERVER`: both parts may contain underscores."""
     parts = server.split("_")
     return ["_".join(parts[i:]) for i in range(1, len(parts))]

@@ -1,6 +1,6 @@
-"""What Claude Code's transcript of a conversation tells a hook: a cancel that waits, an interrupt.
+"""Finds a queued cancel or an interrupt in Claude Code's transcript of a conversation.
 
-Reads the end of the file only, line by line, and believes nothing that is not whole. Standard library only.
+Reads only the end of the file and ignores lines that are not complete JSON. Standard library only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TAIL = 262_144
 
 
 def tail(path: str | None) -> list[dict[str, Any]]:
-    """The last entries of a transcript, oldest first; none where it cannot be read."""
+    """The last entries of a transcript, oldest first; empty if it cannot be read."""
     if not path:
         return []
     try:
@@ -39,7 +39,7 @@ def tail(path: str | None) -> list[dict[str, Any]]:
 
 
 def has_queued_cancel(entries: list[dict[str, Any]]) -> bool:
-    """Did a person type the cancel command while the agent was at work?"""
+    """True if a person typed the cancel command while the agent was working, and it is still queued."""
     waiting: list[str] = []
     for entry in entries:
         if entry.get("type") != "queue-operation":
@@ -53,7 +53,7 @@ def has_queued_cancel(entries: list[dict[str, Any]]) -> bool:
 
 
 def was_interrupted(entries: list[dict[str, Any]]) -> bool:
-    """Did a person interrupt the agent, and say nothing since?"""
+    """True if a person interrupted the agent and has not written a prompt since."""
     for entry in reversed(entries):
         if entry.get("type") != "user" or entry.get("isMeta") or entry.get("isSidechain"):
             continue

@@ -1,1 +1,1 @@
-"""Codex: how we call it."""
+"""Codex as an executor."""

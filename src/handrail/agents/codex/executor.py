@@ -1,7 +1,7 @@
-"""How flows call Codex: `codex exec --json`, the prompt on its standard input.
+"""Runs Codex for a flow: `codex exec --json`, with the prompt on stdin.
 
-What it counts is the whole thread, so what was counted before this job is read from the thread's own file. A call
-that its sandbox stops is not in the stream; a patch that is turned down is in its complaints.
+Codex counts tokens per thread, so the count before this job is read from the thread's file. The stream does not contain
+calls that the sandbox blocks; rejected patches appear on stderr.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from handrail.agents.outcomes import DONE, Outcome, answer, asking, brief, finished, judge, last_words
+from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
 PROGRAM = "codex"
@@ -33,16 +33,16 @@ _COUNTED = {"inputTokens": "input_tokens", "outputTokens": "output_tokens", "cac
 _NOT_TOOLS = ("agent_message", "reasoning", "todo_list", "error")
 _NAMES = {"command_execution": "Bash", "file_change": "apply_patch"}
 _INPUTS = ("command", "changes", "query", "arguments", "prompt")
-_LOOSE = {"oneOf", "allOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties"}
-_TURNED_DOWN = re.compile(r"tools::router: error=((\w+) rejected.*)")
-_LOCAL = re.compile(r"try again at (?:(\w{3}) (\d{1,2})\w\w, (\d{4}) )?(\d{1,2}):(\d\d) ([AP]M)")
+_NOT_STRICT = {"oneOf", "allOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties"}
+_REJECTED = re.compile(r"tools::router: error=((\w+) rejected.*)")
+_LOCAL_TIME = re.compile(r"try again at (?:(\w{3}) (\d{1,2})\w\w, (\d{4}) )?(\d{1,2}):(\d\d) ([AP]M)")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
-    """A new conversation gets an id of its own: it cannot be told one."""
+    """The command line. Codex chooses the id of a new conversation itself."""
     if job.stubs is not None:
-        raise NodeError("agent-unguided", "Codex cannot be held to a workflow while a flow calls it", transient=False)
+        raise NodeError("agent-unguided", "Codex cannot follow a guided workflow inside a flow", transient=False)
     argv = [PROGRAM, "exec", "--json", "--skip-git-repo-check", *_MODES[job.permissions]]
     for setting in _SETTINGS:
         argv += ["-c", setting]
@@ -53,7 +53,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
         files["schema.json"] = json.dumps(job.schema)
         argv.append(f"--output-schema={os.path.join(folder, 'schema.json')}")
     elif job.schema is not None:
-        prompt = asking(prompt, job.schema)
+        prompt = prompt_for_json(prompt, job.schema)
     argv += job.extra
     if job.session is not None:
         argv += ["resume", _thread(job.session)]
@@ -61,38 +61,38 @@ def launch(job: AgentJob, folder: str) -> Launch:
 
 
 def _thread(session: str) -> str:
-    """The id of a thread. It begins a new conversation for whatever else it does not know, and does not say so."""
+    """A valid thread id. For any other text, Codex silently starts a new conversation."""
     try:
         return str(uuid.UUID(session))
     except ValueError:
-        message = f"`{session}` is not the id of a conversation of Codex"
+        message = f"`{session}` is not a conversation id of Codex"
         raise NodeError("session-unknown", message, transient=False) from None
 
 
 def _is_strict(schema: Mapping[str, Any]) -> bool:
-    """Does the service take a schema as it is? Every object has to name all its members and allow no others."""
-    return schema.get("type") == "object" and _names_all(schema)
+    """True if the service accepts the schema unchanged: each object requires all its properties and no others."""
+    return schema.get("type") == "object" and _requires_all(schema)
 
 
-def _names_all(schema: Any) -> bool:
+def _requires_all(schema: Any) -> bool:
     if isinstance(schema, list):
-        return all(map(_names_all, schema))
+        return all(map(_requires_all, schema))
     if not isinstance(schema, dict):
         return True
     if "properties" in schema or schema.get("type") == "object":
         names = set(schema.get("properties") or {})
         if schema.get("additionalProperties") is not False or set(schema.get("required") or ()) != names:
             return False
-    return not _LOOSE & schema.keys() and all(map(_names_all, schema.values()))
+    return not _NOT_STRICT & schema.keys() and all(map(_requires_all, schema.values()))
 
 
 class Reader:
-    """What it prints in one turn."""
+    """Reads the events of one turn."""
 
     def __init__(self, job: AgentJob) -> None:
         self.job = job
         self.thread = job.session
-        self.before: Mapping[str, int] | None = {} if self.thread is None else _counted(job.env, self.thread)
+        self.before: Mapping[str, int] | None = {} if self.thread is None else _thread_usage(job.env, self.thread)
         self.text: str | None = None
         self.begun: set[str] = set()
         self.is_done = False
@@ -119,23 +119,23 @@ class Reader:
                     self.failure = message
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
-        for found in _TURNED_DOWN.finditer(errors):
+        for found in _REJECTED.finditer(errors):
             name = "apply_patch" if found[2] == "patch" else found[2]
             yield AgentSaid("denied", {"name": name, "reason": found[1]})
-        counted = None if self.has_counted or self.thread is None else _counted(self.job.env, self.thread)
+        counted = None if self.has_counted or self.thread is None else _thread_usage(self.job.env, self.thread)
         if counted and counted != self.before:
             yield from self._usage(counted)
         if self.is_done:
-            structured = answer(self.text) if self.job.schema is not None else None
+            structured = json_answer(self.text) if self.job.schema is not None else None
             yield finished(DONE, self.text, structured)
         else:
-            yield finished(self._failed(exit_code, errors), self.text)
+            yield finished(self._failure(exit_code, errors), self.text)
 
-    def _failed(self, exit_code: int, errors: str) -> Outcome:
+    def _failure(self, exit_code: int, errors: str) -> Outcome:
         now = time.time()
-        outcome = judge(None, self.failure or last_words(exit_code, errors), now)
+        outcome = judge(None, self.failure or last_error(exit_code, errors), now)
         if outcome.name == "quota" and outcome.resets_at is None:
-            return replace(outcome, resets_at=_local(self.failure or "", self.job.env, now))
+            return replace(outcome, resets_at=_local_reset_time(self.failure or "", self.job.env, now))
         return outcome
 
     def _item(self, item: dict[str, Any], *, is_over: bool) -> Iterator[AgentSaid]:
@@ -157,7 +157,7 @@ class Reader:
             yield AgentSaid("result", {"id": key, "ok": _is_ok(item), "output": output})
 
     def _usage(self, counted: Mapping[str, Any]) -> Iterator[AgentSaid]:
-        """Of this job alone: nothing is said of a number that is not known, or was not known before."""
+        """The usage of this job alone. A number is None if it, or the count before this job, is not known."""
         self.has_counted = True
         said: dict[str, Any] = dict.fromkeys((*_COUNTED, "usd"))
         for name, theirs in _COUNTED.items():
@@ -176,7 +176,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _tool(kind: str, item: Mapping[str, Any]) -> str:
-    """The name that its hooks know a tool by."""
+    """The name of a tool in Codex's hooks."""
     if kind == "mcp_tool_call":
         return f"mcp__{item.get('server')}__{item.get('tool')}"
     return _NAMES.get(kind) or str(item.get("tool") or kind)
@@ -197,8 +197,8 @@ def _output(item: Mapping[str, Any]) -> str:
     return brief(str(told or ""))
 
 
-def _counted(env: Mapping[str, str], thread: str) -> dict[str, int] | None:
-    """What a thread has used, as it goes on counting from when it is taken up again; nothing if that is not known."""
+def _thread_usage(env: Mapping[str, str], thread: str) -> dict[str, int] | None:
+    """The token count of a thread, which Codex continues when it resumes the thread; None if it is not known."""
     home = env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
     found: dict[str, int] = {}
     try:
@@ -212,9 +212,9 @@ def _counted(env: Mapping[str, str], thread: str) -> dict[str, int] | None:
     return found
 
 
-def _local(text: str, env: Mapping[str, str], now: float) -> float | None:
-    """When a plan's limit is over: it says so in local time and cuts the seconds off, so a minute later is certain."""
-    found = _LOCAL.search(text)
+def _local_reset_time(text: str, env: Mapping[str, str], now: float) -> float | None:
+    """When the limit of a plan ends. Codex prints local time without seconds, so this adds one minute."""
+    found = _LOCAL_TIME.search(text)
     if found is None:
         return None
     try:

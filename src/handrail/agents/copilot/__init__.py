@@ -1,1 +1,1 @@
-"""Copilot CLI: called by flows through its stream of JSON lines."""
+"""Copilot CLI as an executor."""

@@ -1,7 +1,7 @@
-"""How flows call Copilot CLI: its stream of JSON lines, the prompt by standard input.
+"""Runs Copilot CLI for a flow: a stream of JSON lines, with the prompt on stdin.
 
-Tokens are not in the stream but in a file that it writes at its end; they are those of the whole session, so what was
-counted before this job is read from the session's own file. It exits with 0 also when a signal stopped it.
+Copilot CLI writes its token count to a file at the end. It counts per session, so the count before this job is read
+from the session's file. It exits with 0 even if a signal stopped it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from handrail.agents.outcomes import DONE, Outcome, answer, asking, brief, finished, judge, last_words, plain
+from handrail.agents.outcomes import (
+    DONE,
+    Outcome,
+    brief,
+    finished,
+    json_answer,
+    judge,
+    last_error,
+    plain,
+    prompt_for_json,
+)
 from handrail.agents.usage import Spent, status, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
 
@@ -35,18 +45,18 @@ _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm6
 
 def launch(job: AgentJob, folder: str) -> Launch:
     session = job.session or str(uuid.uuid4())
-    argv = [_native(job.env.get("PATH")) or PROGRAM, "--output-format=json", "--no-auto-update", "--no-ask-user"]
+    argv = [_real_program(job.env.get("PATH")) or PROGRAM, "--output-format=json", "--no-auto-update", "--no-ask-user"]
     argv += [f"--usage-output-file={os.path.join(folder, 'usage.json')}", *_MODES[job.permissions]]
     argv.append(f"--resume={session}" if job.session else f"--session-id={session}")
     if job.model is not None:
         argv.append(f"--model={job.model}")
-    prompt = asking(job.prompt, job.schema) if job.schema else job.prompt
-    env = {"COPILOT_ALLOW_ALL": ""}  # what is allowed is said above, and nowhere else
+    prompt = prompt_for_json(job.prompt, job.schema) if job.schema else job.prompt
+    env = {"COPILOT_ALLOW_ALL": ""}  # only the options above decide what is allowed
     return Launch((*argv, *job.extra), env, stdin=prompt.encode(), files={"session": session})
 
 
-def _native(path: str | None) -> str | None:
-    """The program itself. What npm puts on the PATH is a script that waits for it and hands no signal on."""
+def _real_program(path: str | None) -> str | None:
+    """The path of the real program. The script that npm puts on the PATH does not forward signals to it."""
     found = shutil.which(PROGRAM, path=path)
     if found is None:
         return None
@@ -62,7 +72,7 @@ class Reader:
     def __init__(self, job: AgentJob, folder: str) -> None:
         self.job = job
         self.folder = folder
-        self.before = Spent() if job.session is None else _recorded(job.session, job.env)
+        self.before = Spent() if job.session is None else _session_usage(job.session, job.env)
         self.names: dict[str, str] = {}
         self.text: str | None = None
         self.failed: dict[str, Any] = {}
@@ -73,7 +83,7 @@ class Reader:
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         about = within(data, "data")
         match data.get("type"):
-            case "user.message" if (session := _content(self.folder, "session")) is not None:
+            case "user.message" if (session := _read_text(self.folder, "session")) is not None:
                 yield AgentSaid("session", {"id": session})
             case "assistant.message" if str(about.get("content") or "").strip():
                 text = str(about["content"])
@@ -108,11 +118,11 @@ class Reader:
         yield AgentSaid("result", {"id": about.get("toolCallId"), "ok": is_ok, "output": output})
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
-        spent = _spent(_content(self.folder, "usage.json"))
+        spent = _job_usage(_read_text(self.folder, "usage.json"))
         if spent.tokens is not None and self.before is not None:
             yield spent.less(self.before).said()
         outcome = self._outcome(exit_code, errors)
-        yield finished(outcome, self.text, answer(self.text) if self.job.schema and outcome is DONE else None)
+        yield finished(outcome, self.text, json_answer(self.text) if self.job.schema and outcome is DONE else None)
 
     def _outcome(self, exit_code: int, errors: str) -> Outcome:
         if self.error is not None:
@@ -120,14 +130,14 @@ class Reader:
             outcome = judge(status(self.error), f"{message} {more}", time.time())
             return replace(outcome, message=brief(message))
         if self.was_stopped:
-            return Outcome("crash", "it was stopped in the middle of its turn")
+            return Outcome("crash", "it was stopped before the end of its turn")
         if self.result is None or self.result.get("exitCode") != 0:
-            return judge(None, last_words(exit_code, errors), time.time())
+            return judge(None, last_error(exit_code, errors), time.time())
         return DONE
 
 
-def _spent(text: str | None) -> Spent:
-    """What its file of tokens tells. It counts premium requests, not dollars."""
+def _job_usage(text: str | None) -> Spent:
+    """The usage in its token file. The file has premium requests but no dollars."""
     spent = Spent()
     try:
         models = within(json.loads(text or "{}"), "modelMetrics")
@@ -142,8 +152,8 @@ def _count(spent: Spent, usage: dict[str, Any]) -> None:
     spent.add(total(usage, "inputTokens"), total(usage, "outputTokens"), total(usage, "cacheReadTokens"), 0.0)
 
 
-def _recorded(session: str, env: Mapping[str, str]) -> Spent | None:
-    """What a session has used up to now; nothing if that is not known."""
+def _session_usage(session: str, env: Mapping[str, str]) -> Spent | None:
+    """The usage of a session so far; None if it is not known."""
     home = env.get("COPILOT_HOME") or os.path.join(env.get("HOME", ""), ".copilot")
     spent = Spent()
     try:
@@ -156,7 +166,7 @@ def _recorded(session: str, env: Mapping[str, str]) -> Spent | None:
     return spent
 
 
-def _content(folder: str, name: str) -> str | None:
+def _read_text(folder: str, name: str) -> str | None:
     try:
         with open(os.path.join(folder, name), encoding="utf-8") as file:
             return file.read()

@@ -1,1 +1,1 @@
-"""Gemini CLI: how we call it."""
+"""Gemini CLI as an executor."""

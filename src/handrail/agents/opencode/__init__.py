@@ -1,1 +1,1 @@
-"""OpenCode: called by flows through its own server, which `driver` starts for one turn."""
+"""OpenCode as an executor, through its own server, which `driver` starts for one turn."""

@@ -1,8 +1,8 @@
-"""Takes one turn with OpenCode over a server of its own, and prints what happens as lines of JSON.
+"""Runs one turn of OpenCode through its server, and prints the events as JSON lines.
 
-Its `run` waits without a word for as long as a service asks, for days if need be, and ends when it would have to ask a
-person. Its server tells of every wait, and what it asks is answered here. The job comes by standard input; the lines
-are those of `run --format json`, and a few more.
+`opencode run` waits silently for as long as a service demands, even for days, and stops if it has to ask a person. The
+server reports each wait, and this driver answers its questions. The job is read from stdin. The lines are those of
+`opencode run --format json`, and a few more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONGEST_ANSWER = 300.0
 LONGEST_COMPLAINT = 10_000
 SHOWN = ("status", "input", "output", "error")
 OUTSIDE = "external_directory"
-NOT_OUTSIDE = "this is outside of the project's folder, where nothing may be done"
+NOT_OUTSIDE = "this path is outside of the project's folder and is not allowed"
 EVERYTHING = {"permission": "*", "pattern": "*", "action": "deny"}
 QUIET = [{"permission": name, "pattern": "*", "action": "deny"} for name in ("question", "plan_enter", "plan_exit")]
 READ = [
@@ -45,7 +45,7 @@ READ = [
 
 
 class Server:
-    """The server's interface: requests, and the stream of what happens."""
+    """A client of OpenCode's server: requests, and its event stream."""
 
     def __init__(self, url: str, password: str) -> None:
         self.address = urlsplit(url)
@@ -53,7 +53,7 @@ class Server:
         self.headers = {"Authorization": f"Basic {token}", "Content-Type": "application/json"}
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:
-        """What the server answers. Raises `OSError` when it refuses."""
+        """The server's response. Raises `OSError` for an HTTP error."""
         connection = self._connect(LONGEST_ANSWER)
         try:
             connection.request(method, path, None if body is None else json.dumps(body), self.headers)
@@ -68,7 +68,7 @@ class Server:
             connection.close()
 
     def events(self) -> Iterator[dict[str, Any]]:
-        """Everything that happens from now on; the first is that we are connected."""
+        """All events from now on. The first one says that the stream is connected."""
         connection = self._connect(None)
         try:
             connection.request("GET", "/event", headers=self.headers)
@@ -83,7 +83,7 @@ class Server:
 
 
 class Turn:
-    """One prompt of a session, until it is idle."""
+    """One prompt in a session, until the session is idle again."""
 
     def __init__(self, server: Server, job: dict[str, Any]) -> None:
         self.server = server
@@ -92,7 +92,7 @@ class Turn:
         self.begun: set[str] = set()
 
     def take(self) -> bool:
-        """Was the turn taken to its end?"""
+        """Run the turn. True if it reached its end."""
         self.session = self._open()
         say("session", sessionID=self.session)
         events = self.server.events()
@@ -106,11 +106,11 @@ class Turn:
                 if about.get("sessionID") == self.session:
                     return self._end()
             else:
-                self._hear(str(event.get("type")), about)
+                self._on_event(str(event.get("type")), about)
         return False
 
     def _open(self) -> str:
-        """The session. It keeps its rules for good, so what an earlier turn was not allowed has to be undone."""
+        """Open the session and return its id. A session keeps its rules, so denials of an earlier turn are removed."""
         rules = READ if self.job["permissions"] == "read" else []
         if self.job["session"] is None:
             made = self.server.ask("POST", "/session", {"title": self.job["title"], "permission": [*rules, *QUIET]})
@@ -123,14 +123,14 @@ class Turn:
         self.server.ask("PATCH", path, {"permission": [*rules, *QUIET]})
         return str(known["id"])
 
-    def _hear(self, kind: str, about: dict[str, Any]) -> None:
+    def _on_event(self, kind: str, about: dict[str, Any]) -> None:
         match kind:
             case "message.part.updated":
-                self._part(within(about, "part"))
+                self._on_part(within(about, "part"))
             case "session.error" if about.get("sessionID") == self.session:
                 say("error", error=about.get("error"))
             case "session.status" if within(about, "status").get("type") == "retry":
-                self._wait(within(about, "status"))
+                self._on_wait(within(about, "status"))
             case "permission.asked":
                 is_fine = about.get("permission") != OUTSIDE or self.job["permissions"] == "full"
                 answer = {"reply": "once"} if is_fine else {"reply": "reject", "message": NOT_OUTSIDE}
@@ -140,8 +140,8 @@ class Turn:
             case "question.asked":
                 self.server.ask("POST", f"/question/{about.get('id')}/reject")
 
-    def _part(self, part: dict[str, Any]) -> None:
-        """A piece of a message. Those of subagents count, but their words are not the answer."""
+    def _on_part(self, part: dict[str, Any]) -> None:
+        """A part of a message. Usage and tools of subagents are reported, but not their text."""
         is_ours = part.get("sessionID") == self.session
         match part.get("type"):
             case "text" if is_ours and within(part, "time").get("end"):
@@ -149,10 +149,10 @@ class Turn:
             case "step-finish":
                 say("step_finish", part=part)
             case "tool":
-                self._tool(part, within(part, "state"))
+                self._on_tool(part, within(part, "state"))
 
-    def _tool(self, part: dict[str, Any], state: dict[str, Any]) -> None:
-        """A call begins or ends. What it shows to people beside its output is left out, for that may be much."""
+    def _on_tool(self, part: dict[str, Any], state: dict[str, Any]) -> None:
+        """A call begins or ends. Metadata for display is left out, because it can be large."""
         key, shown = str(part.get("callID")), {name: state[name] for name in SHOWN if name in state}
         if state.get("status") == "running" and key not in self.begun:
             self.begun.add(key)
@@ -160,8 +160,8 @@ class Turn:
         elif state.get("status") in ("completed", "error"):
             say("tool_use", part={**part, "state": shown})
 
-    def _wait(self, status: dict[str, Any]) -> None:
-        """It tries a few times, each after as long as it is told. When that is long we give up: flows wait better."""
+    def _on_wait(self, status: dict[str, Any]) -> None:
+        """OpenCode waits before a retry. If the wait is long, abort the turn: the flow can wait without a process."""
         seconds = total(status, "next") / 1000 - time.time()
         say("retry" if seconds <= LONGEST_WAIT else "gave_up", message=status.get("message"), seconds=seconds)
         if seconds > LONGEST_WAIT:
@@ -175,7 +175,7 @@ class Turn:
 
 
 def say(kind: str, **told: Any) -> None:
-    """One line, at once."""
+    """Print one line and flush it."""
     sys.stdout.write(json.dumps({"type": kind, **told}) + "\n")
     sys.stdout.flush()
 
@@ -191,7 +191,7 @@ async def main() -> int:
     while url is None and (line := await process.stdout.readline()):
         url = line.split(LISTENS)[1].decode().strip() if LISTENS in line else None
         sys.stderr.write("" if url else line.decode("utf-8", "replace"))
-    rest = asyncio.ensure_future(_pass_on(process.stdout))
+    rest = asyncio.ensure_future(_forward(process.stdout))
     try:
         return 0 if url is not None and await asyncio.to_thread(Turn(Server(url, password), job).take) else 1
     except (OSError, http.client.HTTPException) as error:
@@ -202,7 +202,7 @@ async def main() -> int:
         rest.cancel()
 
 
-async def _pass_on(output: asyncio.StreamReader) -> None:
+async def _forward(output: asyncio.StreamReader) -> None:
     while line := await output.readline():
         sys.stderr.write(line.decode("utf-8", "replace"))
 

@@ -1,6 +1,6 @@
-"""How flows call OpenCode: `driver` takes the turn with a server of OpenCode's and prints what happens.
+"""Runs OpenCode for a flow: `driver` runs the turn through OpenCode's server and prints the events.
 
-The reader also understands what `opencode run --format json` prints, which is the same but tells less.
+The reader also understands the output of `opencode run --format json`, which has fewer events.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from handrail.agents.outcomes import DONE, Outcome, answer, brief, finished, judge, last_words
+from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error
 from handrail.agents.usage import PROVIDERS, Spent, status, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
@@ -55,7 +55,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
 
 def _id(session: str | None) -> str | None:
     if session is not None and not re.fullmatch(r"ses_\w+", session):
-        raise NodeError("session-unknown", f"`{session}` is not the id of a session of OpenCode", transient=False)
+        raise NodeError("session-unknown", f"`{session}` is not a session id of OpenCode", transient=False)
     return session
 
 
@@ -64,7 +64,7 @@ def _model(name: str | None) -> dict[str, str] | None:
         return None
     provider, _, model = name.partition("/")
     if not model:
-        message = f"a model of OpenCode is `PROVIDER/MODEL`, not `{name}`"
+        message = f"a model of OpenCode has to be `PROVIDER/MODEL`, found `{name}`"
         raise NodeError("params", message, transient=False)
     return {"providerID": provider, "modelID": model}
 
@@ -104,7 +104,7 @@ class Reader:
             case "gave_up":
                 self.failure = judge(None, str(data.get("message")), time.time(), {"retry-after": data.get("seconds")})
             case "error":
-                self.failure = self.failure or _failed(within(data, "error"))
+                self.failure = self.failure or _outcome_of_error(within(data, "error"))
             case "end":
                 self._end(data)
 
@@ -128,7 +128,7 @@ class Reader:
             yield AgentSaid("result", {"id": key, "ok": is_ok, "output": output})
 
     def _step(self, part: dict[str, Any]) -> Iterator[AgentSaid]:
-        """A request to the model is over. Output and reasoning are counted apart, and what is cached as well."""
+        """A request to the model has ended. OpenCode counts output, reasoning and cached tokens separately."""
         self.finish = part.get("reason")
         tokens, cache = within(part, "tokens"), within(part, "tokens", "cache")
         whole = total(tokens, "input") + total(cache, "read", "write")
@@ -136,20 +136,20 @@ class Reader:
             yield self.spent.said()
 
     def _end(self, data: dict[str, Any]) -> None:
-        """The turn is over, as far as the server is concerned."""
+        """The server reports the end of the turn."""
         self.is_over = data.get("role") == "assistant"
         self.finish = data.get("finish") or self.finish
         self.structured = data.get("structured")
         error = within(data, "error")
         if error and error.get("name") != "StructuredOutputError":
-            self.failure = self.failure or _failed(error)
+            self.failure = self.failure or _outcome_of_error(error)
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         text = "\n".join(self.texts) if self.message is not None else None
         outcome = self._outcome(exit_code, errors)
         structured = self.structured
         if structured is None and self.job.schema and outcome is DONE:
-            structured = answer(text)
+            structured = json_answer(text)
         yield finished(outcome, text, structured)
 
     def _outcome(self, exit_code: int, errors: str) -> Outcome:
@@ -159,10 +159,10 @@ class Reader:
             return Outcome("crash", CUT)
         if self.finish == "stop" or self.is_over:
             return DONE
-        return judge(None, last_words(exit_code, errors), time.time())
+        return judge(None, last_error(exit_code, errors), time.time())
 
 
-def _failed(error: dict[str, Any]) -> Outcome:
+def _outcome_of_error(error: dict[str, Any]) -> Outcome:
     data = within(error, "data")
     name, message = str(error.get("name")), str(data.get("message") or error.get("message") or error.get("name"))
     if name in _NAMED:

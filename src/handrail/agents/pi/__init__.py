@@ -1,1 +1,1 @@
-"""pi: called by flows through its stream of JSON lines."""
+"""pi as an executor, its workflow folders, and sessions of pi-workflows."""

@@ -1,6 +1,6 @@
-"""The state that the first seed wrote into an agent's session log, so that a session begun there can go on here.
+"""Reads the state that pi-workflows wrote into a session log of pi, so that the session can continue in Handrail.
 
-Pure; standard library only. Judges the shape of the entries; does not know any definitions.
+Pure; standard library only. Checks the shape of the entries; does not read definitions.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OPTIONAL: dict[str, type] = {"taskId": str, "completionNotified": bool, "cancel
 
 @dataclass(frozen=True, kw_only=True)
 class Adopted:
-    """Where a session stood. `path` is the stack of (workflow key, index), the top level first."""
+    """The state of a session. `path` is the stack of (workflow key, index), the top level first."""
 
     workflow: str
     path: tuple[tuple[str, int], ...]
@@ -30,7 +30,7 @@ class Adopted:
 
 
 def adopt(entries: Sequence[Any]) -> Adopted | None:
-    """What the newest state entry says. A damaged one means no state: an older one would be wrong."""
+    """The state of the newest state entry; None if it is damaged or there is none. Older entries are outdated."""
     for entry in reversed(entries):
         if (data := _state(entry)) is not None:
             return _adopted(data)
@@ -50,7 +50,7 @@ def _adopted(data: dict[str, Any]) -> Adopted | None:
     path, started = _path(data), data.get("startedAt")
     if not (required and optional and path and _is_number(started)):
         return None
-    steps = _whole(data.get("globalStepCount", path[0][1]))
+    steps = _non_negative_int(data.get("globalStepCount", path[0][1]))
     if steps is None:
         return None
     task = data.get("taskDescription")
@@ -68,7 +68,7 @@ def _adopted(data: dict[str, Any]) -> Adopted | None:
 
 
 def _path(data: dict[str, Any]) -> tuple[tuple[str, int], ...]:
-    """The stack; of an old entry, which has one index, a stack of one. Empty where it cannot be trusted."""
+    """The stack; empty if the entry is damaged. An old entry has one index, which becomes a stack of one."""
     segments = data.get("currentPath")
     if segments is None and "currentPhaseIndex" in data:
         segments = [{"workflowKey": data["workflowKey"], "phaseIndex": data["currentPhaseIndex"]}]
@@ -77,7 +77,7 @@ def _path(data: dict[str, Any]) -> tuple[tuple[str, int], ...]:
     path: list[tuple[str, int]] = []
     for segment in segments:
         key = segment.get("workflowKey") if isinstance(segment, dict) else None
-        index = _whole(segment.get("phaseIndex")) if isinstance(segment, dict) else None
+        index = _non_negative_int(segment.get("phaseIndex")) if isinstance(segment, dict) else None
         if not isinstance(key, str) or index is None:
             return ()
         path.append((key, index))
@@ -88,6 +88,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _whole(value: Any) -> int | None:
-    """A count or an index: a whole number from 0 on."""
+def _non_negative_int(value: Any) -> int | None:
+    """The value as an int if it is a whole number >= 0, else None."""
     return int(value) if _is_number(value) and value >= 0 and value % 1 == 0 else None

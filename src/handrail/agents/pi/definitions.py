@@ -1,4 +1,4 @@
-"""Where pi keeps workflows of the user's."""
+"""The folder of the user's workflows in pi."""
 
 from __future__ import annotations
 

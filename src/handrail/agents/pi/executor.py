@@ -1,7 +1,7 @@
-"""How flows call pi: `pi --mode json`, the prompt by standard input.
+"""Runs pi for a flow: `pi --mode json`, with the prompt on stdin.
 
-It exits with 0 also when the model failed, so the last message of the model decides. pi has no sandbox: `work` and
-`full` are the same to it.
+It exits with 0 even if the model failed, so the last message of the model decides. pi has no sandbox, so `work` and
+`full` are the same.
 """
 
 from __future__ import annotations
@@ -11,7 +11,17 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from handrail.agents.outcomes import DONE, Outcome, answer, asking, brief, finished, judge, last_words, plain
+from handrail.agents.outcomes import (
+    DONE,
+    Outcome,
+    brief,
+    finished,
+    json_answer,
+    judge,
+    last_error,
+    plain,
+    prompt_for_json,
+)
 from handrail.agents.usage import PROVIDERS, Spent, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
@@ -30,19 +40,19 @@ def launch(job: AgentJob, folder: str) -> Launch:
         argv += ["--session", _id(job.session)]
     if job.permissions == "read":
         argv += ["--tools", ",".join(READS)]
-    prompt = _plainly(job.prompt)
-    return Launch((*argv, *job.extra), stdin=(asking(prompt, job.schema) if job.schema else prompt).encode())
+    prompt = _escape_command(job.prompt)
+    return Launch((*argv, *job.extra), stdin=(prompt_for_json(prompt, job.schema) if job.schema else prompt).encode())
 
 
 def _id(session: str) -> str:
-    """The id of a session. What looks like a path would be a new file."""
+    """A valid session id. pi would create a new file for a text that looks like a path."""
     if not re.fullmatch(r"\w[\w-]*", session):
-        raise NodeError("session-unknown", f"`{session}` is not the id of a session of pi", transient=False)
+        raise NodeError("session-unknown", f"`{session}` is not a session id of pi", transient=False)
     return session
 
 
-def _plainly(prompt: str) -> str:
-    """A prompt that is no command of pi's: one that begins with a slash might be, and white space is taken off."""
+def _escape_command(prompt: str) -> str:
+    """A prompt that pi does not read as a slash command. A leading space is not enough, because pi strips it."""
     return f"Do this:\n\n{prompt}" if prompt.lstrip().startswith("/") else prompt
 
 
@@ -79,7 +89,7 @@ class Reader:
                 yield AgentSaid("retry", {"message": plain(str(data.get("errorMessage")))})
 
     def _message(self, message: dict[str, Any]) -> Iterator[AgentSaid]:
-        """A message of the model. pi keeps a session from the first one on, not before."""
+        """Report a message of the model. The first one also reports the session, because pi saves it only then."""
         if message.get("role") != "assistant":
             return
         if not self.told and self.session is not None:
@@ -105,11 +115,11 @@ class Reader:
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         text = "\n".join(_texts(self.last)) if self.last is not None else None
         outcome = self._outcome(exit_code, errors)
-        yield finished(outcome, text, answer(text) if self.job.schema and outcome is DONE else None)
+        yield finished(outcome, text, json_answer(text) if self.job.schema and outcome is DONE else None)
 
     def _outcome(self, exit_code: int, errors: str) -> Outcome:
         if self.last is None or not self.settled:
-            return judge(None, errors.strip() or last_words(exit_code, errors), time.time())
+            return judge(None, errors.strip() or last_error(exit_code, errors), time.time())
         reason = self.last.get("stopReason")
         if reason == "error":
             return judge(None, str(self.last.get("errorMessage") or "the model failed"), time.time())
@@ -119,7 +129,7 @@ class Reader:
 
 
 def _texts(message: dict[str, Any]) -> list[str]:
-    """The texts of a message or of a result, without empty ones."""
+    """The non-empty texts of a message or a result."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     texts = [part.get("text") for part in parts if isinstance(part, dict) and part.get("type") == "text"]

@@ -1,1 +1,1 @@
-"""The scripted agent: no model, no key; plays a script against the very gate and tool that a real agent meets."""
+"""The scripted agent: no model, no API key. It plays a script against the same gate and tool as a real agent."""

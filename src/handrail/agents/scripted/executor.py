@@ -1,4 +1,4 @@
-"""How flows call the scripted agent. The script of `HANDRAIL_SCRIPT` says what it does at which prompt."""
+"""Runs the scripted agent for a flow. The script in `HANDRAIL_SCRIPT` defines what it does for which prompt."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
 
 
 class Reader:
-    """Its events are ours, but for their names."""
+    """Reads its events: they have Handrail's shape, but other names."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -55,7 +55,7 @@ class Reader:
         if self.failure is not None:
             found |= self.failure
         elif not self.ended:
-            told = errors.strip().splitlines()[-1:] or [f"it ended with {exit_code}"]
+            told = errors.strip().splitlines()[-1:] or [f"it ended with exit code {exit_code}"]
             found |= {"outcome": "crash", "message": told[0]}
         yield AgentSaid("finished", found)
 

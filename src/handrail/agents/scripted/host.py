@@ -1,7 +1,7 @@
-"""The scripted agent as a host: its messages are nearly Handrail's own, and it names project and session itself.
+"""The scripted agent as a host. Its messages are almost Handrail's requests, and they name the project and session.
 
-Its tools have the names of Handrail's vocabulary, so this is also how `handrail gate` reads a call if no agent is
-named. Standard library only.
+Its tools have Handrail's own names, so `handrail gate` also uses it to read a call if no agent is given. Standard
+library only.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
 
 
 def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
-    """The answer as one object, with the names that scripts know."""
+    """The answer as one JSON object, with the key names that the player uses."""
     del data, request
     if answer["kind"] == "verdict":
         return {name: answer[name] for name in ("allow", "reason", "tool", "rule")}
@@ -95,7 +95,7 @@ def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
 
 
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
-    """Nothing of its own: no settings switch its hooks."""
+    """Empty: the scripted agent has no settings that control hooks."""
     del env, home, project
     return ()
 
@@ -110,5 +110,5 @@ def step_caller(arguments: Mapping[str, Any]) -> StepCaller:
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-    """There is nothing to install: it calls the hook by itself."""
+    """Not supported: the scripted agent calls the hook itself, so there is nothing to install."""
     raise NotImplementedError

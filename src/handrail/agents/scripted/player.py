@@ -1,9 +1,8 @@
-"""Plays a script against the very gate and tool that a real agent meets.
+"""Plays a script against the same gate and tool as a real agent. For demonstrations and tests; it needs no model.
 
-A program of its own (`python -m handrail.agents.scripted SCRIPT PROJECT SESSION`): every tool call asks the hook in
-a new process, every step goes through the command line, every tool really works in the working folder. It prints
-one JSON event a line. For demonstrations and tests; it needs no model. Flows call it like any other agent; the
-script of `HANDRAIL_SCRIPT` then says what it does at which prompt.
+It runs as a program (`python -m handrail.agents.scripted SCRIPT PROJECT SESSION`). Every tool call asks the hook in a
+new process, every step runs the command line, and the tools really change the working folder. It prints one JSON event
+per line. Flows call it like any other agent, with the script in `HANDRAIL_SCRIPT`.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ KINDS = ("say", "tool", "step", "stop", "interrupt", "hang", "crash", "usage", "
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a script: what the agent does, and the details."""
+    """One line of a script: an action, its value and its other keys."""
 
     kind: str
     value: Any
@@ -43,21 +42,21 @@ class Line:
 def read_script(path: str, prompt: str = "") -> list[Line]:
     """A YAML list of mappings, each with one of `KINDS`; or `prompts`, a list of `{match, play}`.
 
-    Of several the first is played whose `match` stands in the prompt; one without `match` fits any.
+    The first entry whose `match` is part of the prompt is played. An entry without `match` fits every prompt.
     """
     with open(path, "rb") as file:
         source, problems = decode(path, file.read())
     tree, troubles = read_yaml(source.text)
     if tree is not None and tree.kind == "mapping" and "prompts" in tree.value:
-        tree = _fitting(tree.value["prompts"], prompt)
+        tree = _lines_for(tree.value["prompts"], prompt)
     if problems or troubles or tree is None or tree.kind != "list":
         wrong = problems[0].message if problems else troubles[0].message if troubles else "a list was expected"
         raise HandrailError(f"`{path}` is not a script: {wrong}")
     return [_line(path, item) for item in tree.value]
 
 
-def _fitting(choices: Node, prompt: str) -> Node | None:
-    """The lines to play for a prompt."""
+def _lines_for(choices: Node, prompt: str) -> Node | None:
+    """The lines to play for a prompt; None if no entry fits."""
     for choice in choices.value if choices.kind == "list" else ():
         match = choice.value.get("match") if choice.kind == "mapping" else None
         if choice.kind == "mapping" and (match is None or str(match.value) in prompt):
@@ -81,7 +80,7 @@ def _plain(node: Node) -> Any:
 
 
 class Refused(Exception):
-    """A tool could not do what it was asked."""
+    """A tool refused a call."""
 
 
 class ScriptedAgent:
@@ -93,7 +92,7 @@ class ScriptedAgent:
         self.progress = False
 
     async def play(self, script: list[Line]) -> int:
-        """Act out the script. Ends when the script does, when it is let go, or when it is interrupted."""
+        """Play the script until its end, until the agent may stop, or until an interrupt."""
         self.emit("started", session=self.session)
         for line in script:
             go_on = await self.act(line)
@@ -155,7 +154,7 @@ class ScriptedAgent:
             self.emit("result", tool=tool, ok=False, output=str(error))
 
     async def use(self, tool: str, arguments: dict[str, Any]) -> str:
-        """The tools really do it, in the working folder and nowhere else."""
+        """Run a tool. It works only inside the working folder."""
         if tool == "bash":
             ended = await run(["/bin/sh", "-c", arguments["command"]], self.project, os.environ, TOOL_SECONDS)
             return ended.output
@@ -182,13 +181,13 @@ class ScriptedAgent:
         with open(path, encoding="utf-8") as file:
             text = file.read()
         if text.count(arguments["old"]) != 1:
-            raise Refused("the text to replace has to stand there exactly once")
+            raise Refused("the file has to contain the text to replace exactly once")
         with open(path, "w", encoding="utf-8") as file:
             file.write(text.replace(arguments["old"], arguments["new"]))
         return f"edited {arguments['path']}"
 
     async def step(self, action: str, summary: str) -> None:
-        """`workflow_step`, by way of the command line."""
+        """Do what `workflow_step` does, through the command line."""
         argv = [
             sys.executable,
             "-m",
@@ -210,7 +209,7 @@ class ScriptedAgent:
         self.emit("stepped", action=action, **{name: view.get(name) for name in names})
 
     async def stop(self, *, aborted: bool) -> bool:
-        """End the turn early. True: the agent was sent on and plays the rest of its script."""
+        """End the turn early. True if the agent was told to continue; it then plays the rest of its script."""
         reply = await self.ask({"event": "stop", "aborted": aborted, "progress": self.progress})
         self.progress = False
         self.emit("stopped", aborted=aborted, **reply)
