@@ -24,7 +24,6 @@ PYTHONS = {
     "prints garbage": "echo 'It is fine, I think.'",
     "prints broken JSON": """echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse"'""",
     "prints nothing": "exit 0",
-    "hangs": "exec sleep 60",
     "is missing": None,
 }
 SPOIL = "for f in {}; do cp $f old; { printf x; cat old old; } >$f; done"
@@ -94,6 +93,19 @@ def test_a_failing_gate_denies_until_a_person_cancels(claude: Claude, model: Mod
     assert (refusals(model, FAILED), is_written(claude)) == (1, False)
     assert f"handrail cancel --yes --session claude-{conversation}" in model.last_texts()
     assert freed(claude, model, conversation)
+
+
+def test_a_gate_that_takes_too_long_is_ended_and_denies(claude: Claude, model: Model) -> None:
+    conversation = new_id()
+    model.script(damage(claude, conversation, "rm card && mkfifo card"), write(claude), Turn("I may not."))
+    claude.run("/workflow w tea", *FREE, "--session-id", conversation)
+    assert (refusals(model, FAILED), is_written(claude)) == (1, False)
+
+
+def test_if_the_interpreter_itself_never_answers_the_host_denies(claude: Claude, model: Model) -> None:
+    model.script(break_python(claude, "exec sleep 60"), write(claude), Turn("I may not."))
+    claude.run("/workflow w tea", *FREE)
+    assert not is_written(claude)
 
 
 def test_a_failing_gate_allows_if_no_workflow_was_started(claude: Claude, model: Model) -> None:

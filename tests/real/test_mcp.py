@@ -110,7 +110,7 @@ def test_invalid_calls_are_refused_and_move_nothing(peer: Peer, claude: Claude) 
     assert peer.ask("tools/call")["result"]["isError"]
     assert peer.step()[1]
     assert peer.step(action="jump", session_id=conversation)[1]
-    assert "did not say which conversation" in peer.step(action="next")[0]
+    assert "No workflow is active" in peer.step(action="next")[0]
     assert "No workflow is active" in peer.step(action="next", session_id=new_id())[0]
     assert peer.step(action="next", session_id="../../etc/passwd")[0].startswith("No workflow is active")
     for action in ("next", "loop", "cancel"):
