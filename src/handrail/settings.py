@@ -163,8 +163,8 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What was asked for when a run began: for every step, or for those of a group."""
+class AgentChoice:
+    """The agent that a person chose on the command line: for every step, or for the steps of a group."""
 
     agent: str | None = None
     model: str | None = None
@@ -180,19 +180,19 @@ def parse_route(text: str) -> Route:
 
 
 def choose(
-    asked: Asked, table: Mapping[str, str], group: str | None, own: tuple[str | None, str | None]
+    choice: AgentChoice, table: Mapping[str, str], group: str | None, own: tuple[str | None, str | None]
 ) -> Route | None:
     """The route of a step. `table` has routes by group and perhaps a default; `own` is what the step says."""
-    if group is not None and group in asked.routes:
-        return parse_route(asked.routes[group])
-    if DEFAULT in asked.routes and asked.agent is None:
-        return parse_route(asked.routes[DEFAULT])
+    if group is not None and group in choice.routes:
+        return parse_route(choice.routes[group])
+    if DEFAULT in choice.routes and choice.agent is None:
+        return parse_route(choice.routes[DEFAULT])
     found = _found(table, group, own)
-    if asked.agent is not None:
-        return Route(asked.agent, asked.model)
-    if found is None or asked.model is None:
+    if choice.agent is not None:
+        return Route(choice.agent, choice.model)
+    if found is None or choice.model is None:
         return found
-    return replace(found, model=asked.model)
+    return replace(found, model=choice.model)
 
 
 def _found(table: Mapping[str, str], group: str | None, own: Own) -> Route | None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.artifacts.names import Contract, Reference, Wanted, is_key, logical_key, parse_reference, scope_name
+from handrail.artifacts.names import Contract, ShelfReference, Wanted, is_key, logical_key, parse_reference, scope_name
 from handrail.artifacts.schemas import artifact_table, schema_ids
 from handrail.contracts import Node
 from handrail.expressions.parse import Expressions, Kinds
@@ -232,8 +232,8 @@ def test_what_is_wanted_survives_being_written_down(wanted: Wanted) -> None:
 def test_every_path_has_a_key_that_can_be_referred_to(path: str, scope: str) -> None:
     key = logical_key(path, scope)
     assert is_key(key)
-    assert parse_reference(f"s:{key}:v1") == Reference(key, 1, "s")
-    assert parse_reference(f"{key}@latest") == Reference(key, None)
+    assert parse_reference(f"s:{key}:v1") == ShelfReference(key, 1, "s")
+    assert parse_reference(f"{key}@latest") == ShelfReference(key, None)
 
 
 @given(st.text(max_size=60))

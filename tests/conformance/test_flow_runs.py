@@ -13,7 +13,7 @@ import pytest
 from conformance import corpus
 from conformance.test_flow_specs import KNOWN
 from handrail.contracts import Node, NodeContext, NodeError, NodeKind, Outside, Work
-from handrail.flows.account import Ended
+from handrail.flows.account import FlowResult
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
@@ -75,7 +75,7 @@ def plan(spec: Any, name: str) -> FlowPlan:
     return found
 
 
-def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[DurableRun, Ended | FlowFailed]:
+def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[DurableRun, FlowResult | FlowFailed]:
     text = json.dumps({"spec": case["spec"], "params": case["params"]}).replace("@TMP@", str(folder / "tmp"))
     given = json.loads(text)
     flows = {name: plan(spec, name) for name, spec in children.items()}
@@ -118,7 +118,7 @@ def test_a_flow_runs_as_in_the_seed(case: corpus.Case, children: dict[str, Any],
     assert trace(run) == expect["trace"]
     failed = "errorGist" in expect
     assert isinstance(ended, FlowFailed) is failed
-    if isinstance(ended, Ended):
+    if isinstance(ended, FlowResult):
         assert (ended.stopped_by is not None) is expect["terminated"]
         assert ended.outcome == expect["outcome"]
         assert expect["reason"] == (f"Stopped by {ended.stopped_by}" if ended.stopped_by else None)

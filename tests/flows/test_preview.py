@@ -15,7 +15,7 @@ from handrail.expressions.partial import Foresight
 from handrail.expressions.tree import Const, Default, Defined, Every, Expression, Items, Not, Ref, Scope, Truth
 from handrail.expressions.tree import Test as Compared
 from handrail.flows.plan import FlowPlan
-from handrail.flows.preview import MAX_ROWS, Asked, Row, preview
+from handrail.flows.preview import MAX_ROWS, PreviewPart, PreviewRow, preview
 from handrail.source.values import Unresolved
 
 SET = "node: set, params: {n: 1}"
@@ -26,18 +26,18 @@ def look(
     *others: FlowPlan,
     params: dict[str, Any] | None = None,
     files: Iterable[str] = (),
-    asked: Asked | None = None,
-) -> list[Row]:
+    part: PreviewPart | None = None,
+) -> list[PreviewRow]:
     context = {"scope": "main", "env": {"TOKEN": "secret-value", "OTHER": "x"}}
     find = {other.id: other for other in others}.get
-    return preview(plan, params or {}, context, lambda path: path in set(files), find, asked)
+    return preview(plan, params or {}, context, lambda path: path in set(files), find, part)
 
 
-def verdicts(rows: list[Row]) -> dict[str, str]:
+def verdicts(rows: list[PreviewRow]) -> dict[str, str]:
     return {row.path: row.verdict for row in rows}
 
 
-def text(rows: list[Row]) -> str:
+def text(rows: list[PreviewRow]) -> str:
     return "\n".join(line for row in rows for line in preview_lines(row))
 
 
@@ -172,7 +172,7 @@ def test_values_of_the_environment_decide_and_are_never_shown() -> None:
 
 def test_only_what_is_asked_for_runs() -> None:
     plan = flow("phases:\n" + "".join(f"- {{id: {name}, steps: [{{id: x, {SET}}}]}}\n" for name in "abcd"))
-    rows = look(plan, asked=Asked(start="b", until="c"))
+    rows = look(plan, part=PreviewPart(start="b", until="c"))
     assert [(row.path, row.verdict, row.why) for row in rows if row.kind == "phase"] == [
         ("a", "skipped", "the run is started behind it"),
         ("b", "runs", ""),

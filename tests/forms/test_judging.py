@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from handrail.forms.form import (
     Answers,
-    Field,
     Form,
+    FormField,
     WrongAnswers,
     accept,
     choices,
@@ -203,7 +203,7 @@ def test_the_short_form_of_a_field_is_enough() -> None:
     assert (size.type, size.label, size.default, [o.value for o in size.options]) == (
         "single-select", "size", "2", ["1", "2"],
     )  # fmt: skip
-    assert why == Field("why", "text", "why")
+    assert why == FormField("why", "text", "why")
 
 
 @pytest.mark.parametrize("text", ["", " , ", "high,hihg", "low,high,low", "high;low", "all"])
@@ -286,7 +286,7 @@ def test_answers_are_either_accepted_or_have_problems(form: Form, values: dict[s
     assert all(is_of_its_kind(field, accepted) for field in form.fields)
 
 
-def is_of_its_kind(field: Field, values: dict[str, Any]) -> bool:
+def is_of_its_kind(field: FormField, values: dict[str, Any]) -> bool:
     value, names = values[field.id], [option.value for option in choices(field, values)]
     match field.type:
         case "boolean":
@@ -308,11 +308,11 @@ def test_plain_fields_are_judged_as_an_independent_reading_of_the_rules_does(
     assert {problem.field for problem in problems(free, values)} == bad
 
 
-def _plain(field: Field) -> Field:
+def _plain(field: FormField) -> FormField:
     return replace(field, when=None, default=None, options=tuple(replace(o, when=None) for o in field.options))
 
 
-def is_valid(field: Field, value: Any) -> bool:
+def is_valid(field: FormField, value: Any) -> bool:
     names = {option.value for option in field.options}
     needed = field.required and (names or field.type in ("boolean", "text"))
     if value is None or (value == "" and field.type == "single-select"):

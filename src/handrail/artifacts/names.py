@@ -66,7 +66,7 @@ class Contract:
 
 
 @dataclass(frozen=True)
-class Reference:
+class ShelfReference:
     """A published artifact, by its full id or by its logical key; without a version, the newest."""
 
     key: str
@@ -258,14 +258,14 @@ def artifact_id(scope: str, key: str, version: int) -> str:
     return f"{scope}:{key}:v{version}"
 
 
-def parse_reference(text: str) -> Reference | None:
+def parse_reference(text: str) -> ShelfReference | None:
     """`SCOPE:KEY:vN`, `KEY@vN` or `KEY@latest`; nothing for any other text."""
     found = re.fullmatch(r"(?P<scope>.+):(?P<key>[^:@\n]+):v(?P<version>[1-9][0-9]{0,14})", text)
     if found and is_key(found["key"]):
-        return Reference(found["key"], int(found["version"]), found["scope"])
+        return ShelfReference(found["key"], int(found["version"]), found["scope"])
     found = re.fullmatch(r"(?P<key>[^:@\n]+)@(?:latest|v(?P<version>[1-9][0-9]{0,14}))", text)
     if found and is_key(found["key"]):
-        return Reference(found["key"], int(found["version"]) if found["version"] else None)
+        return ShelfReference(found["key"], int(found["version"]) if found["version"] else None)
     return None
 
 

@@ -14,7 +14,7 @@ Results = dict[str, dict[str, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
-class Ended:
+class FlowResult:
     """How a flow ended, and what its steps made. `is_partial`: it was to end before its last phase."""
 
     stopped_by: str | None
@@ -48,7 +48,7 @@ def with_defaults(plan: FlowPlan, given: dict[str, Any]) -> dict[str, Any]:
     return {p.name: given.get(p.name, p.default) for p in plan.params}
 
 
-def envelope(plan: FlowPlan, ended: Ended) -> dict[str, Any]:
+def envelope(plan: FlowPlan, ended: FlowResult) -> dict[str, Any]:
     """What a step that ran a flow has as its value: the account that flows of the second seed look into."""
     phases = [
         {
@@ -68,7 +68,7 @@ def envelope(plan: FlowPlan, ended: Ended) -> dict[str, Any]:
     return {"flowKind": plan.kind, "flowVersion": plan.version, "executionState": state}
 
 
-def _phase_status(ended: Ended, phase: Phase) -> str:
+def _phase_status(ended: FlowResult, phase: Phase) -> str:
     statuses = {step["status"] for step in ended.steps[phase.id].values()}
     return "skipped" if statuses and statuses <= {"skipped", "pending"} else "done"
 

@@ -24,7 +24,7 @@ Finder = Callable[[str], FlowPlan | None]
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreviewPart:
     """What part of a flow is asked for, and the prompts that are known by name."""
 
     start: str | None = None
@@ -33,7 +33,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Row:
+class PreviewRow:
     """A phase or a step (`kind`), and what would become of it (`verdict`): runs, skipped, depends or fails.
 
     `why` is the reason, `on` what it waits for. Of `params`, those in `unknown` are words; `flow` is the flow that a
@@ -87,9 +87,9 @@ class _Shared:
         self.exists: Exists | None = exists
         self.find = find
         self.prompts = prompts
-        self.rows: list[Row] = []
+        self.rows: list[PreviewRow] = []
 
-    def add(self, row: Row) -> None:
+    def add(self, row: PreviewRow) -> None:
         if len(self.rows) >= MAX_ROWS:
             raise _Enough
         self.rows.append(row)
@@ -103,15 +103,15 @@ def preview(
     context: Mapping[str, Any],
     exists: Exists,
     find: Finder,
-    asked: Asked | None = None,
-) -> list[Row]:
+    part: PreviewPart | None = None,
+) -> list[PreviewRow]:
     """What would happen, phase by phase and step by step. `exists` is asked about files as they are now."""
-    asked = asked or Asked()
-    shared = _Shared(exists, find, asked.prompts)
+    part = part or PreviewPart()
+    shared = _Shared(exists, find, part.prompts)
     try:
-        _Flow(plan, Given(params, context), shared).run(asked)
+        _Flow(plan, Given(params, context), shared).run(part)
     except _Enough:
-        shared.rows.append(Row("more", "", 0, "", "depends", f"there are more than {MAX_ROWS} phases and steps"))
+        shared.rows.append(PreviewRow("more", "", 0, "", "depends", f"there are more than {MAX_ROWS} phases and steps"))
     return shared.rows
 
 
@@ -125,16 +125,16 @@ class _Flow:
         self.level = level
         self.prospect = Prospect(plan, given)
 
-    def run(self, asked: Asked) -> _End | None:
+    def run(self, part: PreviewPart) -> _End | None:
         """Why the flow does not come to its last phase, if that is known."""
         ids = [phase.id for phase in self.plan.phases]
-        before = set(ids[: ids.index(asked.start)]) if asked.start in ids else set()
+        before = set(ids[: ids.index(part.start)]) if part.start in ids else set()
         end: _End | None = None
         for phases in groups_of(self.plan.phases):
             lanes = itertools.groupby(phases, key=lambda phase: phase.lane)
             ends = [self.lane(lane, end, before) for _, lane in lanes]
             end = end or next(filter(None, ends), None)
-            if end is None and any(phase.id == asked.until for phase in phases):
+            if end is None and any(phase.id == part.until for phase in phases):
                 end = _End("the run ends before it")
         return end
 
@@ -149,15 +149,15 @@ class _Flow:
             self.prospect.skip(phase)
         return end
 
-    def _row(self, phase: Phase, step: Step | None = None) -> Row:
+    def _row(self, phase: Phase, step: Step | None = None) -> PreviewRow:
         path = self.base + segment(phase.id)
         if step is None:
-            row = Row("phase", path, 2 * self.level, phase.id, timeout=phase.timeout)
+            row = PreviewRow("phase", path, 2 * self.level, phase.id, timeout=phase.timeout)
             limit = phase.parallel.limit
             return replace(
                 row, lane=phase.lane.number + 1 if phase.lane else None, parallel=limit if limit > 1 else None
             )
-        row = Row("step", f"{path}/{segment(step.id)}", 2 * self.level + 1, step.id, timeout=step.timeout)
+        row = PreviewRow("step", f"{path}/{segment(step.id)}", 2 * self.level + 1, step.id, timeout=step.timeout)
         return replace(row, node=step.node, attempts=step.retry.attempts)
 
     def phase(self, phase: Phase) -> _End | None:
@@ -202,19 +202,19 @@ class _Flow:
         if step.stop_if is not None and stop is not None and (always or not isinstance(stop, Const)):
             row = replace(row, stops=in_words(step.stop_if if always else stop))
         self.shared.add(row)
-        failed = child.run(Asked()) if child is not None else None
+        failed = child.run(PreviewPart()) if child is not None else None
         if failed is not None and failed.is_failure:
             return failed if runs else None
         return _End(f"`{row.path}` stops the flow before") if runs and always else None
 
-    def _fails(self, row: Row, message: str) -> _End | None:
+    def _fails(self, row: PreviewRow, message: str) -> _End | None:
         if row.verdict == "depends":
             self.shared.add(replace(row, why=f"{row.why}; it would fail: {message}"))
             return None
         self.shared.add(replace(row, verdict="fails", why=message))
         return _End(f"`{row.path}` fails before", is_failure=True)
 
-    def _work(self, row: Row, step: Step) -> tuple[Row, _Flow | None]:
+    def _work(self, row: PreviewRow, step: Step) -> tuple[PreviewRow, _Flow | None]:
         """What a step is given, what it is held to, and the flow that it runs."""
         seen = {name: self.prospect.see(value) for name, value in step.params.items()}
         shown = {name: self.prospect.show(value) for name, value in step.params.items()}

@@ -42,7 +42,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Field:
+class FormField:
     """One question. `default` is of the field's own kind (several choices: a tuple), or nothing."""
 
     id: str
@@ -76,7 +76,7 @@ class Form:
     id: str
     title: str
     description: str
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
 
 
 @dataclass(frozen=True)
@@ -99,12 +99,12 @@ class WrongAnswers(Exception):
         self.problems = found
 
 
-def is_shown(field: Field, answers: Mapping[str, Any]) -> bool:
+def is_shown(field: FormField, answers: Mapping[str, Any]) -> bool:
     """Is the field asked for, after these answers to the fields before it?"""
     return field.when is None or field.when.holds(answers)
 
 
-def choices(field: Field, answers: Mapping[str, Any]) -> tuple[Option, ...]:
+def choices(field: FormField, answers: Mapping[str, Any]) -> tuple[Option, ...]:
     """The options that there are, after these answers to the fields before it."""
     return tuple(option for option in field.options if option.when is None or option.when.holds(answers))
 
@@ -125,7 +125,7 @@ def normalize(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
     return fitted
 
 
-def _fitted(field: Field, names: list[str], value: Any) -> Any:
+def _fitted(field: FormField, names: list[str], value: Any) -> Any:
     for candidate in (value, field.given_default):
         if field.type == "multi-select" and isinstance(candidate, list):
             return [name for name in _once(candidate) if name in names]
@@ -178,7 +178,7 @@ def _judged(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any], list
     return accepted, wrong
 
 
-def _answered(field: Field, names: list[str], value: Any) -> Any:
+def _answered(field: FormField, names: list[str], value: Any) -> Any:
     """The value, or the default where there is none; a choice of nothing is no answer."""
     is_nothing = value is None or (value == "" and field.type == "single-select" and "" not in names)
     if not is_nothing:
@@ -189,7 +189,7 @@ def _answered(field: Field, names: list[str], value: Any) -> Any:
     return [name for name in default if name in names] if isinstance(default, list) else default
 
 
-def wrong_with(field: Field, names: list[str], value: Any) -> str | None:
+def wrong_with(field: FormField, names: list[str], value: Any) -> str | None:
     """What is wrong with a value of a field that has these options; nothing if it will do."""
     is_needed = field.required and (bool(names) or not field.is_select)
     if value is None:
@@ -218,7 +218,7 @@ def _wrong_choices(rule: str, names: list[str], values: list[Any]) -> str | None
     return f"{rule} {_listed(names)}, found {found(bad[0])}" + (f"; {hint}" if hint else "")
 
 
-def _expected(field: Field, names: list[str]) -> str:
+def _expected(field: FormField, names: list[str]) -> str:
     match field.type:
         case "boolean":
             return "true or false"

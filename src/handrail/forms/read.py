@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from handrail.forms.form import TYPES, Field, Form, Option, Type, When, found, one_of, wrong_with
+from handrail.forms.form import TYPES, Form, FormField, Option, Type, When, found, one_of, wrong_with
 from handrail.source.given import Later
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import Unresolved, as_text
@@ -98,8 +98,8 @@ class _Reading:
             self.add(f"`{name}` has to be a list, found {found(data)}", path)
         return []
 
-    def fields(self, data: Any) -> tuple[Field, ...]:
-        fields: list[Field] = []
+    def fields(self, data: Any) -> tuple[FormField, ...]:
+        fields: list[FormField] = []
         for number, item in enumerate(self.items(data, "fields", ()), 1):
             if isinstance(item, Later):
                 continue
@@ -112,14 +112,14 @@ class _Reading:
             fields.append(field)
         return tuple(fields)
 
-    def field(self, data: Mapping[str, Any], number: int, before: list[str]) -> Field:
+    def field(self, data: Mapping[str, Any], number: int, before: list[str]) -> FormField:
         path: Path = (number - 1,)
         id_ = self.text(data, "id", f"field {number}", path)
         where = f"field `{id_}`" if id_ else f"field {number}"
         if not id_.strip():
             self.add(f"field {number} has no `id`", path)
         self.near_misses(data, _FIELD_KEYS, where, path)
-        field = Field(
+        field = FormField(
             id_,
             self.type(data, where, path),
             self.text(data, "label", where, path) or id_,
@@ -198,7 +198,7 @@ class _Reading:
         values = [given["equals"]] if "equals" in given else self.items(given["in"], f"in of {where}", inner)
         return When(str(given["field"]), tuple(values))
 
-    def default(self, field: Field, value: Any, where: str, path: Path) -> Any:
+    def default(self, field: FormField, value: Any, where: str, path: Path) -> Any:
         if value is None or value == "" or isinstance(value, Later):
             return None
         if isinstance(value, list) and any(isinstance(item, Later) for item in value):
@@ -235,7 +235,7 @@ def from_json(data: Mapping[str, Any]) -> Form:
     return form_from(data)
 
 
-def _field_to_json(field: Field) -> dict[str, Any]:
+def _field_to_json(field: FormField) -> dict[str, Any]:
     data = {**vars(field), "default": field.given_default, "when": _when_to_json(field.when)}
     options = [{**vars(option), "when": _when_to_json(option.when)} for option in field.options]
     data["options"] = [_without_blanks(option) for option in options] if field.is_select else None
