@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from flows.everyflow import CHILD, EVERY, flow
 from handrail.cli.dryrun import preview_lines, rows_to_json
-from handrail.expressions.partial import Foresight
+from handrail.expressions.partial import PartialEvaluator
 from handrail.expressions.tree import Const, Default, Defined, Every, Expression, Items, Not, Ref, Scope, Truth
 from handrail.expressions.tree import Test as Compared
 from handrail.flows.plan import FlowPlan
@@ -55,7 +55,7 @@ def test_every_part_of_a_flow_is_told() -> None:
       expects require-file: path out.md (it has to be there)
       expects step-output: value ${steps.first.fetch.outputs.result}, equals true, when "x" exists
       makes out.md
-      makes plan-hi.json as plan, if there is one
+      makes plan-hi.json as plan, if it exists
   ? ask: llm-prompt: depends on `steps.first.fetch`: ${steps.first.fetch.outputs.exitCode}
       labelText: think
       stops the flow if: ${steps.first.ask.outputs.result}
@@ -131,7 +131,7 @@ def test_what_stops_the_flow_for_sure_keeps_the_rest_from_being_reached() -> Non
     rows = look(plan, params={"stop": True})
     assert verdicts(rows) == {"a": "runs", "a/x": "runs", "a/y": "skipped", "b": "skipped"}
     assert rows[1].stops == "${params.stop}"
-    assert rows[3].why == "`a/x` stops the flow before"
+    assert rows[3].why == "`a/x` stops the flow first"
     assert set(verdicts(look(plan, params={"stop": False})).values()) == {"runs"}
 
 
@@ -144,7 +144,7 @@ def test_what_has_no_value_is_told_to_fail() -> None:
     assert [(row.path, row.verdict, row.why) for row in rows] == [
         ("a", "runs", ""),
         ("a/x", "fails", "`params.gone`: there is no `gone`"),
-        ("b", "skipped", "`a/x` fails before"),
+        ("b", "skipped", "`a/x` fails first"),
     ]
 
 
@@ -174,10 +174,10 @@ def test_only_what_is_asked_for_runs() -> None:
     plan = flow("phases:\n" + "".join(f"- {{id: {name}, steps: [{{id: x, {SET}}}]}}\n" for name in "abcd"))
     rows = look(plan, part=PreviewPart(start="b", until="c"))
     assert [(row.path, row.verdict, row.why) for row in rows if row.kind == "phase"] == [
-        ("a", "skipped", "the run is started behind it"),
+        ("a", "skipped", "the run starts after this phase"),
         ("b", "runs", ""),
         ("c", "runs", ""),
-        ("d", "skipped", "the run ends before it"),
+        ("d", "skipped", "the run ends before this phase"),
     ]
 
 
@@ -270,10 +270,10 @@ def _value(expression: Expression, steps: dict[str, Any]) -> Any:
 def test_what_is_foreseen_is_what_comes(expression: Expression, a: object, b: object) -> None:
     """Whatever the steps turn out to make, an expression with the known parts put in has the same value."""
     params = {"yes": 1, "no": "", "nothing": None}
-    sight = Foresight({"params": params}, lambda ref: ref.path.startswith("steps"), None)
+    sight = PartialEvaluator({"params": params}, lambda ref: ref.path.startswith("steps"), None)
     steps = {"a": a, "b": b}
     try:
-        seen = sight.see(expression)
+        seen = sight.evaluate(expression)
     except Unresolved:
         assert _value(expression, steps) is Unresolved
         return
@@ -285,5 +285,5 @@ def test_what_is_foreseen_is_what_comes(expression: Expression, a: object, b: ob
 @pytest.mark.parametrize("wanted", [True, False])
 def test_one_part_may_decide_whatever_the_others_are(wanted: bool) -> None:
     every = Every((Truth(Ref("steps.a")), Truth(Const(not wanted))), wanted)
-    sight = Foresight({}, lambda _: True, None)
-    assert sight.see(every) == Const(not wanted)
+    sight = PartialEvaluator({}, lambda _: True, None)
+    assert sight.evaluate(every) == Const(not wanted)
