@@ -76,7 +76,7 @@ def test_one_of_several_forms_is_enough() -> None:
     schema = shipped("bug-fix-design/v1")
     assert problems_of(schema, one) == []
     del one["risks"]
-    assert problems_of(schema, one) == ["the value fits none of its 2 forms; the nearest one: lacks `risks`"]
+    assert problems_of(schema, one) == ["the value matches none of its 2 forms; the nearest one: lacks `risks`"]
 
 
 def test_places_are_json_pointers() -> None:
@@ -102,7 +102,7 @@ def test_a_schema_of_the_project_comes_first(tmp_path: Path) -> None:
         ("[]", "has to be a JSON object"),
         ({"type": "txt"}, "is not a JSON Schema: `/type`"),
         ({"properties": {"a": {"pattern": "("}}}, "is not a JSON Schema: `/properties/a/pattern`"),
-        ({"$schema": "http://json-schema.org/draft-07/schema#"}, "is not of draft 2020-12"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#"}, "has to use draft 2020-12"),
         ({"items": {"$ref": "https://example.org/a"}}, 'refers to `"https://example.org/a"`'),
         ({"$defs": {"a": {"$dynamicRef": "other.json#x"}}}, 'refers to `"other.json#x"`'),
         ("{}" + " " * 1_000_000, "is larger than 1000000 bytes"),

@@ -149,7 +149,7 @@ def test_damage_is_refused_and_nothing_is_cut(tmp_path: Path) -> None:
         with pytest.raises(StateError, match="is damaged") as caught:
             act()
         assert caught.value.hint == (
-            f"move `{tmp_path}` aside and publish again; the files themselves are where they were"
+            f"move `{tmp_path}` aside and publish again; the published files in the project are unchanged"
         )
     assert (tmp_path / "journal").read_bytes() == damaged
 
@@ -247,7 +247,7 @@ def test_what_was_acknowledged_survives_kill_at_any_moment(tmp_path: Path, size:
 def test_a_lock_that_is_never_given_back_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shelf, "LOCK_SECONDS", 0)
     mine = Shelf(str(tmp_path))
-    with mine._locked(), pytest.raises(StateError, match="is held by another process"):
+    with mine._locked(), pytest.raises(StateError, match="is locked by another process"):
         Shelf(str(tmp_path)).publish(draft(), b"one")
     assert mine.publish(draft(), b"one").version == 1
 

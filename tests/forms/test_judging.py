@@ -167,7 +167,7 @@ def test_a_required_choice_begins_with_its_first_option_and_an_optional_one_with
         ({"id": ""}, "field 1 has no `id`"),
         ("x", "field 1 has to be a mapping, found the text `x`"),
         ({"id": "x", "type": "txt"}, "found the text `txt`; did you mean `text`?"),
-        ({"id": "x", "type": "multi-select"}, "field `x` has no `options`"),
+        ({"id": "x", "type": "multi-select"}, "field `x` needs `options`"),
         ({"id": "x", "type": "text", "options": ["a"]}, "its `type` is `text`"),
         ({"id": "x", "options": "a"}, "has to be a list"),
         ({"id": "x", "options": ["a", "a"]}, "field `x` has option `a` twice"),
@@ -178,8 +178,8 @@ def test_a_required_choice_begins_with_its_first_option_and_an_optional_one_with
         ({"id": "x", "requierd": True}, "did you mean `required`?"),
         ({"id": "x", "label": ["a"]}, "`label` of field `x` has to be text, found a list"),
         ({"id": "x", "rows": 0}, "`rows` of field `x` has to be a whole number"),
-        ({"id": "x", "when": {"field": "later", "equals": 1}}, "about a field before it"),
-        ({"id": "x", "when": {"field": "x"}}, "about a field before it"),
+        ({"id": "x", "when": {"field": "later", "equals": 1}}, "about an earlier field"),
+        ({"id": "x", "when": {"field": "x"}}, "about an earlier field"),
     ],
 )
 def test_a_form_that_cannot_be_asked_is_refused(field: Any, said: str) -> None:

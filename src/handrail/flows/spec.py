@@ -205,7 +205,7 @@ FLOW = shape(
     Field(
         "continue",
         ("text",),
-        "how an ended run may be continued: the whole flow `again`, or `from-stop`, the step that stopped it",
+        "how an ended run may continue: `again` repeats the flow, `from-stop` begins at the phase that stopped it",
         choices=CONTINUES,
     ),
     Field(
