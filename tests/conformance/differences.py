@@ -1,6 +1,6 @@
-"""Where Handrail answers otherwise than the first seed, on purpose: what it does instead, and why.
+"""Intended differences from pi-workflows: what Handrail does instead, and why.
 
-`TABLE` is about single cases, `RULES` about every case that they fit, also ones that nobody here has seen.
+`TABLE` is about single cases. `RULES` are about all cases that match them, also in another folder of cases.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from conformance.corpus import Case
 
 
 class Difference(NamedTuple):
-    """One case. `expect` replaces those parts of its expectation; nothing means "no state"."""
+    """One case. `expect` replaces these parts of its expectation; None means "no state"."""
 
     ours: str
     why: str
@@ -32,7 +32,7 @@ RULES: tuple[Rule, ...] = (
         "context, transitions",
         "progress, previous and next are those of the innermost workflow; next climbs out of a finished one; the "
         "current step is marked by its place",
-        "the seed mixes the inner index with the outer workflow and finds steps by id (P-5)",
+        "pi-workflows mixes the inner index with the outer workflow and finds steps by id (P-5)",
     ),
     Rule(
         "context, transitions",
@@ -42,7 +42,7 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "context, transitions, gating",
         "a stack that ends at a subworkflow means that subworkflow's first phase, entered",
-        "a position is a phase; half-entered ones are how the seed shows a phase twice (P-4)",
+        "a position is a phase; half-entered ones are how pi-workflows shows a phase twice (P-4)",
     ),
     Rule(
         "context",
@@ -56,7 +56,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "loading",
-        "all problems are told, so ours contain the seed's; kinds that it does not know are not compared",
+        "all problems are reported, also those that pi-workflows reports; kinds that it does not know are not compared",
         "one run of the checker should be enough (P-11)",
     ),
     Rule(
@@ -68,7 +68,7 @@ RULES: tuple[Rule, ...] = (
         "loading",
         "workflows in nested folders are found; a byte-order mark before the front matter is not content; a broken "
         "project workflow does not hide the healthy one of the user; what runs something broken is left out too",
-        "the seed's manual promises the first and the last (P-1); the others are accidents",
+        "the manual of pi-workflows promises the first and the last (P-1); the others are accidents",
     ),
     Rule(
         "loading, transitions",
@@ -88,25 +88,25 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "transitions",
         "a person who cancels knows it and is not told again when the agent stops",
-        "the seed marks it as told only then, and says nothing either way (P-14)",
+        "pi-workflows marks it as told only then, and says nothing either way (P-14)",
     ),
     Rule(
         "transitions",
         "there are no timers: what the agent is to be told is the answer to its stop, and the countdown is modelled "
         "in `host.py`; nothing is said to a session that has moved on or ended, nor after three stops without a move",
-        "waiting is the host's, and the seed cannot be interrupted (P-7)",
+        "waiting is the host's, and pi-workflows cannot be interrupted (P-7)",
     ),
     Rule(
         "transitions",
         "titles are cut at a number of characters, not of UTF-16 units",
-        "half a sign is no text (P-15)",
+        "half of a character is not text (P-15)",
     ),
     Rule(
         "transitions",
         "reading `/workflow NAME TASK` is the host's, so usage texts are not compared",
         "every surface has its own way to ask for a task",
     ),
-    Rule("reconstruct", "an index has to be a whole number from 0 on", "the seed crashes on others later (P-8)"),
+    Rule("reconstruct", "an index has to be a whole number, 0 or more", "pi-workflows crashes on others later (P-8)"),
 )
 
 _INVALID = [{"kind": "definition-invalid"}]
@@ -150,7 +150,7 @@ TABLE: dict[str, Difference] = {
     "gate-027": _CLOSED,
     "load-006": Difference(
         "workflows in nested folders are found, by the name of their folder",
-        "the seed's own manual puts shared workflows there",
+        "the manual of pi-workflows puts shared workflows there",
         {"keys": ["inner", "outer"], "warnings": []},
     ),
     "load-024": _MISTYPED,
@@ -224,20 +224,20 @@ TABLE: dict[str, Difference] = {
 
 
 def documented(case: Case) -> Mapping[str, Any]:
-    """What the table says of this case."""
+    """What the table expects for this case."""
     row = TABLE.get(case["id"])
     return row.expect or {} if row else {}
 
 
 def preferred(case: Case) -> Mapping[str, Any]:
-    """What the case itself says is better than the seed's answer."""
+    """The answer that the case itself prefers to the answer of pi-workflows."""
     answer = case["expect"]
     found: Mapping[str, Any] = answer.get("preferred", {}) if isinstance(answer, dict) else {}
     return found
 
 
 def expected(case: Case) -> Any:
-    """What the product is held to: the seed's answer, with the better one in its place where there is one."""
+    """The expected answer: the preferred one if there is one, else the answer of pi-workflows."""
     row = TABLE.get(case["id"])
     if row and row.expect is None:
         return None
@@ -246,5 +246,5 @@ def expected(case: Case) -> Any:
 
 
 def is_open(case: Case) -> bool:
-    """The seed is known to be wrong here and nobody has said what is right."""
+    """True if pi-workflows is known to be wrong and no right answer is defined."""
     return "seedQuirk" in case and case["id"] not in TABLE and not preferred(case)

@@ -1,4 +1,4 @@
-"""Whole runs of flows on the embedded engine: statuses in order of appearance, values, how the run ended."""
+"""Whole runs of flows on the embedded engine: statuses in order, values, and how the run ended."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from handrail.secrets import Redactor
 from handrail.source.files import Source
 from handrail.state import journal
 
-DONE_LATER = "the step stays running in the seed; ours is failed (A-5)"
+DONE_LATER = "the step stays running in AgentWeaver; in Handrail it is failed (A-5)"
 
 
 class TestNode:
@@ -112,7 +112,7 @@ def trace(run: DurableRun) -> list[str]:
 
 
 @pytest.mark.parametrize(("case", "children"), cases())
-def test_a_flow_runs_as_in_the_seed(case: corpus.Case, children: dict[str, Any], tmp_path: Path) -> None:
+def test_a_flow_runs_as_in_agentweaver(case: corpus.Case, children: dict[str, Any], tmp_path: Path) -> None:
     run, ended = drive(case, children, tmp_path)
     expect = case["expect"]
     assert trace(run) == expect["trace"]
