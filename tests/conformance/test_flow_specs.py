@@ -86,7 +86,7 @@ GISTS = {
 }
 
 OURS: dict[str, tuple[bool, str]] = {
-    "spec-005": (True, "`kind` may be left out: the flow's id stands for it"),
+    "spec-005": (True, "`kind` is optional; its default is the id of the flow"),
     "spec-010": (False, "a missing `phases` is a problem at its place, not a crash"),
     "spec-017": (False, "a missing `steps` is a problem at its place, not a crash"),
     "spec-021": (False, "a step without an id could not be referred to or resumed"),

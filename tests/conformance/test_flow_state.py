@@ -20,7 +20,7 @@ from handrail.runs.modes import available, rewound
 from handrail.runs.restart import not_behind
 from handrail.source.files import Source
 
-NO_SCHEMA = "the outcome of a run that goes on is that of its new end, never the old one"
+NO_SCHEMA = "a continued run has the outcome of its new end, never the old one"
 
 
 def cases() -> list[Any]:

@@ -26,11 +26,11 @@ OURS: dict[str, tuple[Any, str]] = {
     "val-036": ("[cost $$5]", "a value is inserted as it is (A-8)"),
     "val-038": ("<x $' y>", "a value is inserted as it is (A-8)"),
     "val-043": ("$vv", "`${a}` belongs to rounds; in a template only `{a}` is a variable, as in AgentWeaver"),
-    "val-053": ("error", "a text that is no number is an error, not a not-a-number that spreads"),
-    "val-060": ("one", "null is nothing, not the word null"),
-    "cond-011": (True, "an empty list is true, as documented by AgentWeaver; `length` tells"),
+    "val-053": ("error", "text that is not a number is an error, not NaN"),
+    "val-060": ("one", "null becomes empty text, not the word null"),
+    "cond-011": (True, "an empty list is true, as documented by AgentWeaver; `length` checks for an empty list"),
     "cond-012": (True, "an empty object is true, as documented by AgentWeaver"),
-    "cond-013": ("error", "a typo stops the flow, as in AgentWeaver; `defined` asks without raising"),
+    "cond-013": ("error", "a typo stops the flow, as in AgentWeaver; `defined` checks without an error"),
     "cond-030": (True, "lists are equal when their items are"),
 }
 
