@@ -75,11 +75,8 @@ class Templated:
 
 
 class Expressions:
-    """Reads the expressions of one file.
-
-    `rounds` are the values of repeat variables, for `${name}`. `bound` replaces `repeat.NAME` if the expression is
-    evaluated in another round than the one it is written in.
-    """
+    """Reads the expressions of one file. `rounds` are the values of repeat variables, for `${name}`. `bound` replaces
+    `repeat.NAME` in an expression that is evaluated in another round."""
 
     def __init__(
         self,
