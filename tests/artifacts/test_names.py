@@ -1,4 +1,4 @@
-"""Where artifacts lie and what they are called: no name leads out of its folder, no two share a key by accident."""
+"""Paths and keys of artifacts: no name leads out of its folder, and different names have different keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.artifacts.names import Contract, Reference, Wanted, is_key, logical_key, parse_reference, scope_name
+from handrail.artifacts.names import Contract, ShelfReference, Wanted, is_key, logical_key, parse_reference, scope_name
 from handrail.artifacts.schemas import artifact_table, schema_ids
 from handrail.contracts import Node
 from handrail.expressions.parse import Expressions, Kinds
@@ -25,7 +25,7 @@ from handrail.source.values import Unresolved
 
 TABLE = artifact_table()
 KINDS = Kinds(frozenset(TABLE.kinds), frozenset(TABLE.lists))
-SEED, OURS = "/p/.agentweaver/scopes", "/p/.handrail/scopes"
+AGENTWEAVER, HANDRAIL = "/p/.agentweaver/scopes", "/p/.handrail/scopes"
 
 
 def empty(folder: str) -> list[str]:
@@ -61,7 +61,7 @@ def code_of(wanted: Wanted) -> str:
     return caught.value.code
 
 
-def test_the_table_has_every_kind_of_the_seed() -> None:
+def test_the_table_has_every_kind_of_agentweaver() -> None:
     assert (len(TABLE.kinds), len(TABLE.lists), len(schema_ids())) == (70, 2, 27)
     assert sum(kind.needs_iteration for kind in TABLE.kinds.values()) == 11
     assert {member for members in TABLE.lists.values() for member in members} <= set(TABLE.kinds)
@@ -81,11 +81,11 @@ def test_the_table_has_every_kind_of_the_seed() -> None:
         ("project-guidance-repair-review-fix-json-file", "K/.artifacts/project-guidance-repair-review-fix-K-2.json"),
     ],
 )
-def test_an_artifact_of_a_kind_lies_where_the_seed_puts_it(kind: str, place: str) -> None:
-    assert path(Wanted("K", kind, iteration=2)) == f"{SEED}/{place}"
+def test_an_artifact_of_a_kind_has_the_same_path_as_in_agentweaver(kind: str, place: str) -> None:
+    assert path(Wanted("K", kind, iteration=2)) == f"{AGENTWEAVER}/{place}"
 
 
-def test_without_an_iteration_the_newest_is_meant() -> None:
+def test_without_an_iteration_the_newest_is_used() -> None:
     names = [
         "plan-K-2.md",
         "plan-K-10.md",
@@ -95,30 +95,32 @@ def test_without_an_iteration_the_newest_is_meant() -> None:
         "plan-K-007.md",
         "plan-K-",
     ]
-    assert path(Wanted("K", "plan-file"), names) == f"{SEED}/K/plan-K-10.md"
-    assert path(Wanted("K", "plan-file")) == f"{SEED}/K/plan-K-1.md"
+    assert path(Wanted("K", "plan-file"), names) == f"{AGENTWEAVER}/K/plan-K-10.md"
+    assert path(Wanted("K", "plan-file")) == f"{AGENTWEAVER}/K/plan-K-1.md"
     ours = ["report-3.md", "report-2-9.md", "report-4.txt"]
-    assert path(Wanted("s", name="report"), ours) == f"{OURS}/s/report-3.md"
+    assert path(Wanted("s", name="report"), ours) == f"{HANDRAIL}/s/report-3.md"
 
 
-def test_a_list_has_all_its_artifacts() -> None:
+def test_a_list_has_the_paths_of_all_its_artifacts() -> None:
     found = TABLE.paths(Wanted("K", "plan-artifacts", iteration=3), "/p", empty)
     assert found == [
-        f"{SEED}/K/{name}"
+        f"{AGENTWEAVER}/K/{name}"
         for part in ("design", "plan", "qa")
         for name in (f"{part}-K-3.md", f".artifacts/{part}-K-3.json")
     ]
 
 
-def test_braces_in_a_key_are_letters_like_others() -> None:
-    assert path(Wanted("{iteration}", "plan-file", iteration=2)) == f"{SEED}/{{iteration}}/plan-{{iteration}}-2.md"
-    assert path(Wanted("s", name="{key}", iteration=2)) == f"{OURS}/s/{{key}}-2.md"
+def test_braces_in_a_key_are_ordinary_characters() -> None:
+    assert (
+        path(Wanted("{iteration}", "plan-file", iteration=2)) == f"{AGENTWEAVER}/{{iteration}}/plan-{{iteration}}-2.md"
+    )
+    assert path(Wanted("s", name="{key}", iteration=2)) == f"{HANDRAIL}/s/{{key}}-2.md"
 
 
 @pytest.mark.parametrize(
     "bad", ["", " ", ".", "..", "../x", "a/b", "/etc", "a\\b", "a\0b", "a\nb", "\ud800", "x" * 300]
 )
-def test_a_name_that_leads_out_of_its_folder_is_refused(bad: str) -> None:
+def test_a_name_that_leads_out_of_its_folder_is_rejected(bad: str) -> None:
     assert code_of(Wanted(bad, "plan-file", iteration=1)) == "artifact-name"
     assert code_of(Wanted("s", name=bad, iteration=1)) == "artifact-name"
     if len(bad) < 255:
@@ -126,13 +128,13 @@ def test_a_name_that_leads_out_of_its_folder_is_refused(bad: str) -> None:
 
 
 @pytest.mark.parametrize("bad", ["", "../x", "m d", "a.b", "x" * 17, "é"])
-def test_an_extension_is_letters_and_digits(bad: str) -> None:
+def test_an_extension_has_only_letters_and_digits(bad: str) -> None:
     assert code_of(Wanted("s", name="report", extension=bad)) == "artifact-name"
 
 
 @given(st.text(min_size=1, max_size=40), st.text(min_size=1, max_size=40))
-def test_whatever_the_names_are_an_artifact_lies_in_its_folder(key: str, name: str) -> None:
-    for wanted, root in ((Wanted(key, "plan-file"), SEED), (Wanted(key, name=name), OURS)):
+def test_any_artifact_stays_in_its_folder(key: str, name: str) -> None:
+    for wanted, root in ((Wanted(key, "plan-file"), AGENTWEAVER), (Wanted(key, name=name), HANDRAIL)):
         try:
             found = path(wanted)
         except Unresolved:
@@ -145,26 +147,28 @@ def test_whatever_the_names_are_an_artifact_lies_in_its_folder(key: str, name: s
 
 
 @pytest.mark.parametrize("bad", [0, -1, 1.5, True, None, "", "x", [], float("nan"), float("inf"), 10**400])
-def test_iterations_are_whole_numbers_from_one_on(bad: Any) -> None:
+def test_an_iteration_is_a_whole_number_of_one_or_more(bad: Any) -> None:
     with pytest.raises(Unresolved) as caught:
         resolve("artifact: {name: report, iteration: '${params.turn}'}", turn=bad)
     assert caught.value.code == "artifact-iteration"
 
 
 @pytest.mark.parametrize("good", [4, 4.0, "4", " 4 "])
-def test_a_number_may_be_written_as_text(good: Any) -> None:
-    assert resolve("artifact: {name: report, iteration: '${params.turn}'}", turn=good) == f"{OURS}/main@ab/report-4.md"
+def test_an_iteration_may_be_written_as_text(good: Any) -> None:
+    assert (
+        resolve("artifact: {name: report, iteration: '${params.turn}'}", turn=good) == f"{HANDRAIL}/main@ab/report-4.md"
+    )
 
 
-def test_an_artifact_of_our_own_is_in_the_scope_of_the_run_or_in_another() -> None:
-    assert resolve("artifact: {name: 'r-${params.x}'}", x="отчёт") == f"{OURS}/main@ab/r-отчёт-1.md"
-    assert resolve("artifact: {name: r, scope: '${params.x}', extension: json}", x=7) == f"{OURS}/7/r-1.json"
+def test_a_handrail_artifact_is_in_the_scope_of_the_run_or_in_a_given_one() -> None:
+    assert resolve("artifact: {name: 'r-${params.x}'}", x="отчёт") == f"{HANDRAIL}/main@ab/r-отчёт-1.md"
+    assert resolve("artifact: {name: r, scope: '${params.x}', extension: json}", x=7) == f"{HANDRAIL}/7/r-1.json"
     _, _, reader = read("artifact: {name: r}")
     assert [use.ref.path for use in reader.used] == ["context.scope"]
 
 
 @pytest.mark.parametrize("bad", [None, True, [], {}, ["a"], 1e300])
-def test_a_key_is_text_and_never_the_word_null(bad: Any) -> None:
+def test_a_key_is_never_null_or_another_value_without_text(bad: Any) -> None:
     with pytest.raises(Unresolved) as caught:
         resolve("artifact: {kind: plan-file, taskKey: '${params.key}'}", key=bad)
     assert caught.value.code == "artifact-name"
@@ -187,18 +191,18 @@ def test_a_key_is_text_and_never_the_word_null(bad: Any) -> None:
         ("artifact: [report]", ["artifact-form"]),
     ],
 )
-def test_what_is_wrong_with_an_artifact_is_told_where_it_stands(text: str, codes: list[str]) -> None:
+def test_problems_of_an_artifact_are_reported_at_their_place(text: str, codes: list[str]) -> None:
     _, problems, _ = read(text)
     assert [problem.code for problem in problems] == codes
 
 
-def test_a_kind_that_is_nearly_right_is_suggested() -> None:
+def test_a_similar_kind_is_suggested() -> None:
     for form, meant in (("artifact: {kind: plan-fiel", "plan-file"), ("artifact: {kind: qa", "qa-file")):
         _, problems, _ = read(form + ", taskKey: K}")
         assert problems[0].hint == f"did you mean `{meant}`?"
 
 
-def test_thousands_of_unknown_kinds_are_each_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thousands_of_unknown_kinds_are_each_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[str] = []
 
     def far(left: str, _: str) -> int:
@@ -222,38 +226,38 @@ def test_thousands_of_unknown_kinds_are_each_told_once(monkeypatch: pytest.Monke
     "wanted",
     [Wanted("K", "plan-file"), Wanted("s", name="отчёт", extension="json", iteration=3), Wanted("a\ud83d", "x")],
 )
-def test_what_is_wanted_survives_being_written_down(wanted: Wanted) -> None:
+def test_a_request_survives_a_round_trip_through_text(wanted: Wanted) -> None:
     text = wanted.to_text()
     assert Wanted.from_text(text) == wanted
     assert json.loads(text)
 
 
 @given(st.text(max_size=60), st.text(alphabet="K-1@./ ", max_size=6))
-def test_every_path_has_a_key_that_can_be_referred_to(path: str, scope: str) -> None:
+def test_every_path_has_a_key_that_a_reference_can_name(path: str, scope: str) -> None:
     key = logical_key(path, scope)
     assert is_key(key)
-    assert parse_reference(f"s:{key}:v1") == Reference(key, 1, "s")
-    assert parse_reference(f"{key}@latest") == Reference(key, None)
+    assert parse_reference(f"s:{key}:v1") == ShelfReference(key, 1, "s")
+    assert parse_reference(f"{key}@latest") == ShelfReference(key, None)
 
 
 @given(st.text(max_size=60))
-def test_the_name_of_a_scope_is_the_name_of_a_folder(text: str) -> None:
+def test_the_name_of_a_scope_is_a_valid_folder_name(text: str) -> None:
     try:
         name = scope_name(text)
     except Unresolved:
         assert not any(char.isalnum() for char in text) or len(text.encode("utf-8", "surrogatepass")) > 90
         return
     assert scope_name(name) == name
-    assert path(Wanted(name, name="report")).startswith(f"{OURS}/{name}/")
+    assert path(Wanted(name, name="report")).startswith(f"{HANDRAIL}/{name}/")
 
 
 @pytest.mark.parametrize("name", ["report", "phase-2", "review-k", "k", "план"])
-def test_artifacts_of_our_own_with_different_names_have_different_keys(name: str) -> None:
+def test_handrail_artifacts_with_different_names_have_different_keys(name: str) -> None:
     places = {turn: path(Wanted("k", name=name, iteration=turn)) for turn in (1, 12)}
     assert {logical_key(place, "k") for place in places.values()} == {f"{name}.md"}
 
 
-def test_a_file_of_our_own_is_not_held_to_a_schema_of_the_seed_by_its_name() -> None:
+def test_the_name_of_a_handrail_artifact_selects_no_schema_of_agentweaver() -> None:
     mine = TABLE.contract(path(Wanted("s", name="plan", extension="json")), "s")
     assert mine == Contract("helper-json", "helper-json/v1", 1)
     assert TABLE.contract("/p/plan-1.json", "s", "report/v12") == Contract("structured-json", "report/v12", 12)

@@ -1,4 +1,4 @@
-"""Schemas of artifacts: the shipped ones, the project's own, and what is said of data that does not fit."""
+"""Schemas of artifacts: shipped ones, the project's, and the problems of data that do not match."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ def refusal(project: Path, id_: str) -> HandrailError:
 
 
 @pytest.mark.parametrize("id_", sorted(schema_ids()))
-def test_a_shipped_schema_is_sound_and_refuses_what_is_empty(id_: str, tmp_path: Path) -> None:
+def test_a_shipped_schema_is_valid_and_rejects_empty_data(id_: str, tmp_path: Path) -> None:
     write(tmp_path, id_, shipped(id_))
     assert find_schema(id_, str(tmp_path)) == shipped(id_)
     assert problems_of(shipped(id_), {})
     assert problems_of(shipped(id_), "text") != []
 
 
-def test_data_that_fits_has_no_problems_and_may_say_more() -> None:
+def test_matching_data_has_no_problems_and_may_have_more_members() -> None:
     assert problems_of(shipped("implementation-plan/v1"), PLAN) == []
 
 
-def test_problems_are_few_and_short_and_say_where() -> None:
+def test_problems_are_few_and_short_and_have_a_place() -> None:
     broken = {**PLAN, "summary": "\n ", "tests": [], "prerequisites": "x" * 9_000, "rollout_notes": [1]}
     broken["implementation_steps"] = [{"id": 1}] * 50
     found = problems_of(shipped("implementation-plan/v1"), broken)
@@ -63,7 +63,7 @@ def test_problems_are_few_and_short_and_say_where() -> None:
     assert problems_of(shipped("qa-plan/v1"), []) == ["the value has to be an object, found a list"]
 
 
-def test_one_of_several_forms_is_enough() -> None:
+def test_data_has_to_match_only_one_of_several_forms() -> None:
     one: dict[str, Any] = {
         "summary": "s",
         "goals": ["g"],
@@ -76,7 +76,7 @@ def test_one_of_several_forms_is_enough() -> None:
     schema = shipped("bug-fix-design/v1")
     assert problems_of(schema, one) == []
     del one["risks"]
-    assert problems_of(schema, one) == ["the value fits none of its 2 forms; the nearest one: lacks `risks`"]
+    assert problems_of(schema, one) == ["the value matches none of its 2 forms; the nearest one: lacks `risks`"]
 
 
 def test_places_are_json_pointers() -> None:
@@ -102,13 +102,13 @@ def test_a_schema_of_the_project_comes_first(tmp_path: Path) -> None:
         ("[]", "has to be a JSON object"),
         ({"type": "txt"}, "is not a JSON Schema: `/type`"),
         ({"properties": {"a": {"pattern": "("}}}, "is not a JSON Schema: `/properties/a/pattern`"),
-        ({"$schema": "http://json-schema.org/draft-07/schema#"}, "is not of draft 2020-12"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#"}, "has to use draft 2020-12"),
         ({"items": {"$ref": "https://example.org/a"}}, 'refers to `"https://example.org/a"`'),
         ({"$defs": {"a": {"$dynamicRef": "other.json#x"}}}, 'refers to `"other.json#x"`'),
         ("{}" + " " * 1_000_000, "is larger than 1000000 bytes"),
     ],
 )
-def test_a_broken_schema_is_told_with_its_file(tmp_path: Path, content: Any, said: str) -> None:
+def test_a_broken_schema_is_reported_with_its_file(tmp_path: Path, content: Any, said: str) -> None:
     write(tmp_path, "report", content)
     error = refusal(tmp_path, "report")
     assert error.message.startswith("`.handrail/schemas/report.json` ")
@@ -116,7 +116,7 @@ def test_a_broken_schema_is_told_with_its_file(tmp_path: Path, content: Any, sai
     assert len(error.message) < 400
 
 
-def test_a_schema_that_is_nowhere_is_suggested(tmp_path: Path) -> None:
+def test_a_missing_schema_is_reported_with_a_similar_name(tmp_path: Path) -> None:
     write(tmp_path, "report/v1", {})
     assert refusal(tmp_path, "reprot/v1").hint == "did you mean `report/v1`?"
     assert refusal(tmp_path, "qa-plan/v2").hint == "did you mean `qa-plan/v1`?"
@@ -130,14 +130,14 @@ def test_an_id_cannot_lead_out_of_the_folder(tmp_path: Path, id_: str) -> None:
     assert "cannot be the id of a schema" in refusal(tmp_path, id_).message
 
 
-def test_neither_can_a_link(tmp_path: Path) -> None:
+def test_a_link_cannot_lead_out_of_the_folder(tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("{}")
     write(tmp_path, "a", {})
     (tmp_path / ".handrail" / "schemas" / "out.json").symlink_to(tmp_path / "secret.json")
     assert "leads out of" in refusal(tmp_path, "out").message
 
 
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+def test_reading_a_pipe_does_not_block(tmp_path: Path) -> None:
     write(tmp_path, "a", {})
     os.mkfifo(tmp_path / ".handrail" / "schemas" / "pipe.json")
     assert "is not a file" in refusal(tmp_path, "pipe").message
@@ -153,11 +153,11 @@ def test_nothing_is_ever_fetched(monkeypatch: pytest.MonkeyPatch, schema: dict[s
 
 
 @pytest.mark.parametrize("schema", [{"$ref": "#/nowhere"}, {"$ref": "#"}, {"pattern": "("}, {"type": "txt"}])
-def test_a_schema_that_cannot_be_used_fits_nothing(schema: dict[str, Any]) -> None:
+def test_no_data_match_an_unusable_schema(schema: dict[str, Any]) -> None:
     assert len(problems_of(schema, "text")) == 1
 
 
-def test_data_inside_a_schema_is_no_reference(tmp_path: Path) -> None:
+def test_data_inside_a_schema_is_not_a_reference(tmp_path: Path) -> None:
     schema = {"const": {"$ref": "https://example.org"}}
     write(tmp_path, "a", schema)
     assert problems_of(find_schema("a", str(tmp_path)), {"$ref": "https://example.org"}) == []

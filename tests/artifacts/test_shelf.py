@@ -1,4 +1,4 @@
-"""The shelf of published artifacts: versions, lineage, and nothing lost to crashes, other writers or a full disk."""
+"""The shelf of published artifacts: versions, lineage, and no loss by crashes, other writers or a full disk."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_published_artifact_has_its_digest_its_lineage_and_its_content(tmp_pat
     assert again.content(made) == (tmp_path / "content" / digest).read_bytes() == b"text"
 
 
-def test_publishing_the_same_again_gives_the_same_record(tmp_path: Path) -> None:
+def test_publishing_the_same_content_again_returns_the_same_record(tmp_path: Path) -> None:
     first = Shelf(str(tmp_path)).publish(draft(), b"one")
     later = Shelf(str(tmp_path))
     assert later.publish(draft(created=99.0, inputs=("x",)), b"one") == first
@@ -84,7 +84,7 @@ def test_artifacts_are_found_by_reference(tmp_path: Path) -> None:
         assert shelf.find(text) is None
 
 
-def test_a_process_sees_what_another_has_published_since(tmp_path: Path) -> None:
+def test_a_process_sees_new_artifacts_of_another_process(tmp_path: Path) -> None:
     mine, other = Shelf(str(tmp_path)), Shelf(str(tmp_path))
     mine.publish(draft(), b"one")
     second = other.publish(draft(), b"two")
@@ -93,8 +93,8 @@ def test_a_process_sees_what_another_has_published_since(tmp_path: Path) -> None
     assert [record.version for record in other.records()] == [1, 2, 3]
 
 
-def test_only_what_is_new_is_read_again(tmp_path: Path) -> None:
-    """Else publishing would get slower with every artifact."""
+def test_only_new_records_are_read(tmp_path: Path) -> None:
+    """Otherwise publishing becomes slower with every artifact."""
     writer, reader = Shelf(str(tmp_path)), Shelf(str(tmp_path))
     for turn in range(5):
         writer.publish(draft(), b"%d" % turn)
@@ -108,7 +108,7 @@ def test_only_what_is_new_is_read_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("others", [1, 30])
-def test_a_shelf_that_was_begun_anew_is_read_anew(tmp_path: Path, others: int) -> None:
+def test_a_replaced_shelf_is_read_from_the_start(tmp_path: Path, others: int) -> None:
     mine = Shelf(str(tmp_path / "shelf"))
     for turn in range(3):
         mine.publish(draft(), b"old %d" % turn)
@@ -120,7 +120,7 @@ def test_a_shelf_that_was_begun_anew_is_read_anew(tmp_path: Path, others: int) -
     assert len(Shelf(str(tmp_path / "shelf")).records()) == others + 1
 
 
-def test_a_journal_cut_at_any_byte_goes_on_with_what_is_whole(tmp_path: Path) -> None:
+def test_a_journal_cut_at_any_byte_keeps_its_complete_records(tmp_path: Path) -> None:
     whole = Shelf(str(tmp_path / "whole"))
     for turn in range(3):
         whole.publish(draft(), b"%d" % turn)
@@ -138,7 +138,7 @@ def test_a_journal_cut_at_any_byte_goes_on_with_what_is_whole(tmp_path: Path) ->
         assert [record.version for record in Shelf(str(folder)).records()] == list(range(1, kept + 2)), size
 
 
-def test_damage_is_refused_and_nothing_is_cut(tmp_path: Path) -> None:
+def test_a_damaged_journal_is_an_error_and_is_not_truncated(tmp_path: Path) -> None:
     shelf = Shelf(str(tmp_path))
     for turn in range(3):
         shelf.publish(draft(), b"%d" % turn)
@@ -149,26 +149,26 @@ def test_damage_is_refused_and_nothing_is_cut(tmp_path: Path) -> None:
         with pytest.raises(StateError, match="is damaged") as caught:
             act()
         assert caught.value.hint == (
-            f"move `{tmp_path}` aside and publish again; the files themselves are where they were"
+            f"move `{tmp_path}` away and publish again; the published files in the project are unchanged"
         )
     assert (tmp_path / "journal").read_bytes() == damaged
 
 
 @pytest.mark.parametrize("artifact", [None, {}, [], {"id": "x"}])
-def test_records_that_make_no_sense_are_damage(tmp_path: Path, artifact: object) -> None:
+def test_invalid_records_count_as_damage(tmp_path: Path, artifact: object) -> None:
     (tmp_path / "journal").write_bytes(journal.encode({"n": 0, "t": 1.0, "artifact": artifact}))
     with pytest.raises(StateError, match="is damaged"):
         Shelf(str(tmp_path)).records()
 
 
-def test_a_record_of_a_later_version_is_read(tmp_path: Path) -> None:
+def test_a_record_of_a_newer_version_can_be_read(tmp_path: Path) -> None:
     made = Shelf(str(tmp_path)).publish(draft(), b"one")
     line = {"n": 0, "t": 1.0, "artifact": {**made.to_json(), "colour": "red"}}
     (tmp_path / "journal").write_bytes(journal.encode(line))
     assert Shelf(str(tmp_path)).records() == [made]
 
 
-def test_content_that_changed_or_is_gone_is_told(tmp_path: Path) -> None:
+def test_changed_or_missing_content_is_an_error(tmp_path: Path) -> None:
     shelf = Shelf(str(tmp_path))
     made = shelf.publish(draft(), b"one")
     place = tmp_path / "content" / made.sha256
@@ -185,7 +185,7 @@ def test_content_that_changed_or_is_gone_is_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "file"), [(0, "content"), (50, "content"), (99, "content"), (100, "journal"), (600, "journal")]
 )
-def test_a_full_disk_leaves_the_shelf_as_it_was(tmp_path: Path, limit: int, file: str) -> None:
+def test_a_full_disk_leaves_the_shelf_unchanged(tmp_path: Path, limit: int, file: str) -> None:
     for turn in range(2):
         Shelf(str(tmp_path)).publish(draft(), b"%d" % turn)
     size = os.path.getsize(tmp_path / "journal")
@@ -211,7 +211,7 @@ def begin(*arguments: object) -> subprocess.Popen[str]:
     return process
 
 
-def test_many_processes_may_publish_at_once(tmp_path: Path) -> None:
+def test_many_processes_can_publish_at_the_same_time(tmp_path: Path) -> None:
     processes = [begin(tmp_path, f"run-{number}", TIMES) for number in range(WRITERS)]
     told = [ids(process) for process in processes]
     assert [process.wait() for process in processes] == [0] * WRITERS
@@ -224,7 +224,7 @@ def test_many_processes_may_publish_at_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 3_000_000])
-def test_what_was_acknowledged_survives_kill_at_any_moment(tmp_path: Path, size: int) -> None:
+def test_acknowledged_artifacts_survive_a_kill_at_any_moment(tmp_path: Path, size: int) -> None:
     chance = random.Random(5)
     acknowledged = 0
     for run in range(KILLS):
@@ -244,22 +244,22 @@ def test_what_was_acknowledged_survives_kill_at_any_moment(tmp_path: Path, size:
     assert len(set(os.listdir(tmp_path / "content")) - {record.sha256 for record in records}) <= 1 + KILLS
 
 
-def test_a_lock_that_is_never_given_back_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_lock_that_is_never_released_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shelf, "LOCK_SECONDS", 0)
     mine = Shelf(str(tmp_path))
-    with mine._locked(), pytest.raises(StateError, match="is held by another process"):
+    with mine._locked(), pytest.raises(StateError, match="is locked by another process"):
         Shelf(str(tmp_path)).publish(draft(), b"one")
     assert mine.publish(draft(), b"one").version == 1
 
 
-def test_nobody_else_may_read_what_is_kept(tmp_path: Path) -> None:
+def test_other_users_cannot_read_the_shelf(tmp_path: Path) -> None:
     folder = tmp_path / "state" / "shelf"
     made = Shelf(str(folder)).publish(draft(), b"one")
     assert [folder.stat().st_mode & 0o77, (folder / "content").stat().st_mode & 0o77] == [0, 0]
     assert [(folder / name).stat().st_mode & 0o77 for name in ("journal", "lock", f"content/{made.sha256}")] == [0] * 3
 
 
-def test_the_files_of_a_folder_are_told_without_its_folders(tmp_path: Path) -> None:
+def test_files_in_returns_files_and_no_folders(tmp_path: Path) -> None:
     (tmp_path / "plan-1.md").touch()
     (tmp_path / "plan-2.md").mkdir()
     assert shelf.files_in(str(tmp_path)) == ["plan-1.md"]

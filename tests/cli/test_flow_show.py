@@ -25,7 +25,7 @@ every (flow)
        expects require-file: path out.md (it has to be there)
        expects step-output: value ${steps.first.fetch.outputs.result}, equals true, when "x" exists
        makes out.md
-       makes plan-${flow.word}.json as plan, if there is one
+       makes plan-${flow.word}.json as plan, if it exists
        then set-summary-from-file: path out.md
      - ask: llm-prompt
        when: ${steps.first.fetch.outputs.exitCode}

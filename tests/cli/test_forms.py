@@ -307,8 +307,8 @@ def test_answers_come_from_the_standard_input(monkeypatch: pytest.MonkeyPatch, t
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "1:1: answers were expected, found nothing"),
-        ("- go\n", "1:1: answers were expected, found a list"),
+        ("", "1:1: answers have to be a mapping, found nothing"),
+        ("- go\n", "1:1: answers have to be a mapping, found a list"),
         ("go: true\ngo: false\n", "2:1: key `go` is given twice"),
         ('{"go": true,\n "go": false}', "2:2: key `go` is given twice"),
         ("go: [true\n", "1:5: this list is not closed"),
@@ -316,8 +316,8 @@ def test_answers_come_from_the_standard_input(monkeypatch: pytest.MonkeyPatch, t
         ("{go: true\n", "1:1: this mapping is not closed"),
         ("review:\n  go:\n    deep: 1\n", "3:5: the answer `go` has to be text, true or false, or a list of texts"),
         ("tags: [a, [b]]\n", "1:11: the answer `tags` has to be text"),
-        ('{"t": "\\ud83d"}', "1:7: the answer `t` has half a sign in it"),
-        ('{"t": ["ok", "\\ud83d"]}', "1:14: the answer `t` has half a sign in it"),
+        ('{"t": "\\ud83d"}', "1:7: the answer `t` contains half of a character"),
+        ('{"t": ["ok", "\\ud83d"]}', "1:14: the answer `t` contains half of a character"),
         ("a\x00b", "1:2: the file contains a NUL byte"),
         ("{" * 3000, "nested more than"),
         ('{"a":' * 3000 + "1" + "}" * 3000, "nested more than"),

@@ -236,14 +236,14 @@ def test_a_promised_artifact_that_is_missing_or_wrong_fails_the_step(project: Pr
         "demo",
         "phases:\n- id: a\n  steps:\n  - id: x\n    node: set\n    makes: [none.md]\n",
     )
-    assert "promised `none.md`" in project.json("run", "demo", code=1)["error"]
+    assert "did not make `none.md`" in project.json("run", "demo", code=1)["error"]
     flow(
         project,
         "bad",
         "phases:\n- id: a\n  steps:\n  - id: x\n    node: write-file\n    params: {path: p.json, text: '{}'}\n"
         "    makes: [{path: p.json, schema: point}]\n",
     )
-    assert "`p.json` is not a `point`" in project.json("run", "bad", code=1)["error"]
+    assert "`p.json` does not match the schema `point`" in project.json("run", "bad", code=1)["error"]
 
 
 def test_a_flow_sees_only_what_it_asks_of_the_environment(project: Project) -> None:

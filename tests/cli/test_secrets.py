@@ -59,7 +59,7 @@ def test_an_artifact_with_a_secret_in_it_is_not_kept(secretive: Project) -> None
     secretive.write(
         ".handrail/flows/make.yaml", "phases:\n- id: a\n  steps:\n  - {id: x, node: set, makes: [out.md]}\n"
     )
-    assert "holds the value of a secret" in secretive.json("run", "make", code=1)["error"]
+    assert "contains the value of a secret" in secretive.json("run", "make", code=1)["error"]
     assert holding(secretive.home, FOREIGN) == []
 
 

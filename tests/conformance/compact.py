@@ -1,4 +1,4 @@
-"""The compact definitions of the transition cases, written out as the files that they stand for."""
+"""Writes the compact definitions of the transition cases as files."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _entry(phase: str) -> str | dict[str, str]:
 
 
 def _phase(id_: str, given: Mapping[str, Any]) -> str:
-    """`body` and `extra` (further lines of front matter) are texts; all else are fields."""
+    """`body` and `extra` (more lines of front matter) are texts; all others are fields."""
     fields = {"id": id_, "name": id_.upper(), "emoji": "•"}
     fields |= {name: value for name, value in given.items() if name not in ("body", "extra")}
     return f"---\n{_yaml(fields)}{given.get('extra', '')}---\n{given.get('body', f'Do {id_}.')}\n"

@@ -1,6 +1,6 @@
-"""Where the cases come from: our copy, or the folder that `HANDRAIL_CONFORMANCE_DIR` names.
+"""Reads the cases from our copy, or from the folder in `HANDRAIL_CONFORMANCE_DIR`.
 
-A folder may hold more cases than ours, and lack whole files: then that suite is empty.
+Another folder may have more cases. If it has no file for a suite, that suite is empty.
 """
 
 from __future__ import annotations
@@ -31,5 +31,5 @@ def read(suite: str, base: Path | None = None) -> list[Case]:
 
 
 def every(suite: str) -> pytest.MarkDecorator:
-    """Runs a test once for each case of a suite."""
+    """Run a test once per case of a suite."""
     return pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in read(suite)])

@@ -1,6 +1,6 @@
-"""Where Handrail answers otherwise than the first seed, on purpose: what it does instead, and why.
+"""Intended differences from pi-workflows: what Handrail does instead, and why.
 
-`TABLE` is about single cases, `RULES` about every case that they fit, also ones that nobody here has seen.
+`TABLE` is about single cases. `RULES` are about all cases that match them, also in another folder of cases.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from conformance.corpus import Case
 
 
 class Difference(NamedTuple):
-    """One case. `expect` replaces those parts of its expectation; nothing means "no state"."""
+    """One case. `expect` replaces these parts of its expectation; None means "no state"."""
 
     ours: str
     why: str
@@ -30,9 +30,9 @@ class Rule(NamedTuple):
 RULES: tuple[Rule, ...] = (
     Rule(
         "context, transitions",
-        "progress, previous and next are those of the innermost workflow; next climbs out of a finished one; the "
-        "current step is marked by its place",
-        "the seed mixes the inner index with the outer workflow and finds steps by id (P-5)",
+        "progress, previous and next are those of the innermost workflow; next leaves a finished one; the "
+        "current step is marked by its index",
+        "pi-workflows mixes the inner index with the outer workflow and finds steps by id (P-5)",
     ),
     Rule(
         "context, transitions",
@@ -42,33 +42,33 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "context, transitions, gating",
         "a stack that ends at a subworkflow means that subworkflow's first phase, entered",
-        "a position is a phase; half-entered ones are how the seed shows a phase twice (P-4)",
+        "a position is a phase; because of half-entered ones, pi-workflows shows a phase twice (P-4)",
     ),
     Rule(
         "context",
-        "the two lines about profiles are left out where no phase names one",
-        "what is injected is only what says something",
+        "the two lines about profiles are left out if no phase names a profile",
+        "the context contains only text that carries information",
     ),
     Rule(
         "gating",
-        "a position that the definitions do not have is closed for every tool but `workflow_step`",
+        "at a position that the definitions do not have, every tool but `workflow_step` is denied",
         "a gate that cannot decide must not open (P-8)",
     ),
     Rule(
         "loading",
-        "all problems are told, so ours contain the seed's; kinds that it does not know are not compared",
+        "all problems are reported, also those that pi-workflows reports; kinds that it does not know are not compared",
         "one run of the checker should be enough (P-11)",
     ),
     Rule(
         "loading",
-        "a field of the wrong kind is an error and the workflow is left out; `availableProfiles` is only warned of",
-        "a restriction that is passed over in silence is no restriction (P-11)",
+        "a field of the wrong kind is an error and the workflow is left out; for `availableProfiles` it is a warning",
+        "a restriction that is silently ignored does not restrict (P-11)",
     ),
     Rule(
         "loading",
         "workflows in nested folders are found; a byte-order mark before the front matter is not content; a broken "
-        "project workflow does not hide the healthy one of the user; what runs something broken is left out too",
-        "the seed's manual promises the first and the last (P-1); the others are accidents",
+        "project workflow does not hide the healthy one of the user; a workflow that runs a broken one is left out too",
+        "the manual of pi-workflows promises the first and the last (P-1); the others are accidents",
     ),
     Rule(
         "loading, transitions",
@@ -77,7 +77,7 @@ RULES: tuple[Rule, ...] = (
     ),
     Rule(
         "transitions",
-        "the plan is pinned: removing or editing files changes nothing in a session under way",
+        "the plan is pinned: removing or editing files does not change an active session",
         "an index into edited files is another phase, or none (P-8)",
     ),
     Rule(
@@ -88,41 +88,41 @@ RULES: tuple[Rule, ...] = (
     Rule(
         "transitions",
         "a person who cancels knows it and is not told again when the agent stops",
-        "the seed marks it as told only then, and says nothing either way (P-14)",
+        "pi-workflows shows nothing in either case (P-14)",
     ),
     Rule(
         "transitions",
-        "there are no timers: what the agent is to be told is the answer to its stop, and the countdown is modelled "
-        "in `host.py`; nothing is said to a session that has moved on or ended, nor after three stops without a move",
-        "waiting is the host's, and the seed cannot be interrupted (P-7)",
+        "there are no timers: the message for the agent is the answer to its stop, and the countdown is modelled "
+        "in `host.py`; a session that has moved or ended gets no message, nor one after three stops without a move",
+        "waiting is the task of the host, and pi-workflows cannot be interrupted (P-7)",
     ),
     Rule(
         "transitions",
         "titles are cut at a number of characters, not of UTF-16 units",
-        "half a sign is no text (P-15)",
+        "half of a character is not text (P-15)",
     ),
     Rule(
         "transitions",
-        "reading `/workflow NAME TASK` is the host's, so usage texts are not compared",
-        "every surface has its own way to ask for a task",
+        "the host reads `/workflow NAME TASK`, so usage texts are not compared",
+        "every user interface asks for a task in its own way",
     ),
-    Rule("reconstruct", "an index has to be a whole number from 0 on", "the seed crashes on others later (P-8)"),
+    Rule("reconstruct", "an index has to be a whole number, 0 or more", "pi-workflows crashes on others later (P-8)"),
 )
 
 _INVALID = [{"kind": "definition-invalid"}]
 _MISTYPED = Difference(
     "a field of the wrong kind is an error, and the workflow is left out",
-    "a setting that is passed over in silence is one that somebody relies on (P-11)",
+    "somebody relies on a setting that is silently ignored (P-11)",
     {"keys": [], "warnings": _INVALID},
 )
 _CLOSED = Difference(
-    "the call is denied, with a reason and a way out",
+    "the call is denied, with a reason and what to do instead",
     "a gate that cannot decide must not open (P-8)",
     {"blocked": True},
 )
 _KEPT = Difference(
-    "the workflow stays active; `cancel` asks anew",
-    "the confirmation was for the command before (P-3)",
+    "the workflow stays active; `cancel` asks again",
+    "the confirmation was for the previous command (P-3)",
     {"end": {"active": True, "cancelled": False, "path": [("flow", 1)], "steps": 1}},
 )
 
@@ -134,7 +134,7 @@ TABLE: dict[str, Difference] = {
     ),
     "ctx-011": Difference(
         "the second use of the subworkflow is marked",
-        "the session stands there, not at the first (P-5)",
+        "the session is there, not at the first use (P-5)",
         {
             "progressLine": "**Progress:** Step 5 (2/2 in current scope)",
             "allSteps": [
@@ -150,20 +150,20 @@ TABLE: dict[str, Difference] = {
     "gate-027": _CLOSED,
     "load-006": Difference(
         "workflows in nested folders are found, by the name of their folder",
-        "the seed's own manual puts shared workflows there",
+        "the manual of pi-workflows puts shared workflows there",
         {"keys": ["inner", "outer"], "warnings": []},
     ),
     "load-024": _MISTYPED,
     "load-026": _MISTYPED,
     "load-027": _MISTYPED,
     "load-069": Difference(
-        "an absolute path is refused as one",
-        "a definition has to mean the same on every machine, and one check decides for the reader too (P-2)",
+        "an absolute path is rejected",
+        "a definition has to mean the same on every machine, and the reader uses the same check (P-2)",
         {"keys": [], "warnings": [{"kind": "path-escape", "workflow": "w"}]},
     ),
     "load-072": Difference(
-        "a `workflow.yaml` that is a link out of its root is refused like a phase file",
-        "what may be read is decided for every file (P-2)",
+        "a `workflow.yaml` that is a link out of its root is rejected like a phase file",
+        "the same check applies to every file (P-2)",
         {"keys": [], "warnings": [{"kind": "path-escape", "workflow": "w"}]},
     ),
     "load-111": Difference(
@@ -185,19 +185,19 @@ TABLE: dict[str, Difference] = {
     "rec-016": Difference("no state", "there is no phase before the first (P-8)", None),
     "tr-020": Difference(
         "the loop goes to `L1`, entered; the next move to `M2`",
-        "a phase is done once a round (P-4)",
+        "a phase is done once per round (P-4)",
         {"end": {"active": False, "path": [("top", 1)], "steps": 5}},
     ),
     "tr-024": _KEPT,
     "tr-026": _KEPT,
     "tr-039": Difference(
-        "nothing is said after the cancel",
-        "there is nothing to remind of (P-7)",
+        "there is no message after the cancel",
+        "a cancelled session needs no reminder (P-7)",
         {"end": {"cancelled": True, "said": "begin P1"}},
     ),
     "tr-050": Difference(
-        "the session goes on with the plan it was started with",
-        "files are for new sessions (P-8)",
+        "the session continues with the plan of its start",
+        "changed files apply to new sessions only (P-8)",
         {"end": {"cancelled": True, "path": [("flow", 2)], "steps": 2}},
     ),
     "tr-053": Difference(
@@ -211,8 +211,8 @@ TABLE: dict[str, Difference] = {
         {"end": {"active": False, "cancelled": False, "path": [("flow", 2)], "steps": 3}},
     ),
     "tr-055": Difference(
-        "`a` cannot be started: what it runs is broken, and that is told",
-        "better than to be stuck half way (P-1)",
+        "`a` cannot be started: it runs a broken workflow, and the error says so",
+        "better than a session that cannot continue (P-1)",
         {"end": {"task": None, "line": None}},
     ),
     "tr-068": Difference(
@@ -224,20 +224,20 @@ TABLE: dict[str, Difference] = {
 
 
 def documented(case: Case) -> Mapping[str, Any]:
-    """What the table says of this case."""
+    """What the table expects for this case."""
     row = TABLE.get(case["id"])
     return row.expect or {} if row else {}
 
 
 def preferred(case: Case) -> Mapping[str, Any]:
-    """What the case itself says is better than the seed's answer."""
+    """The answer that the case itself prefers to the answer of pi-workflows."""
     answer = case["expect"]
     found: Mapping[str, Any] = answer.get("preferred", {}) if isinstance(answer, dict) else {}
     return found
 
 
 def expected(case: Case) -> Any:
-    """What the product is held to: the seed's answer, with the better one in its place where there is one."""
+    """The expected answer: the preferred one if there is one, else the answer of pi-workflows."""
     row = TABLE.get(case["id"])
     if row and row.expect is None:
         return None
@@ -246,5 +246,5 @@ def expected(case: Case) -> Any:
 
 
 def is_open(case: Case) -> bool:
-    """The seed is known to be wrong here and nobody has said what is right."""
+    """True if pi-workflows is known to be wrong and no right answer is defined."""
     return "seedQuirk" in case and case["id"] not in TABLE and not preferred(case)

@@ -1,6 +1,7 @@
-"""The product's diagnostics in the seed's terms: which of its warnings a problem of ours answers.
+"""Maps Handrail's diagnostics to the warnings of pi-workflows.
 
-The seed stops at the first problem of a workflow and has one kind for several; so this says "may be", not "is".
+pi-workflows stops at the first problem of a workflow and uses one kind for several problems, so a match is only
+possible, not certain.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ BROKEN_RULES = {
 
 
 def kinds(problem: Diagnostic) -> tuple[str, ...]:
-    """The seed's kinds that this problem may answer; none for one that the seed does not know."""
+    """The kinds of pi-workflows that may match this problem. Empty if pi-workflows does not know it."""
     is_workflow = os.path.basename(problem.file) == WORKFLOW_FILE
     if problem.code.startswith(("yaml-", "file-encoding", "file-nul")):
         return ("yaml-error",) if is_workflow else ("phase-load-failed", "frontmatter-invalid")
@@ -65,7 +66,7 @@ def named(problem: Diagnostic) -> list[str]:
 
 
 def answers(problem: Diagnostic, warning: Mapping[str, Any], root: str) -> bool:
-    """Is this problem of ours the one that the seed warns of?"""
+    """True if this problem matches the warning of pi-workflows."""
     codes = CAUSES.get(warning.get("cause", "")) or BROKEN_RULES.get(warning.get("rule", ""))
     return (
         warning["kind"] in kinds(problem)
@@ -82,7 +83,7 @@ def owner(problem: Diagnostic) -> str:
 
 
 def places(problem: Diagnostic) -> set[str]:
-    """The file itself, and the one that is asked for there."""
+    """The file of the problem, and the file that it refers to."""
     asked = os.path.join(os.path.dirname(problem.file), named(problem)[0])
     return {problem.file, os.path.normpath(asked)}
 
@@ -90,7 +91,7 @@ def places(problem: Diagnostic) -> set[str]:
 def unanswered(
     warnings: Iterable[Mapping[str, Any]], problems: Iterable[Diagnostic], root: str
 ) -> list[Mapping[str, Any]]:
-    """The seed's warnings that no problem of ours answers. A cycle has to be told at each of its members."""
+    """The warnings of pi-workflows that match no problem. A cycle has to be reported at each of its members."""
     wanted: list[Mapping[str, Any]] = []
     for warning in warnings:
         members = warning.get("members")

@@ -1,7 +1,7 @@
-"""An agent's host that runs Handrail: every action of a case done to the product, in files and sessions on disk.
+"""An agent's host that runs Handrail: it performs every action of a case with files and sessions on disk.
 
-Each action is a process of its own. The product has no timers, so the seed's countdown is the host's: it keeps
-what Handrail wants said for three seconds, and says it if the session still stands where it stood.
+Each action is a separate process. Handrail has no timers, so this host has the countdown of pi-workflows: it waits
+three seconds before it says a reminder, and says it only if the session has not moved.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COUNTDOWN = 3.0
 
 
 class Waiting(NamedTuple):
-    """A reminder that is going to be said, and where the session stood when it was asked for."""
+    """A pending reminder, and the position of the session when it was requested."""
 
     due: float
     text: str
@@ -105,7 +105,7 @@ class Host:
                 raise AssertionError(f"no such action: {verb}")
 
     def _start(self, line: str) -> dict[str, Any]:
-        """`/workflow NAME TASK`, as a host reads it: without a task it only explains itself."""
+        """`/workflow NAME TASK` as a host reads it. Without a task, it only explains itself."""
         words = line.strip().split(None, 1)
         if len(words) < 2:
             return {}
@@ -148,7 +148,7 @@ class Host:
         return {"refused": view.refusal is not None, "asked": asked, **told(verb, view)}
 
     def _stop(self, *, aborted: bool) -> dict[str, Any]:
-        """The agent stops: the person is told once that it is over, or the agent is sent on."""
+        """The agent stops: tell the person once that the workflow is over, or send the agent on."""
         session = self.app.sessions.session(SESSION)
         card: Any = (session.card() if session.exists else None) or {}
         if card.get("farewell") is not None:

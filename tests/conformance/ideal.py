@@ -1,7 +1,7 @@
-"""The actions of a case done to a stack machine: what the seed would show without its defects.
+"""Performs the actions of a case on a stack machine: what pi-workflows would show without its defects.
 
-Definitions are those of the moment of the start (P-8), a confirmation is good for one command (P-3), a loop goes
-down to a phase (P-4), a reminder is never said to a session that moved on (P-7).
+A session keeps the definitions of its start (P-8), a confirmation is valid for one command (P-3), a loop enters a
+phase (P-4), and a session that has moved gets no old reminder (P-7).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Ideal:
         return {}
 
     def _move(self, facts: Facts) -> None:
-        """To another position or to the end: what was pending is over."""
+        """Move to another position or to the end, and drop pending reminders."""
         self.facts, self.is_asked, self.idle, self.countdown = facts, False, 0, None
 
     def _values(self, facts: Facts) -> dict[str, str]:

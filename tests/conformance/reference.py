@@ -1,7 +1,7 @@
-"""The right answers, computed a second way: a stack machine over definitions, with the seed's defects mended.
+"""Computes the right answers in a second way: a stack machine over definitions, without the defects of pi-workflows.
 
-The product compiles nesting away; this walks it. Used where the seed itself is wrong (nested progress, loops,
-placeholders), so that cases that were never seen can be judged too.
+Handrail compiles nesting away; this module walks it. It is used where pi-workflows is wrong (nested progress, loops,
+placeholders), so that it also works for cases in another folder.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Path = list[tuple[str, int]]
 
 
 def enter(specs: Specs, path: Path) -> Path:
-    """Down to the first phase of what stands at the end of the stack."""
+    """The path down to the first phase of the last entry of the stack."""
     key, index = path[-1]
     entry = specs[key].entries[index]
     return enter(specs, [*path, (entry.key, 0)]) if isinstance(entry, Reference) else path
@@ -32,7 +32,7 @@ def phase(specs: Specs, path: Path) -> PhaseSpec:
 
 
 def following(specs: Specs, path: Path) -> Path | None:
-    """The entry after this one, out of every scope that is finished; not entered yet."""
+    """The next entry, after leaving every finished scope. It is not entered yet."""
     while path:
         key, index = path[-1]
         if index + 1 < len(specs[key].entries):
@@ -61,7 +61,7 @@ def every_phase(specs: Specs, key: str) -> list[Path]:
 
 
 def exists(specs: Specs, path: Path) -> bool:
-    """Is this a position of these definitions, entered or not?"""
+    """True if this is a position of these definitions, entered or not."""
     return path[0][0] in specs and any(step[: len(path)] == path for step in every_phase(specs, path[0][0]))
 
 
@@ -93,7 +93,7 @@ def step_list(specs: Specs, path: Path) -> list[str]:
 
 
 def values(specs: Specs, path: Path, task: str, task_id: str, steps: int) -> dict[str, str]:
-    """What every placeholder stands for in a message that Handrail writes at this position."""
+    """The value of every placeholder in a message at this position."""
     here, top = phase(specs, path), specs[path[0][0]]
     first = phase(specs, enter(specs, [(top.key, 0)]))
     coming = following(specs, path)
@@ -125,7 +125,7 @@ def values(specs: Specs, path: Path, task: str, task_id: str, steps: int) -> dic
 
 
 def leaves_open(text: str) -> bool:
-    """Does a text that the seed rendered still hold a name that has a value with us?"""
+    """True if a text that pi-workflows rendered still contains a placeholder that Handrail fills."""
     return any(name in VARIABLES for name, _ in placeholders(text))
 
 
@@ -142,7 +142,7 @@ def is_blocked(specs: Specs, path: Path, tool: str) -> bool:
 
 
 def specs_of(definitions: Mapping[str, Any]) -> dict[str, WorkflowSpec]:
-    """The definitions of a case as specs, whether files could say the same or not."""
+    """The definitions of a case as specs, even if no files could define them."""
     return {key: _spec(key, data) for key, data in definitions.items()}
 
 

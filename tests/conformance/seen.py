@@ -1,4 +1,4 @@
-"""What can be seen of a session after one action: the common tongue of the seed's record, the product and the ideal."""
+"""What a session shows after one action, in a common form for pi-workflows, Handrail and `ideal`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Facts(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """The state, the status line, what the host was asked to do, and what the command was answered."""
+    """The state, the status line, the requests to the host, and the answer to the command."""
 
     facts: Facts | None
     line: str | None
@@ -29,7 +29,7 @@ class Seen(NamedTuple):
 
 
 def recorded(step: Mapping[str, Any]) -> Seen:
-    """What the seed showed."""
+    """What pi-workflows showed."""
     state = step["state"]
     facts = state and Facts(
         state["active"],
@@ -57,7 +57,7 @@ def _events(events: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _result(step: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts in a result; of its words, only the name of the phase that comes next."""
+    """The facts in a result. Of its text, only the name of the next phase counts."""
     result = step.get("result")
     if step["action"] == "before_agent":
         told = result.values() if isinstance(result, dict) else [result]

@@ -1,7 +1,7 @@
-"""Artifacts of the second seed: logical keys, references, what a file has to hold, names of scopes.
+"""Artifacts of AgentWeaver: logical keys, references, content of files, names of scopes.
 
-Where we differ on purpose: letters of every script are kept in the name of a scope (A-16), and a name that would lead
-out of the folder of scopes is refused.
+Intended differences: names of scopes keep letters of every script (A-16), and a name that leads out of the folder of
+scopes is an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def cases() -> list[Any]:
 
 
 def answer(case: corpus.Case) -> Any:
-    """What our product says, in the words of the cases."""
+    """Handrail's answer in the format of the cases."""
     match case["op"]:
         case "logical-key":
             return logical_key(case["path"], case["scope"])
@@ -63,7 +63,7 @@ def expected(case: corpus.Case) -> Any:
 
 
 def is_open(case: corpus.Case) -> bool:
-    """Is this a doubtful answer of the seed, with none that would be better?"""
+    """True for a doubtful answer of AgentWeaver without a preferred one."""
     expect = case["expect"]
     is_foreign = case["op"] == "scope-name" and not case["input"].isascii()
     is_settled = isinstance(expect, dict) and "preferred" in expect
@@ -71,7 +71,7 @@ def is_open(case: corpus.Case) -> bool:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_an_artifact_is_called_as_in_the_seed(case: corpus.Case) -> None:
+def test_an_artifact_has_the_same_name_as_in_agentweaver(case: corpus.Case) -> None:
     found = answer(case)
     if not is_open(case):
         assert found == expected(case)
@@ -123,7 +123,7 @@ def test_an_artifact_is_called_as_in_the_seed(case: corpus.Case) -> None:
         ("scope-name", {"input": "x" * 300}, ERROR),
     ],
 )
-def test_the_rules_of_the_seed_hold_beyond_its_cases(op: str, given: dict[str, str], expect: Any) -> None:
+def test_agentweavers_rules_also_hold_for_more_cases(op: str, given: dict[str, str], expect: Any) -> None:
     found = answer({"op": op, "scope": "K-1", **given})
     match op, found:
         case "payload-contract", dict():

@@ -1,4 +1,4 @@
-"""Position → what the agent is told: the facts in the context text, and their order."""
+"""The context text for an agent at a position: its facts and their order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULT = "<default>"
 
 
 @corpus.every("context")
-def test_the_context_tells_what_the_seed_tells(case: corpus.Case) -> None:
+def test_the_context_has_the_same_facts_as_in_pi_workflows(case: corpus.Case) -> None:
     specs, _ = rules.resolve({key: [spec] for key, spec in reference.specs_of(case["definitions"]).items()})
     path = [(key, index) for key, index in case["path"] or ()]
     expected = differences.expected(case)
@@ -39,7 +39,7 @@ def test_the_context_tells_what_the_seed_tells(case: corpus.Case) -> None:
     assert at is not None
     state = State("active", at, case["stepCount"], task=case["task"], task_id=case["taskId"])
     facts = read(prompts.context(plan, state), plan, at)
-    right = mended(case, expected, specs, reference.enter(specs, path))
+    right = corrected(case, expected, specs, reference.enter(specs, path))
     for name in ("roleLine", "reminder"):
         if right[name] == DEFAULT:
             assert facts.pop(name)
@@ -47,7 +47,7 @@ def test_the_context_tells_what_the_seed_tells(case: corpus.Case) -> None:
 
 
 def read(text: str, plan: Plan, at: int) -> dict[str, Any]:
-    """The context text, taken apart into the facts that the cases name."""
+    """The facts of the context text that the cases name."""
     lines = text.split("\n")
     starts = {
         section: next(number for number, line in enumerate(lines) if line.startswith(mark))
@@ -77,11 +77,13 @@ def value(line: str) -> str:
     return line.partition(":** ")[2]
 
 
-def mended(case: corpus.Case, seed: dict[str, Any], specs: reference.Specs, path: reference.Path) -> dict[str, Any]:
-    """The seed's facts; what it tells wrongly of nested positions, or leaves unresolved, is put right."""
+def corrected(
+    case: corpus.Case, original: dict[str, Any], specs: reference.Specs, path: reference.Path
+) -> dict[str, Any]:
+    """The facts of pi-workflows, with errors about nested positions and unfilled placeholders corrected."""
     values = reference.values(specs, path, case["task"], case["taskId"], case["stepCount"])
     is_nested, is_entered = len(path) > 1, len(path) == len(case["path"])
-    right = {**seed, "breadcrumb": _breadcrumb(seed), **_profiles(seed)}
+    right = {**original, "breadcrumb": _breadcrumb(original), **_profiles(original)}
     wrong = set()
     if is_nested or "seedQuirk" in case:
         wrong = {"previousPhaseName", "nextPhaseName", "breadcrumbPath"}
@@ -94,25 +96,25 @@ def mended(case: corpus.Case, seed: dict[str, Any], specs: reference.Specs, path
         right["breadcrumb"] = [*((key, specs[key].name) for key, _ in path), (here.name, here.emoji)]
     right["instructions"] = [
         values[name] if name in wrong or text == "{" + name + "}" else text
-        for name, text in zip(case["instructionFieldOrder"], seed["instructions"], strict=True)
+        for name, text in zip(case["instructionFieldOrder"], original["instructions"], strict=True)
     ]
     texts = specs[path[0][0]].texts
     for name, field in (("roleLine", "roleInstruction"), ("reminder", "advanceReminder")):
-        if field in texts and (wrong or reference.leaves_open(seed[name])):
+        if field in texts and (wrong or reference.leaves_open(original[name])):
             right[name] = render(texts[field], values)
     return {**right, **differences.documented(case)}
 
 
-def _breadcrumb(seed: dict[str, Any]) -> list[tuple[str, str]]:
-    levels = seed["breadcrumb"]
+def _breadcrumb(original: dict[str, Any]) -> list[tuple[str, str]]:
+    levels = original["breadcrumb"]
     return [
         *((level["workflowKey"], level["name"]) for level in levels),
         (levels[-1]["phaseName"], levels[-1]["emoji"]),
     ]
 
 
-def _profiles(seed: dict[str, Any]) -> dict[str, Any]:
-    """Both lines are left out where no phase names a profile."""
-    here, every = value(seed["phaseProfilesLine"]), value(seed["allProfilesLine"])
-    order = [name for name in seed["sectionOrder"] if every or not name.endswith("Profiles")]
+def _profiles(original: dict[str, Any]) -> dict[str, Any]:
+    """Both lines are left out if no phase names a profile."""
+    here, every = value(original["phaseProfilesLine"]), value(original["allProfilesLine"])
+    order = [name for name in original["sectionOrder"] if every or not name.endswith("Profiles")]
     return {"profiles": [here, every] if every else [], "sectionOrder": order}

@@ -1,4 +1,4 @@
-"""The table of differences is about our cases: none is forgotten, none is invented."""
+"""The table of differences contains exactly the doubtful cases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole runs of flows on the embedded engine: statuses in order of appearance, values, how the run ended."""
+"""Whole runs of flows on the embedded engine: statuses in order, values, and how the run ended."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 from conformance import corpus
 from conformance.test_flow_specs import KNOWN
 from handrail.contracts import Node, NodeContext, NodeError, NodeKind, Outside, Work
-from handrail.flows.account import Ended
+from handrail.flows.account import FlowResult
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
@@ -24,7 +24,7 @@ from handrail.secrets import Redactor
 from handrail.source.files import Source
 from handrail.state import journal
 
-DONE_LATER = "the step stays running in the seed; ours is failed (A-5)"
+DONE_LATER = "the step stays running in AgentWeaver; in Handrail it is failed (A-5)"
 
 
 class TestNode:
@@ -75,7 +75,7 @@ def plan(spec: Any, name: str) -> FlowPlan:
     return found
 
 
-def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[DurableRun, Ended | FlowFailed]:
+def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[DurableRun, FlowResult | FlowFailed]:
     text = json.dumps({"spec": case["spec"], "params": case["params"]}).replace("@TMP@", str(folder / "tmp"))
     given = json.loads(text)
     flows = {name: plan(spec, name) for name, spec in children.items()}
@@ -112,13 +112,13 @@ def trace(run: DurableRun) -> list[str]:
 
 
 @pytest.mark.parametrize(("case", "children"), cases())
-def test_a_flow_runs_as_in_the_seed(case: corpus.Case, children: dict[str, Any], tmp_path: Path) -> None:
+def test_a_flow_runs_as_in_agentweaver(case: corpus.Case, children: dict[str, Any], tmp_path: Path) -> None:
     run, ended = drive(case, children, tmp_path)
     expect = case["expect"]
     assert trace(run) == expect["trace"]
     failed = "errorGist" in expect
     assert isinstance(ended, FlowFailed) is failed
-    if isinstance(ended, Ended):
+    if isinstance(ended, FlowResult):
         assert (ended.stopped_by is not None) is expect["terminated"]
         assert ended.outcome == expect["outcome"]
         assert expect["reason"] == (f"Stopped by {ended.stopped_by}" if ended.stopped_by else None)

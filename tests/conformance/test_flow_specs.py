@@ -1,4 +1,4 @@
-"""Flow documents: accepted with the phases they unfold to, or refused for the second seed's reason."""
+"""Flow documents: accepted with their unrolled phases, or rejected for the same reason as by AgentWeaver."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handrail.source.files import Source
 
 
 def node(*required: str, prompt: Literal["forbidden", "optional", "required"] = "forbidden") -> Node:
-    """A node of the cases: it takes any params and may make anything."""
+    """A node of the cases. It takes any params and has any outputs."""
     params = tuple(Field(name, ANYTHING, "needed", required=True) for name in required)
     return Node(about="", params=params, others="used", open_outputs=True, prompt=prompt)
 
@@ -86,16 +86,16 @@ GISTS = {
 }
 
 OURS: dict[str, tuple[bool, str]] = {
-    "spec-005": (True, "`kind` may be left out: the flow's id stands for it"),
+    "spec-005": (True, "`kind` is optional; its default is the id of the flow"),
     "spec-010": (False, "a missing `phases` is a problem at its place, not a crash"),
     "spec-017": (False, "a missing `steps` is a problem at its place, not a crash"),
     "spec-021": (False, "a step without an id could not be referred to or resumed"),
     "spec-032": (False, "a name that every JavaScript object has is not a prompt"),
     "spec-041": (True, "null is a value"),
     "spec-056": (False, "`equals` with one side is a problem at its place, not a crash"),
-    "spec-066": (False, "refused as by the seed; the hint shows the right form"),
+    "spec-066": (False, "rejected as by AgentWeaver; the hint shows the right form"),
     "spec-071": (False, "references are checked inside every form (A-7)"),
-    "spec-088": (False, "refused as by the seed; the hint shows the right form"),
+    "spec-088": (False, "rejected as by AgentWeaver; the hint shows the right form"),
     "spec-092": (False, "rounds are whole numbers (A-7)"),
     "spec-094": (True, "repeats may be nested"),
     "spec-102": (False, "a blank flow name names no flow"),
@@ -129,7 +129,7 @@ def unfolded(plan: FlowPlan) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_flow_document_is_judged_as_by_the_seed(case: corpus.Case) -> None:
+def test_a_flow_document_is_accepted_or_rejected_as_in_agentweaver(case: corpus.Case) -> None:
     plan, codes = load(case["spec"])
     expect = case["expect"].get("preferred") or case["expect"]
     if case["id"] in OURS:

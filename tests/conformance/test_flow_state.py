@@ -1,4 +1,4 @@
-"""What may be done with a run as it stands, and what a resume, a rewind or a continue leaves to be done."""
+"""Which commands a run allows in its state, and which steps remain after a resume, a rewind or a continue."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handrail.runs.modes import available, rewound
 from handrail.runs.restart import not_behind
 from handrail.source.files import Source
 
-NO_SCHEMA = "the outcome of a run that goes on is that of its new end, never the old one"
+NO_SCHEMA = "a continued run has the outcome of its new end, never the old one"
 
 
 def cases() -> list[Any]:
@@ -41,7 +41,7 @@ def plan_of(phases: list[dict[str, Any]], state: dict[str, Any] | None) -> FlowP
 
 
 def events_of(state: dict[str, Any] | None) -> list[Event]:
-    """The journal that a run in this state would have left."""
+    """The journal of a run in this state."""
     if state is None:
         return []
     told: list[Event] = []
@@ -77,15 +77,15 @@ def step_events(path: str, step: dict[str, Any], *, stop: bool) -> list[Event]:
             return []
 
 
-def remembered(events: list[Event]) -> Memory:
+def memory_of(events: list[Event]) -> Memory:
     memory = Memory()
     for event in events:
         memory.take(event)
     return memory
 
 
-def left_to_do(memory: Memory, plan: FlowPlan) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Each phase and step as the next life of the run finds it: behind it, or to be done."""
+def phases_to_do(memory: Memory, plan: FlowPlan) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Each phase and step as a resumed run finds it: done, or to do."""
 
     def status(path: str) -> str:
         done = memory.done(path)
@@ -100,10 +100,10 @@ def wanted(expect: dict[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_run_can_be_taken_up_as_in_the_seed(case: corpus.Case) -> None:
+def test_a_run_can_be_resumed_as_in_agentweaver(case: corpus.Case) -> None:
     state, expect = case["state"], case["expect"]
     phases = case.get("orderedPhases") or (state["executionState"]["phases"] if state else [])
-    plan, memory = plan_of(phases, state), remembered(events_of(state))
+    plan, memory = plan_of(phases, state), memory_of(events_of(state))
     match case["op"]:
         case "availability":
             modes = available(memory.state, plan)
@@ -115,7 +115,7 @@ def test_a_run_can_be_taken_up_as_in_the_seed(case: corpus.Case) -> None:
             assert (modes.resume or modes.again) is expect["mustChoose"]
         case "resume":
             memory.take(machine.RunResumed("resume", [], None))
-            assert left_to_do(memory, plan) == wanted(expect)
+            assert phases_to_do(memory, plan) == wanted(expect)
             assert (memory.state.status, memory.state.outcome) == ("running", "success"), NO_SCHEMA
         case "rewind":
             ids = [phase.id for phase in plan.phases]
@@ -124,7 +124,7 @@ def test_a_run_can_be_taken_up_as_in_the_seed(case: corpus.Case) -> None:
             assert (behind is not None) is (expect.get("error") == "earlier-phase-incomplete")
             if behind is None:
                 memory.take(machine.RunResumed("restart", ids[ids.index(case["target"]) :], None))
-                assert left_to_do(memory, plan) == wanted(expect)
+                assert phases_to_do(memory, plan) == wanted(expect)
         case "continue":
             is_loop = "loop" in state["executionState"]["flowKind"]
             plan = replace(plan, again="again" if is_loop else "from-stop")
@@ -133,4 +133,4 @@ def test_a_run_can_be_taken_up_as_in_the_seed(case: corpus.Case) -> None:
                     rewound("r-1", memory.state, plan)
             else:
                 memory.take(machine.RunResumed("continue", rewound("r-1", memory.state, plan), None))
-                assert left_to_do(memory, plan) == wanted(expect)
+                assert phases_to_do(memory, plan) == wanted(expect)

@@ -1,4 +1,4 @@
-"""Forms of the second seed: which answers are valid, what they begin with, what is left of values that do not fit."""
+"""Forms of AgentWeaver: valid answers, initial values, and how invalid values are normalized."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def cases() -> list[Any]:
 
 
 @pytest.mark.parametrize("case", cases())
-def test_a_form_is_treated_as_by_the_seed(case: corpus.Case) -> None:
+def test_a_form_behaves_as_in_agentweaver(case: corpus.Case) -> None:
     answer = answered(case)
     expect = case["expect"].get("preferred") or case["expect"]
     if "seedQuirk" in case and "preferred" not in case["expect"]:
@@ -32,7 +32,7 @@ def test_a_form_is_treated_as_by_the_seed(case: corpus.Case) -> None:
 
 
 def answered(case: corpus.Case) -> Any:
-    """What our product says, in the words of the case's expectation."""
+    """Handrail's answer in the format of the case's expectation."""
     match case["op"]:
         case "validate":
             return {"valid": not problems(form(case), case["values"])}

@@ -1,4 +1,4 @@
-"""Position + tool name → allowed, or blocked with a reason."""
+"""Whether a tool is allowed at a position, or blocked with a reason."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handrail.workflows.plan import locate
 
 
 @corpus.every("gating")
-def test_a_tool_call_is_judged_as_by_the_seed(case: corpus.Case) -> None:
+def test_a_tool_call_is_allowed_or_blocked_as_in_pi_workflows(case: corpus.Case) -> None:
     found = judge(case)
     expected = differences.expected(case)
     if is_undecidable(case):
@@ -29,7 +29,7 @@ def test_a_tool_call_is_judged_as_by_the_seed(case: corpus.Case) -> None:
 
 
 def is_undecidable(case: corpus.Case) -> bool:
-    """A workflow is active and its position is not one that its definitions have."""
+    """True if a workflow is active at a position that its definitions do not have."""
     return is_active(case) and not reference.exists(whole_specs(case), position(case))
 
 
@@ -52,7 +52,7 @@ def whole_specs(case: corpus.Case) -> reference.Specs:
 
 
 def judge(case: corpus.Case) -> Verdict:
-    """As a session does: no active workflow, no gate; a position that cannot be found stays closed."""
+    """The verdict of a session: without an active workflow it allows all tools; an unknown position blocks them."""
     tool = case["tool"]
     if not is_active(case):
         return verdict(None, tool)

@@ -1,4 +1,4 @@
-"""A tree of files → keys, definitions, warnings, and what a command name starts."""
+"""Loading a tree of files: keys, definitions, warnings, and the workflow of a command name."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ USER = "home/workflows"
 
 
 @corpus.every("loading")
-def test_files_are_loaded_as_by_the_seed(case: corpus.Case, tmp_path: Path) -> None:
+def test_files_are_loaded_as_in_pi_workflows(case: corpus.Case, tmp_path: Path) -> None:
     root = tmp_path.resolve()
     trees.build(root, case["tree"])
     catalog = read_catalog([("project", str(root / PROJECT)), ("user", str(root / USER))])
-    seed = differences.expected(case)
+    original = differences.expected(case)
     mistyped = trees.mistyped(case["tree"])
-    left_out = set(seed["keys"]) - catalog.workflows.keys()
+    left_out = set(original["keys"]) - catalog.workflows.keys()
     assert all(errors(catalog, key) for key in mistyped | left_out), "nobody is told why"
     if is_loose(case):
         return
-    keys = without(seed, mistyped)
+    keys = without(original, mistyped)
     assert catalog.workflows.keys() == keys
-    for key in keys & seed["workflows"].keys():
-        assert as_told(catalog, key) == as_written(seed["workflows"][key])
-    warnings = expected_warnings(seed)
+    for key in keys & original["workflows"].keys():
+        assert as_loaded(catalog, key) == as_written(original["workflows"][key])
+    warnings = expected_warnings(original)
     assert not gists.unanswered(warnings, catalog.problems, str(root))
     assert warnings or mistyped or not errors(catalog)
-    for command in seed.get("findByCommand", {}):
-        assert started_by(catalog, command) == owner(case, seed, command)
+    for command in original.get("findByCommand", {}):
+        assert started_by(catalog, command) == owner(case, original, command)
 
 
 def is_loose(case: corpus.Case) -> bool:
-    """Nobody has said what is right here, or a rule of ours makes more of the files than the seed does."""
+    """True if no right answer is defined, or if Handrail's rules load more files than pi-workflows does."""
     texts = [text for name, text in case["tree"].items() if name.endswith(".md") and isinstance(text, str)]
     is_marked = any(text.startswith("\ufeff") for text in texts)
     is_nested = any(name.split("workflows/", 1)[-1].count("/") > 1 for name in trees.workflow_files(case["tree"]))
@@ -52,12 +52,12 @@ def errors(catalog: Catalog, key: str | None = None) -> list[Diagnostic]:
     return [p for p in told if key is None or p.file in files or Path(p.file).parent in phases]
 
 
-def without(seed: dict[str, Any], mistyped: set[str]) -> set[str]:
-    """The seed's keys, less the mistyped ones and all that run them."""
-    keys = set(seed["keys"]) - mistyped
+def without(original: dict[str, Any], mistyped: set[str]) -> set[str]:
+    """The keys of pi-workflows, without mistyped ones and without workflows that run those."""
+    keys = set(original["keys"]) - mistyped
     while True:
-        runs = {key: _references(seed["workflows"].get(key)) for key in keys}
-        broken = {key for key, targets in runs.items() if targets & (set(seed["keys"]) - keys)}
+        runs = {key: _references(original["workflows"].get(key)) for key in keys}
+        broken = {key for key, targets in runs.items() if targets & (set(original["keys"]) - keys)}
         if not broken:
             return keys
         keys -= broken
@@ -67,15 +67,15 @@ def _references(workflow: dict[str, Any] | None) -> set[str]:
     return {entry["subworkflow"] for entry in (workflow or {"phases": []})["phases"] if "subworkflow" in entry}
 
 
-def expected_warnings(seed: dict[str, Any]) -> list[dict[str, Any]]:
-    """Two workflows share a command only if both can be started by it."""
-    shown = {key for key, workflow in seed["workflows"].items() if workflow["show"] == "user"}
-    return [w for w in seed["warnings"] if w["kind"] != "duplicate-command" or {w["first"], w["other"]} <= shown]
+def expected_warnings(original: dict[str, Any]) -> list[dict[str, Any]]:
+    """The warnings. Two workflows share a command only if the command can start both."""
+    shown = {key for key, workflow in original["workflows"].items() if workflow["show"] == "user"}
+    return [w for w in original["warnings"] if w["kind"] != "duplicate-command" or {w["first"], w["other"]} <= shown]
 
 
-def owner(case: corpus.Case, seed: dict[str, Any], command: str) -> str | None:
+def owner(case: corpus.Case, original: dict[str, Any], command: str) -> str | None:
     """The visible workflow of the nearest tier."""
-    named = {key: w for key, w in seed["workflows"].items() if (w["commandName"], w["show"]) == (command, "user")}
+    named = {key: w for key, w in original["workflows"].items() if (w["commandName"], w["show"]) == (command, "user")}
     return min(named, key=lambda key: (f"{PROJECT}/{key}/workflow.yaml" not in case["tree"], key), default=None)
 
 
@@ -88,7 +88,7 @@ def started_by(catalog: Catalog, command: str) -> str | None:
 
 
 def as_written(workflow: dict[str, Any]) -> dict[str, Any]:
-    """The seed's normalised definition, with the default that only it leaves out."""
+    """The normalised definition of pi-workflows, with the default that it leaves out."""
     return {"sessionNameMaxLength": 50, **workflow, "phases": [_plain(phase) for phase in workflow["phases"]]}
 
 
@@ -96,8 +96,8 @@ def _plain(phase: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in phase.items() if value or name not in ("tools", "availableProfiles")}
 
 
-def as_told(catalog: Catalog, key: str) -> dict[str, Any]:
-    """A definition of ours in the seed's words."""
+def as_loaded(catalog: Catalog, key: str) -> dict[str, Any]:
+    """A definition of Handrail in the format of pi-workflows."""
     spec: WorkflowSpec = catalog.workflows[key]
     return {
         "name": spec.name,

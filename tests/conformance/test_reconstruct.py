@@ -1,4 +1,4 @@
-"""Session entries of the first seed → where the session stood, or nothing."""
+"""The position of a session from the entries of pi-workflows. None if there is none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ DEFAULTS = {"taskId": "", "taskDescription": "", "completionNotified": False, "c
 
 
 @corpus.every("reconstruct")
-def test_a_session_of_the_seed_is_found_where_it_stood(case: corpus.Case) -> None:
+def test_a_session_of_pi_workflows_keeps_its_position(case: corpus.Case) -> None:
     found = adopt(case["branch"])
     told = None if found is None else as_entry(found)
     expected = differences.expected(case)

@@ -1,4 +1,4 @@
-"""Definitions + actions → position, steps, status line, answers and messages after every action."""
+"""Position, steps, status line, answers and messages after every action of a case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_REMINDER = "<default reminder naming phase "
 
 
 @corpus.every("transitions")
-def test_a_session_goes_the_way_it_goes_in_the_seed(case: corpus.Case, tmp_path: Path) -> None:
+def test_a_session_moves_as_in_pi_workflows(case: corpus.Case, tmp_path: Path) -> None:
     host = Host(tmp_path.resolve(), case)
     ideal = Ideal(host.catalog, host.task_id, says_yes=host.says_yes)
     expected = differences.expected(case)
@@ -24,7 +24,7 @@ def test_a_session_goes_the_way_it_goes_in_the_seed(case: corpus.Case, tmp_path:
         seen, right = host.do(step["action"]), ideal.do(step["action"])
         assert_same(seen, right)
         if not is_wrong(case):
-            assert_same(seen, mended(recorded(step), right))
+            assert_same(seen, corrected(recorded(step), right))
         if step["action"] == "loop" and "preferredPathAfterLoop" in expected:
             assert seen.facts
             assert seen.facts.path == [tuple(segment) for segment in expected["preferredPathAfterLoop"]]
@@ -34,7 +34,7 @@ def test_a_session_goes_the_way_it_goes_in_the_seed(case: corpus.Case, tmp_path:
     assert {name: end.get(name) for name in documented} == documented
 
 
-def test_a_conversation_that_is_opened_again_has_no_open_question(tmp_path: Path) -> None:
+def test_a_reopened_conversation_has_no_open_question(tmp_path: Path) -> None:
     host = Host(tmp_path.resolve(), {"definitions": {"flow": {"phases": ["p1"]}}})
     seen = [host.do(action) for action in ("start:flow:T", "cancel", "reload", "cancel")]
     assert [step.result.get("asked") for step in seen] == [None, True, None, True]
@@ -43,7 +43,7 @@ def test_a_conversation_that_is_opened_again_has_no_open_question(tmp_path: Path
 
 
 def is_wrong(case: corpus.Case) -> bool:
-    """The seed's steps are not to be followed: it is known to err, or it reads files that a session has pinned."""
+    """True if the steps of pi-workflows are wrong: a known defect, or it rereads files that a session has pinned."""
     edits = any(step["action"].startswith(("remove:", "redefine:")) for step in case["expect"]["steps"])
     return edits or ("seedQuirk" in case and "steps" not in differences.preferred(case))
 
@@ -59,9 +59,9 @@ def assert_same(seen: Seen, wanted: Seen) -> None:
     assert {name: seen.result[name] for name in wanted.result} == wanted.result
 
 
-def mended(seed: Seen, right: Seen) -> Seen:
-    """What the seed showed, with the rules applied: positions are entered, placeholders have their values."""
-    facts, line, result, events = seed.facts, seed.line, dict(seed.result), dict(seed.events)
+def corrected(original: Seen, right: Seen) -> Seen:
+    """What pi-workflows showed, corrected: positions are entered and placeholders are filled."""
+    facts, line, result, events = original.facts, original.line, dict(original.result), dict(original.events)
     if facts and right.facts and facts.active and facts.path == right.facts.path[: len(facts.path)] != right.facts.path:
         facts, line = facts._replace(path=right.facts.path), right.line
         result = {**result, **{name: right.result[name] for name in ("to",) if name in result}}

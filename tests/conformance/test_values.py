@@ -1,4 +1,4 @@
-"""Value and condition expressions of flows, as the second seed resolves them; the differences stand below."""
+"""Value and condition expressions of flows, as AgentWeaver resolves them; `OURS` lists the differences."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from handrail.source.values import Unresolved
 TABLE = artifact_table()
 
 OURS: dict[str, tuple[Any, str]] = {
-    "val-018": ("Ada", "empty parts of a path are ignored, as in the seed: harmless"),
+    "val-018": ("Ada", "empty parts of a path are ignored, as in AgentWeaver: harmless"),
     "val-034": ("<{b}>", "text that a variable brought in is not expanded again (A-8)"),
     "val-036": ("[cost $$5]", "a value is inserted as it is (A-8)"),
     "val-038": ("<x $' y>", "a value is inserted as it is (A-8)"),
-    "val-043": ("$vv", "`${a}` belongs to rounds; in a template only `{a}` is a variable, as in the seed"),
-    "val-053": ("error", "a text that is no number is an error, not a not-a-number that spreads"),
-    "val-060": ("one", "null is nothing, not the word null"),
-    "cond-011": (True, "an empty list is true, as documented by the seed; `length` tells"),
-    "cond-012": (True, "an empty object is true, as documented by the seed"),
-    "cond-013": ("error", "a typo stops the flow, as in the seed; `defined` asks without raising"),
+    "val-043": ("$vv", "`${a}` belongs to rounds; in a template only `{a}` is a variable, as in AgentWeaver"),
+    "val-053": ("error", "text that is not a number is an error, not NaN"),
+    "val-060": ("one", "null becomes empty text, not the word null"),
+    "cond-011": (True, "an empty list is true, as documented by AgentWeaver; `length` checks for an empty list"),
+    "cond-012": (True, "an empty object is true, as documented by AgentWeaver"),
+    "cond-013": ("error", "a typo stops the flow, as in AgentWeaver; `defined` checks without an error"),
     "cond-030": (True, "lists are equal when their items are"),
 }
 
@@ -66,7 +66,7 @@ def scope(context: dict[str, Any], folder: Path) -> Scope:
 
 
 def resolve(written: Any, kind: str, context: dict[str, Any], folder: Path) -> Any:
-    """What our product makes of a form: its value, or `error`."""
+    """The value of a form in Handrail, or `error`."""
     problems: list[Diagnostic] = []
     tree, troubles = read_yaml(json.dumps(written))
     assert tree is not None
@@ -83,13 +83,13 @@ def resolve(written: Any, kind: str, context: dict[str, Any], folder: Path) -> A
 
 
 @pytest.mark.parametrize(("case", "context"), cases("values"))
-def test_a_value_resolves_as_in_the_seed(case: corpus.Case, context: dict[str, Any], tmp_path: Path) -> None:
+def test_a_value_resolves_as_in_agentweaver(case: corpus.Case, context: dict[str, Any], tmp_path: Path) -> None:
     found = resolve(case["value"], "value", context, tmp_path)
     check(json.loads(json.dumps(case).replace("@CWD@", str(tmp_path))), found)
 
 
 @pytest.mark.parametrize(("case", "context"), cases("conditions"))
-def test_a_condition_holds_as_in_the_seed(case: corpus.Case, context: dict[str, Any], tmp_path: Path) -> None:
+def test_a_condition_holds_as_in_agentweaver(case: corpus.Case, context: dict[str, Any], tmp_path: Path) -> None:
     found = True if case["condition"] is None else resolve(case["condition"], "condition", context, tmp_path)
     check(case, found)
 

@@ -1,7 +1,7 @@
-"""A loading case's tree of files, built in a folder; and what is mistyped in it.
+"""Builds the tree of files of a loading case in a folder, and finds mistyped fields in it.
 
-Mistyped fields are looked for here a second time, without the product's reader: the seed passes over them, and
-whoever leaves them out of an expectation has to know them for sure.
+This module finds mistyped fields without Handrail's reader. pi-workflows ignores such fields, so a test has to know
+exactly which ones it may leave out of an expectation.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def build(root: Path, tree: Mapping[str, Any]) -> None:
 
 
 def _build_absolute(root: Path, file: Path) -> None:
-    """The tree that a case can only describe: an absolute entry, and a link planted where a reader might look."""
+    """Build a tree that a case can only describe: an absolute path, and a link where a reader might look."""
     entry = file.parent / "a.md"
     secret = root / "home" / "secret.md"
     for path, id_ in ((entry, "a"), (secret, "leaked")):
@@ -67,7 +67,7 @@ def workflow_files(tree: Mapping[str, Any]) -> list[str]:
 
 
 def mistyped(tree: Mapping[str, Any]) -> set[str]:
-    """Keys of the workflows that give a field a value of another kind than it has."""
+    """Keys of the workflows that have a field with a value of the wrong kind."""
     return {file.split("/")[-2] for file in workflow_files(tree) if _is_mistyped(tree, file)}
 
 

@@ -1,4 +1,4 @@
-"""Expressions in words: as they would be written, or as a sentence."""
+"""Expressions as text: as a file would write them, or as a sentence."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ FILES = Ref("params.files")
         (Exists(Items("concat", (Const("d/"), X))), '"d/${params.x}" exists'),
     ],
 )
-def test_an_expression_is_worded_as_it_would_be_written(expression: Expression, words: str) -> None:
+def test_an_expression_becomes_text_as_a_file_would_write_it(expression: Expression, words: str) -> None:
     assert in_words(expression) == words
 
 
@@ -80,11 +80,11 @@ def test_an_expression_is_worded_as_it_would_be_written(expression: Expression, 
         (Object(("a",), (Items("list", ()),)), {"a": []}),
     ],
 )
-def test_as_data_lists_and_objects_keep_their_shape(expression: Expression, data: Any) -> None:
+def test_lists_and_objects_keep_their_structure_as_data(expression: Expression, data: Any) -> None:
     assert as_data(expression) == data
 
 
-def test_an_outline_unfolds_flows_that_are_run_one_level() -> None:
+def test_an_outline_expands_nested_flows_one_level() -> None:
     child = flow(CHILD, "child")
     told = outline(flow(EVERY, "every"), {"child": child}.get)
     phases = {phase["id"]: phase for phase in told["phases"]}

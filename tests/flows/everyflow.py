@@ -1,4 +1,4 @@
-"""A flow that says everything that a flow can say, and one that it runs; read without files."""
+"""A flow that uses every key of a flow file, and a nested flow. Both are read without files."""
 
 from __future__ import annotations
 

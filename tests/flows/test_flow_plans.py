@@ -1,4 +1,4 @@
-"""What flow files unfold to: lanes and groups, rounds and their items, what steps say about themselves."""
+"""Plans of flow files: lanes and groups, rounds and their items, settings of steps."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def plan_of(text: str) -> FlowPlan:
 
 
 def value(expression: Expression, **scopes: Any) -> Any:
-    """What an expression comes to. It may look at nothing but what is given here."""
+    """The value of an expression. It may read only the given scopes."""
     return expression.resolve(Scope(scopes, lambda _: False, lambda _: "", lambda _: []))
 
 
@@ -67,7 +67,7 @@ def lanes(plan: FlowPlan) -> list[tuple[str, Lane | None]]:
         ("{limit: 1, onFailure: finish}", Together(1, "finish")),
     ],
 )
-def test_parallel_is_written_the_same_everywhere(written: str, meant: Together) -> None:
+def test_parallel_has_the_same_forms_everywhere(written: str, meant: Together) -> None:
     phase = plan_of(f"phases: [{{id: a, parallel: {written}, steps: []}}]").phases[0]
     assert phase.parallel == meant
     groups = () if meant == Together() else (meant,)
@@ -115,7 +115,7 @@ def items(phase: Phase, **scopes: Any) -> dict[str, Any]:
     return {name: value(item, **scopes) for name, item in phase.items}
 
 
-def test_a_round_knows_its_item() -> None:
+def test_a_round_has_its_item() -> None:
     text = "phases: [{repeat: {over: '${params.words}', max: 2%s}, phases: [{id: 'a${index}', steps: []}]}]"
     first, second = plan_of(text % "").phases
     assert items(first, params={"words": ["x", "y"]}) == {"item": "x"}
@@ -133,7 +133,7 @@ phases:
 """
 
 
-def test_nested_repeats_keep_all_their_items_and_guards_need_no_round() -> None:
+def test_nested_repeats_keep_all_items_and_their_guards_need_no_round_values() -> None:
     files = [{"name": "a", "parts": [1, 2], "last": 1}, {"name": "b", "parts": [3, 4], "last": 9}]
     told: dict[str, Any] = {}
     for phase in plan_of(NESTED).phases:
@@ -143,7 +143,7 @@ def test_nested_repeats_keep_all_their_items_and_guards_need_no_round() -> None:
     assert told == {"1-1": "a 1", "2-1": "b 3", "2-2": "b 4"}
 
 
-def test_rounds_beyond_the_list_have_no_items_to_trip_over() -> None:
+def test_a_round_beyond_the_end_of_the_list_has_no_item() -> None:
     last = plan_of(NESTED).phases[-1]
     assert items(last, params={"files": []}) == {"file": None, "item": None}
 
@@ -164,7 +164,7 @@ def test_an_inner_name_hides_the_outer_one() -> None:
     assert [items(phase) for phase in inner.phases] == [{"item": 1}, {"item": 2}]
 
 
-def test_what_steps_and_flows_say_about_themselves() -> None:
+def test_a_plan_has_the_settings_of_flows_and_steps() -> None:
     plan = plan_of(
         "env: [HOME, CI, HOME]\ncontinue: again\nphases:\n- id: a\n  steps:\n  - id: x\n    node: set\n    rerun: ask\n"
         "    makes:\n    - out-${steps.a.x.outputs.n}.md\n"
@@ -189,7 +189,7 @@ def test_structured_artifacts_are_pairs_of_path_and_schema() -> None:
     )
 
 
-def test_schemas_are_not_checked_where_none_are_known() -> None:
+def test_names_of_schemas_are_not_checked_if_no_schemas_are_known() -> None:
     text = "phases: [{id: a, steps: [{id: x, node: set, makes: [{path: p, schema: zoo/v1}]}]}]"
     assert read(text)[1] == []
     assert [code for code, _ in read(text, replace(KNOWN, schemas=frozenset({"plan/v1"})))[1]] == ["schema-file"]
@@ -205,12 +205,12 @@ def test_schemas_are_not_checked_where_none_are_known() -> None:
         ("{inlineTemplate: 'Give {\"name\": 1}, {2}, { name }, ${name}, {a.b}', vars: {name: 1}}", []),
     ],
 )
-def test_prompts_are_asked_for_what_nothing_fills(prompt: str, codes: list[str]) -> None:
+def test_placeholders_without_a_value_are_reported_in_prompts(prompt: str, codes: list[str]) -> None:
     text = f"params: {{who: Ada}}\nphases: [{{id: a, steps: [{{id: x, node: ask, prompt: {prompt}}}]}}]"
     assert [code for code, _ in read(text)[1]] == codes
 
 
-def test_a_value_for_the_number_of_the_round_is_used_where_the_text_has_it() -> None:
+def test_a_variable_counts_as_used_if_the_text_has_the_round_number_in_its_place() -> None:
     text = "{template: 'Round ${i} of {n}', vars: {i: '${repeat.i}', n: 3}}"
     step = f"{{id: x, node: set, params: {{t: {text}}}}}"
     plan_of(f"phases: [{{repeat: {{var: i, to: 2}}, phases: [{{id: 'a${{i}}', steps: [{step}]}}]}}]")
@@ -241,8 +241,8 @@ _entries = st.recursive(
 )
 
 
-def document(entries: list[Any], names: tuple[str, ...], *, is_beside: bool = False) -> list[dict[str, Any]]:
-    """A flow's entries; ids are unique, and nothing that runs beside others is split again."""
+def document(entries: list[Any], names: tuple[str, ...], *, is_parallel: bool = False) -> list[dict[str, Any]]:
+    """The entries of a flow with unique ids. Nothing inside a parallel entry is parallel again."""
     made: list[dict[str, Any]] = []
     for number, entry in enumerate(entries):
         here = (*names, str(number))
@@ -250,10 +250,10 @@ def document(entries: list[Any], names: tuple[str, ...], *, is_beside: bool = Fa
             made.append({"id": "-".join(here), "steps": []})
             continue
         kind, inner = entry
-        splits = kind in ("rounds", "block") and not is_beside
+        splits = kind in ("rounds", "block") and not is_parallel
         var = f"v{len(names)}"
         inside = (*here, f"${{{var}}}") if kind in ("repeat", "rounds") else here
-        phases = document(inner, inside, is_beside=is_beside or splits)
+        phases = document(inner, inside, is_parallel=is_parallel or splits)
         if kind in ("repeat", "rounds"):
             made.append({"repeat": {"var": var, "to": 2, "parallel": splits}, "phases": phases})
         else:
@@ -262,7 +262,7 @@ def document(entries: list[Any], names: tuple[str, ...], *, is_beside: bool = Fa
 
 
 @given(st.lists(_entries, max_size=3))
-def test_phases_of_a_group_stand_together_and_lanes_in_order(entries: list[Any]) -> None:
+def test_phases_of_a_group_are_adjacent_and_lanes_are_in_order(entries: list[Any]) -> None:
     plan = plan_of(json.dumps({"phases": document(entries, ())}))
     runs = [
         (group, [p.lane for p in phases]) for group, phases in groupby(plan.phases, lambda p: p.lane and p.lane.group)
@@ -282,7 +282,7 @@ NOISE = pieces(*SIGNS, most=5).map(lambda text: text.encode("utf-8", "replace"))
 
 @settings(max_examples=300, deadline=None)
 @given(mutated(st.just(WHOLE), NOISE))
-def test_a_spoilt_flow_gives_a_plan_or_problems_that_can_be_shown(data: bytes) -> None:
+def test_damaged_flow_text_gives_a_plan_or_printable_problems(data: bytes) -> None:
     text, wrong = decode("flow.yaml", data)
     if wrong:
         return
@@ -295,7 +295,7 @@ def test_a_spoilt_flow_gives_a_plan_or_problems_that_can_be_shown(data: bytes) -
         assert as_text(problem)
 
 
-def test_editors_get_a_schema_that_good_flows_fit() -> None:
+def test_valid_flows_match_the_schema_for_editors() -> None:
     schema = flow_schema(registry.node_declarations(), registry.checks())
     jsonschema.Draft202012Validator.check_schema(schema)
     files = [*CORPUS.rglob("flows/*.yaml"), *CORPUS.rglob("review.json")]

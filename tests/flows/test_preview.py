@@ -1,4 +1,4 @@
-"""What a flow would do: what is known before it runs is told, what is not is said to depend on something."""
+"""Previews of flows: known results are shown, unknown ones are shown with what they depend on."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from hypothesis import strategies as st
 
 from flows.everyflow import CHILD, EVERY, flow
 from handrail.cli.dryrun import preview_lines, rows_to_json
-from handrail.expressions.partial import Foresight
+from handrail.expressions.partial import PartialEvaluator
 from handrail.expressions.tree import Const, Default, Defined, Every, Expression, Items, Not, Ref, Scope, Truth
 from handrail.expressions.tree import Test as Compared
 from handrail.flows.plan import FlowPlan
-from handrail.flows.preview import MAX_ROWS, Asked, Row, preview
+from handrail.flows.preview import MAX_ROWS, PreviewPart, PreviewRow, preview
 from handrail.source.values import Unresolved
 
 SET = "node: set, params: {n: 1}"
 
 
-def look(
+def previewed(
     plan: FlowPlan,
     *others: FlowPlan,
     params: dict[str, Any] | None = None,
     files: Iterable[str] = (),
-    asked: Asked | None = None,
-) -> list[Row]:
+    part: PreviewPart | None = None,
+) -> list[PreviewRow]:
     context = {"scope": "main", "env": {"TOKEN": "secret-value", "OTHER": "x"}}
     find = {other.id: other for other in others}.get
-    return preview(plan, params or {}, context, lambda path: path in set(files), find, asked)
+    return preview(plan, params or {}, context, lambda path: path in set(files), find, part)
 
 
-def verdicts(rows: list[Row]) -> dict[str, str]:
+def verdicts(rows: list[PreviewRow]) -> dict[str, str]:
     return {row.path: row.verdict for row in rows}
 
 
-def text(rows: list[Row]) -> str:
+def text(rows: list[PreviewRow]) -> str:
     return "\n".join(line for row in rows for line in preview_lines(row))
 
 
-def test_every_part_of_a_flow_is_told() -> None:
+def test_a_preview_shows_every_part_of_a_flow() -> None:
     params = {"go": True, "files": ["a.txt", "b.txt"]}
     assert (
-        text(look(flow(EVERY), flow(CHILD, "child"), params=params))
+        text(previewed(flow(EVERY), flow(CHILD, "child"), params=params))
         == """\
 ▸ first
     time limit: 60 s
@@ -55,7 +55,7 @@ def test_every_part_of_a_flow_is_told() -> None:
       expects require-file: path out.md (it has to be there)
       expects step-output: value ${steps.first.fetch.outputs.result}, equals true, when "x" exists
       makes out.md
-      makes plan-hi.json as plan, if there is one
+      makes plan-hi.json as plan, if it exists
   ? ask: llm-prompt: depends on `steps.first.fetch`: ${steps.first.fetch.outputs.exitCode}
       labelText: think
       stops the flow if: ${steps.first.ask.outputs.result}
@@ -99,64 +99,64 @@ def test_every_part_of_a_flow_is_told() -> None:
     )
 
 
-def test_a_condition_that_is_known_to_fail_skips_the_phase() -> None:
+def test_a_condition_that_is_known_to_be_false_skips_the_phase() -> None:
     plan = flow(f"phases:\n- {{id: a, when: '${{params.go}}', steps: [{{id: x, {SET}}}]}}\n")
-    rows = look(plan, params={"go": False})
+    rows = previewed(plan, params={"go": False})
     assert [(row.path, row.verdict, row.why) for row in rows] == [("a", "skipped", "${params.go} does not hold")]
 
 
-def test_a_condition_on_a_step_that_is_skipped_for_sure_is_known() -> None:
+def test_a_condition_on_a_certainly_skipped_step_is_known() -> None:
     plan = flow(
         f"phases:\n- {{id: a, steps: [{{id: x, when: false, {SET}}}]}}\n"
         f"- {{id: b, when: {{equals: ['${{steps.a.x.status}}', skipped]}}, steps: [{{id: y, {SET}}}]}}\n"
     )
-    assert verdicts(look(plan)) == {"a": "runs", "a/x": "skipped", "b": "runs", "b/y": "runs"}
+    assert verdicts(previewed(plan)) == {"a": "runs", "a/x": "skipped", "b": "runs", "b/y": "runs"}
 
 
-def test_files_are_looked_at_only_until_a_step_may_have_run() -> None:
+def test_files_are_checked_only_until_a_step_may_have_run() -> None:
     plan = flow(
         f"phases:\n- {{id: a, when: {{exists: here}}, steps: [{{id: x, {SET}}}]}}\n"
         f"- {{id: b, when: {{exists: there}}, steps: [{{id: y, {SET}}}]}}\n"
     )
-    rows = look(plan, files=["here"])
+    rows = previewed(plan, files=["here"])
     assert verdicts(rows) == {"a": "runs", "a/x": "runs", "b": "depends", "b/y": "runs"}
     assert rows[2].on == ("there",)
 
 
-def test_what_stops_the_flow_for_sure_keeps_the_rest_from_being_reached() -> None:
+def test_steps_after_a_certain_stop_are_not_reached() -> None:
     plan = flow(
         f"phases:\n- {{id: a, steps: [{{id: x, {SET}, stopFlowIf: '${{params.stop}}'}}, {{id: y, {SET}}}]}}\n"
         f"- {{id: b, steps: [{{id: z, {SET}}}]}}\n"
     )
-    rows = look(plan, params={"stop": True})
+    rows = previewed(plan, params={"stop": True})
     assert verdicts(rows) == {"a": "runs", "a/x": "runs", "a/y": "skipped", "b": "skipped"}
     assert rows[1].stops == "${params.stop}"
-    assert rows[3].why == "`a/x` stops the flow before"
-    assert set(verdicts(look(plan, params={"stop": False})).values()) == {"runs"}
+    assert rows[3].why == "`a/x` stops the flow first"
+    assert set(verdicts(previewed(plan, params={"stop": False})).values()) == {"runs"}
 
 
-def test_what_has_no_value_is_told_to_fail() -> None:
+def test_a_step_with_a_value_that_cannot_be_resolved_fails() -> None:
     plan = flow(
         "phases:\n- {id: a, steps: [{id: x, node: set, params: {n: '${params.gone}'}}]}\n"
         f"- {{id: b, steps: [{{id: y, {SET}}}]}}\n"
     )
-    rows = look(plan)
+    rows = previewed(plan)
     assert [(row.path, row.verdict, row.why) for row in rows] == [
         ("a", "runs", ""),
         ("a/x", "fails", "`params.gone`: there is no `gone`"),
-        ("b", "skipped", "`a/x` fails before"),
+        ("b", "skipped", "`a/x` fails first"),
     ]
 
 
-def test_a_flow_that_is_missing_or_given_the_wrong_params_fails() -> None:
+def test_a_nested_flow_that_is_missing_or_gets_wrong_params_fails() -> None:
     steps = "{id: x, node: flow-run, params: {fileName: '${params.name}', whom: Ada}}"
     plan = flow(f"phases:\n- {{id: a, steps: [{steps}]}}\n")
     child = flow(CHILD, "child")
-    assert look(plan, params={"name": "none"})[1].why == "there is no flow `none`"
-    assert look(plan, child, params={"name": "child"})[1].why == "flow `child` has no value for `who`"
+    assert previewed(plan, params={"name": "none"})[1].why == "there is no flow `none`"
+    assert previewed(plan, child, params={"name": "child"})[1].why == "flow `child` has no value for `who`"
 
 
-def test_values_of_the_environment_decide_and_are_never_shown() -> None:
+def test_environment_values_decide_conditions_and_are_never_shown() -> None:
     child = flow(CHILD, "child")
     plan = flow(
         "env: [TOKEN]\nphases:\n- id: a\n  when: {equals: ['${context.env.TOKEN}', secret-value]}\n  steps:\n"
@@ -164,61 +164,61 @@ def test_values_of_the_environment_decide_and_are_never_shown() -> None:
         "- id: b\n  when: {all: [{equals: ['${steps.a.x.value}', '${context.env.TOKEN}']}]}\n  steps:\n"
         "  - {id: y, node: set, params: {t: '${context.env.TOKEN}'}}\n"
     )
-    rows = look(plan, child)
+    rows = previewed(plan, child)
     assert verdicts(rows)["a/x/c"] == "runs"
     assert "secret" not in text(rows)
     assert "secret" not in str(rows_to_json(rows))
 
 
-def test_only_what_is_asked_for_runs() -> None:
+def test_only_the_requested_phases_run() -> None:
     plan = flow("phases:\n" + "".join(f"- {{id: {name}, steps: [{{id: x, {SET}}}]}}\n" for name in "abcd"))
-    rows = look(plan, asked=Asked(start="b", until="c"))
+    rows = previewed(plan, part=PreviewPart(start="b", until="c"))
     assert [(row.path, row.verdict, row.why) for row in rows if row.kind == "phase"] == [
-        ("a", "skipped", "the run is started behind it"),
+        ("a", "skipped", "the run starts after this phase"),
         ("b", "runs", ""),
         ("c", "runs", ""),
-        ("d", "skipped", "the run ends before it"),
+        ("d", "skipped", "the run ends before this phase"),
     ]
 
 
 def _chain(length: int, steps: str) -> list[FlowPlan]:
-    """Flows that each run the next one, in every one of these steps; the last runs nothing."""
+    """Flows that each run the next one in every given step. The last flow runs no other."""
     runs = ", ".join(f"{{id: {id_}, node: flow-run, params: {{fileName: '${{flow.next}}'}}}}" for id_ in steps)
     text = "constants: {{next: f{}}}\nphases:\n- {{id: p, steps: [{}]}}\n"
     return [*(flow(text.format(n + 1, runs), f"f{n}") for n in range(length)), flow("phases: []\n", f"f{length}")]
 
 
-def test_flows_inside_flows_are_unfolded_as_deep_as_they_may_run() -> None:
+def test_nested_flows_are_shown_up_to_the_maximum_depth() -> None:
     deepest = _chain(32, "a")
-    assert look(deepest[0], *deepest)[-1].verdict == "runs"
+    assert previewed(deepest[0], *deepest)[-1].verdict == "runs"
     deeper = _chain(33, "a")
-    assert look(deeper[0], *deeper)[-1].why == "flows are nested deeper than 32"
+    assert previewed(deeper[0], *deeper)[-1].why == "flows are nested deeper than 32"
 
 
-def test_a_preview_ends_however_often_flows_run_each_other() -> None:
+def test_a_preview_ends_even_if_nested_flows_multiply() -> None:
     plans = _chain(20, "ab")
-    rows = look(plans[0], *plans)
+    rows = previewed(plans[0], *plans)
     assert (len(rows), rows[-1].kind) == (MAX_ROWS + 1, "more")
     assert text(rows[-1:]) == "? there are more than 10000 phases and steps"
 
 
-def test_of_many_rounds_only_the_last_conditions_are_told() -> None:
+def test_only_the_last_conditions_of_many_rounds_are_shown() -> None:
     plan = flow(
         "phases:\n- repeat: {var: i, max: 5, until: '${steps.r${i}.x.outputs.ok}'}\n"
         f"  phases: [{{id: 'r${{i}}', steps: [{{id: x, {SET}}}]}}]\n"
     )
-    row = look(plan)[-2]
+    row = previewed(plan)[-2]
     assert row.on == ("steps.r2.x", "steps.r3.x", "steps.r4.x")
     assert row.why.endswith("not ${steps.r4.x.outputs.ok}, and 1 more")
 
 
-def test_texts_of_definitions_cannot_steer_a_terminal() -> None:
+def test_text_from_definitions_cannot_control_a_terminal() -> None:
     plan = flow('phases:\n- {id: "a\\e[2J", steps: [{id: x, node: set, params: {n: "\\e]0;x\\a"}}]}\n')
-    assert "\x1b" not in text(look(plan))
+    assert "\x1b" not in text(previewed(plan))
 
 
 def test_rows_are_plain_data() -> None:
-    step = rows_to_json(look(flow(CHILD, "child"), params={"who": "Ada"}))[1]
+    step = rows_to_json(previewed(flow(CHILD, "child"), params={"who": "Ada"}))[1]
     assert step == {
         "kind": "step",
         "path": "c/x",
@@ -244,7 +244,7 @@ REFS = [Ref("params.yes"), Ref("params.no"), Ref("params.nothing"), Ref("params.
 LEAVES = st.sampled_from([*REFS, Const(0), Const("text"), Const(None)])
 
 
-def _grown(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+def _composed(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
     several = st.lists(inner, min_size=2, max_size=3).map(tuple)
     return st.one_of(
         several.map(lambda items: Items("list", items)),
@@ -266,14 +266,14 @@ def _value(expression: Expression, steps: dict[str, Any]) -> Any:
         return Unresolved
 
 
-@given(st.recursive(LEAVES, _grown, max_leaves=8), st.sampled_from([1, "", None]), st.sampled_from([1, "", None]))
-def test_what_is_foreseen_is_what_comes(expression: Expression, a: object, b: object) -> None:
-    """Whatever the steps turn out to make, an expression with the known parts put in has the same value."""
+@given(st.recursive(LEAVES, _composed, max_leaves=8), st.sampled_from([1, "", None]), st.sampled_from([1, "", None]))
+def test_partial_evaluation_does_not_change_the_result(expression: Expression, a: object, b: object) -> None:
+    """An expression with known values filled in has the same value as the original, whatever the steps return."""
     params = {"yes": 1, "no": "", "nothing": None}
-    sight = Foresight({"params": params}, lambda ref: ref.path.startswith("steps"), None)
+    evaluator = PartialEvaluator({"params": params}, lambda ref: ref.path.startswith("steps"), None)
     steps = {"a": a, "b": b}
     try:
-        seen = sight.see(expression)
+        seen = evaluator.evaluate(expression)
     except Unresolved:
         assert _value(expression, steps) is Unresolved
         return
@@ -283,7 +283,7 @@ def test_what_is_foreseen_is_what_comes(expression: Expression, a: object, b: ob
 
 
 @pytest.mark.parametrize("wanted", [True, False])
-def test_one_part_may_decide_whatever_the_others_are(wanted: bool) -> None:
+def test_one_known_condition_decides_whatever_the_others_are(wanted: bool) -> None:
     every = Every((Truth(Ref("steps.a")), Truth(Const(not wanted))), wanted)
-    sight = Foresight({}, lambda _: True, None)
-    assert sight.see(every) == Const(not wanted)
+    evaluator = PartialEvaluator({}, lambda _: True, None)
+    assert evaluator.evaluate(every) == Const(not wanted)

@@ -1,1 +1,1 @@
-"""Files that steps promised and made: their names, schemas, versions and lineage."""
+"""Files that steps make: their names, schemas, versions and lineage."""

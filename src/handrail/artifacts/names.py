@@ -1,7 +1,6 @@
-"""Artifacts of flows: what is wanted, where it lies, what it is called on the shelf and what it has to hold. Pure.
+"""Names of artifacts: their paths, their keys on the shelf, and which content they need. Pure.
 
-There is no list of kinds in code: those of the second seed are a table of data, which the caller loads. What a
-folder holds is asked of the caller too.
+AgentWeaver's artifact kinds are a table of data that the caller loads. The caller also lists the files of a folder.
 """
 
 from __future__ import annotations
@@ -16,8 +15,8 @@ from typing import Any
 
 from handrail.source.values import Unresolved, as_text, number
 
-SEED = ".agentweaver/scopes"
-OURS = ".handrail/scopes"
+AGENTWEAVER = ".agentweaver/scopes"
+HANDRAIL = ".handrail/scopes"
 MAX_ITERATION = 10**12
 MAX_NAME_BYTES = 255
 MAX_SCOPE_BYTES = 180
@@ -27,9 +26,9 @@ Names = Callable[[str], Iterable[str]]
 
 @dataclass(frozen=True)
 class Wanted:
-    """An artifact that is asked for: one of a `kind` of the second seed, or one of our own by its `name`.
+    """A request for an artifact: AgentWeaver's by its `kind`, or Handrail's by its `name`.
 
-    `key` is the key of its task or its scope. Without an iteration, the newest one is meant.
+    `key` is the key of its task, or its scope. Without an iteration, it is the newest one.
     """
 
     key: str
@@ -49,7 +48,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Kind:
-    """Where artifacts of a kind lie: a path below the scope's folder, with `{key}` and `{iteration}` in it."""
+    """An artifact kind. `file` is a path below the scope's folder, with `{key}` and `{iteration}` in it."""
 
     file: str
     needs_iteration: bool = False
@@ -58,7 +57,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Contract:
-    """What a file has to hold."""
+    """The kind of content that a file needs."""
 
     family: str
     schema: str
@@ -66,8 +65,8 @@ class Contract:
 
 
 @dataclass(frozen=True)
-class Reference:
-    """A published artifact, by its full id or by its logical key; without a version, the newest."""
+class ShelfReference:
+    """A reference to a published artifact by its key. Without a version, it is the newest one."""
 
     key: str
     version: int | None
@@ -76,7 +75,7 @@ class Reference:
 
 @dataclass(frozen=True)
 class Table:
-    """The second seed's kinds, its lists of them, and the schemas that it knows by how a file's name begins."""
+    """AgentWeaver's artifact kinds, its lists of kinds, and its schemas by the prefix of a file name."""
 
     kinds: Mapping[str, Kind]
     lists: Mapping[str, tuple[str, ...]]
@@ -91,35 +90,37 @@ class Table:
         return cls(kinds, {name: tuple(members) for name, members in data["lists"].items()}, data["prefixes"])
 
     def path(self, wanted: Wanted, project: str, names: Names) -> str:
-        """Where a wanted artifact lies. `names` tells the files in a folder, none where there is no folder."""
+        """The path of an artifact. `names` lists the files of a folder; it is empty if there is no folder."""
         key = safe_name(wanted.key, "key" if wanted.kind else "scope")
         if wanted.kind is None:
-            ours = _Place(posixpath.join(project, OURS, key), "{key}-{iteration}." + safe_extension(wanted.extension))
-            return ours.path(safe_name(wanted.name or "", "name"), wanted.iteration, names)
+            place = _Place(
+                posixpath.join(project, HANDRAIL, key), "{key}-{iteration}." + safe_extension(wanted.extension)
+            )
+            return place.path(safe_name(wanted.name or "", "name"), wanted.iteration, names)
         if wanted.kind not in self.kinds:
             raise Unresolved("artifact-kind", f"there is no artifact kind `{wanted.kind}`")
         kind = self.kinds[wanted.kind]
         if kind.needs_iteration and wanted.iteration is None:
             raise Unresolved("artifact-needs-iteration", f"`{wanted.kind}` needs an iteration")
-        return _Place(*posixpath.split(posixpath.join(project, SEED, key, kind.file))).path(
+        return _Place(*posixpath.split(posixpath.join(project, AGENTWEAVER, key, kind.file))).path(
             key, wanted.iteration, names
         )
 
     def paths(self, wanted: Wanted, project: str, names: Names) -> list[str]:
-        """Where the artifacts of a list lie; each is the newest of its kind, or all are of one iteration."""
+        """The paths of the artifacts of a list: the newest of each kind, or all of one iteration."""
         members = self.lists.get(wanted.kind or "")
         if members is None:
             raise Unresolved("artifact-kind", f"there is no artifact list `{wanted.kind}`")
         return [self.path(replace(wanted, kind=member), project, names) for member in members]
 
     def contract(self, path: str, scope: str, schema: str | None = None) -> Contract:
-        """What the file at a path has to hold: a schema that is named, else what its name and ending tell."""
+        """The content that a file needs: the named schema, else what its name and extension imply."""
         path = path.replace("\\", "/")
         base = posixpath.basename(path)
         if schema is not None:
             return _contract("structured-json", schema)
         if path.endswith(".json"):
-            is_free = base in (f"{scope}.json", f"{scope}-enriched.json") or f"/{OURS}/" in f"/{path}"
+            is_free = base in (f"{scope}.json", f"{scope}-enriched.json") or f"/{HANDRAIL}/" in f"/{path}"
             begins = [] if is_free else [start for start in self.prefixes if base.startswith(start)]
             found = self.prefixes[max(begins, key=len)] if begins else "helper-json/v1"
             return _contract("helper-json" if found.startswith("helper-json/") else "structured-json", found)
@@ -134,7 +135,7 @@ def _contract(family: str, schema: str) -> Contract:
 
 @dataclass(frozen=True)
 class _Place:
-    """A folder, and how the files of one sort are called in it."""
+    """A folder, and the name pattern of files in it."""
 
     folder: str
     file: str
@@ -151,7 +152,7 @@ class _Place:
 
 
 def _newest(names: Iterable[str], before: str, after: str) -> int:
-    """The highest number between two texts; 1 where there is none."""
+    """The highest number between a prefix and a suffix. 1 if there is none."""
     middles = [
         name[len(before) : len(name) - len(after)]
         for name in names
@@ -162,19 +163,19 @@ def _newest(names: Iterable[str], before: str, after: str) -> int:
 
 
 def whole_iteration(value: Any) -> int:
-    """The number of an iteration: whole, and 1 at least."""
+    """The number of an iteration. Raises `Unresolved` unless it is a whole number, 1 or more."""
     try:
         found = 0 if isinstance(value, bool) else number(value)
     except Unresolved:
         found = 0
     if not 1 <= found <= MAX_ITERATION or int(found) != found:
         shown = "nothing" if value in (None, "") else f"`{as_text(value)[:40]}`"
-        raise Unresolved("artifact-iteration", f"an iteration has to be a whole number from 1 on, found {shown}")
+        raise Unresolved("artifact-iteration", f"an iteration has to be a whole number, 1 or more, found {shown}")
     return int(found)
 
 
 def name_text(value: Any, what: str) -> str:
-    """A value as a part of a file name: text as it is, a whole number by its digits, nothing else."""
+    """A text or a number as part of a file name. Raises `Unresolved` for other values."""
     if isinstance(value, str):
         return safe_name(value, what)
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) < 1e15:
@@ -184,18 +185,20 @@ def name_text(value: Any, what: str) -> str:
 
 
 def safe_name(text: str, what: str) -> str:
-    """A part of a file name that stays in its folder, the same text again."""
+    """The same text, if it is safe in a file name and does not leave its folder. Else raises `Unresolved`."""
     if not text.strip():
         raise Unresolved("artifact-name", f"the {what} of an artifact is empty")
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in text):
-        raise Unresolved("artifact-name", f"the {what} of an artifact holds a character that no file name may hold")
+        raise Unresolved(
+            "artifact-name", f"the {what} of an artifact contains a character that is not allowed in a file name"
+        )
     if text in (".", "..") or "/" in text or "\\" in text:
-        raise Unresolved("artifact-name", f"the {what} `{text[:40]}` of an artifact would lead out of its folder")
+        raise Unresolved("artifact-name", f"the {what} `{text[:40]}` of an artifact leads out of its folder")
     return text
 
 
 def safe_extension(value: Any) -> str:
-    """The ending of a file's name, the same text again."""
+    """The same text, if it is a file extension. Else raises `Unresolved`."""
     if not isinstance(value, str) or not re.fullmatch("[A-Za-z0-9]{1,16}", value):
         message = f"an extension has to be letters and digits, found `{as_text(value)[:40]}`"
         raise Unresolved("artifact-name", message)
@@ -203,28 +206,28 @@ def safe_extension(value: Any) -> str:
 
 
 def _is_plain(char: str) -> bool:
-    """Is this a letter, a digit or a mark on one, of any script?"""
+    """True for a letter, a digit or a combining mark, of any script."""
     return unicodedata.category(char)[0] in "LNM"
 
 
 def _plain(text: str, signs: str) -> str:
-    """Letters and digits of any script in lower case, some signs; a dash for whatever else there is."""
+    """The text in lower case, with a dash instead of everything but letters, digits and `signs`."""
     text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower())
     return re.sub("-+", "-", "".join(char if _is_plain(char) or char in signs else "-" for char in text))
 
 
 def scope_name(text: str) -> str:
-    """The scope that a name of a branch or a ticket stands for; fit to be a folder's name."""
+    """The scope for the name of a branch or a ticket. It is a valid folder name."""
     name = _plain(text.strip(), "._@-").strip("-")
     if not name.strip("."):
-        raise Unresolved("scope-name", f"no scope can be named after `{text[:40]}`: it has no letter and no digit")
+        raise Unresolved("scope-name", f"`{text[:40]}` cannot name a scope: it has no letter and no digit")
     if len(name.encode()) > MAX_SCOPE_BYTES:
         raise Unresolved("scope-name", f"the name `{text[:40]}…` is too long for a scope")
     return name
 
 
 def _below(path: str, root: str, scope: str) -> str | None:
-    """The part of a path below the folder of a scope, if it lies there."""
+    """The part of a path below the folder of a scope. None if it is elsewhere."""
     if not scope.strip():
         return None
     _, mark, below = f"/{path}".rpartition(f"/{root}/{scope}/")
@@ -232,13 +235,13 @@ def _below(path: str, root: str, scope: str) -> str | None:
 
 
 def logical_key(path: str, scope: str) -> str:
-    """What a file is called whatever its iteration: `plan.md`, `artifacts/plan.json`."""
+    """The name of an artifact without its iteration: `plan.md`, `artifacts/plan.json`."""
     path = posixpath.normpath(path.replace("\\", "/"))
-    ours, seed = _below(path, OURS, scope), _below(path, SEED, scope)
+    handrail, agentweaver = _below(path, HANDRAIL, scope), _below(path, AGENTWEAVER, scope)
     inner = f"/{path}".rpartition("/.artifacts/")
-    below = ours or seed or (f".artifacts/{inner[2]}" if inner[1] else posixpath.basename(path))
+    below = handrail or agentweaver or (f".artifacts/{inner[2]}" if inner[1] else posixpath.basename(path))
     folder, base = posixpath.split(below)
-    if not ours and scope.strip():
+    if not handrail and scope.strip():
         base = _without_scope(base, scope)
     base = re.sub(r"-[0-9]+(?=\.[^.]+\Z)", "", base)
     if folder == ".artifacts" or folder.startswith(".artifacts/"):
@@ -258,18 +261,18 @@ def artifact_id(scope: str, key: str, version: int) -> str:
     return f"{scope}:{key}:v{version}"
 
 
-def parse_reference(text: str) -> Reference | None:
-    """`SCOPE:KEY:vN`, `KEY@vN` or `KEY@latest`; nothing for any other text."""
+def parse_reference(text: str) -> ShelfReference | None:
+    """Parse `SCOPE:KEY:vN`, `KEY@vN` or `KEY@latest`. None for any other text."""
     found = re.fullmatch(r"(?P<scope>.+):(?P<key>[^:@\n]+):v(?P<version>[1-9][0-9]{0,14})", text)
     if found and is_key(found["key"]):
-        return Reference(found["key"], int(found["version"]), found["scope"])
+        return ShelfReference(found["key"], int(found["version"]), found["scope"])
     found = re.fullmatch(r"(?P<key>[^:@\n]+)@(?:latest|v(?P<version>[1-9][0-9]{0,14}))", text)
     if found and is_key(found["key"]):
-        return Reference(found["key"], int(found["version"]) if found["version"] else None)
+        return ShelfReference(found["key"], int(found["version"]) if found["version"] else None)
     return None
 
 
 def is_key(text: str) -> bool:
-    """Is this a logical key: letters and digits in lower case, `.`, `_`, `-` and `/`, not a sign at the beginning?"""
+    """True for a logical key: lower-case letters, digits, `.`, `_`, `-` and `/`; it begins with a letter or digit."""
     is_clean = all(_is_plain(char) or char in "._/-" for char in text)
     return is_clean and text == text.lower() and text[:1] != "" and _is_plain(text[0])

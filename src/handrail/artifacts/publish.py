@@ -1,4 +1,4 @@
-"""Publishes what steps made: found in the project, checked against its schema, kept with its digest and lineage."""
+"""Publishes files that steps made: checks them against their schema and stores them with digest and lineage."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_BYTES = 64 * 1024 * 1024
 
 
 class Publisher:
-    """Publishes for one run, onto the shelf of its scope."""
+    """Publishes the artifacts of one run on the shelf of its scope."""
 
     def __init__(self, context: NodeContext, folder: str, clock: Callable[[], float]) -> None:
         self.world = World(context.project)
@@ -28,16 +28,16 @@ class Publisher:
         self.shelf = Shelf(folder)
 
     def shown(self, path: str) -> str:
-        """A path as it is put down: relative to the project."""
+        """A path relative to the project, as it is recorded."""
         return os.path.relpath(self.world.inside(path), self.world.project)
 
     def publish(self, made: Made, step: str, inputs: list[str]) -> dict[str, Any] | None:
-        """Keep a file that a step made. Nothing where it need not have made it and did not."""
+        """Publish a file that a step made. None if the file is optional and missing."""
         real, shown = self.world.inside(made.path), self.shown(made.path)
         if not os.path.isfile(real):
             if not made.required:
                 return None
-            raise NodeError("artifact-missing", f"the step promised `{shown}` and did not make it")
+            raise NodeError("artifact-missing", f"the step did not make `{shown}`")
         if made.schema is not None and (wrong := self.world.against_schema(made.path, made.schema)):
             raise NodeError("artifact-schema", wrong, transient=False)
         with open(real, "rb") as file:
@@ -45,7 +45,7 @@ class Publisher:
         if len(content) > MAX_BYTES:
             raise NodeError("artifact-too-large", f"`{shown}` has more than {MAX_BYTES} bytes", transient=False)
         if self.redact.finds(content):
-            message = f"`{shown}` holds the value of a secret of the environment, so it is not kept"
+            message = f"`{shown}` contains the value of a secret environment variable, so it is not published"
             raise NodeError("artifact-secret", message, transient=False)
         return self.shelf.publish(self._draft(made, step, inputs), content).to_json()
 
@@ -66,7 +66,7 @@ class Publisher:
         )
 
     def _lineage(self, inputs: list[str], own: str) -> tuple[str, ...]:
-        """Which artifacts went in: those whose paths stand in what the step was given."""
+        """Ids of the artifacts whose paths are among the inputs of the step."""
         found: dict[str, None] = {}
         for text in inputs:
             path = os.path.relpath(os.path.realpath(os.path.join(self.world.project, text)), self.world.project)

@@ -1,6 +1,6 @@
-"""JSON Schemas of artifacts, those that are shipped and the project's own; and the shipped table of kinds.
+"""JSON Schemas of artifacts, from Handrail and from the project; and the table of artifact kinds.
 
-A schema refers to nothing outside itself, so nothing is ever fetched. The library behind it is loaded on first use.
+A schema may not refer to other documents, so nothing is ever fetched. The JSON Schema library is imported on first use.
 """
 
 from __future__ import annotations
@@ -48,24 +48,24 @@ def _shipped(name: str) -> dict[str, Any]:
 
 @cache
 def artifact_table() -> Table:
-    """The kinds and lists of artifacts that the second seed has."""
+    """AgentWeaver's artifact kinds and lists."""
     return Table.from_data(_shipped("artifacts.json"))
 
 
 def schema_ids() -> frozenset[str]:
-    """The ids of the schemas that are shipped."""
+    """The ids of the schemas that Handrail ships."""
     return frozenset(_shipped("schemas.json")["schemas"])
 
 
 def builtin_schema(id_: str) -> dict[str, Any] | None:
-    """A shipped schema, whole in itself."""
+    """A shipped schema with all its definitions. None if there is no such schema."""
     data = _shipped("schemas.json")
     found = data["schemas"].get(id_)
     return None if found is None else {"$schema": DIALECT, **found, "$defs": data["$defs"]}
 
 
 def project_schema_ids(project: str) -> frozenset[str]:
-    """The ids of the project's own schemas, whether or not they are sound."""
+    """The ids of the project's schemas, valid or not."""
     root = os.path.join(project, FOLDER)
     found = []
     for folder, folders, names in os.walk(root):
@@ -77,7 +77,7 @@ def project_schema_ids(project: str) -> frozenset[str]:
 
 
 def find_schema(id_: str, project: str) -> dict[str, Any]:
-    """The project's own schema of this id, else the shipped one."""
+    """The project's schema with this id, else the shipped one. Raises `NotFound`."""
     path = os.path.join(FOLDER, f"{id_}.json")
     if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", id_):
         raise DefinitionError(f"`{id_[:80]}` cannot be the id of a schema", "write it like `report/v1`")
@@ -92,13 +92,13 @@ def find_schema(id_: str, project: str) -> dict[str, Any]:
 
 
 def _read(project: str, path: str) -> str | None:
-    """The text of a file of the project's schemas; nothing where there is none."""
+    """The text of one of the project's schema files. None if it does not exist."""
     root = os.path.join(project, FOLDER)
     real = real_inside(root, os.path.relpath(path, FOLDER))
     if real is None:
-        raise DefinitionError(f"`{path}` leads out of `{FOLDER}`", "put a copy of the file there")
+        raise DefinitionError(f"`{path}` leads out of `{FOLDER}`", "copy the file into that folder")
     try:
-        with open(real, "rb", opener=_unwaiting) as file:
+        with open(real, "rb", opener=_open_nonblocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise DefinitionError(f"`{path}` is not a file")
             data = file.read(MAX_BYTES + 1)
@@ -114,8 +114,8 @@ def _read(project: str, path: str) -> str | None:
         raise DefinitionError(f"`{path}` is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
-def _unwaiting(path: str, flags: int) -> int:
-    """A pipe that nobody writes to is opened all the same, and refused."""
+def _open_nonblocking(path: str, flags: int) -> int:
+    """Open without waiting for a writer if the path is a pipe. The caller rejects pipes."""
     return os.open(path, flags | os.O_CLOEXEC | os.O_NONBLOCK)
 
 
@@ -127,8 +127,8 @@ def _checked(text: str, path: str) -> dict[str, Any]:
     if not isinstance(schema, dict):
         raise DefinitionError(f"`{path}` has to be a JSON object")
     if schema.get("$schema", DIALECT) not in (DIALECT, f"{DIALECT}#"):
-        hint = f"take `$schema` out, or write `{DIALECT}`"
-        raise DefinitionError(f"`{path}` is not of draft 2020-12, found {_shown(schema['$schema'])}", hint)
+        hint = f"remove `$schema`, or write `{DIALECT}`"
+        raise DefinitionError(f"`{path}` has to use draft 2020-12, found {_shown(schema['$schema'])}", hint)
     problem = _problem_of_schema(schema)
     if problem is not None:
         raise DefinitionError(f"`{path}` is not a JSON Schema: {problem}")
@@ -136,12 +136,12 @@ def _checked(text: str, path: str) -> dict[str, Any]:
 
 
 def _problem_of_schema(schema: dict[str, Any]) -> str | None:
-    """What is wrong with a schema itself."""
+    """What is wrong with a schema. None if it is valid."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
     try:
-        outside = _outside(schema)
+        outside = _outer_reference(schema)
         if outside is not None:
             return f"it refers to {_shown(outside)}; only `#...` inside the same file is allowed"
         Draft202012Validator.check_schema(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
@@ -152,28 +152,28 @@ def _problem_of_schema(schema: dict[str, Any]) -> str | None:
     return None
 
 
-def _outside(value: Any) -> str | None:
-    """A reference to something that is not in the document itself."""
+def _outer_reference(value: Any) -> str | None:
+    """The first reference to another document. None if there is none."""
     if isinstance(value, list):
-        return next((found for item in value if (found := _outside(item)) is not None), None)
+        return next((found for item in value if (found := _outer_reference(item)) is not None), None)
     if not isinstance(value, dict):
         return None
     for name, item in value.items():
         if name in ("$ref", "$dynamicRef") and isinstance(item, str) and not item.startswith("#"):
             return item
-        found = None if name in _DATA else _outside(item)
+        found = None if name in _DATA else _outer_reference(item)
         if found is not None:
             return found
     return None
 
 
 def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
-    """What is wrong with data, a few short sentences, each with the place as a JSON pointer. Empty: it fits."""
+    """The first problems of data, each with its place as a JSON pointer. Empty if the data match the schema."""
     from jsonschema.exceptions import UnknownType
     from referencing.exceptions import Unresolvable
 
     try:
-        outside = _outside(schema)
+        outside = _outer_reference(schema)
         if outside is not None:
             return [f"the schema refers to {_shown(outside)}, which is outside of it"]
         found = sorted(islice(_validator(schema).iter_errors(data), MAX_ERRORS), key=lambda e: list(map(str, e.path)))
@@ -185,7 +185,7 @@ def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
 
 
 def _validator(schema: dict[str, Any]) -> Draft202012Validator:
-    """An empty registry knows no other documents, and so there is nothing to fetch."""
+    """A validator with an empty registry, so that it never fetches other documents."""
     from jsonschema import Draft202012Validator
     from referencing import Registry
 
@@ -198,7 +198,7 @@ def _problem(error: _Error) -> str:
 
 
 def _what(error: _Error) -> str:
-    """What is wrong at one place, in our words for the rules that matter most."""
+    """What is wrong at one place. The most frequent rules have Handrail's own texts."""
     wanted: Any = error.validator_value
     value: Any = error.instance
     match error.validator:
@@ -215,13 +215,13 @@ def _what(error: _Error) -> str:
         case "minItems":
             return f"needs at least {wanted} items, found {len(value)}"
         case "anyOf" | "oneOf" if error.context:
-            return f"fits none of its {len(wanted)} forms; the nearest one: {_what(_nearest(error.context))}"
+            return f"matches none of its {len(wanted)} forms; the nearest one: {_what(_nearest(error.context))}"
         case _:
             return error.message
 
 
 def _nearest(errors: Iterable[_Error]) -> _Error:
-    """The first error of the form that has the fewest."""
+    """The first error of the form with the fewest errors."""
     forms: dict[Any, list[_Error]] = {}
     for error in errors:
         forms.setdefault(error.schema_path[0], []).append(error)

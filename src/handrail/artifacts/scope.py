@@ -1,4 +1,4 @@
-"""The scope a run works in when nobody names one: the branch that is checked out, and where."""
+"""The default scope of a run: the checked-out branch and a hash of its folder."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handrail.source.values import Unresolved
 
 
 def default_scope(project: str) -> str:
-    """`branch@hash`; the hash keeps two worktrees of one name apart."""
+    """`branch@hash`. The hash distinguishes two worktrees with the same branch name."""
     top, head = _checkout(project)
     mark = hashlib.sha1(top.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
     try:
@@ -20,7 +20,7 @@ def default_scope(project: str) -> str:
 
 
 def _checkout(project: str) -> tuple[str, str]:
-    """The top folder of the checkout and its branch, read from the files that git keeps."""
+    """The top folder of the checkout and its branch, read from git's files."""
     folder = project
     while True:
         git = os.path.join(folder, ".git")

@@ -1,7 +1,7 @@
 """The shelf of a scope: every artifact that was published in it, with its digest, its lineage and its content.
 
-One append-only journal, and each content once, named after its digest. A process reads the journal once and then
-only what is new at its end. What is published is on the disk before anyone is told so.
+The shelf is an append-only journal, and a folder with one file per content, named after its digest. A process reads
+the journal once, and later only new records. `publish` returns after the data are on the disk.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from handrail.state import files, journal, locks
 from handrail.state.files import make_private
 
 LOCK_SECONDS = 30
-_ROOM = "free some space, then run the command again; nothing was lost"
+_SPACE_HINT = "free some space, then run the command again; nothing was lost"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Draft:
-    """What is known of an artifact before it is published. `step` is the path of the step in its run."""
+    """An artifact before it is published. `step` is the path of the step in its run."""
 
     scope: str
     key: str
@@ -40,7 +40,7 @@ class Draft:
 
 @dataclass(frozen=True, kw_only=True)
 class Published:
-    """One version of an artifact. `path` is where it lay; `inputs` are ids of artifacts, or paths."""
+    """One version of an artifact. `path` is its path at that time; `inputs` are ids of artifacts, or paths."""
 
     id: str
     scope: str
@@ -68,14 +68,14 @@ class Published:
 
 
 class Shelf:
-    """The published artifacts of one scope, in a folder of their own outside of the project."""
+    """The published artifacts of one scope, in a folder outside the project."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
         self.journal = os.path.join(folder, "journal")
-        self._forget()
+        self._reset()
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         self._all: list[Published] = []
         self._versions: dict[tuple[str, int], Published] = {}
         self._latest: dict[str, Published] = {}
@@ -84,19 +84,19 @@ class Shelf:
         self._last = self._end = 0
 
     def publish(self, draft: Draft, content: bytes) -> Published:
-        """Put an artifact on the shelf. The same content from the same step of the same run is there already."""
+        """Publish an artifact. If the same step of the same run published it before, return that record."""
         assert is_key(draft.key), draft.key
         sha256 = hashlib.sha256(content).hexdigest()
         with self._locked():
             self._catch_up()
-            self._keep(sha256, content)
+            self._store(sha256, content)
             made = self._made.get((draft.run, draft.step, draft.key, sha256))
             if made is not None:
                 return made
             record = self._next(draft, sha256, len(content))
             line = {"n": len(self._all), "t": draft.created, "artifact": record.to_json()}
             self._last, self._end = self._end, journal.append(self.journal, self._end, line)
-            self._take(record)
+            self._add(record)
             return record
 
     def _next(self, draft: Draft, sha256: str, size: int) -> Published:
@@ -112,7 +112,7 @@ class Shelf:
         )
 
     def records(self) -> list[Published]:
-        """Everything that was published, in order."""
+        """All published artifacts, in order."""
         self._catch_up()
         return list(self._all)
 
@@ -121,12 +121,12 @@ class Shelf:
         return self._latest.get(key)
 
     def at(self, path: str) -> Published | None:
-        """The newest artifact that lay at a path."""
+        """The newest artifact that was published from a path."""
         self._catch_up()
         return self._at.get(path)
 
     def find(self, reference: str) -> Published | None:
-        """The artifact that `SCOPE:KEY:vN`, `KEY@vN` or `KEY@latest` means."""
+        """The artifact for `SCOPE:KEY:vN`, `KEY@vN` or `KEY@latest`. None if there is none."""
         wanted = parse_reference(reference)
         if wanted is None:
             return None
@@ -135,32 +135,32 @@ class Shelf:
         return found if found is not None and wanted.scope in (None, found.scope) else None
 
     def content(self, record: Published) -> bytes:
-        """What an artifact held when it was published."""
-        path = self._place(record.sha256)
+        """The content of an artifact when it was published."""
+        path = self._content_path(record.sha256)
         try:
             with open(path, "rb") as file:
                 data = file.read()
         except OSError as error:
-            hint = f"`{path}` belongs to it; publish it again"
+            hint = f"check `{path}`, or publish the artifact again"
             raise StateError(f"the content of `{record.id}` cannot be read: {error.strerror}", hint) from error
         if hashlib.sha256(data).hexdigest() != record.sha256:
             raise StateError(f"the content of `{record.id}` is damaged", f"remove `{path}` and publish it again")
         return data
 
-    def _place(self, name: str) -> str:
+    def _content_path(self, name: str) -> str:
         return os.path.join(self.folder, "content", name)
 
     def _catch_up(self) -> None:
-        """Read what others have added; all of it where the journal is another one than before."""
-        news = self._news()
-        if news is None:
-            self._forget()
-            news = self._news() or []
-        for record in news:
-            self._take(record)
+        """Read new records of other processes. Read all records if the journal was replaced."""
+        new = self._new_records()
+        if new is None:
+            self._reset()
+            new = self._new_records() or []
+        for record in new:
+            self._add(record)
 
-    def _news(self) -> list[Published] | None:
-        """What follows the last record that is known; nothing where that one is not there any more."""
+    def _new_records(self) -> list[Published] | None:
+        """The records after the last known one. None if the last known one is gone."""
         known, start = self._all[-1:], self._last
         try:
             scan = journal.read(self.journal, start, len(self._all) - len(known))
@@ -168,44 +168,44 @@ class Shelf:
         except (journal.JournalDamaged, KeyError, TypeError, AttributeError) as error:
             if known:
                 return None
-            hint = f"move `{self.folder}` aside and publish again; the files themselves are where they were"
+            hint = f"move `{self.folder}` away and publish again; the published files in the project are unchanged"
             raise StateError(f"the journal `{self.journal}` of published artifacts is damaged", hint) from error
         if found[: len(known)] != known:
             return None
         self._last, self._end = start + scan.last, start + scan.end
         return found[len(known) :]
 
-    def _take(self, record: Published) -> None:
+    def _add(self, record: Published) -> None:
         self._all.append(record)
         self._versions[record.key, record.version] = self._latest[record.key] = self._at[record.path] = record
         self._made.setdefault((record.run, record.step, record.key, record.sha256), record)
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        """One process at a time publishes here."""
+        """Only one process at a time publishes on a shelf."""
         make_private(os.path.join(self.folder, "content"))
         with locks.locked(os.path.join(self.folder, "lock"), LOCK_SECONDS, self._busy):
             yield
 
     def _busy(self) -> StateError:
         return StateError(
-            f"`{self.folder}` is held by another process", "wait for it to end, then run the command again"
+            f"`{self.folder}` is locked by another process", "wait until it ends, then run the command again"
         )
 
-    def _keep(self, sha256: str, content: bytes) -> None:
-        """The content under the name of its digest. The lock is held: a copy half done is that of a dead process."""
-        place = self._place(sha256)
+    def _store(self, sha256: str, content: bytes) -> None:
+        """Store content under its digest. The caller holds the lock, so an incomplete file is from a dead process."""
+        place = self._content_path(sha256)
         with contextlib.suppress(OSError):
             if os.path.getsize(place) == len(content):
                 return
         try:
             files.write_whole(place, content, durable=True)
         except OSError as error:
-            raise StateError(f"`{place}` cannot be written: {error.strerror}", _ROOM) from error
+            raise StateError(f"`{place}` cannot be written: {error.strerror}", _SPACE_HINT) from error
 
 
 def files_in(folder: str) -> list[str]:
-    """The names of the files in a folder; none where there is no folder."""
+    """The names of the files in a folder. Empty if there is no folder."""
     try:
         with os.scandir(folder) as entries:
             return [entry.name for entry in entries if entry.is_file()]

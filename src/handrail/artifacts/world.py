@@ -1,4 +1,4 @@
-"""What flows may ask of the world around them: is there a file, what does it say, where does an artifact lie."""
+"""What flows may read from the project: whether a file exists, its text, and the paths of artifacts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_TEXT = 16 * 1024 * 1024
 
 
 class World:
-    """A project's folder, as flows see it."""
+    """The folder of a project, as flows see it."""
 
     def __init__(self, project: str) -> None:
         self.project = project
@@ -32,10 +32,10 @@ class World:
                 return self.artifact(Wanted.from_text(subject))
             case "artifacts":
                 return artifact_table().paths(Wanted.from_text(subject), self.project, files_in)
-        raise NodeError("fact-unknown", f"nothing is known of `{kind}`", transient=False)
+        raise NodeError("fact-unknown", f"there is no kind of fact `{kind}`", transient=False)
 
     def inside(self, path: str) -> str:
-        """The real path of something in the project, and of nothing else."""
+        """The real path of a file in the project. Raises `NodeError` if it is outside."""
         real = real_inside(self.project, path)
         if real is None:
             raise NodeError("path-escape", f"`{path}` leads out of the project", transient=False)
@@ -49,7 +49,7 @@ class World:
             return None
 
     def against_schema(self, path: str, schema: str) -> str | None:
-        """What is wrong with a JSON file, nothing when it is as its schema says."""
+        """What is wrong with a JSON file. None if it matches its schema."""
         text = self.text(path)
         if text is None:
             return f"`{path}` is missing"
@@ -59,7 +59,7 @@ class World:
             return f"`{path}` is not JSON: {error}"
         except HandrailError as error:
             raise NodeError("schema", error.message, transient=False) from error
-        return f"`{path}` is not a `{schema}`: {'; '.join(wrong)}" if wrong else None
+        return f"`{path}` does not match the schema `{schema}`: {'; '.join(wrong)}" if wrong else None
 
     def artifact(self, wanted: Wanted) -> str:
         return artifact_table().path(wanted, self.project, files_in)

@@ -16,7 +16,7 @@ from typing import Any
 import click
 
 from handrail.cli.output import Shell, wants_colour
-from handrail.forms.form import Field, Form, Option, When, accept, choices, initial, is_shown, problems
+from handrail.forms.form import Form, FormField, Option, When, accept, choices, initial, is_shown, problems
 from handrail.source.plain import plain, plain_lines
 from handrail.source.values import as_text
 
@@ -44,7 +44,7 @@ def ask(form: Form) -> dict[str, Any]:
     return accept(form, values)
 
 
-def _asked(form: Form, field: Field, values: dict[str, Any]) -> Any:
+def _asked(form: Form, field: FormField, values: dict[str, Any]) -> Any:
     options = choices(field, values)
     if field.is_select and not options:
         return field.blank
@@ -71,7 +71,7 @@ def _say_below(text: str, indent: str = "  ") -> None:
         _say(f"{indent}{line}".rstrip())
 
 
-def _question(field: Field, options: tuple[Option, ...]) -> None:
+def _question(field: FormField, options: tuple[Option, ...]) -> None:
     _say()
     _say(click.style(plain(field.label), bold=True) + ("" if field.required else " (optional)"))
     _say_below(field.help)
@@ -128,7 +128,7 @@ def _typed(prompt: str) -> str:
     return line.removesuffix("\n")
 
 
-def _read_boolean(field: Field, _options: tuple[Option, ...]) -> bool | None:
+def _read_boolean(field: FormField, _options: tuple[Option, ...]) -> bool | None:
     default: bool | None = field.default if field.default is not None or field.required else False
     typed = _line({None: "[y/n]> ", True: "[Y/n]> ", False: "[y/N]> "}[default]).strip().casefold()
     if not typed and default is not None:
@@ -138,7 +138,7 @@ def _read_boolean(field: Field, _options: tuple[Option, ...]) -> bool | None:
     return _WORDS[typed]
 
 
-def _read_text(field: Field, _options: tuple[Option, ...]) -> str:
+def _read_text(field: FormField, _options: tuple[Option, ...]) -> str:
     default = field.default or ""
     shown = plain(default) if _fits_prompt(default) else "as above"
     if field.multiline:
@@ -154,13 +154,13 @@ def _read_text(field: Field, _options: tuple[Option, ...]) -> str:
     return "\n".join(lines)
 
 
-def _read_one(field: Field, options: tuple[Option, ...]) -> str | None:
+def _read_one(field: FormField, options: tuple[Option, ...]) -> str | None:
     default = next((option.value for option in options if option.value == field.default), None)
     typed = _line(f"[{plain(default)}]> " if default is not None else "> ").strip()
     return _chosen(typed, options) if typed else default
 
 
-def _read_several(field: Field, options: tuple[Option, ...]) -> list[str]:
+def _read_several(field: FormField, options: tuple[Option, ...]) -> list[str]:
     default = [option.value for option in options if option.value in (field.default or ())]
     _say(f"  (several with commas; `{_NOTHING}` for none)" if default else "  (several with commas)")
     typed = _line(f"[{plain(', '.join(default))}]> " if default else "> ").strip()
@@ -192,7 +192,7 @@ def _match(typed: str, options: tuple[Option, ...]) -> str | None:
     return exact[0] if exact else near[0] if len(near) == 1 else None
 
 
-_READ: dict[str, Callable[[Field, tuple[Option, ...]], Any]] = {
+_READ: dict[str, Callable[[FormField, tuple[Option, ...]], Any]] = {
     "boolean": _read_boolean,
     "text": _read_text,
     "single-select": _read_one,

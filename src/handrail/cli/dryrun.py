@@ -8,7 +8,7 @@ from typing import Any
 from handrail.cli.output import Shell
 from handrail.expressions.tree import Const
 from handrail.expressions.words import in_words
-from handrail.flows.preview import Row
+from handrail.flows.preview import PreviewRow
 from handrail.source.plain import plain, plain_lines
 
 SIGNS = {"runs": "▸", "skipped": "·", "depends": "?", "fails": "✗"}
@@ -21,18 +21,18 @@ _OF_KIND = {
 }
 
 
-def rows_to_json(rows: Iterable[Row]) -> list[dict[str, Any]]:
+def rows_to_json(rows: Iterable[PreviewRow]) -> list[dict[str, Any]]:
     """The rows as plain data; phases and steps each with what they have."""
     return [_data(row) for row in rows]
 
 
-def _data(row: Row) -> dict[str, Any]:
+def _data(row: PreviewRow) -> dict[str, Any]:
     values = vars(row)
     named = {name: values[name] for name in (*_COMMON, *_OF_KIND.get(row.kind, ()))}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in named.items()}
 
 
-def print_preview(shell: Shell, rows: Iterable[Row]) -> None:
+def print_preview(shell: Shell, rows: Iterable[PreviewRow]) -> None:
     """What would happen, for people."""
     for row in rows:
         for line in preview_lines(row):
@@ -40,7 +40,7 @@ def print_preview(shell: Shell, rows: Iterable[Row]) -> None:
     shell.talk("this was a dry run: nothing was done")
 
 
-def preview_lines(row: Row) -> Iterator[str]:
+def preview_lines(row: PreviewRow) -> Iterator[str]:
     """A row as lines that are safe to print."""
     indent = "  " * row.depth
     yield _short(f"{indent}{SIGNS[row.verdict]} {_head(row)}{_verdict(row)}")
@@ -59,7 +59,7 @@ def _short(line: str) -> str:
     return line if len(line) <= _MOST else line[: _MOST - 1] + "…"
 
 
-def _head(row: Row) -> str:
+def _head(row: PreviewRow) -> str:
     if row.kind == "step":
         return f"{row.id}: {row.node}"
     about = [f"{name} = {in_words(Const(value))}" for name, value in row.rounds.items()]
@@ -70,7 +70,7 @@ def _head(row: Row) -> str:
     return row.id + (f" ({', '.join(about)})" if about else "")
 
 
-def _verdict(row: Row) -> str:
+def _verdict(row: PreviewRow) -> str:
     match row.verdict:
         case "skipped":
             return f": skipped, {row.why}"
@@ -83,7 +83,7 @@ def _verdict(row: Row) -> str:
     return ""
 
 
-def _details(row: Row) -> Iterator[str]:
+def _details(row: PreviewRow) -> Iterator[str]:
     if row.flow is not None:
         yield f"runs {row.flow}"
     for name, value in row.params.items():

@@ -1,1 +1,1 @@
-"""The language of values and conditions in flows: tree, parser, partial evaluation, words for people."""
+"""The expressions of flows, for values and conditions: tree, parser, partial evaluation, text for people."""

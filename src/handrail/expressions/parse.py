@@ -1,8 +1,8 @@
-"""Located nodes → expressions, with every problem at its place. Pure.
+"""Parses located nodes into expressions and reports every problem with its place. Pure.
 
-Two ways to write a value: the second seed's forms (`{"const": 1}`, `{"ref": "params.x"}`), and plain ones: a scalar
-stands for itself, `${params.x}` for a reference, text around it makes a template, a list is a list, and a mapping of
-several keys that are no form is an object.
+A value is written in one of two ways. AgentWeaver's forms are `{"const": 1}` and `{"ref": "params.x"}`. Plain values:
+a scalar is itself, `${params.x}` is a reference, text with `${...}` in it is a template, a list is a list, and a
+mapping with several keys and no form is an object.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ from handrail.source.values import Unresolved
 from handrail.source.yamltree import Node, as_text
 
 Place = tuple[int, int, int]
-SEED_ARTIFACT = ("kind", "taskKey", "iteration")
-OUR_ARTIFACT = ("name", "extension", "scope", "iteration")
+AGENTWEAVER_ARTIFACT = ("kind", "taskKey", "iteration")
+HANDRAIL_ARTIFACT = ("name", "extension", "scope", "iteration")
 EXTENSION_HINT = "write `md` or `json`, without a dot"
-ITERATION_HINT = "write 1, 2, 3, …, or leave `iteration` out for the newest"
+ITERATION_HINT = "write 1, 2, 3, …, or remove `iteration` to use the newest"
 NAME_HINT = "use letters, digits, `-`, `_` and `.`"
 
 
 @dataclass(frozen=True)
 class Kinds:
-    """The artifacts that there are, and what a name that none of them has was probably meant to be."""
+    """The known artifact kinds. `near` suggests a known name for an unknown one."""
 
     single: frozenset[str]
     lists: frozenset[str]
@@ -58,7 +58,7 @@ class Kinds:
 
 @dataclass(frozen=True)
 class Used:
-    """A reference and where it stands. Inside `default`, `defined`, `all` and `any` it may come to nothing."""
+    """A reference and its place. `is_shielded`: it is inside `default`, `defined`, `all` or `any`, so it may fail."""
 
     ref: Ref
     place: Place
@@ -67,7 +67,7 @@ class Used:
 
 @dataclass(frozen=True)
 class Templated:
-    """A template as it is rendered, where it stands, and its `vars`."""
+    """The text of a template, its node, and its `vars`."""
 
     text: str
     node: Node
@@ -75,8 +75,8 @@ class Templated:
 
 
 class Expressions:
-    """Reads the expressions of one file. `rounds` are the repeat variables that `${name}` stands for here; `bound`,
-    what `repeat.NAME` is replaced by where an expression is looked at in another round."""
+    """Reads the expressions of one file. `rounds` are the values of repeat variables, for `${name}`. `bound` replaces
+    `repeat.NAME` in an expression that is evaluated in another round."""
 
     def __init__(
         self,
@@ -100,31 +100,31 @@ class Expressions:
         self.report(self.source.problem(code, place_of(node), message, hint))
 
     def fill(self, text: str) -> str:
-        """`${i}` of the rounds around this place, put in; other `${...}` stay."""
+        """Fill in `${i}` for each repeat around this place. Other `${...}` stay."""
         for name, value in self.rounds.items():
             text = text.replace("${" + name + "}", str(value))
         return text
 
     def unknown_form(self, node: Node, code: str, what: str, forms: tuple[str, ...], more: str) -> None:
-        """A mapping that is of no known form: told at its first key."""
+        """Report a mapping that has no known form, at its first key."""
         name = next(iter(node.value), None)
         known = f"{more}; known forms: {', '.join(forms)}"
         if name is None:
-            self.problem(node, code, f"an empty mapping is no {what}", known)
+            self.problem(node, code, f"an empty mapping is not a {what}", known)
             return
-        message, hint = f"`{name}` is no form of a {what}", did_you_mean(name, forms) or known
+        message, hint = f"`{name}` is not a known form of a {what}", did_you_mean(name, forms) or known
         self.report(self.source.problem(code, key_place(self.source, name, node.keys[name]), message, hint))
 
-    def beside(self, node: Node, *meant: str) -> None:
-        """Keys beside the one that decides the form mean nothing; `_note` is how JSON files carry comments."""
+    def warn_extra_keys(self, node: Node, *used: str) -> None:
+        """Warn about keys that the form does not use. JSON files keep comments in keys like `_note`."""
         for name, place in node.keys.items():
-            if name not in meant and not name.startswith("_"):
-                message, hint = f"`{name}` means nothing beside `{meant[0]}`", "remove it"
+            if name not in used and not name.startswith("_"):
+                message, hint = f"`{name}` has no effect beside `{used[0]}`", "remove it"
                 at = key_place(self.source, name, place)
                 self.report(self.source.problem("unknown-key", at, message, hint, "warning"))
 
     def ref(self, path: str, node: Node, place: Place | None = None) -> Expression:
-        """A reference; where expressions are `bound` to their round, what that round has for it."""
+        """A reference, or the bound expression if the reference is a bound `repeat.NAME`."""
         ref = Ref(self.fill(path))
         parts = ref.names
         if parts[:1] == ["repeat"] and len(parts) > 1 and parts[1] in self.bound:
@@ -141,7 +141,7 @@ class Expressions:
             self._shields -= 1
 
     def value(self, node: Node) -> Expression:
-        """The expression of a value; where it cannot be read the problem is reported and nothing stands for it."""
+        """The expression of a value. If it cannot be read, reports the problem and returns `Const(None)`."""
         if node.kind == "text":
             return self.plain(node)
         if node.kind == "list":
@@ -155,7 +155,7 @@ class Expressions:
             more = "write a mapping as `const: {...}`, or as `object: {...}` if it holds references"
             self.unknown_form(node, "value-form", "value", VALUE_FORMS, more)
             return Const(None)
-        self.beside(node, form, *(("vars",) if form == "template" else ()))
+        self.warn_extra_keys(node, form, *(("vars",) if form == "template" else ()))
         return self._form(form, node, node.value[form])
 
     def _form(self, form: str, node: Node, inner: Node) -> Expression:
@@ -172,21 +172,21 @@ class Expressions:
                 return self._append_prompt(inner)
             case "default":
                 with self._shielded():
-                    return Default(tuple(self._several(form, inner, 2)) or (Const(None),))
+                    return Default(tuple(self._values(form, inner, 2)) or (Const(None),))
             case "object":
                 return self._object(inner)
             case "length":
                 return Items("length", (self.value(inner),))
             case _:
-                items = self._several(form, inner, ARITHMETIC[form] or 0, exact=ARITHMETIC[form] is not None)
+                items = self._values(form, inner, ARITHMETIC[form] or 0, exact=ARITHMETIC[form] is not None)
                 return Items(form, tuple(items)) if items or ARITHMETIC[form] is None else Const(None)
 
     def plain(self, node: Node) -> Expression:
-        """Text with `${...}` in it: a reference if that is all there is, else a template."""
+        """Text with `${...}` in it: a reference if the text is nothing else, otherwise a template."""
         text = self.fill(node.value)
         if "${" not in text:
             return Const(text)
-        places = self.places(node)
+        places = self.reference_places(node)
         pieces: list[Expression] = []
         at = 0
         while (mark := text.find("${", at)) >= 0:
@@ -203,8 +203,8 @@ class Expressions:
             pieces.append(Const(text[at:]))
         return pieces[0] if len(pieces) == 1 else Items("concat", tuple(pieces))
 
-    def places(self, node: Node) -> Iterator[Place]:
-        """Where each reference of a text stands in the file, as long as they can be found there as they are."""
+    def reference_places(self, node: Node) -> Iterator[Place]:
+        """The place of each reference of a text. Stops at the first one that the file writes differently."""
         text, at = node.value, 0
         start = self.source.starts[node.line - 1] + node.column - 1
         while (at := text.find("${", at)) >= 0:
@@ -228,7 +228,7 @@ class Expressions:
             return Const(None)
         return self.ref(node.value, node)
 
-    def _several(self, form: str, node: Node, count: int, *, exact: bool = False) -> list[Expression]:
+    def _values(self, form: str, node: Node, count: int, *, exact: bool = False) -> list[Expression]:
         if node.kind != "list":
             message = f"`{form}` has to be a list, found {found(node)}"
             self.problem(node, "wrong-type", message, f"write `{form}: [A, B]`")
@@ -243,58 +243,62 @@ class Expressions:
     def _artifact(self, form: str, node: Node) -> Expression:
         members = node.value if node.kind == "mapping" else {}
         is_ours = form == "artifact" and not {"kind", "taskKey"} & members.keys()
-        self._known_members(form, node, OUR_ARTIFACT if is_ours else SEED_ARTIFACT)
-        found = self._named(members) if is_ours and "name" in members else self._of_kind(form, node, members)
+        self._warn_unknown_members(form, node, HANDRAIL_ARTIFACT if is_ours else AGENTWEAVER_ARTIFACT)
+        found = (
+            self._handrail_artifact(members)
+            if is_ours and "name" in members
+            else self._agentweaver_artifact(form, node, members)
+        )
         if found is None or "iteration" not in members:
             return found or Const(None)
         iteration = self.value(members["iteration"])
-        self._verify(members["iteration"], iteration, whole_iteration, ITERATION_HINT)
+        self._check_constant(members["iteration"], iteration, whole_iteration, ITERATION_HINT)
         return replace(found, iteration=iteration)
 
-    def _of_kind(self, form: str, node: Node, members: dict[str, Node]) -> Artifact | None:
-        """An artifact of the second seed, or a list of them."""
+    def _agentweaver_artifact(self, form: str, node: Node, members: dict[str, Node]) -> Artifact | None:
+        """An artifact of AgentWeaver, or a list of them."""
         kind, key = members.get("kind"), members.get("taskKey")
         if kind is None or kind.kind != "text" or key is None:
             place = kind if kind is not None and kind.kind != "text" else node
-            ours = "" if form == "artifactList" else ", or one of your own as `artifact: {name: VALUE}`"
+            ours = "" if form == "artifactList" else ", or for your own artifact `artifact: {name: VALUE}`"
             hint = f"write `{form}: {{kind: NAME, taskKey: VALUE}}`{ours}"
-            self.problem(place, "artifact-form", f"`{form}` needs `kind`, a name, and `taskKey`", hint)
+            self.problem(place, "artifact-form", f"`{form}` needs `kind` (a name) and `taskKey`", hint)
             return None
         kinds = self.kinds.lists if form == "artifactList" else self.kinds.single
         if kind.value not in kinds:
             known = f"known: {', '.join(sorted(kinds)[:8])}" + (", …" if len(kinds) > 8 else "")
             whole = kind.value + ("-artifacts" if form == "artifactList" else "-file")
             near = f"did you mean `{whole}`?" if whole in kinds else self.kinds.near(kind.value, kinds)
-            hint = near or (known if kinds else "there are none; write a path")
+            hint = near or (known if kinds else "no artifact kinds are known; write a path")
             self.problem(kind, "artifact-kind", f"there is no artifact kind `{kind.value}`", hint)
-        return Artifact(key=self._part(key, "key"), kind=kind.value, is_list=form == "artifactList")
+        return Artifact(key=self._name_part(key, "key"), kind=kind.value, is_list=form == "artifactList")
 
-    def _named(self, members: dict[str, Node]) -> Artifact:
-        """An artifact of our own, in the scope of the run unless another one is given."""
+    def _handrail_artifact(self, members: dict[str, Node]) -> Artifact:
+        """An artifact of Handrail, in the scope of the run unless `scope` is given."""
         scope, extension = members.get("scope"), members.get("extension")
-        key = self._part(scope, "scope") if scope is not None else self.ref("context.scope", members["name"])
+        key = self._name_part(scope, "scope") if scope is not None else self.ref("context.scope", members["name"])
         if extension is not None:
-            self._verify(extension, Const(plain_value(extension)), safe_extension, EXTENSION_HINT)
+            self._check_constant(extension, Const(plain_value(extension)), safe_extension, EXTENSION_HINT)
         ending = text_of(extension) if extension is not None else "md"
-        return Artifact(key=key, name=self._part(members["name"], "name"), extension=ending)
+        return Artifact(key=key, name=self._name_part(members["name"], "name"), extension=ending)
 
-    def _part(self, node: Node, what: str) -> Expression:
+    def _name_part(self, node: Node, what: str) -> Expression:
         expression = self.value(node)
-        self._verify(node, expression, lambda value: name_text(value, what), NAME_HINT)
+        self._check_constant(node, expression, lambda value: name_text(value, what), NAME_HINT)
         return expression
 
-    def _verify(self, node: Node, expression: Expression, check: Callable[[Any], object], hint: str) -> None:
-        """A value that is known by now is checked by now; one that could not be read has its problem already."""
+    def _check_constant(self, node: Node, expression: Expression, check: Callable[[Any], object], hint: str) -> None:
+        """Check a value that is known at load. A value that could not be read was reported before."""
         if isinstance(expression, Const) and not (expression.value is None and node.kind == "mapping"):
             try:
                 check(expression.value)
             except Unresolved as error:
                 self.problem(node, error.code, error.message, hint)
 
-    def _known_members(self, form: str, node: Node, known: tuple[str, ...]) -> None:
+    def _warn_unknown_members(self, form: str, node: Node, known: tuple[str, ...]) -> None:
         for name, place in node.keys.items() if node.kind == "mapping" else ():
             if name not in known and not name.startswith("_"):
-                message, hint = f"`{name}` means nothing in `{form}`", f"known: {', '.join(known)}"
+                message, hint = f"`{name}` has no effect in `{form}`", f"known: {', '.join(known)}"
                 at = key_place(self.source, name, place)
                 self.report(self.source.problem("unknown-key", at, message, hint, "warning"))
 
@@ -323,14 +327,14 @@ class Expressions:
     def _append_prompt(self, node: Node) -> Expression:
         members = node.value if node.kind == "mapping" else {}
         if "suffix" not in members:
-            hint = "write `appendPrompt: {base: TEXT, suffix: TEXT}`; `base` may be left out"
+            hint = "write `appendPrompt: {base: TEXT, suffix: TEXT}`; `base` is optional"
             self.problem(node, "append-prompt", "`appendPrompt` needs `suffix`", hint)
             return Const(None)
         base = members.get("base")
         return AppendPrompt(self.value(base) if base is not None else None, self.value(members["suffix"]))
 
     def condition(self, node: Node) -> Expression:
-        """The expression of a condition. Plain `true`, `false` and `${...}` are conditions too."""
+        """The expression of a condition: a form, or plain `true`, `false` or `${...}`."""
         if node.kind == "boolean":
             return Const(node.value)
         if node.kind == "text" and "${" in self.fill(node.value):
@@ -344,7 +348,7 @@ class Expressions:
                 message = f"a condition has to be true, false, `${{...}}` or a mapping, found {found(node)}"
                 self.problem(node, "condition-form", message, more)
             return Const(False)
-        self.beside(node, form)
+        self.warn_extra_keys(node, form)
         return self._condition(form, node.value[form])
 
     def _condition(self, form: str, inner: Node) -> Expression:
@@ -368,7 +372,7 @@ class Expressions:
                 with self._shielded():
                     return Defined(self.value(inner))
             case _:
-                sides = self._several(form, inner, 2, exact=True)
+                sides = self._values(form, inner, 2, exact=True)
                 return Test(form, sides[0], sides[1]) if sides else Const(False)
 
 
@@ -377,7 +381,7 @@ def place_of(node: Node) -> Place:
 
 
 def key_place(source: Source, name: str, place: tuple[int, int]) -> Place:
-    """Where a key stands; quotes belong to it."""
+    """The place of a key, with its quotes."""
     line = source.line(place[0]) or ""
     return (*place, len(name) + 2 * (line[place[1] - 1 : place[1]] in ("'", '"')))
 

@@ -1,4 +1,4 @@
-"""What of an expression is known before it is needed. What is known becomes a constant, the rest stays. Pure."""
+"""Evaluates expressions before all values are known. Known parts become constants, the others stay. Pure."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from handrail.expressions.words import in_words
 from handrail.source.values import Unresolved
 
 
-def _nowhere(subject: object) -> NoReturn:
-    raise Unresolved("not-known", f"nothing is known of `{subject}` yet")
+def _raise_unknown(subject: object) -> NoReturn:
+    raise Unresolved("not-known", f"`{subject}` is not known yet")
 
 
 @dataclass(frozen=True)
-class Foresight:
-    """What can be known now: values of the scopes but for references that are `is_later`, and files as they are.
+class PartialEvaluator:
+    """Evaluates with the values that are known now. `is_later` tells which references are not known yet.
 
-    Without `exists`, files may be others by then.
+    `exists` is None if files may change before the expression is used.
     """
 
     values: Mapping[str, Any]
     is_later: Callable[[Ref], bool]
     exists: Callable[[str], bool] | None
 
-    def see(self, expression: Expression) -> Expression:
-        """The expression with all that is known put in; a constant if that is all of it. May be `Unresolved`."""
+    def evaluate(self, expression: Expression) -> Expression:
+        """The expression with known values filled in; a constant if all are known. Raises `Unresolved`."""
         match expression:
             case Ref():
                 return expression if self.is_later(expression) else self._constant(expression)
             case Exists():
-                path = self.see(expression.path)
+                path = self.evaluate(expression.path)
                 is_known = isinstance(path, Const) and self.exists is not None
                 return self._constant(Exists(path)) if is_known else Exists(path)
             case Every():
@@ -41,23 +41,23 @@ class Foresight:
                 return self._default(expression)
             case Defined():
                 return self._defined(expression)
-        seen = expression.rebuild(tuple(map(self.see, expression.parts)))
+        seen = expression.rebuild(tuple(map(self.evaluate, expression.parts)))
         return seen if is_open(seen) else self._constant(seen)
 
     def _constant(self, expression: Expression) -> Const:
-        exists = self.exists or _nowhere
-        return Const(expression.resolve(Scope(self.values, exists, _nowhere, _nowhere)))
+        exists = self.exists or _raise_unknown
+        return Const(expression.resolve(Scope(self.values, exists, _raise_unknown, _raise_unknown)))
 
     def _every(self, every: Every) -> Expression:
-        """One that does not fit decides, whatever the others turn out to be."""
+        """One known condition can decide the result, whatever the unknown ones are."""
         left: list[Expression] = []
         for condition in every.conditions:
             try:
-                seen = self.see(condition)
+                seen = self.evaluate(condition)
             except Unresolved:
                 if not left:
                     raise
-                seen = condition  # it may never be looked at
+                seen = condition  # the run may never evaluate it
             if not isinstance(seen, Const):
                 left.append(seen)
             elif bool(seen.value) is not every.wanted:
@@ -71,7 +71,7 @@ class Foresight:
         for number, choice in enumerate(default.choices, 1):
             is_last = number == len(default.choices)
             try:
-                seen = self.see(choice)
+                seen = self.evaluate(choice)
             except Unresolved:
                 if is_last and not left:
                     raise
@@ -84,19 +84,19 @@ class Foresight:
 
     def _defined(self, defined: Defined) -> Expression:
         try:
-            seen = self.see(defined.value)
+            seen = self.evaluate(defined.value)
         except Unresolved:
             return Const(False)
         return Const(seen.value is not None) if isinstance(seen, Const) else Defined(seen)
 
 
 def is_open(expression: Expression) -> bool:
-    """Is there anything in it that is not known yet?"""
+    """True if a part of the expression is not known yet."""
     return any(isinstance(part, Ref | Exists | Artifact) for part in walk(expression))
 
 
 def waits_for(expression: Expression) -> list[str]:
-    """What an expression waits for: steps as `steps.PHASE.STEP`, other references whole, files by their path."""
+    """What an expression depends on: steps as `steps.PHASE.STEP`, other references in full, files by path."""
     found: list[str] = []
     for part in walk(expression):
         if isinstance(part, Ref):

@@ -1,6 +1,6 @@
-"""Value and condition expressions of flows: parsed once; each knows its parts and how to resolve. Pure.
+"""Value and condition expressions of flows. Each one knows its parts and how to resolve itself. Pure.
 
-An expression is data. What it needs from the world (files, artifacts) it asks of the scope it is resolved in.
+An expression is data. It asks the scope that it is resolved in for files and artifacts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SCOPES = ("params", "flow", "context", "repeat", "steps")
 
 @dataclass(frozen=True)
 class Scope:
-    """Everything an expression may look at."""
+    """Everything that an expression may read."""
 
     values: Mapping[str, Any]
     exists: Callable[[str], bool]
@@ -35,14 +35,14 @@ class Expression(Protocol):
         ...
 
     def rebuild(self, parts: tuple[Expression, ...]) -> Expression:
-        """The same expression with other parts, as many as it has."""
+        """The same expression with other parts. Their number stays the same."""
         ...
 
     def resolve(self, scope: Scope) -> Any: ...
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
-    """An expression and everything inside it, the outermost first."""
+    """The expression and everything inside it, outermost first."""
     yield expression
     for part in expression.parts:
         yield from walk(part)
@@ -50,7 +50,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 @dataclass(frozen=True)
 class Const:
-    """A value as it is."""
+    """A constant value."""
 
     value: Any
 
@@ -69,7 +69,7 @@ class Const:
 
 @dataclass(frozen=True)
 class Ref:
-    """A dotted path into a scope. Its last member may be absent only where a step has no such field."""
+    """A dotted path into a scope. It resolves to None if it ends at a field that a step does not have."""
 
     path: str
 
@@ -93,14 +93,12 @@ class Ref:
         for place, name in enumerate(names):
             found = _member(found, name, self.path)
             if found is ABSENT and place + 1 < len(names):
-                raise Unresolved(
-                    "ref-unresolvable", f"`{self.path}`: there is nothing at `{'.'.join(names[: place + 1])}`"
-                )
+                raise Unresolved("ref-unresolvable", f"`{self.path}`: `{'.'.join(names[: place + 1])}` has no value")
         return None if found is ABSENT else found
 
 
 class _Absent:
-    """A field that a step may have and does not: a result that is not an object, a step that was skipped."""
+    """A field that this step does not have: its result is not an object, or it was skipped."""
 
 
 ABSENT = _Absent()
@@ -116,7 +114,7 @@ def _member(value: Any, name: str, path: str) -> Any:
 
 @dataclass(frozen=True)
 class Items:
-    """Expressions that are resolved together and joined by a rule: a list, a text, a number."""
+    """Expressions whose values a rule joins into a list, a text or a number."""
 
     rule: str
     items: tuple[Expression, ...]
@@ -134,7 +132,7 @@ class Items:
 
 @dataclass(frozen=True)
 class Template:
-    """`{name}` text, rendered in one pass with values as text."""
+    """Text with `{name}` placeholders, rendered in one pass."""
 
     text: str
     names: tuple[str, ...]
@@ -172,7 +170,7 @@ class Object:
 
 @dataclass(frozen=True)
 class AppendPrompt:
-    """Two texts, trimmed, one below the other; what is empty is left out."""
+    """Two trimmed texts, one below the other. Empty ones are left out."""
 
     base: Expression | None
     suffix: Expression
@@ -192,9 +190,9 @@ class AppendPrompt:
 
 @dataclass(frozen=True, kw_only=True)
 class Artifact:
-    """The path of an artifact: of a kind of the second seed, or one of our own by its name.
+    """The path of an artifact: AgentWeaver's by its kind, or Handrail's by its name.
 
-    `key` is the key of its task or its scope. Without an iteration, the newest one is meant.
+    `key` is the key of its task, or its scope. Without an iteration, it is the newest one.
     """
 
     key: Expression
@@ -227,7 +225,7 @@ class Artifact:
 
 @dataclass(frozen=True)
 class Default:
-    """The first of its expressions that has a value and is not null."""
+    """The value of the first expression that resolves and is not null."""
 
     choices: tuple[Expression, ...]
 
@@ -251,7 +249,7 @@ class Default:
 
 @dataclass(frozen=True)
 class Truth:
-    """Is a value true? Empty lists and objects are; 0, the empty text, null and false are not."""
+    """True unless the value is 0, empty text, null or false. Empty lists and objects are true."""
 
     value: Expression
 
@@ -283,7 +281,7 @@ class Not:
 
 @dataclass(frozen=True)
 class Every:
-    """`all` (`wanted` true) or `any` (false): looks no further than it has to."""
+    """`all` (`wanted` is true) or `any` (`wanted` is false). Stops at the first condition that decides."""
 
     conditions: tuple[Expression, ...]
     wanted: bool
@@ -304,7 +302,7 @@ class Every:
 
 @dataclass(frozen=True)
 class Test:
-    """Two values and a question about them."""
+    """A comparison of two values."""
 
     rule: str
     left: Expression
@@ -323,7 +321,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Defined:
-    """Does an expression have a value that is not null?"""
+    """True if an expression resolves to a value other than null."""
 
     value: Expression
 
@@ -343,7 +341,7 @@ class Defined:
 
 @dataclass(frozen=True)
 class Exists:
-    """Is there a file or folder at this path?"""
+    """True if there is a file or folder at this path."""
 
     path: Expression
 

@@ -1,6 +1,6 @@
-"""Expressions as people read them: `${params.x}`, `v${params.n + 1}`, `${params.mode} = "full"`. Pure.
+"""Expressions as text for people: `${params.x}`, `v${params.n + 1}`, `${params.mode} = "full"`. Pure.
 
-What is computed stands in one pair of braces. Text is bare where it stands alone, and quoted inside anything else.
+Computed parts are in one pair of braces. Text is quoted only if it is part of something else.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ _TESTS = {"equals": "=", "differs": "≠", "less": "<", "greater": ">", "atMost"
 
 
 def in_words(expression: Expression) -> str:
-    """An expression as short text: a value as it would be written in a file, a condition as a sentence."""
+    """An expression as short text: a value as a file would write it, a condition as a sentence."""
     if isinstance(expression, Const):
         return expression.value if isinstance(expression.value, str) else _json(expression.value)
     if _is_condition(expression):
         return _condition(expression)
-    pieces = _pieces(expression)
-    return _quoted(expression) if pieces is None else pieces
+    text = _unquoted(expression)
+    return _quoted(expression) if text is None else text
 
 
 def as_data(expression: Expression) -> Any:
-    """The same as plain data: lists and objects keep their shape, constants stay what they are."""
+    """An expression as plain data: lists, objects and constants stay, everything else becomes text."""
     match expression:
         case Const():
             return expression.value
@@ -61,8 +61,8 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _pieces(expression: Expression) -> str | None:
-    """Text with references in it, without quotes; nothing for what is no text."""
+def _unquoted(expression: Expression) -> str | None:
+    """Text with references in it, without quotes. None if the expression is not text."""
     match expression:
         case Items("concat", items):
             return "".join(in_words(item) for item in items)
@@ -73,7 +73,7 @@ def _pieces(expression: Expression) -> str | None:
 
 
 def _quoted(expression: Expression) -> str:
-    """A value beside others: text in quotes, what is computed in braces."""
+    """A value inside a larger expression: text in quotes, computed parts in braces."""
     match expression:
         case Const():
             return _json(expression.value)
@@ -84,8 +84,8 @@ def _quoted(expression: Expression) -> str:
             return "{" + ", ".join(f"{name}: {value}" for name, value in members) + "}"
     if _is_condition(expression):
         return f"({_condition(expression)})"
-    pieces = _pieces(expression)
-    return "${" + _bare(expression) + "}" if pieces is None else f'"{pieces}"'
+    text = _unquoted(expression)
+    return "${" + _bare(expression) + "}" if text is None else f'"{text}"'
 
 
 def _bare(expression: Expression) -> str:
@@ -94,23 +94,23 @@ def _bare(expression: Expression) -> str:
         case Ref():
             return expression.path
         case Items("length", (whole,)):
-            return f"length of {_part(whole)}"
+            return f"length of {_operand(whole)}"
         case Items("at", (whole, Const(place))):
-            return f"{_part(whole)}.{place}" if isinstance(place, str) else f"{_part(whole)}[{place}]"
+            return f"{_operand(whole)}.{place}" if isinstance(place, str) else f"{_operand(whole)}[{place}]"
         case Items(rule, items) if rule in _SIGNS:
-            return f" {_SIGNS[rule]} ".join(map(_part, items))
+            return f" {_SIGNS[rule]} ".join(map(_operand, items))
         case Default():
-            return " else ".join(map(_part, expression.choices))
+            return " else ".join(map(_operand, expression.choices))
         case AppendPrompt():
             parts = [part for part in (expression.base, expression.suffix) if part is not None]
-            return " followed by ".join(map(_part, parts))
+            return " followed by ".join(map(_operand, parts))
         case Artifact():
             return _artifact(expression)
     return _quoted(expression)
 
 
-def _part(expression: Expression) -> str:
-    """A value inside braces, beside others."""
+def _operand(expression: Expression) -> str:
+    """An operand inside braces, in brackets if it has operands itself."""
     words = _bare(expression)
     is_one = isinstance(expression, Ref | Const | Template | Object) or (
         isinstance(expression, Items) and expression.rule in ("list", "concat", "at")
@@ -121,10 +121,10 @@ def _part(expression: Expression) -> str:
 def _artifact(artifact: Artifact) -> str:
     name = artifact.kind
     if artifact.name is not None:
-        named = _part(artifact.name) if not isinstance(artifact.name, Const) else in_words(artifact.name)
+        named = _operand(artifact.name) if not isinstance(artifact.name, Const) else in_words(artifact.name)
         name = f"{named}.{artifact.extension}"
-    key = in_words(artifact.key) if isinstance(artifact.key, Const) else _part(artifact.key)
-    turn = "" if artifact.iteration is None else f", iteration {_part(artifact.iteration)}"
+    key = in_words(artifact.key) if isinstance(artifact.key, Const) else _operand(artifact.key)
+    turn = "" if artifact.iteration is None else f", iteration {_operand(artifact.iteration)}"
     return f"{'artifacts' if artifact.is_list else 'artifact'} {name} of {key}{turn}"
 
 
@@ -149,6 +149,6 @@ def _condition(expression: Expression) -> str:
 
 
 def _clause(condition: Expression) -> str:
-    """A condition beside others, in brackets where it has parts itself."""
+    """A condition that is part of another, in brackets if it has parts itself."""
     is_one = isinstance(condition, Const) or (isinstance(condition, Truth) and not _is_condition(condition.value))
     return _condition(condition) if is_one else f"({_condition(condition)})"

@@ -1,4 +1,4 @@
-"""What steps of a flow see of each other, and how a flow that ran inside another is accounted for. Pure."""
+"""Results of steps as other steps see them, and the result of a nested flow. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Results = dict[str, dict[str, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
-class Ended:
-    """How a flow ended, and what its steps made. `is_partial`: it was to end before its last phase."""
+class FlowResult:
+    """How a flow ended, and the results of its steps. `is_partial`: the request was to end before its last phase."""
 
     stopped_by: str | None
     outcome: str
@@ -36,7 +36,7 @@ def result(value: Any) -> dict[str, Any]:
 
 
 def with_defaults(plan: FlowPlan, given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters a flow gets: what was given, else what it declares. Missing or unknown ones are refused."""
+    """The params of a flow: given values, else declared defaults. Raises `NodeError` for missing or unknown params."""
     if plan.params is None:
         return given
     names = {param.name for param in plan.params}
@@ -48,41 +48,41 @@ def with_defaults(plan: FlowPlan, given: dict[str, Any]) -> dict[str, Any]:
     return {p.name: given.get(p.name, p.default) for p in plan.params}
 
 
-def envelope(plan: FlowPlan, ended: Ended) -> dict[str, Any]:
-    """What a step that ran a flow has as its value: the account that flows of the second seed look into."""
+def envelope(plan: FlowPlan, result: FlowResult) -> dict[str, Any]:
+    """The value of a step that ran a flow, in the structure that AgentWeaver's flows refer to."""
     phases = [
         {
             "id": phase.id,
-            "status": _phase_status(ended, phase),
-            "steps": [_account(step.id, ended.steps[phase.id][step.id]) for step in phase.steps],
+            "status": _phase_status(result, phase),
+            "steps": [_step_entry(step.id, result.steps[phase.id][step.id]) for step in phase.steps],
         }
         for phase in plan.phases
     ]
     state = {
         "flowKind": plan.kind,
         "flowVersion": plan.version,
-        "terminated": ended.stopped_by is not None,
-        "terminationOutcome": ended.outcome,
+        "terminated": result.stopped_by is not None,
+        "terminationOutcome": result.outcome,
         "phases": phases,
     }
     return {"flowKind": plan.kind, "flowVersion": plan.version, "executionState": state}
 
 
-def _phase_status(ended: Ended, phase: Phase) -> str:
-    statuses = {step["status"] for step in ended.steps[phase.id].values()}
+def _phase_status(result: FlowResult, phase: Phase) -> str:
+    statuses = {step["status"] for step in result.steps[phase.id].values()}
     return "skipped" if statuses and statuses <= {"skipped", "pending"} else "done"
 
 
-def _account(id_: str, step: dict[str, Any]) -> dict[str, Any]:
-    told = {"id": id_, "status": step["status"]}
+def _step_entry(id_: str, step: dict[str, Any]) -> dict[str, Any]:
+    entry = {"id": id_, "status": step["status"]}
     for name in ("value", "outputs"):
         if step[name] is not ABSENT:
-            told[name] = step[name]
-    return told
+            entry[name] = step[name]
+    return entry
 
 
 def texts(value: Any) -> Iterator[str]:
-    """Every short text inside a value: what may be the path of something that was used."""
+    """Every short text inside a value: any of them may be the path of an input file."""
     if isinstance(value, str):
         if 0 < len(value) <= 1024:
             yield value

@@ -1,4 +1,4 @@
-"""Every flow that was found, with where it was found and what is wrong with it. A broken one hides no other."""
+"""All flows that were found, with their files and problems. A broken flow does not hide other flows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_FOLDERS = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class FoundFlow:
-    """A flow file and what came of it."""
+    """A flow file and its plan. `plan` is None if the file has errors."""
 
     source: str
     id: str
@@ -35,14 +35,14 @@ class FoundFlow:
 
 @dataclass(frozen=True)
 class FlowCatalog:
-    """What can be run (`flows`, by id), all that was found, and what is wrong."""
+    """The flows that can run (`flows`, by id), all flows that were found, and all problems."""
 
     flows: dict[str, FoundFlow]
     found: tuple[FoundFlow, ...]
     problems: tuple[Diagnostic, ...]
 
     def named(self, name: str) -> FoundFlow | None:
-        """The flow of an id, or the only one whose file has this name."""
+        """The flow with this id, or the only flow whose file has this name. None if there is no such flow."""
         if name in self.flows:
             return self.flows[name]
         same = [flow for flow in self.flows.values() if name in _names(flow)]
@@ -55,18 +55,18 @@ class FlowCatalog:
         if any(found.id == name for found in self.found):
             raise DefinitionError(f"flow `{name}` cannot be used: its file has errors", "run `handrail validate`")
         close = nearest(name, self.flows, most=3)
-        hint = f"did you mean {', '.join(f'`{n}`' for n in close)}?" if close else "`handrail list` shows what there is"
+        hint = f"did you mean {', '.join(f'`{n}`' for n in close)}?" if close else "`handrail list` shows all flows"
         raise NotFound(f"there is no flow `{name}`", hint)
 
 
 def _names(flow: FoundFlow) -> tuple[str, str, str]:
-    """What a flow may be called: its id, or its file."""
+    """The names of a flow: its id, and its file name with and without extension."""
     base = os.path.basename(flow.file)
     return flow.id, base, os.path.splitext(base)[0]
 
 
 def read_flows(roots: Iterable[tuple[str, str]], known: Known) -> FlowCatalog:
-    """Everything below the roots; the first root wins, and a second flow of an id has to say that it overrides."""
+    """All flows below the roots. If two have the same id, the first root wins; the first needs `overrides: true`."""
     problems: list[Diagnostic] = []
     found = [flow for source, path in roots for flow in _read_root(source, path, known, problems)]
     usable: dict[str, FoundFlow] = {}
@@ -76,7 +76,7 @@ def read_flows(roots: Iterable[tuple[str, str]], known: Known) -> FlowCatalog:
         first = usable.setdefault(flow.id, flow)
         if first is not flow and first.plan is not None and not first.plan.overrides:
             message = f"there are two flows `{flow.id}`; the other is {_other(first, flow)}"
-            hint = "rename one of them, or say `overrides: true` here; until then, only this one is used"
+            hint = "rename one of them, or write `overrides: true` here; until then, only this one is used"
             problems.append(of_file("flow-id-twice", first.file, message, hint))
     catalog = FlowCatalog(usable, tuple(found), ())
     broken = _broken(catalog, problems)
@@ -85,7 +85,7 @@ def read_flows(roots: Iterable[tuple[str, str]], known: Known) -> FlowCatalog:
 
 
 def _other(first: FoundFlow, flow: FoundFlow) -> str:
-    """How another file is called: relative to what both have in common, where they are in one place."""
+    """The name of the other file: relative to the common folder if both are from the same source."""
     if first.source != flow.source:
         return f"`{os.path.basename(flow.file)}` ({flow.source})"
     return f"`{os.path.relpath(flow.file, os.path.commonpath([first.file, flow.file]))}`"
@@ -111,7 +111,7 @@ def _read_root(source: str, path: str, known: Known, problems: list[Diagnostic])
 
 
 def _files(path: str, problems: list[Diagnostic]) -> list[str]:
-    """Every flow file below a folder, in order of path."""
+    """All flow files below a folder, sorted by path."""
     found: list[str] = []
     waiting = [path] if os.path.isdir(path) else []
     for seen in range(MAX_FOLDERS + 1):
@@ -119,14 +119,14 @@ def _files(path: str, problems: list[Diagnostic]) -> list[str]:
             return sorted(found)
         if seen == MAX_FOLDERS or len(found) > MAX_FLOWS:
             break
-        waiting.extend(_look(waiting.pop(), found, problems))
-    message = f"there are more than {MAX_FLOWS} flows or {MAX_FOLDERS} folders here; the rest is not looked at"
+        waiting.extend(_scan(waiting.pop(), found, problems))
+    message = f"there are more than {MAX_FLOWS} flows or {MAX_FOLDERS} folders here; the others are ignored"
     problems.append(of_file("too-many-folders", path, message, "keep only flows here"))
     return sorted(found)[:MAX_FLOWS]
 
 
-def _look(folder: str, found: list[str], problems: list[Diagnostic]) -> list[str]:
-    """The folders inside a folder; its flow files go to `found`."""
+def _scan(folder: str, found: list[str], problems: list[Diagnostic]) -> list[str]:
+    """The subfolders of a folder. Adds its flow files to `found`."""
     below: list[str] = []
     try:
         with os.scandir(folder) as entries:
@@ -141,13 +141,13 @@ def _look(folder: str, found: list[str], problems: list[Diagnostic]) -> list[str
                     found.append(entry.path)
     except OSError as error:
         message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
-        hint = "give yourself permission to list it, or move it elsewhere"
+        hint = "change its permissions, or move it elsewhere"
         problems.append(of_file("folder-unreadable", folder, message, hint))
     return below
 
 
 def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
-    """Flows that cannot be used: they run one that is not there, broken or wrongly called, or run too deep."""
+    """Ids of flows that cannot be used: a nested flow is missing or broken, gets wrong params, or is too deep."""
     broken: set[str] = set()
     suggestions = Suggestions()
     runs: dict[str, dict[str, Nested]] = {id_: {} for id_ in catalog.flows}
@@ -169,18 +169,18 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
                 continue
             if is_used:
                 runs[flow.id].setdefault(target.id, use)
-            for code, place, message, hint in _given(use, target, suggestions):
+            for code, place, message, hint in _param_problems(use, target, suggestions):
                 problems.append(source.problem(code, place, message, hint))
                 broken.update([flow.id] if is_used else [])
-    for id_, target_id, code, message, hint in _chains(runs):
+    for id_, target_id, code, message, hint in _nesting_problems(runs):
         problems.append(_at(catalog.flows[id_], runs[id_][target_id], code, message, hint))
         broken.add(id_)
-    _spread(catalog, runs, broken, problems)
+    _mark_users(catalog, runs, broken, problems)
     return broken
 
 
-def _given(use: Nested, target: FoundFlow, suggestions: Suggestions) -> Iterator[tuple[str, Place, str, str]]:
-    """What is wrong with what a step gives the flow that it runs: (code, place, message, hint)."""
+def _param_problems(use: Nested, target: FoundFlow, suggestions: Suggestions) -> Iterator[tuple[str, Place, str, str]]:
+    """Problems with the params that a step gives to its flow: (code, place, message, hint)."""
     params = target.plan.params if target.plan is not None else None
     if params is None:
         return
@@ -198,37 +198,39 @@ def _given(use: Nested, target: FoundFlow, suggestions: Suggestions) -> Iterator
             yield "param-missing", use.place, message, f"add `{param.name}:` to `params`"
 
 
-def _chains(runs: Mapping[str, Mapping[str, Nested]]) -> Iterator[tuple[str, str, str, str, str]]:
-    """(flow, the one it runs, code, message, hint) where flows run each other in a circle, or too deep."""
+def _nesting_problems(runs: Mapping[str, Mapping[str, Nested]]) -> Iterator[tuple[str, str, str, str, str]]:
+    """Flows that run each other in a circle or too deep: (flow, nested flow, code, message, hint)."""
     levels, endless = _levels(runs)
     for id_ in endless:
         circle = _circle(runs, id_)
         if circle is not None:
             message = f"flows run each other in a circle: {' → '.join(circle)}"
-            hint = "take one of the references out; none of these flows can be used"
+            hint = "remove one of the references; none of these flows can be used"
             yield id_, circle[1], "flow-cycle", message, hint
     for id_, level in levels.items():
         if level == MAX_DEPTH + 1:
             target = next(target for target in runs[id_] if levels[target] == MAX_DEPTH)
             message = f"flows run flows more than {MAX_DEPTH} levels deep from here"
-            yield id_, target, "flow-depth", message, "let one flow run several others, one after the other"
+            yield id_, target, "flow-depth", message, "let one flow run several others in sequence instead"
 
 
 def _missing(flow: FoundFlow, use: Nested, usable: list[str], is_found: bool, near: str | None) -> tuple[str, str, str]:
     if usable:
         message, hint = f"`{use.name}` names several flows", f"write one of {', '.join(usable[:8])}"
     elif is_found:
-        message = f"flow `{use.name}` has errors itself, so `{flow.id}` cannot be used"
-        hint = f"mend `{use.name}` first"
+        message = f"flow `{use.name}` has errors, so `{flow.id}` cannot be used"
+        hint = f"fix `{use.name}` first"
     else:
         message = f"there is no flow `{use.name}`" if use.name.strip() else "the name of the flow is blank"
-        hint = near or "write the path of its file below the flows, without its ending"
+        hint = near or "write the path of its file below the flows folder, without extension"
     return "flow-missing", message, hint
 
 
 def _levels(runs: Mapping[str, Mapping[str, Nested]]) -> tuple[dict[str, int], list[str]]:
-    """How many levels of flows lie below each one, and those that are part of a circle or lead into one: what is left
-    when all that ends is taken away."""
+    """The number of levels below each flow, and the flows that are part of a circle or lead into one.
+
+    It removes flows without remaining nested flows again and again. The flows that are left never end.
+    """
     users: dict[str, list[str]] = {}
     for id_, targets in runs.items():
         for target in targets:
@@ -248,7 +250,7 @@ def _levels(runs: Mapping[str, Mapping[str, Nested]]) -> tuple[dict[str, int], l
 
 
 def _circle(runs: Mapping[str, Mapping[str, Nested]], start: str) -> list[str] | None:
-    """The shortest way from a flow back to itself."""
+    """The shortest path from a flow back to itself. None if there is none."""
     came: dict[str, str] = {}
     row = [start]
     while row:
@@ -267,10 +269,10 @@ def _circle(runs: Mapping[str, Mapping[str, Nested]], start: str) -> list[str] |
     return None
 
 
-def _spread(
+def _mark_users(
     catalog: FlowCatalog, runs: Mapping[str, Mapping[str, Nested]], broken: set[str], problems: list[Diagnostic]
 ) -> None:
-    """Who runs a broken flow is broken too."""
+    """Mark flows that run a broken flow as broken too."""
     users: dict[str, list[str]] = {}
     for id_, targets in runs.items():
         for target in targets:
@@ -280,9 +282,9 @@ def _spread(
         target = waiting.pop()
         for user in users.get(target, ()):
             if user not in broken:
-                message = f"flow `{target}` has errors itself, so `{user}` cannot be used"
+                message = f"flow `{target}` has errors, so `{user}` cannot be used"
                 problems.append(
-                    _at(catalog.flows[user], runs[user][target], "flow-missing", message, f"mend `{target}` first")
+                    _at(catalog.flows[user], runs[user][target], "flow-missing", message, f"fix `{target}` first")
                 )
                 broken.add(user)
                 waiting.append(user)
@@ -293,12 +295,12 @@ def _at(flow: FoundFlow, use: Nested, code: str, message: str, hint: str) -> Dia
 
 
 def is_flow_file(path: str) -> bool:
-    """Is this meant as a flow, when somebody names it?"""
+    """True if a path that a person names is a flow file."""
     return path.endswith(ENDINGS) and os.path.basename(path) != "workflow.yaml" and os.path.isfile(path)
 
 
 def problems_at(paths: Iterable[str], catalog: FlowCatalog, known: Known) -> list[Diagnostic]:
-    """The problems of single flow files: as the catalog knows them, or read alone where it does not have them."""
+    """The problems of single flow files, from the catalog if it contains them, else from reading them alone."""
     found: list[Diagnostic] = []
     catalogued = {os.path.realpath(flow.file) for flow in catalog.found}
     for path in map(os.path.realpath, paths):

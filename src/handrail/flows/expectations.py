@@ -1,4 +1,4 @@
-"""The `expect` of a step, read: checks of a declared kind, in their long or short form. Pure."""
+"""Reads the `expect` of a step: checks of a declared kind, in long or short form. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def read_expectations(flow: Reading, node: Node, expressions: Expressions) -> tu
 
 
 def _chosen(flow: Reading, node: Node, checks: Mapping[str, Check]) -> Iterator[tuple[Node, Chosen]]:
-    """The items of a list that are mappings of a known kind with all that it needs."""
+    """The valid items of the list: mappings of a known kind with all required keys. Reports the others."""
     for item in node.value:
         chosen = _kind(flow, item, checks)
         if chosen is None:
@@ -51,7 +51,7 @@ def _kind(flow: Reading, item: Node, checks: Mapping[str, Check]) -> Chosen | No
     if kind is None and len(shorts) == 1:
         return choose(shorts[0], checks[shorts[0]], is_short=True)
     if kind is None and shorts:
-        hint = "write each as a list item of its own"
+        hint = "write each one as a separate list item"
         flow.problem(item.value[shorts[1]], "expectation-unknown", several_kinds_message(shorts), hint)
     elif kind is None:
         flow.problem(item, "missing-key", "an expectation needs `kind`", known)
@@ -77,10 +77,10 @@ def _unknown_keys(flow: Reading, item: Node, chosen: Chosen) -> None:
 def _read(flow: Reading, item: Node, chosen: Chosen, expressions: Expressions) -> Expectation:
     members: dict[str, Node] = item.value
     message, when = members.get("message"), members.get("when")
-    told = expressions.fill(message.value) if message is not None and message.kind == "text" else ""
+    text = expressions.fill(message.value) if message is not None and message.kind == "text" else ""
     if message is not None and message.kind != "text":
         wrong = f"`message` has to be text, found {found(message)}"
-        flow.problem(message, "wrong-type", wrong, "write what people are told when it does not hold")
+        flow.problem(message, "wrong-type", wrong, "write the text that people see if the check fails")
     given = {name: child for name, child in members.items() if name in chosen.shape.by_name}
     values = read_values(given, chosen.shape, expressions)
     if flow.is_first(item):
@@ -88,4 +88,4 @@ def _read(flow: Reading, item: Node, chosen: Chosen, expressions: Expressions) -
         check_fields(Reader(flow.source, node, chosen.shape, flow.report), look_up(flow))
     params = {chosen.declared_name(name): value for name, value in values.items()}
     condition = expressions.condition(when) if when is not None else None
-    return Expectation(chosen.kind, condition, params, told, place_of(item)[0])
+    return Expectation(chosen.kind, condition, params, text, place_of(item)[0])

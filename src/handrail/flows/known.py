@@ -1,4 +1,4 @@
-"""What flows may use in a project: the registered nodes, the kinds of artifacts, the schemas."""
+"""Collects what the flows of a project may use: registered nodes and checks, artifact kinds, schemas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from handrail.flows.reading import Known
 
 
 def known_in(project: str | None = None) -> Known:
-    """What flows may use, in a project with schemas of its own."""
+    """What flows may use. With a project, this includes the schemas of the project."""
     table = artifact_table()
     schemas = schema_ids() | (frozenset() if project is None else frozenset(project_schema_ids(project)))
     return Known(

@@ -1,6 +1,6 @@
-"""A flow file → a plan, with every problem of the file found on the way.
+"""Turns the text of a flow file into a plan and reports every problem in it.
 
-Reads the text it is given and no files. A plan comes out only when nothing in the file is an error.
+It reads no files itself. There is a plan only if the text has no errors.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from handrail.flows.plan import FlowPlan, Param
 from handrail.flows.reading import Declared, Known, Reading
 from handrail.flows.rules import check
 from handrail.flows.spec import FLOW, PARAM
-from handrail.flows.steps import seconds
+from handrail.flows.steps import read_timeout
 from handrail.flows.unfold import Unfold
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.fields import Reader, found, quoted
@@ -23,13 +23,13 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def load_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, list[Diagnostic]]:
-    """The plan of a flow file, or nothing and the reasons."""
+    """The plan of a flow file and its problems. The plan is None if there are errors."""
     plan, job = read_flow(source, id_, known)
     return plan, job.problems
 
 
 def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, Reading]:
-    """The same, with all that was learned on the way."""
+    """The same, with everything that was read on the way."""
     tree, troubles = read_yaml(source.text)
     job = Reading(source, known)
     for t in troubles:
@@ -51,7 +51,7 @@ def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
 def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
     kind, version = reader.child("kind"), reader.integer("version")
     if kind is not None and not kind.value.strip():
-        reader.on(kind, "blank-text", "`kind` is blank", "name the family this flow belongs to, or leave it out")
+        reader.on(kind, "blank-text", "`kind` is blank", "name the family of this flow, or remove `kind`")
     if version is not None and version < 1:
         reader.on(reader.node.value["version"], "bad-value", f"`version` has to be 1 or more, found `{version}`")
     visibility, constants, phases = reader.child("catalogVisibility"), reader.child("constants"), reader.child("phases")
@@ -70,7 +70,7 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
         constants=dict(job.declared.constants),
         params=params,
         phases=tuple(job.phases),
-        timeout=seconds(reader),
+        timeout=read_timeout(reader),
         overrides=reader.flag("overrides", False),
         nested=tuple(dict.fromkeys(use.name for use in job.nested)),
         env=env,
@@ -80,7 +80,7 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
 
 
 def _env(reader: Reader) -> tuple[str, ...]:
-    """Environment variables that steps may look at."""
+    """The environment variables that steps may read."""
     node = reader.child("env")
     names: dict[str, None] = {}
     for item in node.value if node is not None else ():
@@ -88,7 +88,7 @@ def _env(reader: Reader) -> tuple[str, ...]:
             message = f"an item of `env` has to be text, found {found(item)}"
             reader.on(item, "wrong-type", message, "write the names of environment variables: `env: [HOME]`")
         elif not _VARIABLE.fullmatch(item.value):
-            message = f"{quoted(item)} is no name of an environment variable"
+            message = f"{quoted(item)} is not a name of an environment variable"
             reader.on(item, "bad-value", message, "use letters, digits and `_`: `env: [HOME]`")
         else:
             names[item.value] = None
@@ -105,8 +105,8 @@ def _params(reader: Reader) -> tuple[Param, ...] | None:
         if child.kind != "mapping":
             params.append(Param(name, child.kind == "null", plain_value(child), ""))
             continue
-        told = Reader(reader.source, child, PARAM, reader.report)
+        declared = Reader(reader.source, child, PARAM, reader.report)
         default = child.value.get("default")
         value = plain_value(default) if default is not None else None
-        params.append(Param(name, told.flag("required", False), value, told.text("about") or ""))
+        params.append(Param(name, declared.flag("required", False), value, declared.text("about") or ""))
     return tuple(params)

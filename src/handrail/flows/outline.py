@@ -1,4 +1,4 @@
-"""A plan as plain data: every expression in words, nested flows unfolded one level. Pure."""
+"""A plan as plain data: every expression as text, nested flows expanded one level. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Finder = Callable[[str], FlowPlan | None]
 
 
 def outline(plan: FlowPlan, find: Finder) -> dict[str, Any]:
-    """All of a plan. `find` knows the flows that it runs."""
+    """The whole plan. `find` returns the plan of a nested flow by name."""
     return {
         "id": plan.id,
         "file": plan.file,
@@ -34,12 +34,12 @@ def outline(plan: FlowPlan, find: Finder) -> dict[str, Any]:
 
 
 def child_of(step: Step, find: Finder) -> FlowPlan | None:
-    """The flow that a step runs, where the file says which."""
+    """The flow that a step runs. None if the step runs none, or if only the run knows which."""
     return find(str(step.flow.value)) if isinstance(step.flow, Const) else None
 
 
 def _phases(plan: FlowPlan, find: Finder | None) -> list[dict[str, Any]]:
-    guards: dict[int, str] = {}  # rounds share those of the rounds before
+    guards: dict[int, str] = {}  # all rounds share guards with the rounds before them
     for phase in plan.phases:
         for guard in phase.guards:
             if id(guard) not in guards:

@@ -1,4 +1,4 @@
-"""Files that a step is held to: those that it says it makes, and those that have to fit a schema. Pure."""
+"""Reads the files that a step makes (`makes`), and checks names of schemas. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _VERSIONED = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/v[0-9]+")
 
 
 def outputs(flow: Reading, reader: Reader, expressions: Expressions) -> tuple[Output, ...]:
-    """The `makes` of a step: a path each, or a mapping with `path` and more."""
+    """The `makes` of a step. Each item is a path, or a mapping with `path` and other keys."""
     node = reader.child("makes")
     return tuple(_output(flow, item, expressions) for item in node.value) if node is not None else ()
 
@@ -28,7 +28,7 @@ def _output(flow: Reading, node: Node, expressions: Expressions) -> Output:
         reader = flow.reader(node, OUTPUT)
         path, name, schema = reader.child("path"), reader.text("name"), reader.child("schema")
         if schema is not None:
-            _check_own(flow, schema, expressions.fill(schema.value))
+            _check_unversioned(flow, schema, expressions.fill(schema.value))
         return Output(
             _path(flow, path, expressions) if path is not None else Const(None),
             None if name is None else expressions.fill(name),
@@ -44,32 +44,32 @@ def _output(flow: Reading, node: Node, expressions: Expressions) -> Output:
 
 def _path(flow: Reading, node: Node, expressions: Expressions) -> Expression:
     if node.kind == "text" and not node.value.strip():
-        flow.problem(node, "blank-text", "the path is blank", "write where the file is")
+        flow.problem(node, "blank-text", "the path is blank", "write the path of the file")
     return expressions.value(node)
 
 
 def look_up(flow: Reading) -> Look:
-    """Reports names of schemas that do not exist."""
+    """A function that reports names of schemas that do not exist."""
 
     def look(reader: Reader, field: Field, node: Node) -> None:
         del reader
         if field.names == "schema":
-            (_check_contract if _VERSIONED.fullmatch(node.value) else _check_own)(flow, node, node.value)
+            (_check_versioned if _VERSIONED.fullmatch(node.value) else _check_unversioned)(flow, node, node.value)
 
     return look
 
 
-def _check_contract(flow: Reading, node: Node, name: str) -> None:
-    """`plan/v1`: a schema that others rely on too, so it has to be known."""
+def _check_versioned(flow: Reading, node: Node, name: str) -> None:
+    """An unknown schema like `plan/v1` is an error: other flows rely on it too."""
     known = flow.known.schemas
     if known and name not in known:
         hint = flow.suggestions.near(name, known) or f"known: {', '.join(sorted(known)[:8])}, …"
         flow.problem(node, "schema-unknown", f"there is no schema `{name}`", hint)
 
 
-def _check_own(flow: Reading, node: Node, name: str) -> None:
-    """Any other schema may be the project's own."""
+def _check_unversioned(flow: Reading, node: Node, name: str) -> None:
+    """Any other unknown schema is a warning: the project may add it later."""
     known = flow.known.schemas
     if known and name not in known:
         hint = flow.suggestions.near(name, known) or f"write it as `.handrail/schemas/{name}.json`"
-        flow.problem(node, "schema-file", f"no schema `{name}` is known here", hint, "warning")
+        flow.problem(node, "schema-file", f"there is no schema `{name}` in this project", hint, "warning")

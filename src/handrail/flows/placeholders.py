@@ -1,4 +1,4 @@
-"""`{name}` of the templates in a flow: those that nothing fills, and values that nothing uses. Pure."""
+"""Checks templates of a flow: every `{name}` needs a value, every value needs a `{name}`. Pure."""
 
 from __future__ import annotations
 
@@ -13,32 +13,34 @@ from handrail.source.yamltree import Node
 
 
 def template_problems(source: Source, template: Templated, declared: Collection[str]) -> Iterator[Diagnostic]:
-    """Warnings about one template. Text without `vars` may well be meant as it is, braces and all: there, only names
-    that the flow declares are asked about."""
+    """Warnings about one template. Text without `vars` may contain braces on purpose, so there only names that the flow
+    declares count as placeholders."""
     variables = template.vars if template.vars is not None and template.vars.kind == "mapping" else None
     given: dict[str, Node] = variables.value if variables is not None else {}
     used = placeholders(template.text)
-    for name in dict.fromkeys(name for name, at in used if _is_meant(template.text, name, at)):
+    for name in dict.fromkeys(name for name, at in used if _is_placeholder(template.text, name, at)):
         if name not in given and (given or name in declared):
-            hint = did_you_mean(name, given) or f"add `{name}:` to `vars`; to keep it as it is, `{name}: '{{{name}}}'`"
+            hint = did_you_mean(name, given) or f"add `{name}:` to `vars`; to keep the braces, `{name}: '{{{name}}}'`"
             place = _place(source, template.node, "{" + name + "}")
-            message = f"nothing fills `{{{name}}}`, so it stays as it is"
+            message = f"`{{{name}}}` has no value, so it stays in the text"
             yield source.problem("template-unknown", place, message, hint, "warning")
     names = {name for name, _ in (*used, *placeholders(template.node.value))}
     for name in given:
         if name not in names and variables is not None:
             at = key_place(source, name, variables.keys[name])
-            near = did_you_mean(name, names - given.keys()) or f"write `{{{name}}}` in it, or remove this"
+            near = (
+                did_you_mean(name, names - given.keys()) or f"write `{{{name}}}` in the template, or remove this value"
+            )
             yield source.problem("template-unused", at, f"the template has no `{{{name}}}`", near, "warning")
 
 
-def _is_meant(text: str, name: str, at: int) -> bool:
-    """A word in braces is a placeholder; `{2}` is not, and `${HOME}` is the shell's."""
+def _is_placeholder(text: str, name: str, at: int) -> bool:
+    """True for a word in braces. `{2}` is not a placeholder, and `${HOME}` belongs to the shell."""
     return not name[0].isdigit() and text[at - 1 : at] != "$"
 
 
 def _place(source: Source, node: Node, mark: str) -> tuple[int, int, int]:
-    """Where a part of a text stands in the file, if it can be found there as it is."""
+    """The place of a part of a text; the place of the whole text if the file writes it differently."""
     start = source.starts[node.line - 1] + node.column - 1
     there = source.text.find(mark, start, start + 2 * len(node.value) + 100)
     return (*source.place(there), len(mark)) if there >= 0 else (node.line, node.column, node.width)

@@ -1,4 +1,4 @@
-"""A compiled flow: repeats unrolled with their guards, every expression parsed, every reference checked. Pure."""
+"""A compiled flow: repeats are unrolled, expressions are parsed, references are checked. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handrail.expressions.tree import Const, Expression
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """What an agent is told: a template of the catalog or an inline one, its variables, and what is added."""
+    """The prompt for an agent: a template of the catalog or an inline one, its variables, and extra text."""
 
     template: str | None
     inline: str | None
@@ -24,7 +24,7 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Expectation:
-    """Something that has to hold after a node has run."""
+    """A check that runs after the node of a step."""
 
     kind: str
     when: Expression | None
@@ -35,7 +35,7 @@ class Expectation:
 
 @dataclass(frozen=True)
 class After:
-    """Something that is done after a step's expectations hold."""
+    """An action that runs after the expectations of a step hold."""
 
     kind: str
     when: Expression | None
@@ -44,7 +44,7 @@ class After:
 
 @dataclass(frozen=True)
 class Retry:
-    """How often a step is tried, and how long is waited between: `wait`, then `factor` times as long each time."""
+    """How often a step is tried. The first pause is `wait` seconds, each further one is `factor` times as long."""
 
     attempts: int = 1
     wait: float = 1.0
@@ -53,7 +53,7 @@ class Retry:
 
 @dataclass(frozen=True)
 class Output:
-    """A file that a step promises to make. It is published when the step is done."""
+    """A file that a step makes. It is published when the step is done."""
 
     path: Expression
     name: str | None = None
@@ -63,10 +63,10 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One unit of work. `rerun`: what the flow says about doing it again after an interruption; else its node does.
+    """One unit of work. `rerun`: may it run again after an interruption? If None, its node decides.
 
-    `nested` is the param that names a flow, if the step runs one; its other params are given to that flow. `paths` are
-    params that hold a path inside the project.
+    If the step runs a flow, `nested` is the param that names the flow, and the flow gets the other params. `paths` are
+    the params that hold a path inside the project.
     """
 
     id: str
@@ -94,7 +94,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Together:
-    """How things run at once: how many, and whether a failure ends the others (`stop`) or not (`finish`)."""
+    """How many run in parallel, and whether a failure cancels the others (`stop`) or not (`finish`)."""
 
     limit: int = 1
     on_failure: str = "stop"
@@ -102,7 +102,7 @@ class Together:
 
 @dataclass(frozen=True)
 class Lane:
-    """Phases of one group run at once, lane beside lane; those of one lane one after the other."""
+    """The lanes of a group run in parallel. The phases of one lane run one after the other."""
 
     group: int
     number: int
@@ -110,7 +110,7 @@ class Lane:
 
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """Steps that belong together. `guards` decide whether its round takes place at all; `items` are what it is over."""
+    """Steps that belong together. All `guards` of its round have to hold; `items` are the list items of its round."""
 
     id: str
     rounds: dict[str, int]
@@ -135,7 +135,7 @@ class Param:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowPlan:
-    """A whole flow, ready to be run. `again`: how an ended run may be continued, `again` or `from-stop`."""
+    """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None."""
 
     id: str
     file: str
@@ -155,7 +155,7 @@ class FlowPlan:
 
 
 def groups_of(phases: Sequence[Phase]) -> Iterator[list[Phase]]:
-    """Phases that run at once are one group; every other phase is a group of its own."""
+    """Phases in groups: phases that run in parallel are one group, every other phase is its own group."""
     keyed = [(phase.lane.group if phase.lane else -1 - n, phase) for n, phase in enumerate(phases)]
     for _, members in itertools.groupby(keyed, key=lambda pair: pair[0]):
         yield [phase for _, phase in members]

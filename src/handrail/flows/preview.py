@@ -1,4 +1,4 @@
-"""What a flow would do, as far as that is known before it does anything. Pure; walks a plan as `interpret` does."""
+"""Previews what a flow would do, as far as it is known before it runs. Pure; it walks a plan as `interpret` does."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Finder = Callable[[str], FlowPlan | None]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What part of a flow is asked for, and the prompts that are known by name."""
+class PreviewPart:
+    """The part of a flow to preview (from phase, to phase), and the prompts that are known by name."""
 
     start: str | None = None
     until: str | None = None
@@ -33,12 +33,12 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Row:
-    """A phase or a step (`kind`), and what would become of it (`verdict`): runs, skipped, depends or fails.
+class PreviewRow:
+    """A phase or a step (`kind`), and its `verdict`: runs, skipped, depends or fails.
 
-    `why` is the reason, `on` what it waits for. Of `params`, those in `unknown` are words; `flow` is the flow that a
-    step runs, whose rows follow one level deeper; `nested` is the param that names it. A last row of kind `more` says
-    that the rest was left out.
+    `why` is the reason, `on` are the references it depends on. The `params` in `unknown` have no value yet, only text.
+    `flow` is the flow that a step runs, and `nested` is the param that names it; its rows follow one level deeper. A
+    last row of kind `more` says that further rows were left out.
     """
 
     kind: str
@@ -64,8 +64,8 @@ class Row:
     attempts: int = 1
 
 
-class _Enough(Exception):
-    """More rows than anybody reads."""
+class _TooManyRows(Exception):
+    """The preview has more than `MAX_ROWS` rows."""
 
 
 class _Later:
@@ -74,24 +74,24 @@ class _Later:
 
 @dataclass(frozen=True)
 class _End:
-    """Why what follows is not reached."""
+    """Why the rest of the flow is not reached."""
 
     why: str
     is_failure: bool = False
 
 
 class _Shared:
-    """What all flows of one preview have in common."""
+    """State that all flows of one preview share. `exists` is None once a step may have run."""
 
     def __init__(self, exists: Exists, find: Finder, prompts: Mapping[str, str]) -> None:
         self.exists: Exists | None = exists
         self.find = find
         self.prompts = prompts
-        self.rows: list[Row] = []
+        self.rows: list[PreviewRow] = []
 
-    def add(self, row: Row) -> None:
+    def add(self, row: PreviewRow) -> None:
         if len(self.rows) >= MAX_ROWS:
-            raise _Enough
+            raise _TooManyRows
         self.rows.append(row)
         if row.kind == "step" and row.verdict in ("runs", "depends"):
             self.exists = None
@@ -103,20 +103,20 @@ def preview(
     context: Mapping[str, Any],
     exists: Exists,
     find: Finder,
-    asked: Asked | None = None,
-) -> list[Row]:
-    """What would happen, phase by phase and step by step. `exists` is asked about files as they are now."""
-    asked = asked or Asked()
-    shared = _Shared(exists, find, asked.prompts)
+    part: PreviewPart | None = None,
+) -> list[PreviewRow]:
+    """One row per phase and step. `exists` tells whether a file exists now."""
+    part = part or PreviewPart()
+    shared = _Shared(exists, find, part.prompts)
     try:
-        _Flow(plan, Given(params, context), shared).run(asked)
-    except _Enough:
-        shared.rows.append(Row("more", "", 0, "", "depends", f"there are more than {MAX_ROWS} phases and steps"))
+        _Flow(plan, Given(params, context), shared).run(part)
+    except _TooManyRows:
+        shared.rows.append(PreviewRow("more", "", 0, "", "depends", f"there are more than {MAX_ROWS} phases and steps"))
     return shared.rows
 
 
 class _Flow:
-    """One flow being looked at; a nested one has its own, below this one's path."""
+    """The preview of one flow. A nested flow has its own, below the path of its step."""
 
     def __init__(self, plan: FlowPlan, given: Given, shared: _Shared, base: str = "", level: int = 0) -> None:
         self.plan = plan
@@ -125,39 +125,39 @@ class _Flow:
         self.level = level
         self.prospect = Prospect(plan, given)
 
-    def run(self, asked: Asked) -> _End | None:
-        """Why the flow does not come to its last phase, if that is known."""
+    def run(self, part: PreviewPart) -> _End | None:
+        """Why the flow does not reach its last phase. None if it does, or if that is not known."""
         ids = [phase.id for phase in self.plan.phases]
-        before = set(ids[: ids.index(asked.start)]) if asked.start in ids else set()
+        before = set(ids[: ids.index(part.start)]) if part.start in ids else set()
         end: _End | None = None
         for phases in groups_of(self.plan.phases):
             lanes = itertools.groupby(phases, key=lambda phase: phase.lane)
             ends = [self.lane(lane, end, before) for _, lane in lanes]
             end = end or next(filter(None, ends), None)
-            if end is None and any(phase.id == asked.until for phase in phases):
-                end = _End("the run ends before it")
+            if end is None and any(phase.id == part.until for phase in phases):
+                end = _End("the run ends before this phase")
         return end
 
     def lane(self, phases: Iterable[Phase], end: _End | None, before: set[str]) -> _End | None:
-        """Phases that run one after the other."""
+        """Preview phases that run one after the other."""
         for phase in phases:
             if end is None and phase.id not in before:
                 end = self.phase(phase)
                 continue
-            why = "the run is started behind it" if end is None else end.why
+            why = "the run starts after this phase" if end is None else end.why
             self.shared.add(replace(self._row(phase), verdict="skipped", why=why))
             self.prospect.skip(phase)
         return end
 
-    def _row(self, phase: Phase, step: Step | None = None) -> Row:
+    def _row(self, phase: Phase, step: Step | None = None) -> PreviewRow:
         path = self.base + segment(phase.id)
         if step is None:
-            row = Row("phase", path, 2 * self.level, phase.id, timeout=phase.timeout)
+            row = PreviewRow("phase", path, 2 * self.level, phase.id, timeout=phase.timeout)
             limit = phase.parallel.limit
             return replace(
                 row, lane=phase.lane.number + 1 if phase.lane else None, parallel=limit if limit > 1 else None
             )
-        row = Row("step", f"{path}/{segment(step.id)}", 2 * self.level + 1, step.id, timeout=step.timeout)
+        row = PreviewRow("step", f"{path}/{segment(step.id)}", 2 * self.level + 1, step.id, timeout=step.timeout)
         return replace(row, node=step.node, attempts=step.retry.attempts)
 
     def phase(self, phase: Phase) -> _End | None:
@@ -167,7 +167,7 @@ class _Flow:
             verdict = self.prospect.verdict(phase.guards, phase.when)
         except Unresolved as error:
             self.shared.add(replace(row, verdict="fails", why=error.message))
-            return _End(f"`{row.path}` fails before", is_failure=True)
+            return _End(f"`{row.path}` fails first", is_failure=True)
         self.shared.add(replace(row, **vars(verdict)))
         if verdict.verdict == "skipped":
             self.prospect.skip(phase)
@@ -181,7 +181,7 @@ class _Flow:
         return end if verdict.verdict == "runs" else None
 
     def step(self, phase: Phase, step: Step, *, is_sure: bool) -> _End | None:
-        """Why what follows in this flow is not reached, if this step runs at all."""
+        """Why the rest of this flow is not reached after this step. None if it is reached, or if that is not known."""
         self.prospect.exists = self.shared.exists
         row, verdict = self._row(phase, step), Verdict()
         try:
@@ -202,26 +202,26 @@ class _Flow:
         if step.stop_if is not None and stop is not None and (always or not isinstance(stop, Const)):
             row = replace(row, stops=in_words(step.stop_if if always else stop))
         self.shared.add(row)
-        failed = child.run(Asked()) if child is not None else None
+        failed = child.run(PreviewPart()) if child is not None else None
         if failed is not None and failed.is_failure:
             return failed if runs else None
-        return _End(f"`{row.path}` stops the flow before") if runs and always else None
+        return _End(f"`{row.path}` stops the flow first") if runs and always else None
 
-    def _fails(self, row: Row, message: str) -> _End | None:
+    def _fails(self, row: PreviewRow, message: str) -> _End | None:
         if row.verdict == "depends":
             self.shared.add(replace(row, why=f"{row.why}; it would fail: {message}"))
             return None
         self.shared.add(replace(row, verdict="fails", why=message))
-        return _End(f"`{row.path}` fails before", is_failure=True)
+        return _End(f"`{row.path}` fails first", is_failure=True)
 
-    def _work(self, row: Row, step: Step) -> tuple[Row, _Flow | None]:
-        """What a step is given, what it is held to, and the flow that it runs."""
-        seen = {name: self.prospect.see(value) for name, value in step.params.items()}
+    def _work(self, row: PreviewRow, step: Step) -> tuple[PreviewRow, _Flow | None]:
+        """The row with params, prompt, expectations and files of a step, and the flow that the step runs."""
+        seen = {name: self.prospect.evaluate(value) for name, value in step.params.items()}
         shown = {name: self.prospect.show(value) for name, value in step.params.items()}
         self._refuse_paths(step, seen, shown)
         child = self._child(step.nested, seen, shown, row.path) if step.nested is not None else None
         prompt = None if step.prompt is None else self.prospect.prompt(step.prompt, self.shared.prompts)
-        self.prospect.exists = None  # what follows is asked when the node has run
+        self.prospect.exists = None  # expectations are checked after the node has run
         expect = filter(None, map(self.prospect.expectation, step.expect or ()))
         makes = [replace(made, path=self.prospect.show(made.path)) for made in step.makes]
         row = replace(
@@ -237,7 +237,7 @@ class _Flow:
         return row, child
 
     def _refuse_paths(self, step: Step, seen: Mapping[str, Expression], shown: Mapping[str, Expression]) -> None:
-        """A path that is known by now has to be inside the project."""
+        """Raise an error for a known path that is outside the project."""
         for name in step.paths:
             value, project = seen.get(name), str(self.prospect.given.context.get("project", ""))
             if isinstance(value, Const) and isinstance(value.value, str) and leads_out(value.value, project):
@@ -247,7 +247,7 @@ class _Flow:
     def _child(
         self, nested: str, seen: Mapping[str, Expression], shown: Mapping[str, Expression], path: str
     ) -> _Flow | None:
-        """The flow that a step runs; None while it is not known which."""
+        """The flow that a step runs. None if it is not known yet which one."""
         name = seen.get(nested)
         if not isinstance(name, Const):
             return None

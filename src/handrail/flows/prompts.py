@@ -1,4 +1,4 @@
-"""What an agent is told, read from a step: text with `${...}` in it, or a template with variables. Pure."""
+"""Reads the prompt of a step: text with `${...}` in it, or a template with variables. Pure."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
 
 
 def _references(text: str, node: Node, expressions: Expressions) -> tuple[str, dict[str, Expression]]:
-    """`${params.x}` in a template is a variable without a name of its own. Any other `${...}` stays as it is."""
+    """Replace each `${params.x}` in a template by a generated variable. Any other `${...}` stays."""
     found: dict[str, Expression] = {}
 
-    def put(match: re.Match[str]) -> str:
+    def replaced(match: re.Match[str]) -> str:
         name = f"_{len(found)}"
         found[name] = expressions.ref(match[1], node)
         return "{" + name + "}"
 
-    return _REFERENCE.sub(put, text), found
+    return _REFERENCE.sub(replaced, text), found

@@ -1,7 +1,7 @@
-"""The values of one flow before it runs: what its expressions come to, and how they may be shown. Pure.
+"""Evaluates the expressions of a flow before it runs, and shows them to people. Pure.
 
-What steps make is not known, nor are files once a step may have run. Values of the environment are used to decide,
-and never shown.
+Results of steps are not known. Files are not known after the first step that may run. Values of the environment
+decide conditions, but are never shown.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from handrail.expressions.partial import Foresight, waits_for
+from handrail.expressions.partial import PartialEvaluator, waits_for
 from handrail.expressions.tree import Const, Expression, Ref, Template
 from handrail.expressions.words import as_data, in_words
 from handrail.flows.account import skipped
@@ -24,7 +24,7 @@ MOST_CONDITIONS = 3
 
 @dataclass(frozen=True)
 class Given:
-    """What a flow is given. `later` are references that are not known yet, `hidden` those that are not shown."""
+    """The input of a flow. `later` are references that are not known yet, `hidden` are those that are not shown."""
 
     params: Mapping[str, Any]
     context: Mapping[str, Any]
@@ -34,7 +34,7 @@ class Given:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What becomes of a phase or a step: it runs, is skipped, or depends `on` something that is not known yet."""
+    """What happens to a phase or a step: it runs, is skipped, or depends `on` something that is not known yet."""
 
     verdict: str = "runs"
     why: str = ""
@@ -42,7 +42,7 @@ class Verdict:
 
 
 class Prospect:
-    """One flow at one place of it. `exists` is nothing once files may have changed."""
+    """One flow, seen from one of its phases. `exists` is None once files may have changed."""
 
     def __init__(self, plan: FlowPlan, given: Given) -> None:
         self.plan = plan
@@ -55,24 +55,24 @@ class Prospect:
         self._hidden = given.hidden
 
     def skip(self, phase: Phase) -> None:
-        """The phase does not run, and neither do its steps."""
+        """Mark all steps of a phase as skipped."""
         self.steps[phase.id] = {step.id: skipped() for step in phase.steps}
 
-    def see(self, expression: Expression) -> Expression:
-        """A constant if the value is known. `Unresolved` where it cannot have one."""
-        return self._foresight(self._is_later).see(expression)
+    def evaluate(self, expression: Expression) -> Expression:
+        """A constant if the value is known. Raises `Unresolved` if it cannot have a value."""
+        return self._evaluator(self._is_later).evaluate(expression)
 
     def show(self, expression: Expression) -> Expression:
-        """The same for people: nothing of the environment, and what cannot be resolved stays as it is."""
+        """The same for people: hides the environment, and leaves what cannot be resolved."""
         try:
-            return self._foresight(self._is_not_shown).see(expression)
+            return self._evaluator(self._is_not_shown).evaluate(expression)
         except Unresolved:
             return expression
 
     def words(self, expression: Expression) -> str:
         return in_words(self.show(expression))
 
-    def _foresight(self, is_later: Callable[[Ref], bool]) -> Foresight:
+    def _evaluator(self, is_later: Callable[[Ref], bool]) -> PartialEvaluator:
         env = self.given.context.get("env", {})
         allowed = {name: value for name, value in env.items() if name in self.plan.env}
         values = {
@@ -82,7 +82,7 @@ class Prospect:
             "repeat": self._repeat,
             "steps": self.steps,
         }
-        return Foresight(values, is_later, self.exists)
+        return PartialEvaluator(values, is_later, self.exists)
 
     def _is_later(self, ref: Ref) -> bool:
         parts = ref.names
@@ -101,14 +101,14 @@ class Prospect:
         return parts[:2] == ["context", "env"] or ".".join(parts[:2]) in self._hidden or self._is_later(ref)
 
     def enter(self, phase: Phase) -> dict[str, Any]:
-        """Look at the flow from this phase. What its round is about, as it is shown."""
+        """Move to this phase. Returns the numbers and items of its round, as they are shown."""
         self._repeat, self._later, self._hidden = dict(phase.rounds), self.given.later, self.given.hidden
         about: dict[str, Any] = dict(round_numbers(phase))
         for name, item in phase.items:
             shown = self.show(item)
             about[name] = as_data(shown)
             try:
-                seen = self.see(item)
+                seen = self.evaluate(item)
             except Unresolved:
                 seen = item
             if isinstance(seen, Const):
@@ -120,15 +120,15 @@ class Prospect:
         return about
 
     def verdict(self, guards: tuple[Expression, ...], when: Expression | None) -> Verdict:
-        """What becomes of something that takes place only if all of these hold."""
+        """The verdict on a phase or a step that runs only if all these conditions hold."""
         left: list[Expression] = []
         for condition in (*guards, *([when] if when is not None else [])):
             try:
-                seen = self._guard(condition) if condition is not when else self.see(condition)
+                seen = self._guard(condition) if condition is not when else self.evaluate(condition)
             except Unresolved:
                 if not left:
                     raise
-                seen = condition  # it may never be looked at
+                seen = condition  # the run may never evaluate it
             if not isinstance(seen, Const):
                 left.append(condition)
             elif not is_true(seen.value):
@@ -136,14 +136,14 @@ class Prospect:
         return self._depends(left) if left else Verdict()
 
     def _guard(self, guard: Expression) -> Expression:
-        """A guard means the same in every round below it, and all that it looks at is behind it by then."""
+        """The value of a guard, cached: later rounds share the guard, and it refers only to steps before them."""
         key = (id(guard), self.exists is None)
         if key not in self._guards:
-            self._guards[key] = self.see(guard)
+            self._guards[key] = self.evaluate(guard)
         return self._guards[key]
 
     def _depends(self, left: list[Expression]) -> Verdict:
-        """Of many conditions the last ones are told: those before them have been told of the rounds before."""
+        """Shows only the last conditions: earlier rounds have shown the others."""
         shown = [self.show(condition) for condition in left[-MOST_CONDITIONS:]]
         on = dict.fromkeys(name for condition in shown for name in waits_for(condition))
         more = len(left) - len(shown)
@@ -151,9 +151,9 @@ class Prospect:
         return Verdict("depends", why, tuple(on))
 
     def prompt(self, prompt: Prompt, known: Mapping[str, str]) -> str:
-        """What an agent would be told. `known` are the prompts of the catalog."""
+        """The prompt for an agent. `known` are the prompts of the catalog."""
         for value in (*prompt.values, *([prompt.extra] if prompt.extra is not None else [])):
-            self.see(value)
+            self.evaluate(value)
         text = prompt.inline if prompt.inline is not None else known.get(prompt.template or "")
         body = f"the prompt `{prompt.template}`"
         if text is not None:
@@ -163,7 +163,7 @@ class Prospect:
         return "\n\n".join(part for part in (body, more) if part)
 
     def expectation(self, expectation: Expectation) -> Expectation | None:
-        """With all that is known put in; nothing where it is not asked for."""
+        """The expectation with known values filled in. None if its condition does not hold."""
         when = None if expectation.when is None else self.show(expectation.when)
         if isinstance(when, Const) and not is_true(when.value):
             return None

@@ -1,4 +1,4 @@
-"""A flow file while it is read: what was found so far, every problem, and how much more may be read. Pure."""
+"""The state of reading one flow file: phases, references and problems so far, and the remaining limits. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from handrail.source.yamltree import Node
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What flows may use: nodes, checks, prompts, artifact kinds, schemas. If no schemas are given, none is checked."""
+    """What flows may use. If `schemas` is empty, names of schemas are not checked."""
 
     nodes: Mapping[str, contracts.Node]
     checks: Mapping[str, contracts.Check] = field(default_factory=dict)
@@ -37,7 +37,7 @@ MAX_COMPARED = 100_000
 
 @dataclass(frozen=True)
 class Nested:
-    """The name of a flow that a step runs, and where it stands; the params it is given, and where each stands."""
+    """A flow that a step runs: its name and the params that it gets, each with its place."""
 
     name: str
     place: Place
@@ -46,7 +46,7 @@ class Nested:
 
 @dataclass(frozen=True)
 class Declared:
-    """What a flow says about itself that its steps refer to. Where it declares no params, any may be given."""
+    """Names that a flow declares for its steps. If `params` is None, the flow takes any param."""
 
     params: tuple[str, ...] | None = None
     constants: Mapping[str, Any] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class Declared:
 
 
 class Suggestions:
-    """`did you mean`, as long as it costs little: a file may have thousands of wrong names."""
+    """Suggests similar names, up to a fixed cost: a file may have thousands of wrong names."""
 
     def __init__(self) -> None:
         self.left = MAX_COMPARED
@@ -70,7 +70,7 @@ class Suggestions:
 
 @dataclass(frozen=True)
 class Around:
-    """What a phase stands in: rounds, the guards that decide whether they take place, what they are over, a lane."""
+    """What encloses a phase: numbers of rounds, guards that have to hold, list items, and a lane."""
 
     rounds: dict[str, int]
     guards: tuple[Expression, ...]
@@ -79,12 +79,12 @@ class Around:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What there is of `repeat.NAME`."""
+        """The names that `repeat.NAME` may use here."""
         return (*self.rounds, *(name for name, _ in self.items))
 
     @property
     def bound(self) -> dict[str, Expression]:
-        """What `repeat.NAME` stands for, so that it means the same in every other round."""
+        """The expression of each `repeat.NAME`, so that it has the same value in every other round."""
         return {**{name: Const(number) for name, number in self.rounds.items()}, **dict(self.items)}
 
 
@@ -93,8 +93,10 @@ NOWHERE = Around({}, (), (), None)
 
 @dataclass(frozen=True, kw_only=True)
 class Slot:
-    """References of one place of the flow: the step it belongs to, whether it may look at that step, and whether a
-    condition above it may keep it from being looked at."""
+    """The references of one place of the flow.
+
+    `own`: they may refer to their own step. `is_shielded`: a condition may prevent that they are evaluated.
+    """
 
     phase: int
     step: int | None
@@ -105,7 +107,7 @@ class Slot:
 
 
 class Reading:
-    """One flow file being read."""
+    """Reads one flow file."""
 
     def __init__(self, source: Source, known: Known) -> None:
         self.source = source
@@ -134,7 +136,7 @@ class Reading:
 
     @property
     def is_cut_short(self) -> bool:
-        """Nothing more is unrolled: it is too much, or the same errors come again in every round."""
+        """True if unrolling stops: the flow is too large, or every round repeats the same errors."""
         return self.is_too_large or self.errors > MAX_ERRORS
 
     def report(self, problem: Diagnostic) -> None:
@@ -142,20 +144,20 @@ class Reading:
         self.found[problem] = None
 
     def spend(self, node: Node) -> bool:
-        """Is there room for all that a node holds? A round reads it anew, so each time counts."""
+        """Count the values of a node against the limit. False if the limit is exceeded. Every round counts again."""
         if id(node) not in self._weights:
             self._weights[id(node)] = _weight(node)
         self.values_left -= self._weights[id(node)]
         return self.values_left >= 0
 
     def reader(self, node: Node, shape: Shape) -> Reader:
-        """Reads a mapping; its unknown keys are told in the first round only."""
+        """A reader for a mapping. Unknown keys are reported in the first round only."""
         known = node._replace(keys={}) if id(node) in self._seen else node
         self._seen.add(id(node))
         return Reader(self.source, known, shape, self.report)
 
     def is_first(self, node: Node) -> bool:
-        """True the first time: what a file says is the same in every round."""
+        """True the first time. A file says the same in every round, so later rounds need no check."""
         is_new = id(node) not in self._checked
         self._checked.add(id(node))
         return is_new
@@ -166,7 +168,7 @@ class Reading:
         self.report(self.source.problem(code, place_of(node), message, hint, severity))
 
     def _near_kind(self, name: str, kinds: frozenset[str]) -> str | None:
-        """The same answer in every round, so that a problem is told once."""
+        """A suggestion, cached: every round gets the same one, so the problem is reported once."""
         if (name, kinds) not in self._kinds:
             self._kinds[name, kinds] = self.suggestions.near(name, kinds)
         return self._kinds[name, kinds]
@@ -176,7 +178,7 @@ class Reading:
         return Expressions(self.source, self.report, around.rounds, kinds, bound=around.bound if bound else None)
 
     def keep(self, slot: Slot, expressions: Expressions) -> None:
-        """Remember the references of a place; look at its templates, in the first round only."""
+        """Store the references of a place. Check its templates in the first round only."""
         if expressions.used:
             self.slots.append(replace(slot, used=tuple(expressions.used)))
         for template in expressions.templates:
@@ -188,7 +190,7 @@ class Reading:
 
 
 def _weight(node: Node) -> int:
-    """How much there is to read: one for each value, more for a long text."""
+    """The number of values in a node. Long text counts more."""
     if node.kind == "mapping":
         return 1 + sum(map(_weight, node.value.values()))
     if node.kind == "list":

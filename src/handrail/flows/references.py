@@ -1,4 +1,4 @@
-"""What a reference may look at: scopes and names that there are, steps that have run by then. Pure."""
+"""Checks references: the scope and the name exist, and the step has run before. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOST_COMPARED = 256
 
 @dataclass(frozen=True, kw_only=True)
 class Wrong:
-    """What is wrong with a reference. `name` was probably meant to be one of `known`; else `hint` helps."""
+    """What is wrong with a reference. If `name` is similar to one of `known`, that is suggested instead of `hint`."""
 
     code: str
     message: str
@@ -35,14 +35,14 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where every step of an unrolled flow stands."""
+    """The index of every phase, and of every step in its phase."""
 
     phases: dict[str, int]
     steps: tuple[dict[str, int], ...]
 
 
 def wrong_with(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | None:
-    """The first thing that is wrong with a reference, from where it stands."""
+    """The first problem of a reference at its place. None if it is valid."""
     ref, parts = use.ref, use.ref.names
     if not parts or parts[0] not in SCOPES:
         return _scope(slot, ref, parts)
@@ -62,7 +62,7 @@ def wrong_with(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | 
 
 
 def _scope(slot: Slot, ref: Ref, parts: list[str]) -> Wrong:
-    hint = f"begin with one of {', '.join(SCOPES)}; text that is meant as it stands goes into `const`"
+    hint = f"begin with one of {', '.join(SCOPES)}; write literal text as `const: TEXT`"
     if not parts:
         return Wrong(code="ref-scope", message="the reference is empty", hint=hint)
     message = f"`{ref.path}` does not begin with a known scope"
@@ -85,7 +85,7 @@ def _param(declared: tuple[str, ...] | None, ref: Ref, name: str) -> Wrong | Non
 
 
 def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> Wrong | None:
-    """Constants are known to the last member."""
+    """Constants are known at load, so every member is checked."""
     found: Any = constants
     for place, name in enumerate(names):
         if isinstance(found, Mapping) and name in found:
@@ -105,7 +105,7 @@ def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> Wrong
 def _members(value: Any) -> str:
     if isinstance(value, Mapping):
         return _some("it has", tuple(value))
-    return f"it has {len(value)} items, counted from 0" if isinstance(value, list) else "it has no members at all"
+    return f"it has {len(value)} items, counted from 0" if isinstance(value, list) else "it has no members"
 
 
 def _repeat(slot: Slot, ref: Ref, name: str) -> Wrong | None:
@@ -115,13 +115,13 @@ def _repeat(slot: Slot, ref: Ref, name: str) -> Wrong | None:
     if not known:
         return Wrong(
             code="ref-repeat",
-            message=f"`{ref.path}`: there is no repeat around this place",
-            hint="put it into a repeat",
+            message=f"`{ref.path}`: this place is not inside a repeat",
+            hint="move it into a repeat",
         )
     return Wrong(
         code="ref-repeat",
-        message=f"`{ref.path}`: no repeat here has a `{name}`",
-        hint=_some("there are", known),
+        message=f"`{ref.path}`: no repeat around this place defines `{name}`",
+        hint=_some("known", known),
         name=name,
         known=known,
     )
@@ -134,10 +134,10 @@ def _context(env: tuple[str, ...], ref: Ref, names: list[str]) -> Wrong | None:
         return Wrong(code="ref-context", message=message, hint=hint, name=names[0], known=CONTEXT, severity="warning")
     if names[0] != "env" or len(names) == 1 or names[1] in env:
         return None
-    hint = f"add it to what the flow may read: `env: [{', '.join([*env[:4], names[1]])}]`"
+    hint = f"add it to the flow: `env: [{', '.join([*env[:4], names[1]])}]`"
     return Wrong(
         code="ref-env",
-        message=f"`{ref.path}`: the flow does not say that it reads `{names[1]}`",
+        message=f"`{ref.path}`: the flow does not declare the environment variable `{names[1]}`",
         hint=hint,
         name=names[1],
         known=env,
@@ -148,7 +148,7 @@ def _step(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | None:
     ref, parts = use.ref, use.ref.names
     if len(parts) < 4:
         hint = "write `steps.PHASE.STEP.outputs.NAME`"
-        return Wrong(code="ref-short", message=f"`{ref.path}` does not say what of a step is meant", hint=hint)
+        return Wrong(code="ref-short", message=f"`{ref.path}` names no field of a step", hint=hint)
     _, phase, step, field = parts[:4]
     if field not in FIELDS:
         hint = f"write `steps.PHASE.STEP.outputs.NAME`; a step has {', '.join(FIELDS)}"
@@ -177,7 +177,7 @@ def _step(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | None:
 
 
 def _output(flow: Reading, use: Used, target: tuple[int, int]) -> Wrong | None:
-    """A node that says what it makes makes nothing else. A step that a person said was done has `assumedDone`."""
+    """A node with declared outputs has no others. A step that a person marked as done has `assumedDone`."""
     parts, node = use.ref.names, flow.phases[target[0]].steps[target[1]].node
     declared = flow.known.nodes.get(node)
     if declared is None or declared.open_outputs or len(parts) < 5 or parts[3] == "status" or use.is_shielded:
@@ -185,8 +185,8 @@ def _output(flow: Reading, use: Used, target: tuple[int, int]) -> Wrong | None:
     if parts[4] in declared.outputs or parts[4] == "assumedDone":
         return None
     known = tuple(declared.outputs)
-    message = f"`{use.ref.path}`: `{node}` makes no `{parts[4]}`"
-    return Wrong(code="ref-output", message=message, hint=_some("it makes", known), name=parts[4], known=known)
+    message = f"`{use.ref.path}`: `{node}` has no output `{parts[4]}`"
+    return Wrong(code="ref-output", message=message, hint=_some("its outputs", known), name=parts[4], known=known)
 
 
 def _some(what: str, names: tuple[str, ...]) -> str:
@@ -195,59 +195,66 @@ def _some(what: str, names: tuple[str, ...]) -> str:
 
 
 def _order(flow: Reading, slot: Slot, ref: Ref, target: tuple[int, int]) -> Wrong | None:
-    """A step may look at what is finished by then: itself only afterwards, what runs beside it never."""
+    """A reference needs a step that is finished. Only `expect`, `makes` and the like may refer to their own step."""
     here = (slot.phase, slot.step or 0)
     if target == here and slot.step is None:
-        hint = "refer to steps of phases above this place only"
-        return Wrong(code="ref-self", message=f"`{ref.path}` looks at a step that has not run by then", hint=hint)
+        hint = "refer only to steps of phases above this place"
+        return Wrong(code="ref-self", message=f"`{ref.path}` refers to a step that has not run yet", hint=hint)
     if target == here:
-        hint = "only `expect`, `makes`, `stopFlowIf` and `after` may look at their own step"
-        return None if slot.own else Wrong(code="ref-self", message=f"`{ref.path}` looks at the step itself", hint=hint)
-    beside = _beside(flow, slot, target)
-    if beside is None and target < here:
+        hint = "only `expect`, `makes`, `stopFlowIf` and `after` may refer to their own step"
+        return None if slot.own else Wrong(code="ref-self", message=f"`{ref.path}` refers to its own step", hint=hint)
+    parallel = _runs_in_parallel(flow, slot, target)
+    if parallel is None and target < here:
         return None
-    message = f"`{ref.path}` looks at a step that has not run by then"
-    return Wrong(code="ref-forward", message=message, hint=beside or "refer to steps above this place only")
+    message = f"`{ref.path}` refers to a step that has not run yet"
+    return Wrong(code="ref-forward", message=message, hint=parallel or "refer only to steps above this place")
 
 
-def _beside(flow: Reading, slot: Slot, target: tuple[int, int]) -> str | None:
-    """Why two places run at once, if they do."""
+def _runs_in_parallel(flow: Reading, slot: Slot, target: tuple[int, int]) -> str | None:
+    """Why a step runs in parallel with this place. None if it does not."""
     phase, mine = flow.phases[target[0]], slot.around.lane
     if target[0] == slot.phase and phase.parallel.limit > 1:
-        return "the steps of a parallel phase run together"
+        return "the steps of a parallel phase run at the same time"
     if mine is None or phase.lane is None or mine.group != phase.lane.group or mine.number == phase.lane.number:
         return None
-    return "the rounds of a parallel repeat, and the phases of a parallel block, run together"
+    return "the rounds of a parallel repeat and the phases of a parallel block run at the same time"
 
 
 def _maybe_skipped(flow: Reading, slot: Slot, ref: Ref, target: tuple[int, int]) -> Wrong | None:
-    """What a skipped step made is nothing to look into: the run would fail there."""
+    """Warn about a reference into the result of a step that may be skipped: the run would fail there."""
     phase = flow.phases[target[0]]
     step = phase.steps[target[1]]
-    if (target[0] != slot.phase and depends(phase)) or (target != (slot.phase, slot.step) and depends(step)):
+    if (target[0] != slot.phase and is_conditional(phase)) or (
+        target != (slot.phase, slot.step) and is_conditional(step)
+    ):
         why = "a step that may be skipped"
     elif not _is_held(phase.guards, slot.around.guards):
-        why = "a step of a round that may not take place"
+        why = "a step of a round that may be skipped"
     else:
         return None
-    hint = "give this a `when` too, or what holds instead: `{default: ['${...}', VALUE]}`"
-    return Wrong(code="ref-maybe-skipped", message=f"`{ref.path}` looks into {why}", hint=hint, severity="warning")
+    hint = "add a `when` here too, or a default value: `{default: ['${...}', VALUE]}`"
+    return Wrong(
+        code="ref-maybe-skipped", message=f"`{ref.path}` refers to the result of {why}", hint=hint, severity="warning"
+    )
 
 
-def depends(one: Phase | Step) -> bool:
-    return one.when is not None and always(one.when) is not True
+def is_conditional(part: Phase | Step) -> bool:
+    return part.when is not None and constant_truth(part.when) is not True
 
 
-def always(condition: Expression) -> bool | None:
-    """What a condition comes to wherever it stands, if it is written as a constant."""
+def constant_truth(condition: Expression) -> bool | None:
+    """The truth of a condition that is written as a constant. None for any other condition."""
     if isinstance(condition, Truth):
-        return always(condition.value)
+        return constant_truth(condition.value)
     return is_true(condition.value) if isinstance(condition, Const) else None
 
 
 def _is_held(needed: tuple[Expression, ...], held: tuple[Expression, ...]) -> bool:
-    """Is a step with guards there to look at wherever others hold? Guards grow from the outside in, each made once, so
-    the last one stands for all before it. What would take long to find out is believed."""
+    """True if all `needed` guards hold whenever the `held` guards hold.
+
+    Inner rounds extend the guards of outer rounds with the same objects, so the last guard also stands for all before
+    it. If there are too many to compare, the answer is true.
+    """
     if not needed or (len(held) >= len(needed) and held[len(needed) - 1] is needed[-1]):
         return True
     if not held or len(needed) * len(held) > MOST_COMPARED:
@@ -256,7 +263,7 @@ def _is_held(needed: tuple[Expression, ...], held: tuple[Expression, ...]) -> bo
 
 
 def _implies(held: Expression, needed: Expression) -> bool:
-    """A list that has a third item has a first one; a guard that is a test is always about such a place."""
+    """A list with a third item also has a first one. A guard that is a `Test` always compares such an index."""
     if isinstance(held, Test) and isinstance(needed, Test) and held.right == needed.right:
         return isinstance(held.left, Const) and isinstance(needed.left, Const) and needed.left.value <= held.left.value
     return held == needed

@@ -1,4 +1,4 @@
-"""The JSON Schema of a flow file, for editors: the tables of `spec`, with the params of every node and check. Pure."""
+"""The JSON Schema of a flow file, for editors: the tables of `spec` and the params of each node and check. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VALUE = {"$ref": "#/$defs/value"}
 
 
 def flow_schema(nodes: Mapping[str, Node], checks: Mapping[str, Check]) -> dict[str, Any]:
-    """`$defs` has the params of each node as `params:NAME`."""
+    """The schema. The params of each node are in `$defs`, as `params:NAME`."""
     usable = {name: check for name, check in checks.items() if "expect" in check.places}
     definitions = {
         "value": _value(),
@@ -35,12 +35,12 @@ def _value() -> dict[str, Any]:
 def _step(nodes: Mapping[str, Node]) -> dict[str, Any]:
     step = json_schema(STEP)
     step["properties"]["node"] = {**step["properties"]["node"], "enum": list(nodes)}
-    step["allOf"] = [_of_node(name, node) for name, node in nodes.items()]
+    step["allOf"] = [_node_rule(name, node) for name, node in nodes.items()]
     return step
 
 
-def _of_node(name: str, node: Node) -> dict[str, Any]:
-    """What a step has to look like if it is of this node."""
+def _node_rule(name: str, node: Node) -> dict[str, Any]:
+    """What a step that uses this node has to look like."""
     needs = ["params"] if any(field.required for field in node.params) else []
     needs += ["prompt"] if node.prompt == "required" else []
     then: dict[str, Any] = {"properties": {"params": {"$ref": f"#/$defs/params:{name}"}}, "required": needs}
@@ -52,5 +52,5 @@ def _of_node(name: str, node: Node) -> dict[str, Any]:
 
 
 def params_schema(node: Node) -> dict[str, Any]:
-    """The params of a node; each may also be a value that is known only when the flow runs."""
+    """The schema of a node's params. Each may also be a value that is known only when the flow runs."""
     return {**json_schema(node.shape, VALUE), "additionalProperties": node.others != "refused"}

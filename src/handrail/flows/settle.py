@@ -1,4 +1,4 @@
-"""Values of declared params: their expressions, and what is known of them before the flow runs. Pure."""
+"""Values of declared params: their expressions, and the values that are known at load. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def read_values(members: Mapping[str, Node], shape: Shape, expressions: Expressi
 
 
 def _expression(field: Field | None, node: Node, expressions: Expressions) -> Expression:
-    """A mapping that is declared to be one is an object, also if it has one key only."""
+    """The expression of a param. If its field is declared as a mapping, it is an object even with a single key."""
     if field is not None and _is_object(field, node):
         return _object(node, expressions, None)
     if field is not None and node.kind == "list" and _holds_mappings(field):
@@ -47,7 +47,7 @@ def _is_plain_mapping(node: Node) -> bool:
 
 
 def settled(node: Node, shape: Shape) -> Node:
-    """The params of a step as plain nodes, of kind `later` where only the run can tell."""
+    """The params of a step as plain nodes. A node has the kind `later` if only the run knows its value."""
     values = {}
     for name, child in node.value.items():
         field = shape.by_name.get(name)

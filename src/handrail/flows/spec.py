@@ -1,4 +1,4 @@
-"""What a flow file may say. The tables here are all there is: reader, JSON Schema and reference come from them."""
+"""The keys of a flow file. The reader, the JSON Schema and the reference page are generated from these tables."""
 
 from __future__ import annotations
 
@@ -30,84 +30,92 @@ def _kinds(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, object]:
 
 
 EXPECTATION = (
-    Field("when", ("mapping", "boolean", "text"), "checked only if this holds", schema=_CONDITION),
-    Field("message", ("text",), "what people are told when it does not hold"),
+    Field("when", ("mapping", "boolean", "text"), "run the check only if this is true", schema=_CONDITION),
+    Field("message", ("text",), "the text that people see if the check fails"),
 )
 
 PROMPT = shape(
     "prompt",
-    "What an agent is told.",
-    Field("templateRef", ("text",), "the name of a prompt of the catalog"),
-    Field("inlineTemplate", ("text",), "the prompt itself; wins over `templateRef`"),
-    Field("vars", ("mapping",), "values for its `{name}` placeholders", schema=_VALUES),
-    Field("extraPrompt", ("mapping", "text"), "text that is added below"),
-    Field("format", ("text",), "`plain`, or with headings", default="task-prompt", choices=("plain", "task-prompt")),
+    "The prompt for an agent.",
+    Field("templateRef", ("text",), "the name of a prompt in the catalog"),
+    Field("inlineTemplate", ("text",), "the prompt itself; used instead of `templateRef` if both are given"),
+    Field("vars", ("mapping",), "values for the `{name}` placeholders", schema=_VALUES),
+    Field("extraPrompt", ("mapping", "text"), "text that is added at the end"),
+    Field(
+        "format",
+        ("text",),
+        "`plain`, or `task-prompt` with headings",
+        default="task-prompt",
+        choices=("plain", "task-prompt"),
+    ),
 )
 
 RETRY = shape(
     "retry",
     "How often a step is tried.",
-    Field("attempts", ("integer",), "how often at the most", required=True),
+    Field("attempts", ("integer",), "the maximum number of attempts", required=True),
     Field("wait", ("integer", "number"), "seconds before the second attempt", default=1),
-    Field("factor", ("integer", "number"), "how much longer each further wait is", default=2),
+    Field("factor", ("integer", "number"), "each further wait is this many times longer", default=2),
 )
 
 OUTPUT = shape(
     "made file",
-    "A file that a step makes; just its path for short.",
-    Field("path", ("text", "mapping"), "where it is", required=True),
-    Field("name", ("text",), "what it is published as; its path says it where this is left out"),
-    Field("schema", ("text",), "the schema that it has to fit"),
-    Field("required", ("boolean",), "the step fails if it is not there", default=True),
+    "A file that a step makes. The short form is only its path.",
+    Field("path", ("text", "mapping"), "the path of the file", required=True),
+    Field("name", ("text",), "the name that it is published as; by default it is derived from the path"),
+    Field("schema", ("text",), "the JSON Schema that the file has to match"),
+    Field("required", ("boolean",), "the step fails if the file is missing", default=True),
 )
 
 STEP = shape(
     "step",
     "One unit of work.",
     Field("id", ("text",), "unique in its phase", required=True),
-    Field("node", ("text",), "what does the work", required=True),
-    Field("routingGroup", ("text",), "which agent and model it is given to", choices=GROUPS),
-    Field("when", ("mapping", "boolean", "text"), "the step is skipped if this does not hold", schema=_CONDITION),
+    Field("node", ("text",), "the node that does the work", required=True),
+    Field("routingGroup", ("text",), "the group that decides which agent and model the step uses", choices=GROUPS),
+    Field("when", ("mapping", "boolean", "text"), "the step is skipped if this is false", schema=_CONDITION),
     Field(
         "prompt",
         ("mapping", "text"),
-        "what an agent is told: text with `${...}` in it, or a template",
+        "the prompt for the agent: text with `${...}` in it, or a template",
         schema={"anyOf": [{"type": "string"}, json_schema(PROMPT)]},
     ),
     Field("params", ("mapping",), "values for the node", schema=_VALUES),
     Field(
         "expect",
         ("list",),
-        "checks that have to hold afterwards",
+        "checks that have to pass after the step",
         schema={"type": "array", "items": EXPECTATION_SCHEMA},
     ),
     Field(
         "makes",
         ("list",),
-        "files that it makes: paths, or mappings with `path`; they are published when it is done",
+        "files that the step makes: paths, or mappings with `path`; they are published when the step is done",
         schema={"type": "array", "items": {"type": ["string", "object"]}},
     ),
-    Field("stopFlowIf", ("mapping", "boolean", "text"), "the flow ends here if this holds", schema=_CONDITION),
-    Field("stopFlowOutcome", ("text",), "how it ends then", default="success", choices=OUTCOMES),
-    Field("after", ("list",), "what is done afterwards", schema=_kinds(AFTER_KINDS)),
-    Field("retry", ("mapping",), "how often it is tried", schema=json_schema(RETRY)),
-    Field("timeout", ("integer", "number"), "seconds that it may take"),
+    Field(
+        "stopFlowIf", ("mapping", "boolean", "text"), "the flow ends after this step if this is true", schema=_CONDITION
+    ),
+    Field("stopFlowOutcome", ("text",), "the outcome of the flow if it ends here", default="success", choices=OUTCOMES),
+    Field("after", ("list",), "actions after the step", schema=_kinds(AFTER_KINDS)),
+    Field("retry", ("mapping",), "how often the step is tried", schema=json_schema(RETRY)),
+    Field("timeout", ("integer", "number"), "the time limit of the step, in seconds"),
     Field(
         "rerun",
         ("text",),
-        "whether it may be done again after it was cut off; its node says so where this is left out",
+        "whether the step may run again after an interruption; by default its node decides",
         choices=RERUNS,
     ),
 )
 
 TOGETHER = shape(
     "parallel",
-    "How things run at once; `true`, or a number as the limit, for short.",
-    Field("limit", ("integer",), "how many at the most", default=MAX_PARALLEL),
+    "How steps, rounds or phases run in parallel. The short form is `true`, or a number as the limit.",
+    Field("limit", ("integer",), "the maximum number that run at the same time", default=MAX_PARALLEL),
     Field(
         "onFailure",
         ("text",),
-        "whether a failure ends the others, or they finish first",
+        "after a failure, `stop` the others or let them `finish`",
         default="stop",
         choices=ON_FAILURE,
     ),
@@ -118,89 +126,91 @@ PHASE = shape(
     "phase of a flow",
     "Steps that belong together.",
     Field("id", ("text",), "unique in the flow", required=True),
-    Field("when", ("mapping", "boolean", "text"), "the phase is skipped if this does not hold", schema=_CONDITION),
+    Field("when", ("mapping", "boolean", "text"), "the phase is skipped if this is false", schema=_CONDITION),
     Field(
         "steps",
         ("list",),
-        "what is done, in order",
+        "the steps, in order",
         required=True,
         schema={"type": "array", "items": STEP_SCHEMA},
     ),
-    Field("parallel", _TOGETHER_KINDS, "run the steps at once; a number limits how many", schema=_TOGETHER),
-    Field("timeout", ("integer", "number"), "seconds that the phase may take"),
+    Field("parallel", _TOGETHER_KINDS, "run the steps in parallel; a number is the limit", schema=_TOGETHER),
+    Field("timeout", ("integer", "number"), "the time limit of the phase, in seconds"),
 )
 
 REPEAT = shape(
     "repeat",
-    "How phases are gone through again and again.",
-    Field("var", ("text",), "the name of the round's number: `${NAME}`, `repeat.NAME`"),
-    Field("from", ("integer",), "number of the first round", default=1),
-    Field("to", ("integer",), "number of the last round"),
+    "How often phases are repeated.",
+    Field("var", ("text",), "the name of the round's number, for `${NAME}` and `repeat.NAME`"),
+    Field("from", ("integer",), "the number of the first round", default=1),
+    Field("to", ("integer",), "the number of the last round"),
     Field(
         "over",
         ("mapping", "list", "text"),
-        "a round for each item of this list; `repeat.index` counts them, or what `var` names",
+        "run one round per item of this list; `repeat.index`, or the name in `var`, is the number of the round",
     ),
-    Field("item", ("text",), "the name of the round's item of `over`: `repeat.NAME`", default="item"),
-    Field("until", ("mapping", "text"), "no further round once this holds", schema=_CONDITION),
-    Field("max", ("integer",), "the most rounds that `until` and `over` may take"),
-    Field("parallel", _TOGETHER_KINDS, "run the rounds at once; a number limits how many", schema=_TOGETHER),
+    Field("item", ("text",), "the name of the round's list item, for `repeat.NAME`", default="item"),
+    Field("until", ("mapping", "text"), "stop after the first round in which this is true", schema=_CONDITION),
+    Field("max", ("integer",), "the maximum number of rounds for `until` and `over`"),
+    Field("parallel", _TOGETHER_KINDS, "run the rounds in parallel; a number is the limit", schema=_TOGETHER),
 )
 
 BLOCK = shape(
     "repeat block",
     "A repeat and its phases.",
-    Field("repeat", ("mapping",), "how often", required=True, schema=json_schema(REPEAT)),
-    Field("phases", ("list",), "what is repeated", required=True, schema=_ENTRIES),
+    Field("repeat", ("mapping",), "how often the phases are repeated", required=True, schema=json_schema(REPEAT)),
+    Field("phases", ("list",), "the phases to repeat", required=True, schema=_ENTRIES),
 )
 
 GROUP = shape(
     "parallel block",
-    "Phases, and repeats of phases, that run at once.",
-    Field("parallel", _TOGETHER_KINDS, "true, or how many at once", required=True, schema=_TOGETHER),
-    Field("phases", ("list",), "what runs at once", required=True, schema=_ENTRIES),
+    "Phases and repeats that run in parallel.",
+    Field("parallel", _TOGETHER_KINDS, "`true`, or a number as the limit", required=True, schema=_TOGETHER),
+    Field("phases", ("list",), "the phases and repeats that run in parallel", required=True, schema=_ENTRIES),
 )
 
 PARAM = shape(
     "param",
-    "A parameter that a flow takes; `NAME: value` for short.",
-    Field("required", ("boolean",), "nothing runs without it", default=False),
-    Field("default", ANYTHING, "its value where none is given", schema={}),
-    Field("about", ("text",), "what people are told it is for"),
+    "A parameter of a flow. The short form is `NAME: default`.",
+    Field("required", ("boolean",), "the flow does not start without this parameter", default=False),
+    Field("default", ANYTHING, "the value if none is given", schema={}),
+    Field("about", ("text",), "a description for people"),
 )
 
 _PHASES = {"type": "array", "items": {"anyOf": [json_schema(entry) for entry in (PHASE, BLOCK, GROUP)]}}
 
 FLOW = shape(
     "flow file",
-    "A flow that Handrail runs: phases of steps.",
-    Field("kind", ("text",), "the family this flow belongs to; its id where it is left out"),
-    Field("version", ("integer",), "counts up when the flow changes its meaning", default=1),
-    Field("description", ("text",), "what people are told it does"),
+    "A flow that Handrail runs. It consists of phases, and each phase consists of steps.",
+    Field("kind", ("text",), "the family of this flow; by default its id"),
+    Field("version", ("integer",), "a number to increase when the flow changes its meaning", default=1),
+    Field("description", ("text",), "a description for people"),
     Field(
         "catalogVisibility",
         ("text",),
-        "`hidden` flows only run inside others",
+        "a `hidden` flow runs only inside other flows",
         default="visible",
         choices=("visible", "hidden"),
     ),
     Field("constants", ("mapping",), "values that steps refer to as `flow.NAME`", schema=_VALUES),
-    Field("params", ("mapping",), "parameters it takes; steps refer to them as `params.NAME`", schema=_VALUES),
+    Field("params", ("mapping",), "parameters of the flow; steps refer to them as `params.NAME`", schema=_VALUES),
     Field(
         "env",
         ("list",),
-        "environment variables that steps may refer to as `context.env.NAME`; no others",
+        "the only environment variables that steps may refer to, as `context.env.NAME`",
         schema={"type": "array", "items": {"type": "string"}},
     ),
     Field("phases", ("list",), "phases, repeats and parallel blocks, in order", required=True, schema=_PHASES),
-    Field("timeout", ("integer", "number"), "seconds that a whole run may take"),
+    Field("timeout", ("integer", "number"), "the time limit of the whole run, in seconds"),
     Field(
         "continue",
         ("text",),
-        "how a run that has ended may be gone on with: all of it `again`, or `from-stop`, where it stopped itself",
+        "how an ended run may continue: `again` repeats the flow, `from-stop` begins at the phase that stopped it",
         choices=CONTINUES,
     ),
-    Field("overrides", ("boolean",), "may take the place of another source's flow of the same id", default=False),
+    Field(
+        "overrides", ("boolean",), "this flow may replace a flow with the same id from another source", default=False
+    ),
 )
 
 SHAPES = (FLOW, PARAM, PHASE, STEP, PROMPT, OUTPUT, RETRY, TOGETHER, BLOCK, REPEAT, GROUP)

@@ -1,4 +1,4 @@
-"""The steps of a phase, read from their nodes: node, params, prompt, expectations. Pure."""
+"""Reads the steps of a phase: node, params, prompt, expectations. Pure."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _UNKNOWN = contracts.Node(about="", prompt="optional", others="used", open_outpu
 
 
 class Steps:
-    """Reads the steps of one phase in one round. `is_asked`: the phase has a `when` of its own."""
+    """Reads the steps of one phase in one round. `is_conditional`: the phase has a `when`."""
 
-    def __init__(self, flow: Reading, phase: int, around: Around, is_asked: bool) -> None:
+    def __init__(self, flow: Reading, phase: int, around: Around, is_conditional: bool) -> None:
         self.flow = flow
         self.phase = phase
         self.around = around
-        self.is_asked = is_asked
+        self.is_conditional = is_conditional
 
     def read(self, node: Node) -> tuple[Step, ...]:
         steps: list[Step] = []
@@ -44,11 +44,11 @@ class Steps:
                 continue
             step = self.step(self.flow.reader(item, STEP), len(steps))
             if step.id:
-                self.once(step.id, item.value["id"], lines)
+                self.check_unique(step.id, item.value["id"], lines)
             steps.append(step)
         return tuple(steps)
 
-    def once(self, id_: str, node: Node, lines: dict[str, int]) -> None:
+    def check_unique(self, id_: str, node: Node, lines: dict[str, int]) -> None:
         if id_ in lines:
             hint = f"the first one is on line {lines[id_]}; give each step its own id"
             self.flow.problem(node, "step-id-twice", f"step id `{id_}` is used twice in this phase", hint)
@@ -57,8 +57,8 @@ class Steps:
     def step(self, reader: Reader, number: int) -> Step:
         first, before, after = (self.flow.expressions(self.around) for _ in range(3))
         node = reader.text("node") or ""
-        declared = self.node(reader, node)
-        when, is_asked = asks(self.flow, reader, first, "step")
+        declared = self.declaration(reader, node)
+        when, is_conditional = read_when(self.flow, reader, first, "step")
         stop_if = reader.child("stopFlowIf")
         outcome, group, rerun = reader.child("stopFlowOutcome"), reader.child("routingGroup"), reader.child("rerun")
         step = Step(
@@ -73,21 +73,23 @@ class Steps:
             after=self.after(reader, after),
             routing_group=group.value if group is not None else None,
             retry=self.retry(reader),
-            timeout=seconds(reader),
+            timeout=read_timeout(reader),
             rerun=rerun.value if rerun is not None else None,
             makes=outputs(self.flow, reader, after),
             nested=declared.nests,
             paths=tuple(field.name for field in declared.params if field.names == "path"),
         )
         step = replace(step, makes=step.makes + _made_by_node(declared, step))
-        self.route(reader, declared, step)
-        slot = Slot(phase=self.phase, step=number, own=False, is_shielded=self.is_asked, around=self.around, used=())
+        self.check_routing(reader, declared, step)
+        slot = Slot(
+            phase=self.phase, step=number, own=False, is_shielded=self.is_conditional, around=self.around, used=()
+        )
         self.flow.keep(slot, first)
-        self.flow.keep(replace(slot, is_shielded=self.is_asked or is_asked), before)
-        self.flow.keep(replace(slot, is_shielded=self.is_asked or is_asked, own=True), after)
+        self.flow.keep(replace(slot, is_shielded=self.is_conditional or is_conditional), before)
+        self.flow.keep(replace(slot, is_shielded=self.is_conditional or is_conditional, own=True), after)
         return step
 
-    def node(self, reader: Reader, name: str) -> contracts.Node:
+    def declaration(self, reader: Reader, name: str) -> contracts.Node:
         known = self.flow.known.nodes
         if name and name not in known:
             hint = did_you_mean(name, known) or "known nodes: " + ", ".join(known)
@@ -100,7 +102,7 @@ class Steps:
         params = read_values(members, declared.shape, expressions)
         place, meant = reader.node.value.get("node", reader.node), set[str]()
         if node is not None and self.flow.is_first(node):
-            meant = self.given(node, declared, place.value)
+            meant = self.check_params(node, declared, place.value)
         for field in declared.params:
             if field.required and field.name not in params and field.name not in meant:
                 message, hint = f"`{place.value}` needs the param `{field.name}`", f"add `{field.name}:` to `params`"
@@ -114,8 +116,8 @@ class Steps:
             self.flow.nested[Nested(nested.value, place_of(at), others)] = None
         return params
 
-    def given(self, node: Node, declared: contracts.Node, kind: str) -> set[str]:
-        """Check what the file says about the params of a node; the names that unknown ones were meant to be."""
+    def check_params(self, node: Node, declared: contracts.Node, kind: str) -> set[str]:
+        """Check the params of a node. Returns the known names that unknown params are similar to."""
         known = settled(node, declared.shape)
         reader = Reader(self.flow.source, known._replace(keys={}), declared.shape, self.flow.report)
         check_fields(reader, look_up(self.flow))
@@ -136,10 +138,10 @@ class Steps:
             return None
         return read_prompt(self.flow, node, expressions)
 
-    def route(self, reader: Reader, declared: contracts.Node, step: Step) -> None:
+    def check_routing(self, reader: Reader, declared: contracts.Node, step: Step) -> None:
         group = reader.node.value.get("routingGroup")
         if group is not None and not declared.routed and step.node in self.flow.known.nodes:
-            message = f"`{step.node}` is not given to an agent, so it has no routing group"
+            message = f"`{step.node}` does not use an agent, so it has no routing group"
             reader.on(group, "routing-group", message, "remove `routingGroup`")
         if declared.must_route and group is None and not any(name in step.params for name in declared.must_route):
             names = " or ".join(f"`{name}`" for name in declared.must_route)
@@ -154,15 +156,15 @@ class Steps:
 
     def after(self, reader: Reader, expressions: Expressions) -> tuple[After, ...]:
         node = reader.child("after")
-        actions = []
-        for item, kind in self.listed(node) if node is not None else ():
+        read = []
+        for item, kind in self.actions(node) if node is not None else ():
             when = item.value.get("when")
             params = {n: expressions.value(c) for n, c in item.value.items() if n not in ("kind", "when")}
-            actions.append(After(kind, expressions.condition(when) if when is not None else None, params))
-        return tuple(actions)
+            read.append(After(kind, expressions.condition(when) if when is not None else None, params))
+        return tuple(read)
 
-    def listed(self, node: Node) -> Iterator[tuple[Node, str]]:
-        """The actions of a list that are mappings of a known kind with all that it needs."""
+    def actions(self, node: Node) -> Iterator[tuple[Node, str]]:
+        """The valid items of the list: mappings of a known kind with all required keys. Reports the others."""
         known = "known: " + ", ".join(AFTER_KINDS)
         for item in node.value:
             kind = item.value.get("kind") if item.kind == "mapping" else None
@@ -194,13 +196,13 @@ class Steps:
         if node is None:
             return Retry()
         retry = self.flow.reader(node, RETRY)
-        attempts = between(retry, "attempts", 1, 100)
-        wait, factor = between(retry, "wait", 0, 86_400), between(retry, "factor", 0, 100)
+        attempts = number_between(retry, "attempts", 1, 100)
+        wait, factor = number_between(retry, "wait", 0, 86_400), number_between(retry, "factor", 0, 100)
         return Retry(int(attempts or 1), 1.0 if wait is None else wait, 2.0 if factor is None else factor)
 
 
-def asks(flow: Reading, reader: Reader, expressions: Expressions, what: str) -> tuple[Expression | None, bool]:
-    """The `when` of a phase or a step, and whether it may keep it from running: `true` does not."""
+def read_when(flow: Reading, reader: Reader, expressions: Expressions, what: str) -> tuple[Expression | None, bool]:
+    """The `when` of a phase or a step, and whether it may be skipped. It may not if `when` is `true`."""
     node = reader.child("when")
     if node is None:
         return None, False
@@ -210,13 +212,13 @@ def asks(flow: Reading, reader: Reader, expressions: Expressions, what: str) -> 
         return condition, True
     holds = is_true(node.value if node.kind == "boolean" else plain_value(node.value["const"]))
     if not holds:
-        message, hint = f"`when` is always false, so the {what} never runs", "write a condition, or take the {} out"
+        message, hint = f"`when` is always false, so the {what} never runs", "write a condition, or remove the {}"
         flow.problem(node, "never-runs", message, hint.format(what), "warning")
     return condition, not holds
 
 
-def between(reader: Reader, name: str, least: int, most: int) -> float | None:
-    """A number within its limits; nothing where it is not given or not within them."""
+def number_between(reader: Reader, name: str, least: int, most: int) -> float | None:
+    """A number within its limits. None if it is missing or out of range."""
     node = reader.child(name)
     if node is None:
         return None
@@ -226,18 +228,18 @@ def between(reader: Reader, name: str, least: int, most: int) -> float | None:
     return float(node.value)
 
 
-def seconds(reader: Reader) -> float | None:
+def read_timeout(reader: Reader) -> float | None:
     """The `timeout` of a step, a phase or a flow."""
     node = reader.child("timeout")
     if node is None:
         return None
     if not 0 < node.value <= MAX_SECONDS:
         message = f"`timeout` has to be a number of seconds, more than 0, found {quoted(node)}"
-        reader.on(node, "bad-value", message, f"write a number up to {MAX_SECONDS}, a week")
+        reader.on(node, "bad-value", message, f"write a number up to {MAX_SECONDS} (a week)")
         return None
     return float(node.value)
 
 
 def _made_by_node(declared: contracts.Node, step: Step) -> tuple[Output, ...]:
-    """Files that a node promises by one of its params. With expectations of its own, a step need not keep that."""
+    """Files that a node makes, named by its params. They are optional if the step has its own expectations."""
     return tuple(Output(step.params[n], required=step.expect is None) for n in declared.makes if n in step.params)

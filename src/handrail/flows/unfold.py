@@ -1,4 +1,4 @@
-"""The phases of a flow, read in order: repeats unrolled into rounds, parallel blocks into lanes. Pure."""
+"""Reads the phases of a flow in order: unrolls repeats into rounds and parallel blocks into lanes. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from handrail.expressions.tree import Const, Expression, Items, Not, Test
 from handrail.flows.plan import Lane, Phase, Together
 from handrail.flows.reading import MAX_VALUES, NOWHERE, Around, Reading, Slot
 from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, PHASE, REPEAT, TOGETHER
-from handrail.flows.steps import Steps, asks, between, seconds
+from handrail.flows.steps import Steps, number_between, read_timeout, read_when
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.yamltree import Node
 
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 @dataclass(frozen=True, kw_only=True)
 class Repeat:
-    """What a repeat says about its rounds."""
+    """A repeat as the file describes it."""
 
     node: Node
     var: str | None
@@ -33,7 +33,7 @@ class Repeat:
     last: int
 
     def round(self, around: Around, number: int, stops: tuple[Expression, ...]) -> Around:
-        """What stands around the phases of one round. Inner names hide outer ones."""
+        """What encloses the phases of one round. Inner names hide outer ones."""
         mine = {self.var: number, f"{self.var}_minus_one": number - 1} if self.var is not None else {}
         items = tuple((name, item) for name, item in around.items if name not in mine and name != self.item)
         rounds = {name: other for name, other in {**around.rounds, **mine}.items() if name != self.item}
@@ -83,9 +83,9 @@ class Unfold:
             self.phase(item, around)
 
     def too_large(self, item: Node, most: str) -> None:
-        """Told where the outermost repeat says how often."""
+        """Report the limit at the bound of the outermost repeat."""
         self.job.is_too_large = True
-        hint = "go through fewer rounds, or repeat less in each"
+        hint = "use fewer rounds, or fewer phases in each round"
         self.job.problem(self.outermost or item, "flow-too-large", f"the flow unfolds to more than {most}", hint)
 
     def phase(self, node: Node, around: Around) -> None:
@@ -93,11 +93,11 @@ class Unfold:
         expressions = self.job.expressions(around)
         id_ = expressions.fill(reader.text("id") or "")
         number = len(self.job.phases)
-        when, is_asked = asks(self.job, reader, expressions, "phase")
+        when, is_conditional = read_when(self.job, reader, expressions, "phase")
         self.job.keep(Slot(phase=number, step=None, own=False, is_shielded=False, around=around, used=()), expressions)
         steps = reader.child("steps")
         together = self.together(reader)
-        read = Steps(self.job, number, around, is_asked).read(steps) if steps is not None else ()
+        read = Steps(self.job, number, around, is_conditional).read(steps) if steps is not None else ()
         phase = Phase(
             id=id_,
             rounds=around.rounds,
@@ -105,7 +105,7 @@ class Unfold:
             when=when,
             steps=read,
             parallel=together,
-            timeout=seconds(reader),
+            timeout=read_timeout(reader),
             items=around.items,
             lane=around.lane,
         )
@@ -113,32 +113,35 @@ class Unfold:
         self.job.places.append(node)
 
     def together(self, reader: Reader) -> Together:
-        """How many run at once; one after the other where it is not said."""
-        node = reader.child("parallel", "write `parallel: true`, or how many at once: `parallel: 4`")
+        """How many run in parallel. The default is one after the other."""
+        node = reader.child("parallel", "write `parallel: true`, or a limit: `parallel: 4`")
         if node is None or node.value is False:
             return ALONE
         if node.value is True:
             return Together(MAX_PARALLEL)
         if node.kind == "integer":
-            return Together(int(between(reader, "parallel", 1, MAX_PARALLEL) or 1))
-        told = self.job.reader(node, TOGETHER)
-        limit, on_failure = between(told, "limit", 1, MAX_PARALLEL), told.child("onFailure")
+            return Together(int(number_between(reader, "parallel", 1, MAX_PARALLEL) or 1))
+        options = self.job.reader(node, TOGETHER)
+        limit, on_failure = number_between(options, "limit", 1, MAX_PARALLEL), options.child("onFailure")
         return Together(int(limit or MAX_PARALLEL), on_failure.value if on_failure is not None else "stop")
 
     def block(self, node: Node, around: Around) -> None:
-        """Each entry of a parallel block is a lane of its own."""
+        """Each entry of a parallel block is one lane."""
         reader = self.job.reader(node, GROUP)
         group, phases = self.group(reader, around), reader.child("phases")
         for number, item in enumerate(phases.value if phases is not None else ()):
             self.entry(item, in_lane(around, group, number))
 
     def group(self, reader: Reader, around: Around) -> int | None:
-        """The number of a new group, where its lanes run at once."""
+        """The number of a new group. None if its lanes run one after the other."""
         together = self.together(reader)
         if together == ALONE:
             return None
         if around.lane is not None:
-            message, hint = "this runs beside others already, and cannot be split again", "remove one `parallel`"
+            message, hint = (
+                "this is already inside a parallel block or repeat, and cannot run in parallel itself",
+                "remove one `parallel`",
+            )
             self.job.problem(reader.node.value["parallel"], "parallel-nested", message, hint)
             return None
         self.job.groups.append(together)
@@ -159,8 +162,8 @@ class Unfold:
             self.outermost = how.value.get("to", how.value.get("max", how))
         group = self.group(reader, around)
         if until is not None and group is not None:
-            hint = "remove `parallel`, or go through all rounds"
-            message = "rounds that run at once cannot wait for one another's `until`"
+            hint = "remove `parallel` or `until`"
+            message = "rounds that run in parallel cannot have `until`"
             self.job.problem(how.value["parallel"], "bad-value", message, hint)
         items = None if over is None else self.over(over, around)
         first, last = bounds or (1, 1)
@@ -196,25 +199,25 @@ class Unfold:
         return items
 
     def variable(self, reader: Reader) -> str | None:
-        """What the round's number is called; a repeat over a list may leave it out."""
+        """The name of the round's number. It is optional in a repeat over a list."""
         given: Node | None = reader.node.value.get("var")
         if given is None and "over" in reader.node.value:
             return "index"
         name = reader.text("var")
         if given is None or (name is not None and not name.strip()):
-            hint = "write `var: round`; `${round}` then stands for the number of the round"
+            hint = "write `var: round`; `${round}` is then the number of the round"
             place = reader.node if given is None else given
             reader.on(place, "repeat-var", "a repeat needs `var`, a name for the number of the round", hint)
             return None
         return name
 
     def item(self, reader: Reader, var: str | None) -> str | None:
-        """What the round's item is called, in a repeat over a list."""
+        """The name of the round's item, in a repeat over a list."""
         given: Node | None = reader.node.value.get("item")
         if "over" not in reader.node.value:
             if given is not None:
-                hint = "remove it, or say what the repeat is `over`"
-                reader.on(given, "bad-value", "`item` names an item of a list, and there is no `over`", hint)
+                hint = "remove it, or add `over: LIST`"
+                reader.on(given, "bad-value", "`item` needs `over`", hint)
             return None
         name = "item" if given is None else reader.text("item")
         if given is not None and name is not None and not _NAME.fullmatch(name):
@@ -222,8 +225,13 @@ class Unfold:
             reader.on(given, "bad-value", f"`item` has to be a name, found {quoted(given)}", hint)
             return None
         if name is not None and name == var:
-            message = f"`{name}` is the item of the round, so its number needs another name"
-            reader.on(reader.node.value.get("var", given), "bad-value", message, "`var` is the number, `item` the item")
+            message = f"`var` and `item` have the same name `{name}`"
+            reader.on(
+                reader.node.value.get("var", given),
+                "bad-value",
+                message,
+                "`var` names the number of the round, `item` the item of the list; use two names",
+            )
             return None
         return name
 
@@ -243,11 +251,11 @@ class Unfold:
             return None
         last = given if name == "to" else first + given - 1
         if last < first:
-            least = f"{first} or more, as `from` is" if name == "to" and "from" in members else "1 or more"
+            least = f"{first} (`from`) or more" if name == "to" and "from" in members else "1 or more"
             reader.on(members[name], "repeat-bounds", f"`{name}` has to be {least}, found {quoted(members[name])}")
             return None
         if last - first >= MAX_ROUNDS:
-            message = f"a repeat may have {MAX_ROUNDS} rounds, found {last - first + 1}"
-            reader.on(members[name], "repeat-bounds", message, f"lower `{name}`; leave the repeat early with `until`")
+            message = f"a repeat may have at most {MAX_ROUNDS} rounds, found {last - first + 1}"
+            reader.on(members[name], "repeat-bounds", message, f"lower `{name}`; `until` can end the repeat earlier")
             return None
         return first, last

@@ -1,4 +1,4 @@
-"""What a plan says about its steps, as people read it. Pure."""
+"""Parts of a plan as text for people. Pure."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from handrail.flows.plan import After, Expectation, Output, Phase, Prompt
 
 
 def expectation_words(expectation: Expectation) -> str:
-    told = f" ({expectation.message})" if expectation.message else ""
-    return _action(expectation.kind, expectation.params, expectation.when) + told
+    message = f" ({expectation.message})" if expectation.message else ""
+    return _action(expectation.kind, expectation.params, expectation.when) + message
 
 
 def after_words(after: After) -> str:
@@ -26,11 +26,11 @@ def _action(kind: str, params: Mapping[str, Expression], when: Expression | None
 def output_words(made: Output) -> str:
     name = f" as {made.name}" if made.name else ""
     schema = f", {made.schema}" if made.schema else ""
-    return f"{in_words(made.path)}{name}{schema}{'' if made.required else ', if there is one'}"
+    return f"{in_words(made.path)}{name}{schema}{'' if made.required else ', if it exists'}"
 
 
 def prompt_words(prompt: Prompt) -> str:
-    """What an agent is told, with references in place; of a prompt of the catalog its name."""
+    """A prompt with its references as text. For a prompt of the catalog, its name."""
     body = f"the prompt `{prompt.template}`"
     if prompt.inline is not None:
         body = in_words(Template(prompt.inline, prompt.names, prompt.values))
@@ -39,6 +39,6 @@ def prompt_words(prompt: Prompt) -> str:
 
 
 def round_numbers(phase: Phase) -> dict[str, int]:
-    """The numbers of the rounds that a phase stands in, without those that are only counted from another."""
+    """The round numbers of the repeats around a phase, without the derived `NAME_minus_one`."""
     derived = {f"{name}_minus_one" for name in phase.rounds}
     return {name: number for name, number in phase.rounds.items() if name not in derived}

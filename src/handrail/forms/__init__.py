@@ -1,1 +1,1 @@
-"""Questions for people: a form, how it is read, what counts as an answer."""
+"""Forms: questions for people, how a form is read, and which answers are valid."""

@@ -1,7 +1,7 @@
-"""Answers files: JSON or YAML, read with the same care as definitions, every problem with its place.
+"""Reads answers files, in JSON or YAML, and reports every problem with its place.
 
-One file serves one form (`field: value`) or many (`FORM: {field: value}`, `phase/step: {field: value}`); a file that
-the second seed wrote (`form_id`, `values`) serves its form.
+A file answers one form (`field: value`) or several (`FORM: {field: value}`, `phase/step: {field: value}`). Files that
+AgentWeaver wrote (`form_id`, `values`) work too.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Place = tuple[int, int]
 
 
 def read_answers(path: str) -> Answers:
-    """The answers of a file; `-` is the standard input. What is wrong with it is a `UsageError` with places."""
-    source, problems = decode("<stdin>" if path == "-" else path, _data(path))
+    """The answers in a file; `-` is the standard input. Raises `UsageError` with all problems and their places."""
+    source, problems = decode("<stdin>" if path == "-" else path, _read_bytes(path))
     reading = _Reading(source, problems)
     if not problems:
         reading.read()
@@ -38,7 +38,7 @@ def read_answers(path: str) -> Answers:
 
 
 def wrong_answers(answers: Answers, form: Form, path: str, problems: list[Problem]) -> UsageError:
-    """What is wrong with the answers of a file to a form, as an error that points into the file."""
+    """An error with the places of all wrong answers in the file."""
     places = [(answers.place(form, path, problem.field), problem.text) for problem in problems]
     found = [
         Diagnostic(code="answer", severity="error", file=answers.file, line=line, column=column, message=text)
@@ -53,7 +53,7 @@ def _error(problems: list[Diagnostic]) -> UsageError:
     return UsageError("\n".join(lines), next((d.hint for d in ordered if d.hint), None))
 
 
-def _data(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
     try:
         if path == "-":
             data = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -62,13 +62,13 @@ def _data(path: str) -> bytes:
                 data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # a NUL character in the path is a ValueError
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise UsageError(f"the answers file `{path}` cannot be read: {reason}", _instead(path)) from error
+        raise UsageError(f"the answers file `{path}` cannot be read: {reason}", _similar_file(path)) from error
     if len(data) > MAX_BYTES:
         raise UsageError(f"the answers file `{path}` has more than {MAX_BYTES} bytes")
     return data
 
 
-def _instead(path: str) -> str | None:
+def _similar_file(path: str) -> str | None:
     folder, name = os.path.split(path)
     try:
         return did_you_mean(name, sorted(os.listdir(folder or ".")))
@@ -77,7 +77,7 @@ def _instead(path: str) -> str | None:
 
 
 class _Reading:
-    """One file on its way to answers."""
+    """Reads one answers file."""
 
     def __init__(self, source: Source, problems: list[Diagnostic]) -> None:
         self.source = source
@@ -93,15 +93,15 @@ class _Reading:
         if tree is None:
             if not self.problems:
                 self.problems.append(
-                    self.source.problem("answer", (1, 1, 1), "answers were expected, found nothing", _HINT)
+                    self.source.problem("answer", (1, 1, 1), "answers have to be a mapping, found nothing", _HINT)
                 )
         elif tree.kind != "mapping":
-            self.problem(tree, f"answers were expected, found {found(tree)}")
+            self.problem(tree, f"answers have to be a mapping, found {found(tree)}")
         else:
             self.forms(tree)
 
     def tree(self) -> Node | None:
-        """JSON is read as JSON: not every escape that it knows is one of YAML's."""
+        """The parsed file. JSON is not read as YAML, because YAML does not know every escape of JSON."""
         broken: BaseException | None = None
         if _JSON.match(self.source.text):
             try:
@@ -157,12 +157,12 @@ class _Reading:
             self.sets[key][name] = self.value(name, item)
 
     def value(self, name: str, node: Node) -> object:
-        """Text, a number, true or false, null, or a list of such."""
+        """The value of an answer: text, a number, true or false, null, or a list of these."""
         if node.kind == "list":
             return [self.value(name, item) for item in node.value if self.is_single(name, item)]
         if self.is_single(name, node) and isinstance(node.value, str) and not _is_text(node.value):
             self.problem(
-                node, f"the answer `{name}` has half a sign in it", "write the character itself, not its halves"
+                node, f"the answer `{name}` contains half of a character", "write the character itself, not `\\uXXXX`"
             )
         return node.value
 

@@ -1,7 +1,7 @@
-"""Forms: what a person is asked, what counts as an answer, and answers written down before the question. Pure.
+"""Forms: questions for a person, which answers are valid, and answers that a file gives in advance. Pure.
 
-Values are plain JSON: true or false, text, the value of an option, a list of such values; null is "not answered".
-Surfaces show a form and send values; only `accept` decides what a flow gets to see.
+Values are plain JSON: true or false, text, the value of an option, or a list of such values; null is "not answered".
+User interfaces show a form and send values. Only `accept` decides which answers a flow gets.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class When:
-    """Holds when an earlier field's answer is one of these values, or has one of them among its own."""
+    """True if the answer of an earlier field is, or contains, one of these values."""
 
     field: str
     values: tuple[Any, ...]
@@ -42,8 +42,8 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Field:
-    """One question. `default` is of the field's own kind (several choices: a tuple), or nothing."""
+class FormField:
+    """One question. `default` has the type of the field (a tuple for multi-select), or is None."""
 
     id: str
     type: Type
@@ -63,7 +63,7 @@ class Field:
 
     @property
     def blank(self) -> Any:
-        """What an optional field is when nobody answered it."""
+        """The value of an optional field that was not answered."""
         return {"boolean": False, "text": "", "single-select": None, "multi-select": []}[self.type]
 
     @property
@@ -76,12 +76,12 @@ class Form:
     id: str
     title: str
     description: str
-    fields: tuple[Field, ...]
+    fields: tuple[FormField, ...]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with an answer; the message goes on after the field's name."""
+    """A wrong answer. The message continues a sentence that begins with the field's name."""
 
     field: str
     message: str
@@ -92,46 +92,46 @@ class Problem:
 
 
 class WrongAnswers(Exception):
-    """Values that a form does not take; all that is wrong with them."""
+    """Values that a form does not accept, with all problems."""
 
     def __init__(self, found: list[Problem]) -> None:
         super().__init__("; ".join(problem.text for problem in found))
         self.problems = found
 
 
-def is_shown(field: Field, answers: Mapping[str, Any]) -> bool:
-    """Is the field asked for, after these answers to the fields before it?"""
+def is_shown(field: FormField, answers: Mapping[str, Any]) -> bool:
+    """True if the field is shown after these answers to earlier fields."""
     return field.when is None or field.when.holds(answers)
 
 
-def choices(field: Field, answers: Mapping[str, Any]) -> tuple[Option, ...]:
-    """The options that there are, after these answers to the fields before it."""
+def choices(field: FormField, answers: Mapping[str, Any]) -> tuple[Option, ...]:
+    """The options of a field after these answers to earlier fields."""
     return tuple(option for option in field.options if option.when is None or option.when.holds(answers))
 
 
 def initial(form: Form) -> dict[str, Any]:
-    """What a surface shows before anybody has answered."""
+    """The values that a form shows before a person answers."""
     return normalize(form, {})
 
 
 def normalize(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values for showing, one for each field: what does not fit is dropped, or replaced by the default."""
+    """Values to show, one per field. Invalid values are dropped or replaced by the default."""
     before: dict[str, Any] = {}
-    fitted: dict[str, Any] = {}
+    normalized: dict[str, Any] = {}
     for field in form.fields:
         names = [option.value for option in choices(field, before)]
-        fitted[field.id] = _fitted(field, names, values.get(field.id))
-        before[field.id] = fitted[field.id] if is_shown(field, before) else None
-    return fitted
+        normalized[field.id] = _normalized(field, names, values.get(field.id))
+        before[field.id] = normalized[field.id] if is_shown(field, before) else None
+    return normalized
 
 
-def _fitted(field: Field, names: list[str], value: Any) -> Any:
+def _normalized(field: FormField, names: list[str], value: Any) -> Any:
     for candidate in (value, field.given_default):
         if field.type == "multi-select" and isinstance(candidate, list):
             return [name for name in _once(candidate) if name in names]
-        fits_text = field.type == "text" and isinstance(candidate, str)
-        fits_boolean = field.type == "boolean" and isinstance(candidate, bool)
-        if fits_text or fits_boolean or (field.type == "single-select" and candidate in names):
+        is_text = field.type == "text" and isinstance(candidate, str)
+        is_boolean = field.type == "boolean" and isinstance(candidate, bool)
+        if is_text or is_boolean or (field.type == "single-select" and candidate in names):
             return candidate
     return names[0] if field.type == "single-select" and field.required and names else field.blank
 
@@ -141,25 +141,25 @@ def _once(items: list[Any]) -> list[str]:
 
 
 def problems(form: Form, values: Mapping[str, Any]) -> list[Problem]:
-    """All that is wrong with these values, in the order of the fields."""
-    return _judged(form, values)[1]
+    """All problems of these values, in the order of the fields."""
+    return _checked(form, values)[1]
 
 
 def accept(form: Form, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The answers as a flow gets them: a value for every field, nothing else; or `WrongAnswers`."""
-    accepted, wrong = _judged(form, values)
+    """The answers for a flow: one value per field and no others. Raises `WrongAnswers`."""
+    accepted, wrong = _checked(form, values)
     if wrong:
         raise WrongAnswers(wrong)
     return accepted
 
 
 def unknown(form: Form, values: Mapping[str, Any]) -> list[str]:
-    """Names of values that the form has no field for. They are dropped; a surface may say so."""
+    """Names of values that match no field. They are dropped; a user interface may say so."""
     known = {field.id for field in form.fields}
     return [name for name in values if name not in known]
 
 
-def _judged(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+def _checked(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     before: dict[str, Any] = {}
     accepted: dict[str, Any] = {}
     wrong: list[Problem] = []
@@ -168,7 +168,7 @@ def _judged(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any], list
         if not is_shown(field, before):
             continue
         names = [option.value for option in choices(field, before)]
-        value = _answered(field, names, values.get(field.id))
+        value = _with_default(field, names, values.get(field.id))
         message = wrong_with(field, names, value)
         if message:
             wrong.append(Problem(field.id, message))
@@ -178,10 +178,10 @@ def _judged(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any], list
     return accepted, wrong
 
 
-def _answered(field: Field, names: list[str], value: Any) -> Any:
-    """The value, or the default where there is none; a choice of nothing is no answer."""
-    is_nothing = value is None or (value == "" and field.type == "single-select" and "" not in names)
-    if not is_nothing:
+def _with_default(field: FormField, names: list[str], value: Any) -> Any:
+    """The value, or the default if there is no answer. An empty choice counts as no answer."""
+    is_missing = value is None or (value == "" and field.type == "single-select" and "" not in names)
+    if not is_missing:
         return value
     default = field.given_default
     if field.type == "single-select":
@@ -189,8 +189,8 @@ def _answered(field: Field, names: list[str], value: Any) -> Any:
     return [name for name in default if name in names] if isinstance(default, list) else default
 
 
-def wrong_with(field: Field, names: list[str], value: Any) -> str | None:
-    """What is wrong with a value of a field that has these options; nothing if it will do."""
+def wrong_with(field: FormField, names: list[str], value: Any) -> str | None:
+    """What is wrong with a value of a field with these options. None if it is valid."""
     is_needed = field.required and (bool(names) or not field.is_select)
     if value is None:
         return f"is not answered; {_expected(field, names)} is needed" if is_needed else None
@@ -213,12 +213,12 @@ def _wrong_choices(rule: str, names: list[str], values: list[Any]) -> str | None
     if not bad:
         return None
     if not names:
-        return f"has nothing to choose from, found {found(bad[0])}"
+        return f"has no options to choose from, found {found(bad[0])}"
     hint = did_you_mean(bad[0], names) if isinstance(bad[0], str) else None
     return f"{rule} {_listed(names)}, found {found(bad[0])}" + (f"; {hint}" if hint else "")
 
 
-def _expected(field: Field, names: list[str]) -> str:
+def _expected(field: FormField, names: list[str]) -> str:
     match field.type:
         case "boolean":
             return "true or false"
@@ -231,7 +231,7 @@ def _expected(field: Field, names: list[str]) -> str:
 
 
 def one_of(names: Sequence[str]) -> str:
-    return f"one of {_listed(names)}" if names else "null, as there is nothing to choose from"
+    return f"one of {_listed(names)}" if names else "null, as there are no options to choose from"
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -239,7 +239,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def found(value: Any) -> str:
-    """What stands there, for the second half of a sentence."""
+    """A value as text, for the second half of a sentence."""
     if isinstance(value, list | Mapping) or value is None:
         return "a list" if isinstance(value, list) else "nothing" if value is None else "a mapping"
     text = as_text(value)
@@ -248,7 +248,7 @@ def found(value: Any) -> str:
 
 
 def parse_severities(text: str) -> list[str]:
-    """`high, low` → its names, in the order given; blank, unknown or repeated ones are refused."""
+    """The names in a text like `high, low`. Raises `Unresolved` for unknown or repeated names, or if there is none."""
     names = [name for name in (part.strip().lower() for part in text.split(",")) if name]
     if not names:
         raise Unresolved("severities", f"at least one severity is needed: {_listed(SEVERITIES)}")
@@ -262,9 +262,9 @@ def parse_severities(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers from a file: by step path or form id, and under `None` bare ones, for whichever form has such fields.
+    """Answers from a file, by step path or form id. The key None has answers for any form with such fields.
 
-    `places` says where a value stands in the file; the place of a whole set is under the field `None`.
+    `places` has the line and column of each value; the field None has the place of a whole set.
     """
 
     sets: Mapping[str | None, Mapping[str, Any]]
@@ -272,7 +272,7 @@ class Answers:
     places: Mapping[tuple[str | None, str | None], tuple[int, int]] = dataclasses.field(default_factory=dict)
 
     def for_form(self, form: Form, path: str) -> dict[str, Any] | None:
-        """The values meant for a form at a step: the step's own, else the form's, else bare ones that it knows."""
+        """The values for a form at a step: by step path, else by form id, else those for any form with such fields."""
         for key in (path, form.id):
             if key in self.sets:
                 return dict(self.sets[key])
@@ -281,6 +281,6 @@ class Answers:
         return dict(bare) if known & bare.keys() else None
 
     def place(self, form: Form, path: str, field: str) -> tuple[int, int]:
-        """Line and column of a field's answer, or of the set that it is missing from."""
+        """Line and column of a field's answer, or of the whole set if the answer is missing."""
         key = next((key for key in (path, form.id) if key in self.sets), None)
         return self.places.get((key, field)) or self.places.get((key, None)) or (1, 1)

@@ -1,7 +1,7 @@
-"""A form read from the parameters of a step, and written back in the same shape for any surface. Pure.
+"""Reads a form from the params of a step, and writes it back as JSON for user interfaces. Pure.
 
-All that is wrong is told at once: at load for what the file says, with its place, and when the step runs for values
-that come from expressions. Unknown keys are ignored unless they look like a slip.
+All problems are reported together: at load for values in the file, and when the step runs for values that come from
+expressions. Unknown keys are ignored unless they look like a typing error.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from handrail.forms.form import TYPES, Field, Form, Option, Type, When, found, one_of, wrong_with
+from handrail.forms.form import TYPES, Form, FormField, Option, Type, When, found, one_of, wrong_with
 from handrail.source.given import Later
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import Unresolved, as_text
@@ -25,7 +25,7 @@ Path = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Slip:
-    """Something wrong with a form. `path` leads to it from the list of fields; `key` is a key of what is there."""
+    """A problem of a form. `path` leads to it from the list of fields; `key` is the wrong key, if it is a key."""
 
     message: str
     path: Path = ()
@@ -38,7 +38,7 @@ class Slip:
 
 
 def form_from(params: Mapping[str, Any]) -> Form:
-    """The form that a step's parameters describe; `Unresolved` with everything that is wrong with them."""
+    """The form that the params of a step describe. Raises `Unresolved` with all problems."""
     reading = _Reading()
     id_ = reading.text(params, "formId", "the form", ())
     if not id_.strip():
@@ -47,20 +47,20 @@ def form_from(params: Mapping[str, Any]) -> Form:
     description = reading.text(params, "description", "the form", ())
     form = Form(id_, title, description, reading.fields(params.get("fields")))
     if reading.wrong:
-        told = "; ".join(slip.text for slip in reading.wrong)
-        raise Unresolved("form", f"form `{id_}` cannot be asked: {told}")
+        problems = "; ".join(slip.text for slip in reading.wrong)
+        raise Unresolved("form", f"form `{id_}` cannot be shown: {problems}")
     return form
 
 
 def field_problems(fields: list[Any]) -> list[Slip]:
-    """What is wrong with the fields of a form. `Later` stands for values that are not known yet."""
+    """The problems of the fields of a form. `Later` marks values that are not known yet."""
     reading = _Reading()
     reading.fields(fields)
     return reading.wrong
 
 
 class _Reading:
-    """Reads parameters; what is wrong is collected."""
+    """Reads params and collects problems."""
 
     def __init__(self) -> None:
         self.wrong: list[Slip] = []
@@ -84,12 +84,12 @@ class _Reading:
         self.add(f"`{name}` of {where} has to be true or false, found {found(value)}", (*path, name))
         return False
 
-    def near_misses(self, data: Mapping[str, Any], known: tuple[str, ...], where: str, path: Path) -> None:
-        """Keys that we do not know are somebody else's, but not when they look like a slip."""
+    def typing_errors(self, data: Mapping[str, Any], known: tuple[str, ...], where: str, path: Path) -> None:
+        """Report unknown keys that are similar to known ones. Other unknown keys may belong to another tool."""
         for name in data:
             hint = None if name in known else did_you_mean(str(name), known)
             if hint:
-                self.add(f"{where} has a key `{name}`", path, str(name), hint)
+                self.add(f"{where} has an unknown key `{name}`", path, str(name), hint)
 
     def items(self, data: Any, name: str, path: Path) -> list[Any]:
         if isinstance(data, list | tuple):
@@ -98,8 +98,8 @@ class _Reading:
             self.add(f"`{name}` has to be a list, found {found(data)}", path)
         return []
 
-    def fields(self, data: Any) -> tuple[Field, ...]:
-        fields: list[Field] = []
+    def fields(self, data: Any) -> tuple[FormField, ...]:
+        fields: list[FormField] = []
         for number, item in enumerate(self.items(data, "fields", ()), 1):
             if isinstance(item, Later):
                 continue
@@ -112,14 +112,14 @@ class _Reading:
             fields.append(field)
         return tuple(fields)
 
-    def field(self, data: Mapping[str, Any], number: int, before: list[str]) -> Field:
+    def field(self, data: Mapping[str, Any], number: int, before: list[str]) -> FormField:
         path: Path = (number - 1,)
         id_ = self.text(data, "id", f"field {number}", path)
         where = f"field `{id_}`" if id_ else f"field {number}"
         if not id_.strip():
             self.add(f"field {number} has no `id`", path)
-        self.near_misses(data, _FIELD_KEYS, where, path)
-        field = Field(
+        self.typing_errors(data, _FIELD_KEYS, where, path)
+        field = FormField(
             id_,
             self.type(data, where, path),
             self.text(data, "label", where, path) or id_,
@@ -135,7 +135,7 @@ class _Reading:
         if isinstance(data.get("options"), Later) or isinstance(data.get("type"), Later):
             return field
         if field.is_select and data.get("options") is None:
-            self.add(f"{where} has no `options` to choose from", path)
+            self.add(f"{where} needs `options` to choose from", path)
         elif field.options and not field.is_select:
             self.add(f"{where} has `options`, but its `type` is `{field.type}`", (*path, "type"))
         return replace(field, default=self.default(field, data.get("default"), where, path))
@@ -155,7 +155,7 @@ class _Reading:
         if value is None or (isinstance(value, int) and not isinstance(value, bool) and value > 0):
             return value
         if not isinstance(value, Later):
-            self.add(f"`rows` of {where} has to be a whole number from 1 on, found {found(value)}", (*path, "rows"))
+            self.add(f"`rows` of {where} has to be a whole number, 1 or more, found {found(value)}", (*path, "rows"))
         return None
 
     def options(self, data: Mapping[str, Any], where: str, path: Path, before: list[str]) -> tuple[Option, ...]:
@@ -171,13 +171,13 @@ class _Reading:
         return tuple(options)
 
     def option(self, item: Any, where: str, path: Path, before: list[str]) -> Option:
-        """An object with its value and label, or just the value."""
+        """An option: a mapping with value and label, or only the value."""
         data = item if isinstance(item, Mapping) else {"value": item}
         where = f"an option of {where}"
         value = self.text(data, "value", where, path)
         if data.get("value") is None:
             self.add(f"{where} has no `value`", path)
-        self.near_misses(data, _OPTION_KEYS, where, path)
+        self.typing_errors(data, _OPTION_KEYS, where, path)
         label, description = self.text(data, "label", where, path) or value, self.text(data, "description", where, path)
         return Option(value, label, description, self.when(data, where, path, before))
 
@@ -191,14 +191,14 @@ class _Reading:
             or ("equals" in given) == ("in" in given)
             or (given.get("field") not in before and not is_open)
         ):
-            form = "`{field: ID, equals: VALUE}` or `{field: ID, in: [...]}` about a field before it"
+            form = "`{field: ID, equals: VALUE}` or `{field: ID, in: [...]}` about an earlier field"
             self.add(f"`when` of {where} has to be {form}", (*path, "when"))
             return None
         inner = (*path, "when", "in")
         values = [given["equals"]] if "equals" in given else self.items(given["in"], f"in of {where}", inner)
         return When(str(given["field"]), tuple(values))
 
-    def default(self, field: Field, value: Any, where: str, path: Path) -> Any:
+    def default(self, field: FormField, value: Any, where: str, path: Path) -> Any:
         if value is None or value == "" or isinstance(value, Later):
             return None
         if isinstance(value, list) and any(isinstance(item, Later) for item in value):
@@ -222,7 +222,7 @@ def _text(value: Any) -> Any:
 
 
 def to_json(form: Form) -> dict[str, Any]:
-    """The form as a step's parameters would give it, for any surface."""
+    """The form as JSON, in the same structure as the params of a step."""
     return {
         "formId": form.id,
         "title": form.title,
@@ -235,7 +235,7 @@ def from_json(data: Mapping[str, Any]) -> Form:
     return form_from(data)
 
 
-def _field_to_json(field: Field) -> dict[str, Any]:
+def _field_to_json(field: FormField) -> dict[str, Any]:
     data = {**vars(field), "default": field.given_default, "when": _when_to_json(field.when)}
     options = [{**vars(option), "when": _when_to_json(option.when)} for option in field.options]
     data["options"] = [_without_blanks(option) for option in options] if field.is_select else None

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from handrail.contracts import Done, Durable, Made, NodeError, Work
 from handrail.contracts.check import subject
 from handrail.expressions.tree import Expression
-from handrail.flows.account import Ended, envelope, pending, result, skipped, texts, with_defaults
+from handrail.flows.account import FlowResult, envelope, pending, result, skipped, texts, with_defaults
 from handrail.flows.paths import segment
 from handrail.flows.plan import After, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
@@ -60,7 +60,7 @@ class Interpreter:
 
     async def run(
         self, params: dict[str, Any], context: dict[str, Any], base: str = "", until: str | None = None
-    ) -> Ended:
+    ) -> FlowResult:
         self.prepare(params, context, base)
         stopped: Stop = None
         async with self.durable.limit(base.rstrip("/"), self.plan.timeout):
@@ -71,9 +71,9 @@ class Interpreter:
                     for phase in group:
                         self.durable.note(machine.PhaseSkipped(self.at(phase), "the flow stopped before"))
                 if until is not None and stopped is None and any(phase.id == until for phase in group):
-                    return Ended(None, "success", self.values.steps, group[-1] is not self.plan.phases[-1])
+                    return FlowResult(None, "success", self.values.steps, group[-1] is not self.plan.phases[-1])
         by, outcome = stopped or (None, "success")
-        return Ended(by, outcome, self.values.steps)
+        return FlowResult(by, outcome, self.values.steps)
 
     def at(self, phase: Phase, step: Step | None = None) -> str:
         path = self.base + segment(phase.id)

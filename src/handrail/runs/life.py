@@ -11,7 +11,7 @@ from typing import Any
 
 from handrail.contracts import Durable, History, NodeError, Waiting
 from handrail.errors import RefusedError
-from handrail.flows.account import Ended
+from handrail.flows.account import FlowResult
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
@@ -86,7 +86,7 @@ def _resumed(run: str, state: RunState, plan: FlowPlan, mode: Mode) -> machine.R
     return machine.RunResumed(mode, [], None if rest else state.until)
 
 
-def _ended(ended: Ended) -> machine.RunEnded:
+def _ended(ended: FlowResult) -> machine.RunEnded:
     if ended.stopped_by is not None:
         status: machine.RunStatus = "completed" if ended.outcome == "success" else "stopped"
         return machine.RunEnded(status, ended.outcome, f"Stopped by {ended.stopped_by}", None, "stop-flow-if")

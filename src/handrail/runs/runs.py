@@ -35,8 +35,7 @@ from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.known import known_in
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
-from handrail.flows.preview import Asked as Part
-from handrail.flows.preview import Row, preview
+from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
 from handrail.runs import machine
 from handrail.runs.interpret import Interpreter
@@ -222,14 +221,14 @@ class Runs:
             "env": {name: env[name] for plan in plans.values() for name in plan.env if name in env},
         }
 
-    def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[Row]:
+    def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[PreviewRow]:
         """What a run would do. Nothing is run, nothing is written."""
         about, plans = self.asked(catalog, flow, request)
-        world, wish = World(self.project), Part(start=request.start, until=request.until)
+        world, part = World(self.project), PreviewPart(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(named, plans)
         params = with_defaults(plans[about.flow], about.request.params)
-        return preview(plans[about.flow], params, self._context(about.request, plans, ""), exists, find, wish)
+        return preview(plans[about.flow], params, self._context(about.request, plans, ""), exists, find, part)
 
     async def answer(self, id_: str, path: str, values: Mapping[str, Any]) -> bool:
         """Hand an answer to the driver of a run. True if there is none, so that the caller has to drive it."""

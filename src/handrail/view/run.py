@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from handrail.contracts import Record
-from handrail.flows.account import Ended, Results, envelope, pending, result, skipped
+from handrail.flows.account import FlowResult, Results, envelope, pending, result, skipped
 from handrail.flows.outline import child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
@@ -105,7 +105,7 @@ class RunView:
         child = child_of(step, self.run.find) if found.status == "done" else None
         return None if child is None else envelope(child, self._ended(child, f"{path}/"))
 
-    def _ended(self, plan: FlowPlan, base: str) -> Ended:
+    def _ended(self, plan: FlowPlan, base: str) -> FlowResult:
         """How a nested flow ended, as the journal tells it."""
         results: Results = {}
         stopped: tuple[str, str] | None = None
@@ -119,7 +119,7 @@ class RunView:
                 if found.stop:
                     stopped = (f"{phase.id}:{step.id}", step.stop_outcome)
         by, outcome = stopped or (None, "success")
-        return Ended(by, outcome, results)
+        return FlowResult(by, outcome, results)
 
 
 def total(usages: Iterable[dict[str, Any]]) -> dict[str, Any]:

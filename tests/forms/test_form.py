@@ -1,4 +1,4 @@
-"""Forms as such: how they are read, which answers they take, which answers of a file are meant for them."""
+"""Forms: how they are read, which answers they accept, and which answers of a file belong to them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from handrail.forms.form import (
     Answers,
-    Field,
     Form,
+    FormField,
     WrongAnswers,
     accept,
     choices,
@@ -44,7 +44,7 @@ def wrong(form: Form, **values: Any) -> dict[str, str]:
     return {problem.field: problem.message for problem in problems(form, values)}
 
 
-def test_accepted_answers_have_a_value_for_every_field_and_nothing_else() -> None:
+def test_accepted_answers_have_one_value_per_field_and_no_others() -> None:
     accepted = accept(REVIEW, {"go": True, "zzz": 1})
     assert accepted == {"go": True, "why": "", "area": None, "tags": ["b"], "note": "fine"}
     assert unknown(REVIEW, {"go": True, "zzz": 1}) == ["zzz"]
@@ -55,12 +55,12 @@ def test_an_explicit_empty_answer_is_not_replaced_by_the_default() -> None:
     assert (accepted["tags"], accepted["note"]) == ([], "")
 
 
-def test_null_and_an_empty_choice_are_no_answer() -> None:
+def test_null_and_an_empty_choice_count_as_not_answered() -> None:
     accepted = accept(REVIEW, {"go": True, "area": "", "tags": None, "note": None})
     assert (accepted["area"], accepted["tags"], accepted["note"]) == (None, ["b"], "fine")
 
 
-def test_a_hidden_field_is_neither_needed_nor_taken() -> None:
+def test_a_hidden_field_is_not_required_and_its_answer_is_ignored() -> None:
     assert accept(REVIEW, {"go": True, "why": "because"})["why"] == ""
     assert wrong(REVIEW, go=False) == {"why": "is not answered; text is needed"}
     assert accept(REVIEW, {"go": False, "why": "because"})["why"] == "because"
@@ -72,7 +72,7 @@ def test_options_depend_on_answers() -> None:
     assert normalize(REVIEW, {"go": False, "area": "none"})["area"] is None
 
 
-def test_what_depends_on_a_hidden_field_is_hidden() -> None:
+def test_a_field_that_depends_on_a_hidden_field_is_hidden() -> None:
     form = make(
         {"id": "a", "type": "boolean"},
         {"id": "b", "type": "boolean", "when": {"field": "a", "equals": True}},
@@ -82,7 +82,7 @@ def test_what_depends_on_a_hidden_field_is_hidden() -> None:
     assert [problem.field for problem in problems(form, {"a": True, "b": False})] == ["c"]
 
 
-def test_a_default_counts_only_while_it_can_be_chosen() -> None:
+def test_a_default_is_used_only_if_it_can_be_chosen() -> None:
     form = make(
         {"id": "go", "type": "boolean"},
         {"id": "s", "options": ["a", {"value": "b", "when": {"field": "go", "equals": True}}], "default": "b"},
@@ -97,7 +97,7 @@ def test_a_default_counts_only_while_it_can_be_chosen() -> None:
     assert accept(form, {"go": False}) == {"go": False, "s": None, "m": ["a"]}
 
 
-def test_a_hidden_answer_offers_no_options_to_others() -> None:
+def test_a_hidden_answer_does_not_enable_options_of_other_fields() -> None:
     form = make(
         {"id": "a", "type": "boolean"},
         {"id": "b", "options": ["x"], "default": "x", "when": {"field": "a", "equals": True}},
@@ -107,13 +107,13 @@ def test_a_hidden_answer_offers_no_options_to_others() -> None:
     assert normalize(form, {"a": False, "c": "2"}) == {"a": False, "b": "x", "c": "1"}
 
 
-def test_a_form_cannot_be_changed() -> None:
+def test_a_form_is_immutable() -> None:
     assert isinstance(hash(REVIEW), int)
     accept(REVIEW, {"go": True})["tags"].append("c")
     assert accept(REVIEW, {"go": True})["tags"] == ["b"]
 
 
-def test_a_condition_looks_into_several_choices() -> None:
+def test_a_condition_matches_one_of_several_choices() -> None:
     form = make(
         {"id": "m", "type": "multi-select", "options": ["x", "y", "z"]},
         {"id": "t", "required": True, "when": {"field": "m", "in": ["x", "y"]}},
@@ -146,17 +146,17 @@ def test_a_problem_says_what_was_expected_and_what_was_found(values: dict[str, A
         accept(REVIEW, values)
 
 
-def test_all_problems_are_told_at_once_in_the_order_of_the_fields() -> None:
+def test_all_problems_are_reported_together_in_the_order_of_the_fields() -> None:
     assert list(wrong(REVIEW, note=1, tags=2, go=3)) == ["go", "tags", "note"]
 
 
-def test_a_required_choice_of_several_is_not_empty_unless_there_is_nothing_to_choose() -> None:
+def test_a_required_multi_select_may_be_empty_only_without_options() -> None:
     field = {"id": "m", "type": "multi-select", "required": True}
     assert problems(make({**field, "options": ["a"]}), {"m": []})
     assert accept(make({**field, "options": []}), {}) == {"m": []}
 
 
-def test_a_required_choice_begins_with_its_first_option_and_an_optional_one_with_none() -> None:
+def test_a_required_select_starts_with_its_first_option_and_an_optional_one_with_none() -> None:
     form = make({"id": "r", "required": True, "options": ["a", "b"]}, {"id": "o", "options": ["a", "b"]})
     assert initial(form) == {"r": "a", "o": None}
 
@@ -167,7 +167,7 @@ def test_a_required_choice_begins_with_its_first_option_and_an_optional_one_with
         ({"id": ""}, "field 1 has no `id`"),
         ("x", "field 1 has to be a mapping, found the text `x`"),
         ({"id": "x", "type": "txt"}, "found the text `txt`; did you mean `text`?"),
-        ({"id": "x", "type": "multi-select"}, "field `x` has no `options`"),
+        ({"id": "x", "type": "multi-select"}, "field `x` needs `options`"),
         ({"id": "x", "type": "text", "options": ["a"]}, "its `type` is `text`"),
         ({"id": "x", "options": "a"}, "has to be a list"),
         ({"id": "x", "options": ["a", "a"]}, "field `x` has option `a` twice"),
@@ -178,18 +178,18 @@ def test_a_required_choice_begins_with_its_first_option_and_an_optional_one_with
         ({"id": "x", "requierd": True}, "did you mean `required`?"),
         ({"id": "x", "label": ["a"]}, "`label` of field `x` has to be text, found a list"),
         ({"id": "x", "rows": 0}, "`rows` of field `x` has to be a whole number"),
-        ({"id": "x", "when": {"field": "later", "equals": 1}}, "about a field before it"),
-        ({"id": "x", "when": {"field": "x"}}, "about a field before it"),
+        ({"id": "x", "when": {"field": "later", "equals": 1}}, "about an earlier field"),
+        ({"id": "x", "when": {"field": "x"}}, "about an earlier field"),
     ],
 )
-def test_a_form_that_cannot_be_asked_is_refused(field: Any, said: str) -> None:
+def test_an_invalid_form_is_rejected(field: Any, said: str) -> None:
     with pytest.raises(Unresolved) as refused:
         make(field)
     assert refused.value.code == "form"
     assert said in refused.value.message
 
 
-def test_everything_that_is_wrong_with_a_form_is_told_at_once() -> None:
+def test_all_problems_of_a_form_are_reported_together() -> None:
     with pytest.raises(Unresolved) as refused:
         form_from({"fields": [{"id": "x"}, {"id": "x", "rows": True}]})
     said = refused.value.message
@@ -203,20 +203,20 @@ def test_the_short_form_of_a_field_is_enough() -> None:
     assert (size.type, size.label, size.default, [o.value for o in size.options]) == (
         "single-select", "size", "2", ["1", "2"],
     )  # fmt: skip
-    assert why == Field("why", "text", "why")
+    assert why == FormField("why", "text", "why")
 
 
 @pytest.mark.parametrize("text", ["", " , ", "high,hihg", "low,high,low", "high;low", "all"])
-def test_a_list_of_severities_that_says_nothing_or_too_much_is_refused(text: str) -> None:
+def test_an_invalid_list_of_severities_is_rejected(text: str) -> None:
     with pytest.raises(Unresolved):
         parse_severities(text)
 
 
-def test_severities_are_read_whatever_their_case_and_spaces() -> None:
+def test_case_and_spaces_of_severities_do_not_matter() -> None:
     assert parse_severities(" HIGH , low,") == ["high", "low"]
 
 
-def test_the_answers_of_a_step_come_before_those_of_its_form_and_before_bare_ones() -> None:
+def test_answers_by_step_win_over_answers_by_form_and_over_bare_answers() -> None:
     sets: dict[str | None, dict[str, Any]] = {"p/s": {"go": 1}, "f": {"go": 2}, None: {"go": 3, "other": 4}}
     found = []
     for key in ("p/s", "f", None):
@@ -226,7 +226,7 @@ def test_the_answers_of_a_step_come_before_those_of_its_form_and_before_bare_one
     assert Answers(sets).for_form(REVIEW, "p/s") is None
 
 
-def test_bare_answers_are_only_for_a_form_that_knows_one_of_them() -> None:
+def test_bare_answers_belong_only_to_a_form_with_such_a_field() -> None:
     assert Answers({None: {"other": 1}}).for_form(REVIEW, "p/s") is None
     assert Answers({"g": {"go": True}, "p/t": {"go": True}}).for_form(REVIEW, "p/s") is None
 
@@ -283,10 +283,10 @@ def test_answers_are_either_accepted_or_have_problems(form: Form, values: dict[s
     accepted = accept(form, values)
     assert list(accepted) == [field.id for field in form.fields]
     assert accept(form, accepted) == accepted
-    assert all(is_of_its_kind(field, accepted) for field in form.fields)
+    assert all(has_right_types(field, accepted) for field in form.fields)
 
 
-def is_of_its_kind(field: Field, values: dict[str, Any]) -> bool:
+def has_right_types(field: FormField, values: dict[str, Any]) -> bool:
     value, names = values[field.id], [option.value for option in choices(field, values)]
     match field.type:
         case "boolean":
@@ -300,19 +300,17 @@ def is_of_its_kind(field: Field, values: dict[str, Any]) -> bool:
 
 
 @given(forms(), ANSWERS)
-def test_plain_fields_are_judged_as_an_independent_reading_of_the_rules_does(
-    form: Form, values: dict[str, Any]
-) -> None:
+def test_plain_fields_agree_with_an_independent_implementation_of_the_rules(form: Form, values: dict[str, Any]) -> None:
     free = replace(form, fields=tuple(_plain(field) for field in form.fields))
     bad = {field.id for field in free.fields if not is_valid(field, values.get(field.id))}
     assert {problem.field for problem in problems(free, values)} == bad
 
 
-def _plain(field: Field) -> Field:
+def _plain(field: FormField) -> FormField:
     return replace(field, when=None, default=None, options=tuple(replace(o, when=None) for o in field.options))
 
 
-def is_valid(field: Field, value: Any) -> bool:
+def is_valid(field: FormField, value: Any) -> bool:
     names = {option.value for option in field.options}
     needed = field.required and (names or field.type in ("boolean", "text"))
     if value is None or (value == "" and field.type == "single-select"):
@@ -327,7 +325,7 @@ def is_valid(field: Field, value: Any) -> bool:
 
 
 @given(forms(), ANSWERS)
-def test_normal_values_lack_at_most_what_is_needed(form: Form, values: dict[str, Any]) -> None:
+def test_normalized_values_have_no_problems_but_missing_answers(form: Form, values: dict[str, Any]) -> None:
     shown = normalize(form, values)
     assert normalize(form, shown) == shown
     empty = [shown[problem.field] for problem in problems(form, shown)]
@@ -335,5 +333,5 @@ def test_normal_values_lack_at_most_what_is_needed(form: Form, values: dict[str,
 
 
 @given(forms())
-def test_a_form_survives_its_way_through_json(form: Form) -> None:
+def test_a_form_survives_a_round_trip_through_json(form: Form) -> None:
     assert from_json(json.loads(json.dumps(to_json(form)))) == form
