@@ -21,7 +21,7 @@ every (flow)
        argv: ["git", "fetch", ${params.files}, ${context.env.TOKEN}]
        tried up to 3 times, 2 s apart, × 2
        time limit: 10 s
-       cut off: a person is asked
+       if interrupted: ask a person
        expects require-file: path out.md (it has to be there)
        expects step-output: value ${steps.first.fetch.outputs.result}, equals true, when "x" exists
        makes out.md
@@ -33,7 +33,7 @@ every (flow)
        labelText: think
        prompt: Do ${flow.word} for ${steps.first.fetch.value}  and ${params.go}
        stops the flow (stopped) if: ${steps.first.ask.outputs.result}
-  at once, up to 2, and all finish though one fails:
+  in parallel, up to 2, and all finish even if one fails:
     2. each-1 (index = 1, file = ${params.files[0]})
        only if: 0 < ${length of params.files}
        - show: read-file
@@ -47,7 +47,7 @@ every (flow)
        - show: read-file
          path: ${repeat.file}
   5. r1 (i = 1)
-     steps at once, up to 2
+     steps in parallel, up to 2
      - t: set
        n: ${repeat.i + 1}
      - u: flow-run
@@ -60,7 +60,7 @@ every (flow)
               got: ${params.who}
   6. r2 (i = 2)
      only if: not (${steps.r1.t.outputs.ok} = true)
-     steps at once, up to 2
+     steps in parallel, up to 2
      - t: set
        n: ${repeat.i + 1}
      - u: flow-run
@@ -90,7 +90,7 @@ flowchart TD
     p0s1[["y: runs child"]]
     p0s0 --> p0s1
   end
-  subgraph g0["at once, up to 2"]
+  subgraph g0["in parallel, up to 2"]
     subgraph p1["b #quot;1#quot;"]
       p1s0["z: set"]
     end
@@ -153,7 +153,7 @@ def test_a_workflow_comes_before_a_flow_of_its_name_and_the_other_is_told(projec
     flow(project, "both", CHILD)
     said = project.run("show", "both")
     assert said.out == "Both (both)\n  1. • A\n"
-    assert said.err == "there is a flow `both` too: `handrail show flow:both`\n"
+    assert said.err == "there is also a flow `both`: `handrail show flow:both`\n"
     assert project.run("show", "flow:both").out.startswith("both (flow)\n")
     assert project.run("show", "both", "--quiet").err == ""
 
@@ -200,7 +200,7 @@ def test_a_dry_run_says_what_would_happen_and_does_nothing(project: Project) -> 
         "? check: depends on `steps.greet.write`: ${steps.greet.write.outputs.path}\n"
         "  ▸ look: set\n"
     )  # fmt: skip
-    assert said.err == "this was a dry run: nothing was done\n"
+    assert said.err == "this was a dry run: no step was run\n"
     assert not (project.folder / "HELLO.md").exists()
     assert project.json("runs")["runs"] == []
     rows = project.json("run", "demo", "--dry-run")["rows"]

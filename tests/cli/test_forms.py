@@ -230,10 +230,10 @@ def test_escapes_in_definitions_do_not_reach_the_terminal_and_typed_ones_not_the
         terminal.type("1")
         terminal.see("> ")
         terminal.type("ab\udcffc")
-        terminal.see("that was not plain text")
+        terminal.see("this is not plain text")
         terminal.see("> ")
         terminal.type("ab\x1b[Dc")
-        terminal.see("that was not plain text")
+        terminal.see("this is not plain text")
         terminal.see("> ")
         terminal.type("abc")
         assert terminal.answers() == {"a": evil + "!", "t": "abc"}

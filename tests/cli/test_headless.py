@@ -46,7 +46,7 @@ prompts:
   - stop: true
   - {step: next, summary: planned}
   - crash: true
-- match: You were cut off
+- match: You were interrupted
   play:
   - {usage: {inputTokens: 10, outputTokens: 2, usd: 0.5}}
   - {tool: write, input: {path: report.txt, content: fine}}

@@ -106,7 +106,7 @@ def test_restart_leaves_what_was_there_before_and_what_others_made(project: Proj
     )
     first, second = (project.json("run", "demo", "--scope", "s")["run"] for _ in range(2))
     said = project.run("restart", first)
-    assert "put aside" not in said.err, second
+    assert "removed:" not in said.err, second
     assert "precious" in (project.folder / "CHANGELOG.md").read_text()
 
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_meant_is_refused_before_a_run_begins(project: Project, m
     for argv, words in (
         (("--from", "b", "--until", "a"), "comes before"),
         (("--agent", "scriptd"), "there is no agent `scriptd`"),
-        (("--param", "t=very-secret-value"), "holds the value of a secret"),
+        (("--param", "t=very-secret-value"), "contains a secret"),
         (("--answers", "nofile"), "nofile"),
     ):
         said = project.run("run", "demo", *argv)

@@ -53,7 +53,7 @@ def test_a_form_without_an_answer_parks_the_run_and_an_answer_goes_on_with_it(pr
     assert data["phases"][0]["steps"][2]["value"] == {"hello": "Ada"}
     assert json.loads((project.folder / "answers.json").read_text())["values"] == {"name": "Ada"}
     assert logged(project) == ["b"]
-    assert "waits for no answer" in project.run("answer", waiting["run"], "--file", "mine.yaml").err
+    assert "does not wait for an answer" in project.run("answer", waiting["run"], "--file", "mine.yaml").err
 
 
 def test_answers_can_be_given_beforehand(project: Project) -> None:
@@ -159,14 +159,14 @@ def test_a_flow_that_says_so_can_be_continued(project: Project) -> None:
     flow(project, "no", text.replace("continue: HOW\n", ""))
     first, second, third = (project.json("run", name)["run"] for name in ("stop", "again", "no"))
     assert logged(project) == ["a", "b"] * 3
-    assert "is completed already" in project.run("resume", first).err
+    assert "is already completed" in project.run("resume", first).err
     project.write("go", "")
     assert statuses(project.json("continue", first)) == ["done", "done", "done"]
     assert logged(project)[6:] == ["b", "c"]
     assert statuses(project.json("continue", second)) == ["done", "done", "done"]
     assert logged(project)[8:] == ["a", "b", "c"]
-    assert "does not say that it may be continued" in project.run("continue", third).err
-    assert "was not stopped anywhere" in project.run("continue", first).err
+    assert "does not allow `handrail continue`" in project.run("continue", third).err
+    assert "was not stopped by any step" in project.run("continue", first).err
 
 
 def test_restart_takes_the_new_definition_and_says_what_changed(project: Project) -> None:
@@ -180,8 +180,8 @@ def test_restart_takes_the_new_definition_and_says_what_changed(project: Project
     project.write("ready", "")
     said = project.run("restart", failed, "--from", "b")
     assert said.code == 0
-    assert "since then: step `b/y` is different" in said.err
-    assert "since then: phase `c` is new" in said.err
+    assert "since the last attempt, step `b/y` was changed" in said.err
+    assert "since the last attempt, phase `c` was added" in said.err
     assert "kept: a" in said.err
     assert logged(project) == ["a", "b", "B"]
     view = project.json("runs")["runs"][0]
@@ -223,8 +223,8 @@ def test_what_steps_make_is_published_and_put_aside_at_a_restart(project: Projec
     assert project.json("artifacts", data["run"])["artifacts"] == data["artifacts"]
     (project.folder / "out" / "copy.md").write_text("changed by a person")
     again = project.run("restart", data["run"])
-    assert "put aside: out/plan.md" in again.err
-    assert "put aside: out/copy.md" not in again.err
+    assert "removed: out/plan.md" in again.err
+    assert "removed: out/copy.md" not in again.err
     project.json("run", "demo", "--scope", "K-1", "--param", "text=two")
     assert "k-1:plan.md:v2" in project.run("artifacts", project.json("runs")["runs"][-1]["run"]).out
 

@@ -120,7 +120,7 @@ def test_a_script_that_is_not_one_is_refused_with_its_line(repository: Project) 
 def test_the_demo_walks_to_the_end_and_leaves_no_trace(project: Project) -> None:
     said = project.process("demo", TMPDIR=str(project.folder))
     assert said.code == 0, said
-    for sign in ("✗ denied", "✗ refuted", "✓ proven", "sent on", "workflow_step loop", "Ship is done."):
+    for sign in ("✗ denied", "✗ failed", "✓ passed", "sent on", "workflow_step loop", "Ship is done."):
         assert sign in said.out
     assert [path.name for path in project.folder.iterdir()] == [".handrail"]
     assert not project.home.exists()

@@ -17,7 +17,7 @@ from handrail.runs import machine
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
 from handrail.runs.modes import available, rewound
-from handrail.runs.restart import not_behind
+from handrail.runs.restart import first_unfinished
 from handrail.source.files import Source
 
 NO_SCHEMA = "the outcome of a run that goes on is that of its new end, never the old one"
@@ -120,7 +120,7 @@ def test_a_run_can_be_taken_up_as_in_the_seed(case: corpus.Case) -> None:
         case "rewind":
             ids = [phase.id for phase in plan.phases]
             kept = plan.phases[: ids.index(case["target"])]
-            behind = not_behind(memory.state, kept)
+            behind = first_unfinished(memory.state, kept)
             assert (behind is not None) is (expect.get("error") == "earlier-phase-incomplete")
             if behind is None:
                 memory.take(machine.RunResumed("restart", ids[ids.index(case["target"]) :], None))

@@ -124,7 +124,7 @@ def gone(pids: list[int]) -> bool:
 def test_a_second_driver_says_which_process_it_waits_for(safe: Lingering) -> None:
     pids = safe.outlive()
     text = noticed(safe.drive())
-    assert "still at work" in text
+    assert "still running" in text
     assert str(pids[0]) in text
     assert f"`handrail stop {safe.case.id}`" in text
 

@@ -58,7 +58,7 @@ def test_a_node_of_an_agent_asks_for_that_agent() -> None:
     context = NodeContext(project="/p", env={}, route=route)
     for name, params in (("codex-prompt", {"model": "m"}), ("llm-prompt", {"executor": "pi"}), ("llm-prompt", {})):
         work = Work(path="a/x", node=name, params=params, prompt="x", own_checks=True, timeout=None)
-        with pytest.raises(NodeError, match="no agent is named"):
+        with pytest.raises(NodeError, match="this step has no agent"):
             asyncio.run(registry.nodes()[name].run(work, context))
     assert asked == [("codex", "m"), ("pi", None), (None, None)]
 

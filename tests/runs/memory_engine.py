@@ -54,7 +54,7 @@ class Kept:
     attempt: int = 1
     is_prepared: bool = False
     is_driven: bool = False
-    is_to_stop: bool = False
+    is_stop_requested: bool = False
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -115,10 +115,10 @@ class InMemory:
             durable.record(event)
         if life.needs_preparation and not kept.is_prepared:
             life.prepare()
-        kept.is_prepared, kept.is_driven, kept.is_to_stop = True, True, False
+        kept.is_prepared, kept.is_driven, kept.is_stop_requested = True, True, False
         has_answer = lambda: any(path in kept.answers for path in durable.memory.state.questions)  # noqa: E731
         try:
-            durable.record(await ending(lambda: life.play(durable), lambda: kept.is_to_stop, has_answer))
+            durable.record(await ending(lambda: life.play(durable), lambda: kept.is_stop_requested, has_answer))
         except asyncio.CancelledError:
             durable.record(INTERRUPTED)
             raise
@@ -132,7 +132,7 @@ class InMemory:
 
     async def stop(self, run: str, opening: Sequence[Event]) -> History:
         kept = self.runs[run]
-        kept.is_to_stop = True
+        kept.is_stop_requested = True
         while kept.is_driven:
             await asyncio.sleep(0.01)
         now = self.site.clock()

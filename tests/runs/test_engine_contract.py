@@ -144,7 +144,7 @@ def test_a_run_that_is_driven_is_stopped(place: Place) -> None:
     stopped, driven = asyncio.run(story())
     assert (stopped.state.status, stopped.state.code, stopped.driver) == ("cancelled", "stopped", None)
     assert driven.records == stopped.records
-    with pytest.raises(RefusedError, match="is cancelled already"):
+    with pytest.raises(RefusedError, match="is already cancelled"):
         asyncio.run(place.runs.stop(stopped))
 
 
@@ -233,7 +233,7 @@ def test_a_run_is_found_by_its_id_or_its_beginning(place: Place) -> None:
 
 def test_a_run_that_ended_is_not_resumed_but_restarted_and_continued(place: Place) -> None:
     run = place.drive(place.begin(LOG, LOG, more="continue: again\n"))
-    with pytest.raises(RefusedError, match="is completed already"):
+    with pytest.raises(RefusedError, match="is already completed"):
         place.drive(run)
     run = place.drive(run, "continue")
     assert (run.state.status, place.logged) == ("completed", 4)
@@ -250,7 +250,7 @@ def test_an_attempt_takes_old_files_out_of_the_project_once(place: Place) -> Non
     run = place.drive(place.begin(make, READY))
     flows = place.app.flows
     made = asyncio.run(restart(place.runs, flows, flows.find, run, None))
-    assert made.put_aside == ["made.md"]
+    assert made.removed == ["made.md"]
     seen: list[bool] = []
     file = place.folder / "made.md"
 

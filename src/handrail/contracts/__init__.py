@@ -1,4 +1,4 @@
-"""All that an extension implements: Check, Node, Executor, Host, Engine. Plugin authors import from here."""
+"""Everything that an extension implements: Check, Node, Executor, Host, Engine. Plugin authors import from here."""
 
 from handrail.contracts.check import Check, CheckContext, CheckKind, Finding
 from handrail.contracts.engine import (
