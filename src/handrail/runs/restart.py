@@ -141,7 +141,7 @@ def _published(records: Sequence[Record]) -> Published:
     return found
 
 
-def _events_of(
+def _kept_events(
     phase: Phase, results: dict[str, dict[str, object]], state: RunState, published: Published
 ) -> list[Event]:
     """The events of a kept phase, for the new journal."""
