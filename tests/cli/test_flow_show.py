@@ -122,7 +122,7 @@ def test_show_prints_every_part_of_a_flow(project: Project) -> None:
     assert said.err == ""
 
 
-def test_show_gives_a_flows_plan_as_data(project: Project) -> None:
+def test_show_prints_a_flows_plan_as_json(project: Project) -> None:
     flow(project, "child", CHILD)
     flow(project, "every", EVERY)
     data = project.json("show", "every")
@@ -148,7 +148,7 @@ def test_show_draws_a_flow(project: Project) -> None:
     assert drawn.replace(" when 0 #lt; ${length of [1]}", "") == DIAGRAM
 
 
-def test_a_workflow_comes_before_a_flow_of_its_name_and_the_other_is_told(project: Project) -> None:
+def test_show_prefers_a_workflow_and_mentions_the_flow_with_the_same_name(project: Project) -> None:
     project.workflow("both", ["a"])
     flow(project, "both", CHILD)
     said = project.run("show", "both")
@@ -158,7 +158,7 @@ def test_a_workflow_comes_before_a_flow_of_its_name_and_the_other_is_told(projec
     assert project.run("show", "both", "--quiet").err == ""
 
 
-def test_a_name_that_nothing_has_comes_with_the_nearest_one(project: Project) -> None:
+def test_an_unknown_name_gets_a_suggestion(project: Project) -> None:
     flow(project, "release", CHILD)
     said = project.run("show", "relaese")
     assert said.code == 1
@@ -168,14 +168,14 @@ def test_a_name_that_nothing_has_comes_with_the_nearest_one(project: Project) ->
     assert project.run("show", "flow:relaese").code == 1
 
 
-def test_a_broken_flow_is_said_to_be_broken(project: Project) -> None:
+def test_a_flow_with_errors_is_reported(project: Project) -> None:
     flow(project, "bad", "phases: 3\n")
     said = project.run("show", "bad")
     assert said.code == 2
     assert "flow `bad` cannot be used: its file has errors" in said.err
 
 
-def test_texts_of_a_flow_cannot_steer_a_terminal(project: Project) -> None:
+def test_texts_of_a_flow_cannot_control_the_terminal(project: Project) -> None:
     flow(project, "bad", 'description: "\\e[2J"\nphases:\n- {id: "a\\e]0;x\\a", steps: [{id: "x\\r", node: set}]}\n')
     for argv in (["show", "bad"], ["show", "bad", "--mermaid"], ["run", "bad", "--dry-run"], ["run", "bad"]):
         said = project.run(*argv)
@@ -183,7 +183,7 @@ def test_texts_of_a_flow_cannot_steer_a_terminal(project: Project) -> None:
         assert not set(said.out + said.err) & set("\x1b\a\r")
 
 
-def test_a_dry_run_says_what_would_happen_and_does_nothing(project: Project) -> None:
+def test_a_dry_run_prints_what_would_happen_and_runs_no_step(project: Project) -> None:
     flow(
         project,
         "demo",

@@ -15,7 +15,7 @@ CHILD = Path(__file__).parent / "children" / "looking.py"
 TIMES = 3_000
 
 
-def test_many_who_resume_at_once_do_the_work_once(stage: Stage, whole: Whole) -> None:
+def test_many_simultaneous_resumes_run_each_step_once(stage: Stage, whole: Whole) -> None:
     case = stage.case()
     drivers = [case.start("resume", "--quiet", "--answers", str(case.answers)) for _ in range(6)]
     said = [driver.communicate(timeout=120)[1] for driver in drivers]
@@ -31,7 +31,7 @@ async def hold(folder: str, times: int) -> None:
             pass
 
 
-def test_looking_at_a_run_keeps_nobody_from_driving_it(tmp_path: Path) -> None:
+def test_probing_a_run_does_not_prevent_driving_it(tmp_path: Path) -> None:
     argv = [sys.executable, str(CHILD), str(tmp_path)]
     asyncio.run(hold(str(tmp_path), 1))
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as looker:

@@ -66,17 +66,17 @@ def kills(pool: Pool, stage: Stage, whole: Whole) -> Kills:
 
 
 @pytest.mark.parametrize("how", HOWS[:-1], ids=" ".join)
-def test_a_run_killed_after_or_inside_any_record_ends_the_same_and_repeats_nothing(
+def test_a_run_killed_after_or_inside_any_record_ends_the_same(
     kills: Kills, how: tuple[str, str], depth: Depth
 ) -> None:
     kills.each_place(how, range(1, kills.whole.writes + 1), depth)
 
 
-def test_when_the_power_fails_before_any_sync_nothing_that_was_told_is_lost(kills: Kills, depth: Depth) -> None:
+def test_a_power_failure_before_any_sync_loses_no_reported_event(kills: Kills, depth: Depth) -> None:
     kills.each_place(HOWS[-1], range(1, kills.whole.least + 1), depth)
 
 
-def test_a_run_killed_again_and_again_at_random_places_ends_the_same(kills: Kills, depth: Depth) -> None:
+def test_a_run_killed_repeatedly_at_random_places_ends_the_same(kills: Kills, depth: Depth) -> None:
     chance = random.Random(7)
     rounds = []
     for _ in range(depth.count(FEW_ROUNDS, ALL_ROUNDS)):

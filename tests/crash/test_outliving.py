@@ -129,7 +129,7 @@ def test_a_second_driver_says_which_process_it_waits_for(safe: Lingering) -> Non
     assert f"`handrail stop {safe.case.id}`" in text
 
 
-def test_a_second_program_begins_only_when_the_first_has_ended(safe: Lingering) -> None:
+def test_a_second_program_starts_only_after_the_first_has_ended(safe: Lingering) -> None:
     first = safe.outlive()
     driver = safe.drive()
     noticed(driver)
@@ -143,7 +143,7 @@ def test_a_second_program_begins_only_when_the_first_has_ended(safe: Lingering) 
     assert safe.case.lines() == [BEGIN, END, BEGIN, END, "b/y b/y"]
 
 
-def test_a_program_that_began_just_before_the_kill_is_noticed_too(orphan: Lingering) -> None:
+def test_a_program_that_started_just_before_the_kill_is_noticed(orphan: Lingering) -> None:
     """The journal may not know yet that it was begun; its lock does."""
     assert ended(orphan.drive()) == -signal.SIGKILL
     orphan.begun()
@@ -158,7 +158,7 @@ def test_a_program_that_began_just_before_the_kill_is_noticed_too(orphan: Linger
     assert gone(pids)
 
 
-def test_a_program_that_may_not_run_twice_is_asked_about_when_it_has_ended(asking: Lingering) -> None:
+def test_after_a_program_with_rerun_ask_has_ended_a_person_is_asked(asking: Lingering) -> None:
     asking.outlive()
     driver = asking.drive()
     noticed(driver)
@@ -169,7 +169,7 @@ def test_a_program_that_may_not_run_twice_is_asked_about_when_it_has_ended(askin
     assert list(asking.case.run.state.questions) == ["a/x"]
 
 
-def test_a_program_that_ended_meanwhile_is_not_waited_for(asking: Lingering) -> None:
+def test_nobody_waits_for_a_program_that_has_ended(asking: Lingering) -> None:
     pids = asking.outlive()
     asking.release()
     assert gone(pids)
@@ -177,7 +177,7 @@ def test_a_program_that_ended_meanwhile_is_not_waited_for(asking: Lingering) -> 
     assert asking.case.paths_of("Noticed") == []
 
 
-def test_nobody_else_drives_while_one_waits_for_a_program(safe: Lingering) -> None:
+def test_a_driver_that_waits_for_a_program_is_the_only_driver(safe: Lingering) -> None:
     safe.outlive()
     driver = safe.drive()
     noticed(driver)
@@ -187,7 +187,7 @@ def test_nobody_else_drives_while_one_waits_for_a_program(safe: Lingering) -> No
     assert safe.case.lines() == [BEGIN]
 
 
-def test_a_second_driver_that_is_killed_too_leaves_the_program_to_the_third(safe: Lingering) -> None:
+def test_a_third_driver_waits_for_the_program_if_the_second_was_killed(safe: Lingering) -> None:
     safe.outlive()
     second = safe.drive()
     noticed(second)
@@ -201,7 +201,7 @@ def test_a_second_driver_that_is_killed_too_leaves_the_program_to_the_third(safe
     assert ended(third) == 0
 
 
-def test_stop_ends_a_program_that_outlived_its_driver_and_what_it_started(safe: Lingering) -> None:
+def test_stop_kills_a_program_that_outlived_its_driver_and_its_children(safe: Lingering) -> None:
     pids = safe.outlive()
     said = safe.case.process("stop", "--json")
     assert said.data["status"] == "cancelled"
@@ -209,7 +209,7 @@ def test_stop_ends_a_program_that_outlived_its_driver_and_what_it_started(safe: 
     assert safe.case.lines() == [BEGIN]
 
 
-def test_a_stopped_run_can_be_gone_on_with(safe: Lingering) -> None:
+def test_a_stopped_run_can_be_resumed(safe: Lingering) -> None:
     safe.outlive()
     safe.case.process("stop")
     driver = safe.drive()
@@ -219,7 +219,7 @@ def test_a_stopped_run_can_be_gone_on_with(safe: Lingering) -> None:
     assert safe.case.lines() == [BEGIN, BEGIN, END, "b/y b/y"]
 
 
-def test_stop_ends_the_one_who_waits_and_the_program_it_waits_for(safe: Lingering) -> None:
+def test_stop_ends_the_waiting_driver_and_kills_the_program(safe: Lingering) -> None:
     pids = safe.outlive()
     driver = safe.drive()
     noticed(driver)

@@ -63,7 +63,7 @@ def test_publishing_waits_for_the_shelf_without_blocking(tmp_path: Path) -> None
     assert app.runs.load("r-1").state.artifacts
 
 
-def test_a_run_that_is_driven_elsewhere_is_refused_without_blocking(tmp_path: Path) -> None:
+def test_a_run_with_another_driver_is_refused_without_blocking(tmp_path: Path) -> None:
     async def take() -> None:
         with pytest.raises(RefusedError, match="is driven by"):
             async with lease.held(str(tmp_path)):
@@ -76,7 +76,7 @@ def test_a_run_that_is_driven_elsewhere_is_refused_without_blocking(tmp_path: Pa
     assert asyncio.run(story()) >= 3
 
 
-def test_ending_programs_does_not_block(tmp_path: Path) -> None:
+def test_killing_programs_does_not_block(tmp_path: Path) -> None:
     """A child that cannot be ended at once: it is not reaped until the loop has had a turn."""
 
     async def story() -> int:

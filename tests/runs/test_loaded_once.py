@@ -79,7 +79,7 @@ def test_a_run_compiles_each_flow_once_and_reads_its_journal_once(demo: Project)
     assert found["about"] == 0
 
 
-def test_a_workflow_that_is_driven_is_compiled_once(demo: Project) -> None:
+def test_a_driven_workflow_is_compiled_once(demo: Project) -> None:
     demo.workflow("release", ["one"])
     with counted() as found:
         demo.run("run", "release", "ship", "--agent", "scripted")
@@ -92,7 +92,7 @@ def test_a_workflow_that_is_driven_is_compiled_once(demo: Project) -> None:
     [("resume", "last", "--answers", "answers.json"), ("answer", "last", "--file", "answers.json"), ("stop", "last")],
     ids=lambda command: command[0],
 )
-def test_going_on_compiles_each_flow_once_and_reads_its_journal_twice(demo: Project, command: tuple[str, ...]) -> None:
+def test_resuming_compiles_each_flow_once_and_reads_its_journal_twice(demo: Project, command: tuple[str, ...]) -> None:
     demo.json("run", "demo", code=4)
     with counted() as found:
         status = demo.json(*command)["status"]
@@ -112,7 +112,7 @@ def test_a_restart_compiles_the_old_and_the_new_flow(demo: Project) -> None:
 
 
 @pytest.mark.parametrize("command", [("runs",), ("log", "last"), ("artifacts", "last")], ids=lambda command: command[0])
-def test_looking_reads_the_journal_once(demo: Project, command: tuple[str, ...]) -> None:
+def test_showing_a_run_reads_the_journal_once(demo: Project, command: tuple[str, ...]) -> None:
     demo.json("run", "demo", "--answers", "answers.json")
     with counted() as found:
         demo.json(*command)
