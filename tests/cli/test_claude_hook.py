@@ -1,4 +1,4 @@
-"""The hook of Claude Code by its messages alone: what it answers without the program around it."""
+"""The hook of Claude Code, tested with messages only, without Claude Code itself."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_an_agent_that_stops_early_is_sent_on(conversation: Project) -> None:
 
 def test_a_task_that_ends_after_an_interrupt_does_not_send_the_agent_on(conversation: Project) -> None:
     tell(conversation, "UserPromptSubmit", prompt="go on")
-    tell(conversation, "UserPromptSubmit", prompt=TASK_DONE)  # the turn before never came to a stop
+    tell(conversation, "UserPromptSubmit", prompt=TASK_DONE)  # the previous turn never ended with a stop
     assert not sent_on(conversation)
     tell(conversation, "UserPromptSubmit", prompt=TASK_DONE)
     assert not sent_on(conversation)

@@ -1,4 +1,4 @@
-"""Phases are left only on proof."""
+"""A phase can be left only if its exit checks hold."""
 
 from __future__ import annotations
 

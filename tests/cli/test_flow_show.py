@@ -1,4 +1,4 @@
-"""Stories about looking at a flow before it runs: `show`, and `run --dry-run`."""
+"""Stories about inspecting a flow before it runs: `show` and `run --dry-run`."""
 
 from __future__ import annotations
 

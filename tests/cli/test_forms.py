@@ -1,4 +1,4 @@
-"""Forms on a real terminal, and answers files. The terminal is a pty: typed after the question was seen, no sleeps."""
+"""Forms on a real terminal (a pty), and answers files. A test types only after it has seen the question: no sleeps."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ except click.Abort:
 
 
 class Terminal:
-    """A form that is being asked. Data goes to a pipe, unless the whole program is on the terminal."""
+    """A form on a terminal. Its stdout goes to a pipe or to the terminal."""
 
     def __init__(self, child: subprocess.Popen[bytes], screen: int) -> None:
         self.child = child
@@ -49,7 +49,7 @@ class Terminal:
         self.new = ""
 
     def see(self, text: str) -> None:
-        """Until a text appears after all that was waited for before."""
+        """Wait until a text appears after the texts that were seen before."""
         while text not in self.new:
             ready, _, _ = select.select([self.screen], [], [], WAIT)
             data = os.read(self.screen, 4096) if ready else b""
@@ -72,7 +72,7 @@ class Terminal:
 
 @contextmanager
 def asked(*fields: dict[str, Any], data: int = subprocess.PIPE, **more: str) -> Iterator[Terminal]:
-    """`data` is where the program's stdout goes; `ON_SCREEN` is the terminal."""
+    """Ask a form. `data` is the stdout of the program; `ON_SCREEN` is the terminal."""
     form = {"formId": "f", "title": "Some questions", "fields": list(fields), **more}
     screen, inside = pty.openpty()
     argv = [sys.executable, "-c", CHILD, json.dumps(form)]
@@ -210,7 +210,7 @@ def test_a_line_can_be_edited_if_stdout_is_a_terminal() -> None:
 def test_ctrl_c_and_ctrl_d_abort_the_form(key: str, data: int) -> None:
     with asked({"id": "name", "label": "Name"}, data=data) as terminal:
         terminal.see("> ")
-        for _ in range(20):  # a signal that comes while readline begins to wait is not seen before the next key
+        for _ in range(20):  # readline may notice a signal only at the next key
             terminal.press(key)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 terminal.child.wait(WAIT / 20)

@@ -1,4 +1,4 @@
-"""A workflow driven headless on the scripted agent: blocked, stopping early, dying, and still brought to its end."""
+"""A workflow run without a terminal: the scripted agent is blocked, stops early and dies, and the workflow finishes."""
 
 from __future__ import annotations
 

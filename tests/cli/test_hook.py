@@ -1,4 +1,4 @@
-"""The hook as hosts call it: a process of its own, standard library only, closed when in doubt."""
+"""The hook as hosts call it: its own process, standard library only, denies a call if it cannot decide."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_invalid_input_is_an_error_without_a_traceback(active: Project) -> None:
 
 
 def test_the_fast_path_imports_almost_nothing(active: Project) -> None:
-    """What costs time is importing. `re`, `json` and `typing` each cost as much as all the rest."""
+    """Imports take most of the time. `re`, `json` and `typing` each take as long as everything else."""
     code = (
         f"import sys; sys.argv = ['hook', 'scripted']; sys.path.insert(0, {str(Path(HOOK).parent.parent)!r});"
         "from handrail.hosts.entry import main; import os; main(['scripted'], os.environ);"

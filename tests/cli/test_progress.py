@@ -1,4 +1,4 @@
-"""A run on a terminal: drawn in place, cleaned up, left standing; and one plain line an event elsewhere."""
+"""A run on a terminal is redrawn in place and stays on the screen. Without a terminal it is one line per event."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CONTROL = re.compile(r"\x1b\[(\??)(\d*)([A-Za-z])")
 
 
 class Terminal:
-    """A real terminal device, and the screen that a person would see on it."""
+    """A real terminal device, and the screen that a person sees on it."""
 
     def __init__(self, columns: int = 40, lines: int = 10) -> None:
         self.master, slave = pty.openpty()
@@ -57,8 +57,8 @@ class Terminal:
         self.stream.flush()
 
     def screen(self) -> list[str]:
-        """Everything that was written by now, as it looks. Nothing above `highest` may be written to."""
-        self.say("\x1b[999m")  # a mark that the device hands on
+        """What the screen shows now. No line above `highest` may be changed."""
+        self.say("\x1b[999m")  # a marker: everything before it has been read
         text = ""
         while "\x1b[999m" not in text:
             text += os.read(self.master, 65536).decode()
@@ -175,7 +175,7 @@ def test_a_closed_view_is_drawn_again_below_an_answer(terminal: Terminal) -> Non
 
 
 def test_the_view_fits_into_a_window_of_any_size(terminal: Terminal) -> None:
-    """What scrolled out of a window that became lower cannot be reached any more; it is left where it is."""
+    """If a window becomes lower, lines that scrolled out of it cannot be overwritten. They stay as they are."""
     terminal.say("before\n")
     terminal.screen()
     terminal.highest = 1

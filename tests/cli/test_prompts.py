@@ -1,4 +1,4 @@
-"""Steps that are given to an agent; here the scripted one, which really works in the project."""
+"""Steps that an agent runs. Here it is the scripted agent, which really changes the project."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROOF = ".agentweaver/.artifacts/examples/proof.json"
 EXAMPLE: dict[str, Any] = {
     "kind": "example-flow",
     "version": 1,
-    "description": "A flow of the shape that the second seed documents.",
+    "description": "A flow as in the documentation of AgentWeaver.",
     "phases": [
         {
             "id": "example",

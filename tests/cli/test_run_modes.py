@@ -1,4 +1,4 @@
-"""Stories of runs that wait, are answered, stopped, continued, restarted; of parts of runs and of what they make."""
+"""Stories of runs that are answered, stopped, continued and restarted, of partial runs, and of artifacts."""
 
 from __future__ import annotations
 

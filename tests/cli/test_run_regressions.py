@@ -1,4 +1,4 @@
-"""Faults that were found by looking, each with the story that showed it."""
+"""Regression tests: each test is a story that showed a bug."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stories of flows that Handrail drives: run, fail, be killed, go on."""
+"""Stories of flows that Handrail drives: they run, fail, are killed and are resumed."""
 
 from __future__ import annotations
 

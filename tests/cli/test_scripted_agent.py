@@ -1,4 +1,4 @@
-"""The scripted agent meets the same gate, tool and stop policy as a real one."""
+"""The scripted agent uses the same gate, tool and stop policy as a real agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets of the environment: who gets them, and that no file of ours ever holds one."""
+"""Secrets in the environment: who gets them, and that none of our files contains one."""
 
 from __future__ import annotations
 

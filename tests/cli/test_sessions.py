@@ -233,7 +233,7 @@ def test_an_error_with_json_is_one_object(release: Project) -> None:
 
 
 def test_a_session_id_is_never_a_path(release: Project) -> None:
-    """What frees a conversation whose session is gone takes away our own link and nothing else."""
+    """Cancelling a conversation without a session removes only our own link."""
     victim = release.write("../victim/file", "precious")
     said = release.run("cancel", "--yes", "--session", f"{victim.parent}-file")
     assert said.code == 1

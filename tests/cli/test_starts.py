@@ -1,4 +1,4 @@
-"""Commands start fast: what they import, and that the quick way and the parser give the same answer."""
+"""Commands start fast: they import little, and `quick` gives the same answers as click."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LISTED = "import sys\nfrom handrail.cli.main import main\nmain(sys.argv[1:])\npr
 
 @pytest.fixture
 def busy(project: Project) -> Project:
-    """A project with a session, a run that is done and one that failed."""
+    """A project with a session, a completed run and a failed run."""
     project.run("init")
     assert project.run("start", "hello", "say hello", "--session", "one").code == 0
     steps = "phases: [{id: a, steps: [{id: x, node: read-file, params: {path: gone}}]}]"

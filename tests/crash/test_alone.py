@@ -1,4 +1,4 @@
-"""One process drives a run, whoever else tries or looks."""
+"""Only one process drives a run, however many try or probe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that is full or fails under a run: one clear sentence, nothing lost, and the run goes on when it is mended."""
+"""A disk that is full or fails during a run: one clear message, no lost work, and the run can be resumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REASONS = ("No space left on device", "Input/output error", "File too large")
 
 
 class Disk:
-    """Drives runs on a disk that fails, and goes on with them on one that does not."""
+    """Drives runs on a failing disk, and resumes them on a working one."""
 
     def __init__(self, pool: Pool, stage: Stage, whole: Whole) -> None:
         self.pool = pool
@@ -33,13 +33,15 @@ class Disk:
         self.whole = whole
 
     def survive(self, doom: Doom | None = None, room: int | None = None) -> tuple[int, list[str]]:
-        """Whether the run was ended by the disk, and what is wrong when it was finished after all."""
+        """How often the disk ended the run (0 or 1), and what is wrong after the run was resumed and finished."""
         case = self.stage.case()
-        how = "--events" if room is None else "--quiet"  # what it prints may not grow either
+        how = "--events" if room is None else "--quiet"  # the size limit applies to its output too
         said = self.pool.run(case, "resume", how, "--answers", str(case.answers), doom=doom, room=room)
         left = life(case)
         safe = told(said.out) if room is None else []
-        wrong = [f"it had told this, and it is gone: {event}" for event in safe if event not in left.events]
+        wrong = [
+            f"it had printed this event, and the journal lost it: {event}" for event in safe if event not in left.events
+        ]
         wrong += refused_badly(case, said) if said.code else []
         stuck = finish(case, partial(self.pool.run, case))
         wrong += [stuck] if stuck else problems(case, self.whole.wanted, self.whole.logged, [left])
@@ -59,9 +61,9 @@ def _sum(ended: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:
 
 
 def refused_badly(case: Case, said: Said) -> list[str]:
-    """What is wrong with how a command told that the disk failed: it has to be one sentence and what to do.
+    """What is wrong with the message about the failed disk: it has to be one sentence and a hint.
 
-    Where a file of the project could not be written, it is the step that failed, for this reason.
+    If a file of the project could not be written, the message is about the failed step.
     """
     state = case.run.state
     first, *more = said.err.splitlines() or [""]
@@ -110,7 +112,7 @@ def test_no_work_is_lost_if_all_syncs_from_any_one_on_fail(disk: Disk, depth: De
 
 @pytest.mark.explores
 def test_a_file_size_limit_ends_the_run_and_loses_no_work(disk: Disk, depth: Depth) -> None:
-    """The system's own limit: the journal, a large result and a published file meet it in turn."""
+    """The limit of the system: in turn the journal, a large result and a published file reach it."""
     rooms = depth.places(range(300, len(disk.whole.journal), len(disk.whole.journal) // 16), every=3)
     count, wrong = disk.cramped(rooms)
     none_of(wrong)
@@ -118,7 +120,7 @@ def test_a_file_size_limit_ends_the_run_and_loses_no_work(disk: Disk, depth: Dep
 
 
 def test_a_disk_error_is_reported_without_errors_about_processes(disk: Disk) -> None:
-    """Programs of parallel steps are ended quietly also when they are just being started."""
+    """Programs of parallel steps are killed quietly, even while they are being started."""
     quick = "".join(f"  - {{id: q{n}, node: command, rerun: safe, params: {{argv: ['true']}}}}\n" for n in range(8))
     phases = f"- id: a\n  parallel: true\n  steps:\n{quick}  - {{id: s, node: set}}\n"
 
@@ -147,7 +149,7 @@ def test_a_background_write_that_succeeds_on_retry_prints_nothing(disk: Disk) ->
 
 @pytest.mark.parametrize("doom", [Doom("full", times=1), Doom("failing", times=1)], ids=lambda doom: doom.how)
 def test_a_node_does_not_start_if_its_start_cannot_be_recorded(disk: Disk, doom: Doom) -> None:
-    """So nobody is asked about it, and it is done once."""
+    """So nobody is asked about it, and it runs once."""
     case = disk.stage.small(phase("a", command("x", "say", "x", more="rerun: never")))
     said = disk.pool.run(case, "resume", "--quiet", doom=doom._replace(event="NodeStarted", path="a/x"))
     none_of(refused_badly(case, said))
@@ -157,7 +159,7 @@ def test_a_node_does_not_start_if_its_start_cannot_be_recorded(disk: Disk, doom:
 
 
 def test_a_written_file_is_on_disk_before_the_journal_says_so(disk: Disk) -> None:
-    """A finished step is not done again, so its file has to outlive a power failure as its record does."""
+    """A finished step does not run again, so its file has to survive a power failure as its record does."""
     write = "  - id: w\n    node: write-file\n    params: {path: made.txt, text: hello}\n"
     case = disk.stage.small(phase("a", write))
     assert disk.pool.run(case, "resume", "--quiet").code == 0

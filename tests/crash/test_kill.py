@@ -1,4 +1,4 @@
-"""kill -9 of the driving process at every place: the run ends the same, and nothing that was finished is repeated."""
+"""kill -9 of the driver at every place: the run ends the same, and no finished step runs again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.explores
 
 
 class Kills:
-    """Cuts runs off and goes on with them, some with the command as a program of its own."""
+    """Kills runs and resumes them, some of them with the real command as a process."""
 
     def __init__(self, pool: Pool, stage: Stage, whole: Whole) -> None:
         self.pool = pool
@@ -31,7 +31,7 @@ class Kills:
         self.whole = whole
 
     def survive(self, *dooms: Doom) -> tuple[int, list[str]]:
-        """How often a run was killed, and what is wrong when it was finished after all."""
+        """How often a run was killed, and what is wrong after it was resumed and finished."""
         case = self.stage.case()
         lives: list[Life] = []
         wrong: list[str] = []
@@ -53,7 +53,7 @@ class Kills:
         return sum(kills for kills, _ in ended), [problem for _, found in ended for problem in found]
 
     def each_place(self, how: tuple[str, str], places: range, depth: Depth) -> None:
-        """Kill one run at each place. Every way of killing has places of its own; together they are all places."""
+        """Kill one run at each place. Each way of killing gets its own share; together they cover all places."""
         chosen = depth.places(places, every=len(HOWS), first=HOWS.index(how))
         count, wrong = self.each([(Doom(how[0], at, how[1]),) for at in chosen])
         none_of(wrong)

@@ -1,4 +1,4 @@
-"""A program that outlives its killed driver: noticed, waited for, ended on request, never joined by a second one."""
+"""A program that outlives its killed driver: the next driver notices it and waits; no second program is started."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BEGIN, END = "a/x a/x", "a/x a/x ended"
 
 
 class Lingering:
-    """A run whose first step stays until a line comes through the gate. Both pipes are open at both ends here."""
+    """A run whose first step runs until it reads a line from a pipe. Both pipes are open at both ends here."""
 
     def __init__(self, stage: Stage, rerun: str, verb: str = "linger") -> None:
         staying = command("x", verb, more=f"rerun: {rerun}")
@@ -38,7 +38,7 @@ class Lingering:
         return os.open(path, os.O_RDWR)
 
     def drive(self) -> subprocess.Popen[str]:
-        """A driver that does not outlive a test which waits for it in vain."""
+        """A driver that is killed if the test fails."""
         driver = self.case.start("resume", "--events")
         self.drivers.append(driver)
         self.watchdogs.append(threading.Timer(SECONDS, driver.kill))
@@ -46,13 +46,13 @@ class Lingering:
         return driver
 
     def begun(self) -> list[int]:
-        """The processes of a program that has begun to work."""
+        """The processes of a program that has started."""
         ready, _, _ = select.select([self.pipes["BEGUN"]], [], [], SECONDS)
         assert ready
         return [int(word) for word in os.read(self.pipes["BEGUN"], 100).split()]
 
     def outlive(self) -> list[int]:
-        """Kill the driver, and only the driver, while its program is at work and the journal knows it."""
+        """Kill only the driver, while its program is running and the journal has its start."""
         driver, pids = self.drive(), self.begun()
         while not self.case.paths_of("NodeStarted"):
             assert driver.poll() is None
@@ -75,7 +75,7 @@ class Lingering:
 
 
 def noticed(driver: subprocess.Popen[str]) -> str:
-    """What a driver says when it notices; it goes on running."""
+    """What a driver prints when it notices the program. The driver keeps running."""
     assert driver.stdout is not None
     for line in driver.stdout:
         event = json.loads(line)
@@ -111,7 +111,7 @@ def orphan(stage: Stage) -> Iterator[Lingering]:
 
 
 def gone(pids: list[int]) -> bool:
-    """Have these processes ended? What was killed takes a moment to go."""
+    """True if these processes have ended. A killed process takes a moment to end."""
     for pid in pids:
         for _ in range(200):
             if not is_running(pid):
@@ -144,7 +144,7 @@ def test_a_second_program_starts_only_after_the_first_has_ended(safe: Lingering)
 
 
 def test_a_program_that_started_just_before_the_kill_is_noticed(orphan: Lingering) -> None:
-    """The journal may not know yet that it was begun; its lock does."""
+    """The journal may not have its start yet, but the program holds its lock."""
     assert ended(orphan.drive()) == -signal.SIGKILL
     orphan.begun()
     second = orphan.drive()

@@ -1,4 +1,4 @@
-"""Work that was under way at a kill: done again, asked about or refused, as its step says; never guessed."""
+"""A step that was running at a kill: its `rerun` decides whether it runs again, a person is asked, or the run fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANSWERED = Doom("after", event="Answered", path="a/x")
 
 
 class Cut:
-    """A run of two steps whose first one was under way when its driver was killed."""
+    """A run of two steps. Its driver was killed while the first step was running."""
 
     def __init__(self, pool: Pool, case: Case) -> None:
         self.pool = pool
@@ -53,11 +53,11 @@ def cut(pool: Pool, stage: Stage, rerun: str, doom: Doom = WORKED) -> Cut:
 
 @pytest.fixture
 def unsure(pool: Pool, stage: Stage) -> Cut:
-    """Nothing is said about doing it again, and it did its work before the kill."""
+    """The step has no `rerun`, and it had finished before the kill."""
     return cut(pool, stage, "timeout: 60")
 
 
-@pytest.mark.parametrize("rerun", ["timeout: 60", "rerun: ask"], ids=["said nothing", "said `ask`"])
+@pytest.mark.parametrize("rerun", ["timeout: 60", "rerun: ask"], ids=["no rerun", "rerun ask"])
 @pytest.mark.parametrize(("doom", "times"), [(WORKED, 1), (NOT_YET, 0)], ids=["worked", "not yet"])
 def test_a_person_is_asked_about_an_interrupted_command(
     pool: Pool, stage: Stage, rerun: str, doom: Doom, times: int
@@ -148,7 +148,7 @@ def test_an_answer_that_is_not_in_the_journal_is_still_in_the_inbox(unsure: Cut)
 
 
 def test_one_answer_is_never_used_for_two_questions(unsure: Cut) -> None:
-    """Killed before the letter is cleared away, then killed while the work is done again: that is a new question."""
+    """Killed before the inbox is cleared, then killed during the rerun: that is a new question."""
     unsure.resume()
     assert unsure.answer("again", doom=ANSWERED).code == -signal.SIGKILL
     unsure.kill(WORKED)

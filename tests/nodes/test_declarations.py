@@ -1,4 +1,4 @@
-"""Every registered node says what it is, and nothing else knows it by name."""
+"""Every registered node declares itself, and no other code knows its name."""
 
 from __future__ import annotations
 

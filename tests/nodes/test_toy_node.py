@@ -1,4 +1,4 @@
-"""A node is one module and one registry row; everything else follows from its declaration."""
+"""A node is one module and one registry row. Everything else comes from its declaration."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""An engine that keeps runs in memory: all that a second engine has to do, in one file. Implements `Engine`.
+"""An engine that keeps runs in memory: everything that a second engine needs, in one file. Implements `Engine`.
 
-It drives flows with the real interpreter. Runs live as long as the process; each project has runs of its own.
+It drives flows with the real interpreter. Runs exist as long as the process; each project has its own runs.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MOST = 1_000_000_000
 
 @dataclass
 class Kept:
-    """The current attempt at a run, and what others want of it."""
+    """The current attempt of a run, with its answers and stop requests."""
 
     about: str
     records: list[Record] = field(default_factory=list)
@@ -152,7 +152,7 @@ class InMemory:
 
 
 class MemoryRun:
-    """One run that is driven. Implements `Durable`."""
+    """One run while it is driven. Implements `Durable`."""
 
     def __init__(self, kept: Kept, clock: Callable[[], float], outside: Outside) -> None:
         self.kept = kept

@@ -1,4 +1,4 @@
-"""How a run ended is data, also in journals that were written before it was."""
+"""How a run ended is data, also in journals of version 0.1.0."""
 
 from __future__ import annotations
 

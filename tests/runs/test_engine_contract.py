@@ -1,4 +1,4 @@
-"""What every engine has to do, seen through `Runs`. A new engine is added to the `engine` fixture and passes this."""
+"""What every engine has to do, tested through `Runs`. A new engine is added to the `engine` fixture."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Place:
         self.runs = self.app.runs
 
     def begin(self, *steps: str, more: str = "", **request: Any) -> LoadedRun:
-        """A run of a flow of these steps, each in a phase of its own: a, b, c and so on."""
+        """A run of a flow with these steps, each in its own phase: a, b, c and so on."""
         phases = "".join(f"- id: {chr(97 + n)}\n  steps:\n  - {step}\n" for n, step in enumerate(steps))
         self.flow.write_text(f"{more}phases:\n{phases}")
         flows = App(str(self.folder), self.app.env).flows
@@ -128,7 +128,7 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 async def begun(place: Place, run: LoadedRun) -> asyncio.Task[LoadedRun]:
-    """A driver of a run, whose slow step is under way."""
+    """A driver of a run whose slow step is running."""
     driver = asyncio.ensure_future(place.runs.drive(run))
     await until(lambda: "NodeStarted" in kinds(place.runs.updated(run).records))
     return driver

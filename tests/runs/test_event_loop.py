@@ -1,4 +1,4 @@
-"""Driving a run never blocks the event loop: others go on while it waits for a lock or for programs to end."""
+"""Driving a run never blocks the event loop: other tasks run while it waits for a lock or for programs to end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FLOW = """phases:
 
 
 async def ticks_during(work: Awaitable[object]) -> int:
-    """How often another task had a turn, of every 10 ms."""
+    """How often another task could run, once per 10 ms."""
     count = 0
 
     async def tick() -> None:
@@ -77,7 +77,7 @@ def test_a_run_with_another_driver_is_refused_without_blocking(tmp_path: Path) -
 
 
 def test_killing_programs_does_not_block(tmp_path: Path) -> None:
-    """A child that cannot be ended at once: it is not reaped until the loop has had a turn."""
+    """A child that does not end immediately: it is reaped only after the event loop has run."""
 
     async def story() -> int:
         entry = f"HANDRAIL_RUN=r-{os.getpid()}"

@@ -1,4 +1,4 @@
-"""The journal of a run is followed from an offset, while its driver writes, and costs a look if nothing happens."""
+"""The journal of a run is followed from an offset while its driver writes. Without new events that costs one `stat`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_every_written_event_is_seen_once(tmp_path: Path) -> None:
         book.record(note(number))
         records, offset = follower.read_behind(book.path, offset)
         seen += [event for _, event in records]
-    assert os.path.getsize(book.path) > offset  # there is room behind the last record
+    assert os.path.getsize(book.path) > offset  # there is spare room after the last record
     assert seen == [note(number) for number in range(50)]
     assert follower.read_behind(book.path, offset) == ([], offset)
     book.close()
@@ -99,7 +99,7 @@ def test_a_half_written_record_is_seen_when_it_is_complete(tmp_path: Path, cut: 
 
 
 def test_following_continues_after_a_record_was_replaced(tmp_path: Path) -> None:
-    """The reader saw a record whose sync then failed; others were written in its place."""
+    """The reader saw a record whose sync failed. Other records were then written in its place."""
     path = tmp_path / "journal"
     first, undone = journal.encode({"n": 0, "events": []}), journal.encode({"n": 1, "events": ["undone"]})
     path.write_bytes(first + undone)

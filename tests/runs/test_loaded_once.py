@@ -1,4 +1,4 @@
-"""A run is loaded once per command: flows are compiled once, its journal and its request are read once or twice."""
+"""A run is loaded once per command: each flow is compiled once, the journal and the request are read once or twice."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ sys.addaudithook(_hook)  # it cannot be removed; without watchers it does nothin
 
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """How often each flow is compiled (`flow ID`), and each file of a run is opened to be read, by its name."""
+    """Counts how often each flow is compiled (`flow ID`), and how often each file of a run is opened for reading."""
     found: Counter[str] = Counter()
 
     def opened(path: str, mode: str) -> None:
@@ -108,7 +108,7 @@ def test_a_restart_compiles_the_old_and_the_new_flow(demo: Project) -> None:
         demo.json("restart", "last", "--from", "b", "--answers", "answers.json")
     assert found["flow demo"] == 2
     assert found["about"] == 1
-    assert found["journal"] <= 3  # the old one as loaded and as locked, and the new one as locked
+    assert found["journal"] <= 3  # the old one at load and with the lock, the new one with the lock
 
 
 @pytest.mark.parametrize("command", [("runs",), ("log", "last"), ("artifacts", "last")], ids=lambda command: command[0])

@@ -41,7 +41,7 @@ BEGIN = RunStarted("flow", "d", None)
 
 
 def after(*events: tuple[float, Event] | Event, text: str = FLOW) -> Progress:
-    """A run after these events; one without a time happens at once after the one before it."""
+    """The progress after these events. An event without a time has the time of the previous one."""
     progress, now = Progress(flow(text)), 0.0
     for item in events:
         now, event = item if isinstance(item, tuple) else (now, item)
