@@ -36,7 +36,7 @@ from handrail.flows.plan import Retry
 from handrail.forms import form as forms
 from handrail.forms import read as formspec
 from handrail.runs import machine
-from handrail.runs.life import INTERRUPTED, STOPPED, ending
+from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
 from handrail.runs.together import limited, together
@@ -118,7 +118,7 @@ class InMemory:
         kept.is_prepared, kept.is_driven, kept.is_stop_requested = True, True, False
         has_answer = lambda: any(path in kept.answers for path in durable.memory.state.questions)  # noqa: E731
         try:
-            durable.record(await ending(lambda: life.play(durable), lambda: kept.is_stop_requested, has_answer))
+            durable.record(await play_to_end(lambda: life.play(durable), lambda: kept.is_stop_requested, has_answer))
         except asyncio.CancelledError:
             durable.record(INTERRUPTED)
             raise

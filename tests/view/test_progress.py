@@ -27,7 +27,7 @@ from handrail.runs.machine import (
     StepStarted,
     UsageReported,
 )
-from handrail.view.progress import Progress, clipped, columns, duration, told
+from handrail.view.progress import Progress, clipped, columns, duration, event_line
 
 SET = "node: set, params: {n: 1}"
 FLOW = f"""
@@ -272,7 +272,7 @@ def test_each_event_is_one_line_without_a_terminal() -> None:
     lines = []
     for now, event in events:
         progress.take(event, now)
-        lines.append(told(event, progress, now))
+        lines.append(event_line(event, progress, now))
     assert [line for line in lines if line is not None] == [
         "· lint  its condition does not hold",
         "▸ build",

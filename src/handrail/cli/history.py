@@ -11,7 +11,7 @@ from handrail.app import App
 from handrail.cli.common import command, run_argument
 from handrail.cli.output import Shell, time_of_day
 from handrail.cli.reply import list_runs
-from handrail.cli.watch import shown
+from handrail.cli.watch import view_of
 from handrail.errors import StateError, UsageError
 from handrail.runs import machine
 from handrail.runs.machine import Event
@@ -40,7 +40,7 @@ def _broken(id_: str, error: StateError) -> dict[str, object]:
 def _view(app: App, id_: str) -> RunView | StateError:
     """A run, or the error if it cannot be read. A damaged run must not hide the others."""
     try:
-        return shown(app.runs.load(id_))
+        return view_of(app.runs.load(id_))
     except StateError as error:
         return error
 

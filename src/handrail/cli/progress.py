@@ -13,7 +13,7 @@ from typing import TextIO
 
 from handrail.flows.plan import FlowPlan
 from handrail.runs.machine import Answered, Event
-from handrail.view.progress import Progress, told
+from handrail.view.progress import Progress, event_line
 
 Past = Iterable[tuple[float, Event]]
 _UP = "\x1b[{}A"
@@ -113,7 +113,7 @@ class Plain:
     def observer(self, event: Event) -> None:
         now = self.clock()
         self.progress.take(event, now)
-        line = told(event, self.progress, now)
+        line = event_line(event, self.progress, now)
         if line is not None:
             _write(self.stream, f"{line}\n")
 

@@ -16,7 +16,7 @@ from handrail.cli.common import command, complete_flow, run_argument
 from handrail.cli.dryrun import print_preview, rows_to_json
 from handrail.cli.output import Shell
 from handrail.cli.params import given_params, given_routes
-from handrail.cli.watch import Driving, drive, tell
+from handrail.cli.watch import Driving, drive, print_run
 from handrail.errors import RefusedError
 from handrail.flows.catalog import FoundFlow
 from handrail.forms import read as formspec
@@ -90,7 +90,7 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
         time.sleep(0.02)
         run = app.runs.updated(run)
     shell.talk(f"process {pid} drives it; `handrail log {run.id} --follow` shows it, `handrail stop {run.id}` stops it")
-    tell(shell, app.runs.updated(run))
+    print_run(shell, app.runs.updated(run))
 
 
 @click.command()
@@ -137,7 +137,7 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str
 @command
 def stop(app: App, shell: Shell, run_id: str) -> None:
     """Stop a run and every process that it started. It can be resumed."""
-    tell(shell, asyncio.run(app.runs.stop(app.runs.load(run_id))))
+    print_run(shell, asyncio.run(app.runs.stop(app.runs.load(run_id))))
 
 
 @click.command()
@@ -160,7 +160,7 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     values = ask(form) if file is None else _from_file(file, form, path)
     if asyncio.run(app.runs.answer(run_id, path, values)):
         return drive(app, shell, waiting, "resume", Driving(options["events"]))
-    return tell(shell, app.runs.updated(waiting), events=options["events"])
+    return print_run(shell, app.runs.updated(waiting), events=options["events"])
 
 
 def _question(run: LoadedRun, step: str | None) -> tuple[str, dict[str, Any]]:

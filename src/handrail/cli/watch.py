@@ -95,8 +95,8 @@ def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> N
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
         shell.talk(f"interrupted; `handrail resume {run.id}` resumes it")
         raise SystemExit(130) from None
-    tell(shell, run, events=how.events)
-    if code := shown(run).exit_code:
+    print_run(shell, run, events=how.events)
+    if code := view_of(run).exit_code:
         raise SystemExit(code)
 
 
@@ -131,13 +131,13 @@ def _ended_by(*signals: signal.Signals) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-def shown(run: LoadedRun) -> RunView:
+def view_of(run: LoadedRun) -> RunView:
     return RunView(run, time_of_day)
 
 
-def tell(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
+def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
     """Print the state of a run, and what to do next."""
-    view = shown(run)
+    view = view_of(run)
     if shell.as_json and not events:
         return shell.data(view.to_json())
     if not events:

@@ -19,7 +19,7 @@ from handrail.contracts.engine import (
 )
 from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
 from handrail.contracts.host import Host, Market, Recipe, Stubs
-from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work, nobody
+from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work
 from handrail.contracts.session import Guide, Standing
 
 __all__ = [
@@ -60,5 +60,4 @@ __all__ = [
     "Stubs",
     "Waiting",
     "Work",
-    "nobody",
 ]

@@ -53,7 +53,7 @@ class Waiting(Exception):
         self.reason = reason
 
 
-async def nobody(question: dict[str, Any]) -> dict[str, Any]:
+async def _ask_nobody(question: dict[str, Any]) -> dict[str, Any]:
     """An `ask` that always raises `Waiting`: for nodes that run where nobody can be asked."""
     raise Waiting("", str(question.get("title") or "a question"))
 
@@ -91,7 +91,7 @@ class NodeContext:
     guide: Guide | None = None
     hold: Callable[[], int | None] = _no_descriptor
     session: tuple[str, str] | None = None
-    ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = nobody
+    ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = _ask_nobody
     tell: Callable[[AgentSaid], None] = _ignore
 
 

@@ -45,7 +45,7 @@ class Agent:
     executor: Executor
 
 
-def chosen(work: Work, context: NodeContext, fixed: str | None = None) -> Agent:
+def choose_agent(work: Work, context: NodeContext, fixed: str | None = None) -> Agent:
     """The agent for a step. `fixed` is the agent of an `AGENT-prompt` node."""
     own = fixed or _name(work.params.get(EXECUTOR.name)), _name(work.params.get(MODEL.name))
     route = context.route(work.group, own)
@@ -81,7 +81,7 @@ def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> Agen
     )
 
 
-async def performed(agent: Agent, job: AgentJob, context: NodeContext) -> dict[str, Any]:
+async def run_job(agent: Agent, job: AgentJob, context: NodeContext) -> dict[str, Any]:
     """Run a job and return its result. `outcome` says how it ended."""
     name = agent.route.agent
     found: dict[str, Any] = {"executor": name, "model": agent.route.model, "sessionId": job.session, "usage": None}

@@ -12,7 +12,7 @@ from typing import Any
 
 from handrail.artifacts.schemas import problems_of
 from handrail.contracts import AgentSaid, Node, NodeContext, NodeError, Work
-from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, chosen, failure, job_for, performed
+from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, choose_agent, failure, job_for, run_job
 from handrail.source.fields import SCALARS, Field
 
 PAUSES = (1.0, 4.0)
@@ -73,20 +73,20 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 
 async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any:
-    agent = chosen(work, context, only)
+    agent = choose_agent(work, context, only)
     prompt = work.prompt or ""
     session = work.params.get("session")
     if context.session is not None and context.session[0] == agent.route.agent:
         session, prompt = context.session[1], f"{GO_ON}\n\n{prompt}"
     job = replace(job_for(agent, work, context, prompt), session=None if session is None else str(session))
-    found = await performed(agent, job, context)
+    found = await run_job(agent, job, context)
     for pause in PAUSES:
         if found["outcome"] != "unavailable":
             break
         context.tell(AgentSaid("retry", {"message": f"{found['message']}; retry in {pause:g} s"}))
         await asyncio.sleep(pause)
         known = found["sessionId"] or job.session
-        found = await performed(agent, replace(job, session=known, prompt=prompt if known is None else GO_ON), context)
+        found = await run_job(agent, replace(job, session=known, prompt=prompt if known is None else GO_ON), context)
     wrong = failure(found)
     if wrong is not None:
         raise wrong

@@ -12,7 +12,7 @@ from typing import Any
 
 from handrail import registry
 from handrail.contracts import AgentJob, Guide, Node, NodeContext, NodeError, Standing, Work
-from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, Agent, chosen, failure, job_for, performed
+from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, Agent, choose_agent, failure, job_for, run_job
 from handrail.source.fields import SCALARS, Field
 
 NODE = Node(
@@ -41,7 +41,7 @@ GO_ON = "You were interrupted. Continue the workflow at its current phase."
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    guide, agent = context.guide, chosen(work, context)
+    guide, agent = context.guide, choose_agent(work, context)
     held = [name for name in registry.hosts() if name in registry.executors()]
     if guide is None or agent.route.agent not in held:
         message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(held)}"
@@ -77,7 +77,7 @@ class Walk:
         has_session = not is_new
         while standing.status == "active":
             known, fresh = (self.host[1], None) if has_session else (None, self.host[1])
-            found = await performed(self.agent, replace(job, session=known, new_session=fresh), self.context)
+            found = await run_job(self.agent, replace(job, session=known, new_session=fresh), self.context)
             self.calls += 1
             self.denied += found["denied"]
             has_session = has_session or found["sessionId"] is not None

@@ -1,6 +1,6 @@
 """One life of a run: it begins or resumes, runs the flow, and ends. An engine plays it.
 
-`ending` is the loop that plays it in one process. It watches whether a person stops the run or answers a question.
+`play_to_end` is the loop that plays it in one process. It watches whether a person stops the run or answers a question.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from handrail.runs.aside import remove_unchanged
 from handrail.runs.interpret import FlowFailed, Interpreter
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event, Mode, RunState
-from handrail.runs.modes import is_partial, rewound
+from handrail.runs.modes import is_partial, phases_to_rewind
 from handrail.runs.request import About
 from handrail.source.values import Unresolved
 
@@ -78,7 +78,7 @@ def _resumed(run: str, state: RunState, plan: FlowPlan, mode: Mode) -> machine.R
     if mode == "run":
         raise RefusedError(f"run `{run}` is already {state.status}", f"`handrail resume {run}` resumes it")
     if mode == "continue":
-        return machine.RunResumed(mode, rewound(run, state, plan), None)
+        return machine.RunResumed(mode, phases_to_rewind(run, state, plan), None)
     rest = is_partial(state, plan)
     if state.status in ("completed", "stopped") and not rest:
         how = f"`handrail continue {run}` continues it, " if plan.again else ""
@@ -99,7 +99,7 @@ STOPPED = machine.RunEnded("cancelled", None, "stopped by a person", None, "stop
 INTERRUPTED = machine.RunEnded("cancelled", None, "interrupted", None, "interrupted")
 
 
-async def ending(
+async def play_to_end(
     play: Callable[[], Awaitable[Event]], is_stop_requested: Callable[[], bool], has_answer: Callable[[], bool]
 ) -> Event:
     """Play until the life ends, and return its last event.

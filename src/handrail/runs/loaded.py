@@ -56,7 +56,7 @@ class LoadedRun:
         """The result of the node of a step."""
         return step.value if step.payload is None else self.payload(step.payload)
 
-    def at(self, history: History) -> LoadedRun:
+    def with_history(self, history: History) -> LoadedRun:
         """The same run with a newer history."""
         return replace(self, history=history)
 

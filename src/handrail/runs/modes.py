@@ -12,14 +12,14 @@ from handrail.runs.machine import RunState
 
 @dataclass(frozen=True)
 class Modes:
-    """`resume`: the run has started and not ended. `again`: it ended, and its flow allows `continue`."""
+    """`resume`: the run has started and not ended. `continue_`: it ended, and its flow allows `continue`."""
 
     resume: bool
-    again: bool
+    continue_: bool
     restart: bool = True
 
     def names(self) -> list[str]:
-        known = (("resume", self.resume), ("continue", self.again), ("restart", self.restart))
+        known = (("resume", self.resume), ("continue", self.continue_), ("restart", self.restart))
         return [name for name, possible in known if possible]
 
 
@@ -41,7 +41,7 @@ def _stops(state: RunState) -> list[str]:
     return [path for path, step in state.steps.items() if step.stop and path.count("/") == 1]
 
 
-def rewound(run: str, state: RunState, plan: FlowPlan) -> list[str]:
+def phases_to_rewind(run: str, state: RunState, plan: FlowPlan) -> list[str]:
     """The phases that run again when a run that ended is continued."""
     if state.status not in ("completed", "stopped"):
         raise RefusedError(f"run `{run}` has not ended", f"`handrail resume {run}` resumes it")

@@ -60,7 +60,7 @@ def about_from_text(run: str, text: str) -> About:
         raise StateError(f"the request of run `{run}` cannot be read: {error}") from error
 
 
-def needed(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
+def needed_flows(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
     """A flow and all flows that it may run, by id. If an expression chooses the flow, that is every flow."""
     chosen: dict[str, FoundFlow] = {}
     waiting = [flow]

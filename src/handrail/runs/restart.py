@@ -46,11 +46,11 @@ async def restart(runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, 
     flow = find(old.about.flow)
     assert flow.plan is not None
     request = replace(old.about.request, start=None, until=None)
-    about, plans = runs.asked(catalog, flow, replace(request, start=start))
+    about, plans = runs.check_request(catalog, flow, replace(request, start=start))
     about = replace(about, request=request, created=old.about.created)
     job = _Job(runs, old, _before(flow.plan, start))
     history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
-    changes = changed(old.plan, flow.plan) if about.digest != old.about.digest else []
+    changes = differences(old.plan, flow.plan) if about.digest != old.about.digest else []
     run = replace(old, about=replace(about, aside=job.aside), plans=plans, history=history)
     return Restarted(run, changes, [phase.id for phase in job.kept], [path for path, _ in job.aside])
 
@@ -74,7 +74,7 @@ class _Job:
     async def attempt(self, about: About, history: History, durable: Durable) -> Attempt:
         if history.attempt != self.old.attempt:
             raise RefusedError(f"run `{self.old.id}` was restarted by another command", "run the command again")
-        self.old = self.old.at(history)
+        self.old = self.old.with_history(history)
         published = _published(history.records)
         events: list[Event] = []
         if self.kept:
@@ -162,7 +162,7 @@ def _kept_events(
     return [*events, machine.PhaseDone(path)]
 
 
-def changed(old: FlowPlan, new: FlowPlan) -> list[str]:
+def differences(old: FlowPlan, new: FlowPlan) -> list[str]:
     """The differences between two plans of a flow, as sentences for people."""
     before, after = ({phase.id: phase for phase in plan.phases} for plan in (old, new))
     changes = [f"phase `{id_}` was removed" for id_ in before if id_ not in after]

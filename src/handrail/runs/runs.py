@@ -43,7 +43,7 @@ from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
-from handrail.runs.request import About, Request, about_from_text, needed
+from handrail.runs.request import About, Request, about_from_text, needed_flows
 from handrail.runs.summary import Summary, flow_of, life
 from handrail.secrets import Redactor
 from handrail.settings import Asked, Route, Settings, choose, parse_route
@@ -79,7 +79,7 @@ class Runs:
 
     def begin(self, catalog: FlowCatalog, flow: FoundFlow, request: Request, id_: str) -> LoadedRun:
         """Store a new run. Nothing is run yet."""
-        about, plans = self.asked(catalog, flow, request)
+        about, plans = self.check_request(catalog, flow, request)
         return self._loaded(id_, about, plans, self.engine.begin(id_, about.to_text()))
 
     def load(self, id_: str) -> LoadedRun:
@@ -95,7 +95,7 @@ class Runs:
         """The same run with the events that were recorded since it was loaded."""
         records, offset = self.engine.events(run.id, run.history.offset)
         driver = self.engine.driver(run.id)
-        return run.at(replace(run.history, records=[*run.records, *records], offset=offset, driver=driver))
+        return run.with_history(replace(run.history, records=[*run.records, *records], offset=offset, driver=driver))
 
     def summaries(self) -> list[Summary]:
         """A summary of each run, the oldest first. A damaged run gets a summary too."""
@@ -130,7 +130,7 @@ class Runs:
         hint = f"did you mean `{close[0]}`?" if close else "`handrail runs` lists them"
         return NotFound(f"there is no run `{id_}` in this project", hint)
 
-    def asked(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> tuple[About, Plans]:
+    def check_request(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> tuple[About, Plans]:
         """The checked request of a run, and the flows that it needs."""
         assert flow.plan is not None
         try:
@@ -150,7 +150,7 @@ class Runs:
             raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
         table = {**self.settings.routes, **self.settings.flows.get(flow.id, {}), **request.table}
         request = replace(request, params=params, scope=scope, table=table)
-        found = needed(catalog, flow)
+        found = needed_flows(catalog, flow)
         texts = {id_: [one.file, one.text] for id_, one in found.items()}
         plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
         return About(flow.id, request, texts, self.site.clock()), plans
@@ -196,7 +196,7 @@ class Runs:
     ) -> LoadedRun:
         """Drive a run until it ends or waits for a person. Finished work is not done again."""
         life = FlowLife(run, mode, self.project, partial(self.interpreter, run))
-        return run.at(await self.engine.drive(run.id, life, self.outside(run, observer, asker)))
+        return run.with_history(await self.engine.drive(run.id, life, self.outside(run, observer, asker)))
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""
@@ -224,7 +224,7 @@ class Runs:
 
     def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[Row]:
         """What a run would do. Runs no step and writes no file."""
-        about, plans = self.asked(catalog, flow, request)
+        about, plans = self.check_request(catalog, flow, request)
         world, wish = World(self.project), Part(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(named, plans)
@@ -240,7 +240,7 @@ class Runs:
         status = run.state.status
         if status in ("completed", "stopped", "cancelled"):
             raise RefusedError(f"run `{run.id}` is already {status}", f"`handrail log {run.id}` shows what happened")
-        return run.at(await self.engine.stop(run.id, opening(run.about, run.plan)))
+        return run.with_history(await self.engine.stop(run.id, opening(run.about, run.plan)))
 
 
 def _refuse_agents(request: Request) -> None:

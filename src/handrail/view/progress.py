@@ -218,7 +218,7 @@ class Progress:
         return ", ".join(parts) + (f": {one_line(why)}" if why else "")
 
 
-def told(event: Event, progress: Progress, now: float) -> str | None:
+def event_line(event: Event, progress: Progress, now: float) -> str | None:
     """One line for an event that `progress` has just taken; None if people need not see it."""
     sign, more = "", ""
     match event:

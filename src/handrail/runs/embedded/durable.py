@@ -197,7 +197,7 @@ class DurableRun:
             return await self.ask(work.path, question)
 
         def tell(said: AgentSaid) -> None:
-            for event in telling.told(work.path, said, self.redact):
+            for event in telling.events(work.path, said, self.redact):
                 self.record(event, durable=isinstance(event, machine.SessionOpened))
 
         telling = Telling()

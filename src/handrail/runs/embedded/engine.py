@@ -35,7 +35,7 @@ from handrail.runs.embedded.follow import Follower, read_all
 from handrail.runs.embedded.inbox import Inbox
 from handrail.runs.embedded.ledger import JOURNAL, Ledger
 from handrail.runs.embedded.payloads import Payloads
-from handrail.runs.life import INTERRUPTED, STOPPED, ending
+from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
 from handrail.secrets import Redactor
 from handrail.state import files
@@ -101,7 +101,7 @@ class Embedded:
         """Acquire the run's lock, then read its journal and open it for writing."""
         async with lease.held(self._home(run)):
             ledger = Ledger(self.attempt(run), self.site.clock, Redactor(self.site.env), observer)
-            ledger.recall()
+            ledger.read()
             try:
                 yield ledger
             finally:
@@ -118,7 +118,7 @@ class Embedded:
             inbox.clear_stop()
             has_answer = lambda: any(map(inbox.holds, ledger.memory.state.questions))  # noqa: E731 - one line
             try:
-                ledger.record(await ending(lambda: life.play(durable), inbox.is_stop_requested, has_answer))
+                ledger.record(await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_answer))
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise

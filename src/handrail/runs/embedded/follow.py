@@ -6,7 +6,7 @@ import os
 import time
 
 from handrail.contracts import Record
-from handrail.runs.embedded.ledger import events_of, uncollected
+from handrail.runs.embedded.ledger import events_of, without_collector
 from handrail.state import journal
 
 SETTLED = 100_000_000
@@ -16,7 +16,7 @@ Mark = tuple[int, int, int]
 
 def read_all(path: str) -> tuple[list[Record], int]:
     """All events of a journal, and the offset of its end. Raises `StateError` if it is damaged in the middle."""
-    with uncollected():
+    with without_collector():
         scan = journal.read(path)
         return events_of(scan.records, path), scan.end
 

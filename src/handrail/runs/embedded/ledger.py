@@ -43,15 +43,15 @@ class Ledger:
             records=self.records, offset=offset_at(self.attempt, self.recorder.end), attempt=number_of(self.attempt)
         )
 
-    def recall(self) -> None:
+    def read(self) -> None:
         """Read the whole journal."""
         self.memory = Memory()
-        with uncollected():
+        with without_collector():
             scan = journal.read(self.path)
             self.records = events_of(scan.records, self.path)
             for _, event in self.records:
                 self.memory.take(event)
-        self.recorder.follow(len(scan.records), scan.end)
+        self.recorder.continue_from(len(scan.records), scan.end)
 
     def record(self, event: Event, *, durable: bool = True) -> None:
         """Add an event. With `durable` it is on disk when this returns."""
@@ -73,7 +73,7 @@ class Ledger:
         try:
             self.record(event, durable=durable)
         except StateError:  # the node does not start, so the journal must not say that it did
-            self.recorder.take_back()
+            self.recorder.drop_last()
             raise
 
     def close(self) -> None:
@@ -81,7 +81,7 @@ class Ledger:
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
+def without_collector() -> Iterator[None]:
     """Pause the garbage collector while a journal is read. Every new object is kept, so a collection finds nothing."""
     was_enabled = gc.isenabled()
     gc.disable()

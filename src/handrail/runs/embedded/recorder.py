@@ -38,7 +38,7 @@ class Recorder:
         self._is_clean = False
         self._room = 0
 
-    def follow(self, number: int, end: int) -> None:
+    def continue_from(self, number: int, end: int) -> None:
         """Continue a journal that has `number` records and ends at offset `end`."""
         self.number, self.end = number, end
 
@@ -62,7 +62,7 @@ class Recorder:
         with contextlib.suppress(StateError):
             self.flush()
 
-    def take_back(self) -> None:
+    def drop_last(self) -> None:
         """Drop the last event, because it could not be written."""
         self.waiting.pop()
 

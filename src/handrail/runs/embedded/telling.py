@@ -26,7 +26,7 @@ class Telling:
         self.usages, self._usage = self.usages + last, None
         return self.usages
 
-    def told(self, path: str, said: AgentSaid, redact: Redactor) -> Iterator[machine.Event]:
+    def events(self, path: str, said: AgentSaid, redact: Redactor) -> Iterator[machine.Event]:
         data = said.data
         match said.kind:
             case "session":
