@@ -1,1 +1,1 @@
-"""Measures what Handrail costs, always against something else in the same run. `python -m bench`."""
+"""Measures what Handrail costs, always compared with something else in the same run. `python -m bench`."""

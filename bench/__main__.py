@@ -1,4 +1,4 @@
-"""Measures every part, prints a table, writes `docs/benchmarks.md`; ends with 1 if a bound is missed."""
+"""Measures every part, prints a table, writes `docs/benchmarks.md`. The exit code is 1 if a bound is missed."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from pathlib import Path
 from bench import artifacts, flows, gate, growth, hooks, host, injected, loading, moves, peers, session, starts
 from bench.measure import BenchError, talk
 from bench.page import page, setting, table
+from bench.piworkflows import Missing, PiWorkflows, find_pi_workflows
 from bench.place import CACHE, ROOT
 from bench.rows import Part
-from bench.seedloader import Missing, Seed, find_seed
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 NAMES = ["gate", "hooks", "starts", "session", "injected", "loading", "moves", "growth", "flows", "peers", "artifacts"]
-WITH_SEED, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
+WITH_PI_WORKFLOWS, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
 
 
-def measure(names: list[str], seed: Seed | Missing, claude: Missing | None) -> list[Part]:
+def measure(names: list[str], pi: PiWorkflows | Missing, claude: Missing | None) -> list[Part]:
     CACHE.mkdir(parents=True, exist_ok=True)
     parts: dict[str, Callable[[Path], Part]] = {
         "gate": gate.measure,
         "hooks": hooks.measure,
         "starts": starts.measure,
         "session": lambda folder: session.measure(folder, claude),
-        "injected": lambda folder: injected.measure(folder, seed, claude),
-        "loading": lambda folder: loading.measure(folder, seed),
-        "moves": lambda folder: moves.measure(folder, seed),
+        "injected": lambda folder: injected.measure(folder, pi, claude),
+        "loading": lambda folder: loading.measure(folder, pi),
+        "moves": lambda folder: moves.measure(folder, pi),
         "growth": growth.measure,
         "flows": flows.measure,
         "peers": peers.measure,
@@ -41,21 +41,21 @@ def measure(names: list[str], seed: Seed | Missing, claude: Missing | None) -> l
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"only these parts: {', '.join(NAMES)}")
-    parser.add_argument("--no-bounds", action="store_true", help="end with 0 even if a bound is missed")
+    parser.add_argument("--no-bounds", action="store_true", help="exit with 0 even if a bound is missed")
     options = parser.parse_args()
     if unknown := set(options.parts) - set(NAMES):
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
     names = [name for name in NAMES if not options.parts or name in options.parts]
-    seed = find_seed() if WITH_SEED.intersection(names) else Missing("not asked for")
-    if isinstance(seed, Missing) and WITH_SEED.intersection(names):
-        talk(f"the comparison with the first seed is skipped: {seed.why}")
+    pi = find_pi_workflows() if WITH_PI_WORKFLOWS.intersection(names) else Missing("not requested")
+    if isinstance(pi, Missing) and WITH_PI_WORKFLOWS.intersection(names):
+        talk(f"the comparison with pi-workflows is skipped: {pi.why}")
     claude = host.find_claude() if WITH_CLAUDE.intersection(names) else None
     try:
-        parts = measure(names, seed, claude)
+        parts = measure(names, pi, claude)
     except BenchError as error:
         talk(f"error: {error}")
         return 2
-    node = seed.version if isinstance(seed, Seed) else None
+    node = pi.version if isinstance(pi, PiWorkflows) else None
     print(f"{table(parts)}\n{setting(node)}")
     if names == NAMES:
         PAGE.parent.mkdir(exist_ok=True)

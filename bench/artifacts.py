@@ -1,4 +1,4 @@
-"""Does publishing get slower as a scope fills? Into a scope that grows and into new ones, in turn."""
+"""Measures whether publishing gets slower as a scope grows: a growing scope and new scopes, in turn."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ KILOBYTE = 1024
 FLAT = Bound(1.5)
 FULL, NEW, BARE = "full", "new", "bare"
 FIRST = "one in a scope of at most 10"
-SEED = {10: 8, 50: 12, 200: 62, 500: 233}
+AGENTWEAVER = {10: 8, 50: 12, 200: 62, 500: 233}
 ABOUT = f"""\
-{COUNT} Markdown files of 1 KB are published into one scope, one after the other, each made from the one before it. In
-turn with it, the same is done in scopes that are left for a new one after {NEW_AFTER}, and the bytes of both are put on
-the disk with nothing else: a new file under its final name, its folder, and a record behind others, each synced. *In a
-new process*: the first publish there, which reads what the scope has."""
+{COUNT} Markdown files of 1 KB are published into one scope, one after the other; each has the one before it as input.
+In turn with that, the same files are published into scopes that are replaced after {NEW_AFTER} files, and the same
+bytes are only written and synced: a new file under its final name, its folder, and a record at the end of a journal.
+*In a new process*: the first publish there, which reads what the scope has."""
 
 
 class _Place:
@@ -39,7 +39,7 @@ class _Place:
         return name
 
     def publisher(self, scope: str) -> Publisher:
-        """What a new run in this scope publishes with."""
+        """The publisher of a new run in this scope."""
         runs, run = self.flows.app.runs, self.flows.begin("flow", scope)
         return runs.publisher(runs.outside(run).context)
 
@@ -49,7 +49,7 @@ class _Place:
 
 
 class _Bare:
-    """The same bytes on the disk, by the fewest calls."""
+    """Writes the same bytes to disk with as few calls as possible."""
 
     def __init__(self, folder: Path, record: bytes) -> None:
         self.folder, self.record, self.end = folder, record, 0
@@ -115,11 +115,15 @@ def _rows(place: _Place, times: dict[str, list[float]]) -> list[Row]:
 
 def _table(long: list[float], short: list[float]) -> Table:
     lines = []
-    for size, seed in SEED.items():
+    for size, milliseconds in AGENTWEAVER.items():
         window = slice(int(size * 0.8) if size > NEW_AFTER else 0, size)
         ratio = _sample(long[window]).median / _sample(short[window]).median
-        lines.append([f"{size}", f"{ratio:.2f}", f"{seed}"])
-    head = ["Artifacts in the scope", f"Time a publish, {FIRST} = 1", "ms a publish, second seed, measured elsewhere"]
+        lines.append([f"{size}", f"{ratio:.2f}", f"{milliseconds}"])
+    head = [
+        "Artifacts in the scope",
+        f"Time per publish, {FIRST} = 1",
+        "ms per publish, AgentWeaver, measured elsewhere",
+    ]
     return Table("Artifacts", head, lines)
 
 

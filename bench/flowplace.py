@@ -1,4 +1,4 @@
-"""Flows of many steps in a throw-away project, run as `handrail run` runs them. Tells when each step was done."""
+"""Flows with many steps in a temporary project, run as `handrail run` runs them. Measures when each step is done."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ Phase = dict[str, Any]
 
 
 def many(steps: int) -> list[Phase]:
-    """Phases of ten steps that do nothing but have a result. Written as a repeat: a file may not have 10,000."""
+    """Phases of ten steps that only have a result. Written as a repeat, because a file may not have 10,000 phases."""
     same = [{"id": f"s{n}", "node": "set", "params": {"value": {"const": RESULT}}} for n in range(STEPS_A_PHASE)]
     rounds = {"var": "round", "from": 1, "to": steps // STEPS_A_PHASE}
     return [{"repeat": rounds, "phases": [{"id": "p${round}", "steps": same}]}]
 
 
 class Watch:
-    """Looks on while a run is driven: when it began and ended, how long each step took, when a node was started.
+    """Observes a run: how long it and each of its steps took, and when the first node started.
 
-    `between` is called when a step is done, with how many are. How long it takes counts for nothing.
+    `between` is called after each step with the number of finished steps. Its own time is not counted.
     """
 
     def __init__(self, between: Callable[[int], None] | None = None) -> None:
@@ -60,7 +60,7 @@ class Watch:
 
 
 class Ends(Watch):
-    """Looks only at the beginning and the end, so that looking costs the steps nothing."""
+    """Observes only the start and the end of a run, so that the steps are not slowed down."""
 
     def __call__(self, event: Event) -> None:
         kind = type(event)
@@ -71,7 +71,7 @@ class Ends(Watch):
 
 
 class Ran(NamedTuple):
-    """A run that ended: its folder, what was seen of it, how long the whole call took."""
+    """A run that ended: its folder, its observer, and how long the whole call took."""
 
     folder: Path
     watch: Watch
@@ -83,12 +83,12 @@ class Ran(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Of all files that the run has."""
+        """The size of all files of the run."""
         return sum(path.stat().st_size for path in self.folder.parent.rglob("*") if path.is_file())
 
 
 class Flows:
-    """A project with flows. `files`: the phases of each, by its name."""
+    """A project with flows. `files`: name of a flow → its phases."""
 
     def __init__(self, folder: Path, files: dict[str, list[Phase]]) -> None:
         self.project = folder / "project"
@@ -122,7 +122,7 @@ class Flows:
         return Ran(self.attempt(run), watch, whole)
 
     def attempt(self, run: LoadedRun) -> Path:
-        """The folder where a run is kept."""
+        """The folder of the current attempt of a run."""
         engine = self.app.runs.engine
         assert isinstance(engine, Embedded)
         return Path(engine.attempt(run.id))

@@ -1,4 +1,4 @@
-"""What a step of a flow costs on the embedded engine, and how a run grows: by steps, by nesting, when it is resumed."""
+"""Measures a step of a flow on the embedded engine, and how a run grows with its steps, its nesting and a resume."""
 
 from __future__ import annotations
 
@@ -14,19 +14,24 @@ SIZES = (10, 100, 1_000, LONG)
 DEPTH, BOTTOM_STEPS, KILOBYTE = 10, 5, "y" * 1024
 NEAR, FLAT, LINEAR = Bound(1.5), Bound(1.5), Bound(3)
 RECORD = "the same bytes, appended and synced"
-ELSEWHERE = "second seed, measured elsewhere"
-SEED_STEPS = {10: ("6,000", "1.1"), 100: ("46,000", "1.3"), 1_000: ("454,000", "3.5"), 3_000: ("1,400,000", "11.4")}
-SEED_DEPTHS = (12, 27, 60, 131, 285, 616, 1_324, 2_830, 6_026, 12_784, 27_032)
+ELSEWHERE = "AgentWeaver, measured elsewhere"
+AGENTWEAVER_STEPS = {
+    10: ("6,000", "1.1"),
+    100: ("46,000", "1.3"),
+    1_000: ("454,000", "3.5"),
+    3_000: ("1,400,000", "11.4"),
+}
+AGENTWEAVER_DEPTHS = (12, 27, 60, 131, 285, 616, 1_324, 2_830, 6_026, 12_784, 27_032)
 ABOUT = f"""\
-Runs of flows whose steps do nothing (node `set`, a result of 20 characters, ten steps a phase), on the embedded engine
-and through the same calls as `handrail run`. A run of {LONG:,} steps is held after every {HOLD}; in between, runs of
-10, 100 and 1,000 steps are run, and {BARE} records as such a run writes them are put into an open file, each with
-`pwrite` and `fsync` and nothing else. *A durable step* is compared with the records of its own run, written again so
-right after it, run by run. *A step* is from the end of one to the end of the next; reading the flow is not
-in it. *The whole command* has that too, and the reading of the journal at the end. *Nested*: {BOTTOM_STEPS} steps with
-a result of 1 KB each at the bottom of so many flows that run one another; all files of the run are counted, among them
-a copy of the texts of all flows. *Resumed*: a run whose last step failed, from the call until that step is begun again,
-reading the flow left out; the journal is read, and every step behind us is answered from it."""
+Runs of flows whose steps do nothing (node `set`, a result of 20 characters, ten steps per phase), on the embedded
+engine and through the same calls as `handrail run`. A run of {LONG:,} steps pauses after every {HOLD} steps. During
+each pause, runs of 10, 100 and 1,000 steps are run, and {BARE} records of such a run are written to an open file, each
+only with `pwrite` and `fsync`. *A durable step* is compared with the records of its own run: right after each run, the
+same records are written in that way. *A step* lasts from the end of one step to the end of the next, without reading
+the flow. *The whole command* includes everything from the call to its return. *Nested*: {BOTTOM_STEPS} steps with a
+result of 1 KB each, inside this many nested flows; all files of the run are counted, with a copy of all flow texts.
+*Resumed*: a run whose last step failed, from the call until that step starts again, without reading the flow; the
+journal is read, and it supplies the results of all finished steps."""
 
 
 def measure(folder: Path) -> Part:
@@ -38,7 +43,7 @@ def measure(folder: Path) -> Part:
     whole, alone = ([ran.whole for ran in thousand], [ran.watch.seconds for ran in thousand])
     rows = [
         slower("a durable step", RECORD, Sample(tuple(ours)), Sample(tuple(bare)), NEAR),
-        slower(f"a step of {LONG:,}, behind the first {LONG // 2:,}", "a step of 100", steps.late, steps.short, FLAT),
+        slower(f"a step of {LONG:,}, after the first {LONG // 2:,}", "a step of 100", steps.late, steps.short, FLAT),
         slower("the whole command, 1,000 steps", "its steps alone", Sample(tuple(whole)), Sample(tuple(alone))),
     ]
     nesting, by_depth = _nesting(flows)
@@ -47,14 +52,16 @@ def measure(folder: Path) -> Part:
 
 
 def _by_size(steps: Steps) -> Table:
-    head = ["Steps", "Journal, bytes a step", "Time a step, 100 steps = 1", f"Bytes written a step, {ELSEWHERE}"]
+    head = ["Steps", "Journal, bytes per step", "Time per step, 100 steps = 1", f"Bytes written per step, {ELSEWHERE}"]
     lines = []
-    for size in sorted({*SIZES, *SEED_STEPS}):
+    for size in sorted({*SIZES, *AGENTWEAVER_STEPS}):
         mine = ["-", "-"]
         if size in SIZES:
             mine = [f"{steps.bytes(size):.0f}", f"{steps.seconds(size) / steps.seconds(100):.2f}"]
-        lines.append([f"{size:,}", *mine, *SEED_STEPS.get(size, ("-", "-"))])
-    return Table("Steps; time is all that a run costs, divided among them", [*head, f"ms a step, {ELSEWHERE}"], lines)
+        lines.append([f"{size:,}", *mine, *AGENTWEAVER_STEPS.get(size, ("-", "-"))])
+    return Table(
+        "Steps; the time is the total time of a run divided by its steps", [*head, f"ms per step, {ELSEWHERE}"], lines
+    )
 
 
 def _bottom() -> Phase:
@@ -72,8 +79,8 @@ def _nesting(flows: Flows) -> tuple[Row, Table]:
     what = f"files of a run, flows nested {DEPTH} deep"
     head = ["Flows nested", "Files of the run, KB", f"State file, KB, {ELSEWHERE}"]
     lines = [
-        [f"{depth}", f"{size / 1024:.1f}", f"{seed:,}"]
-        for depth, (size, seed) in enumerate(zip(sizes, SEED_DEPTHS, strict=True))
+        [f"{depth}", f"{size / 1024:.1f}", f"{theirs:,}"]
+        for depth, (size, theirs) in enumerate(zip(sizes, AGENTWEAVER_DEPTHS, strict=True))
     ]
     row = Row(what, "the same, nested once", sizes[DEPTH] / sizes[1], bound=LINEAR)
     return row, Table("Nested flows", head, lines)

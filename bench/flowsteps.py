@@ -1,7 +1,7 @@
-"""A step of a long run, of short ones and the bare cost of its record, all in turn.
+"""Measures a step of a long run, steps of short runs, and the bare write of a record, all in turn.
 
-Disks stall for seconds at a time, so one run after the other would compare the weather. Here a long run is held after
-every so many steps; meanwhile short runs are run, in a thread of their own, and bare records are written.
+Disks sometimes stall for seconds, so runs that follow each other are not comparable. Here a long run pauses after every
+`HOLD` steps. During the pause, short runs are run in another thread, and bare records are written.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PAIRS = 15
 
 
 class Steps:
-    """What was measured: runs by their length, and the seconds of every bare record."""
+    """The measurements: runs by their length, and the seconds of every bare record."""
 
     def __init__(self, flows: Flows, folder: Path) -> None:
         self.flows = flows
@@ -46,7 +46,7 @@ class Steps:
         self.pairs = [self._pair() for _ in range(PAIRS)]
 
     def _pair(self) -> tuple[float, float]:
-        """Seconds of a step and of its record alone: a whole run, and at once the same bytes with nothing around."""
+        """Seconds per step of a whole run, and seconds per record for only writing the same bytes right after it."""
         ran = self.flows.run(f"n{BLOCK}", Ends())
         handle, end = os.open(ran.folder / "again", os.O_RDWR | os.O_CREAT, 0o600), 0
         lines = ran.lines
@@ -78,7 +78,7 @@ class Steps:
         self.runs[size] += [self.flows.run(f"n{size}") for _ in range(times)]
 
     def _append(self) -> None:
-        """Bare records: the bytes of real ones, put behind each other in a file that is open."""
+        """Write the bytes of real records one after the other to an open file."""
         for line in self.lines[:BARE]:
             self.bare.append(timed(partial(self._put, line)))
 
@@ -94,7 +94,7 @@ class Steps:
 
     @property
     def short(self) -> Sample:
-        """Each step of runs of 100, which were run at the same time as that half."""
+        """Each step of the runs of 100 steps that were run during that half."""
         runs = self.runs[100]
         return Sample(tuple(step for ran in runs[len(runs) // 2 :] for step in ran.watch.steps[1:]))
 
@@ -103,21 +103,24 @@ class Steps:
         return Sample(tuple(self.long.watch.steps[1:]))
 
     def seconds(self, size: int) -> float:
-        """A step of a run of this length, all that the run costs divided among its steps."""
+        """Seconds per step of a run of this length: the time of the whole run divided by its steps."""
         if size == LONG:
             steps = self.long.watch.steps
             return statistics.median(sum(steps[at : at + BLOCK]) / BLOCK for at in range(0, LONG, BLOCK))
         return statistics.median(ran.watch.seconds / size for ran in self.runs[size])
 
     def bytes(self, size: int) -> float:
-        """What a run of this length leaves in its journal for each step."""
+        """Bytes per step in the journal of a run of this length."""
         ran = self.long if size == LONG else self.runs[size][0]
         return sum(map(len, ran.lines)) / size
 
 
 def _records(ran: Ran, size: int) -> list[bytes]:
-    """The records of all steps but the first. There has to be one for each step, one for the end, and few besides:
-    notes that had waited long enough are written alone."""
+    """The records of all steps except the first.
+
+    The journal has to have one record per step, one for the end, and few others: an event that is not durable gets its
+    own record if it has waited long enough.
+    """
     lines = ran.lines
     if not size + 1 <= len(lines) <= size * 1.05 + 3:
         raise BenchError(f"{size} steps left {len(lines)} records, expected about {size + 1}")

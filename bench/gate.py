@@ -1,4 +1,4 @@
-"""The gate decision as hosts get it: a new process for every tool call, against starting Python at all."""
+"""Measures the gate decision as hosts get it, a new process per tool call, compared with starting Python."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ BARE = "`python -I -S -c pass`"
 LONG = "p" * 190
 ABOUT = f"""\
 `python -I -S hook.py scripted` with one request on its standard input and a session on disk, as a host runs it for
-each tool call; {ROUNDS} processes of each. *For information*: a card that is one record behind its journal (the hook
-then folds the rest of the journal), a project with a path so long that its session folder is named by a digest, Python
-without `site` as the measure, and the command that people type."""
+each tool call; {ROUNDS} processes of each. *For information*: a card that lacks the last record of its journal (the
+hook then folds the rest of the journal), a project whose path is so long that its session folder is named after a
+digest, a comparison with Python without `site`, and the command that people type."""
 
 
 class _Call:
-    """One tool call put to the hook, in a process of its own. `stale` is a card to put in place before."""
+    """One tool call that the hook answers in a new process. `stale` is a card that is written before the call."""
 
     def __init__(self, folder: Path, name: str, session: Session, tool: str) -> None:
         self.card = Path(session.folder) / cards.CARD
@@ -40,13 +40,13 @@ class _Call:
         Path(self.question).write_text(jsonlite.dumps(request), encoding="utf-8")
 
     def __call__(self) -> float:
-        if self.stale is not None:  # the hook lays down a fresh one
+        if self.stale is not None:  # the hook writes a fresh one
             self.card.write_bytes(self.stale)
         argv = [sys.executable, "-I", "-S", hook.__file__, "scripted"]
         return spawn(argv, self.env, self.question, self.answer)
 
     def expect(self, allow: bool, rule: str) -> None:
-        """What is timed has to be the right answer."""
+        """Raise `BenchError` if the hook does not give this answer."""
         self()
         answer = jsonlite.loads(Path(self.answer).read_text(encoding="utf-8"))
         if (answer["allow"], answer["rule"]) != (allow, rule):

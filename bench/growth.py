@@ -1,4 +1,4 @@
-"""Does a session get slower as its journal grows? Status and moves at four sizes, in turn."""
+"""Measures whether a session gets slower as its journal grows: status and moves at four sizes, in turn."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ SIZES = (10, 1_000, 10_000, 100_000)
 READS, MOVES = 1_000, 250
 FLAT = Bound(1.5)
 ABOUT = """\
-A session whose journal has so many records, with a fresh card. *Status* reads the state and the pinned plan; *next* and
-*loop* are whole commands, record and sync included. The bound is on the longest journal: flat means that it is next to
-as fast as the shortest. *For information*: the same where the card was lost and the whole journal is folded."""
+A session whose journal has this many records, with a fresh card. *Status* reads the state and the pinned plan; *next*
+and *loop* are whole commands, including the record and its sync. The bound is on the longest journal: it has to be
+almost as fast as the shortest. *For information*: the same without a card, so that the whole journal is folded."""
 
 
 def measure(folder: Path) -> Part:
@@ -37,13 +37,13 @@ def measure(folder: Path) -> Part:
 
 
 def _in_pairs(nexts: dict[str, Job], loops: dict[str, Job]) -> dict[str, Job]:
-    """Each `next` before its `loop`, so that a session goes to and fro and never ends."""
+    """Each `next` before its `loop`, so that a session goes back and forth and never ends."""
     pairs = zip(nexts.items(), loops.items(), strict=True)
     return dict([item for pair in pairs for item in pair])
 
 
 def _grown(folder: Path, size: int) -> Session:
-    """A session with so many records, all but the first and the last written in one go."""
+    """A session with `size` records. All except the first and the last are written at once."""
     talk(f"a journal of {size} records")
     session = started(folder / f"grown-{size}", folder / "home")
     (first,) = session.records()
@@ -81,7 +81,7 @@ def _compare(what: str, times: dict[int, Sample]) -> list[Row]:
 
 
 def _lost(session: Session, small: Sample) -> Row:
-    """Only reads: the card stays lost."""
+    """Status without a card. It only reads, so no new card is written."""
     (Path(session.folder) / cards.CARD).unlink()
     lost = interleave("status without a card", {"lost": _status(session)}, 3)["lost"]
     return slower(f"status at {SIZES[-1]:,} records, card lost", f"status at {SIZES[0]} records", lost, small)

@@ -1,4 +1,4 @@
-"""The hooks as Claude Code runs them: the installed stubs, a new shell for every event, against starting Python."""
+"""Measures the installed hooks as Claude Code runs them, a new shell per event, compared with starting Python."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ PYTHON = "`python -I -c pass`"
 ACTIVE, IDLE = "11111111-2222-4333-8444-555555555555", "11111111-2222-4333-8444-666666666666"
 TRANSCRIPT_ENTRIES = 500
 ABOUT = f"""\
-What `handrail install claude` puts into Claude Code, run as that runs it: `/bin/sh -c` with the command of its
-`hooks.json`, the event as JSON on standard input, a workflow that was begun with `/workflow` in the conversation. In
-there are two shells, `timeout` and Python, each of which is measured with the rest. {ROUNDS} processes of each; p50 is
-compared with the p50 of Python, p95 with its p95. *No workflow* means that none is active in the conversation. At each
-stop the agent made progress, so that a record is written and it is sent on; the transcript is a long one."""
+The hooks that `handrail install claude` installs, run as Claude Code runs them: `/bin/sh -c` with the command from
+`hooks.json`, the event as JSON on standard input, and a workflow that was started with `/workflow` in the conversation.
+Each hook is one shell and one Python, and both are measured. {ROUNDS} processes of each; p50 is compared with the p50
+of Python, p95 with its p95. *No workflow* means that none is active in the conversation. At each stop the agent has
+made progress, so a record is written and the agent is sent on; the transcript is long."""
 
 
 class _Host:
@@ -50,12 +50,12 @@ class _Host:
         self.progress = Path(link["folder"]) / PROGRESS
 
     def command(self, event: str) -> str:
-        """The command of the first hook of this event, as the host fills it in."""
+        """The command of the first hook of this event, with the host's variables replaced."""
         return str(self.hooks[event][0]["hooks"][0]["command"]).replace("${CLAUDE_PLUGIN_ROOT}", str(self.plugin))
 
 
 class _Hook:
-    """One event put to the installed stub, in a shell of its own."""
+    """One event that the installed stub answers in a new shell."""
 
     def __init__(self, host: _Host, name: str, event: str, conversation: str, more: dict[str, Any]) -> None:
         self.question, self.answer = str(host.folder / f"{name}.request"), str(host.folder / f"{name}.answer")
@@ -69,7 +69,7 @@ class _Hook:
         return spawn(self.argv, self.env, self.question, self.answer)
 
     def expect(self, word: str) -> None:
-        """What is timed has to be the right answer. No word: silence."""
+        """Raise `BenchError` if the answer does not contain the word. An empty word means no answer."""
         self()
         answer = Path(self.answer).read_text(encoding="utf-8")
         if word not in answer or (answer and not word):
@@ -107,7 +107,7 @@ def measure(folder: Path) -> Part:
 
 
 def _with_progress(hook: _Hook, progress: Path) -> Job:
-    """The agent did something before it stops."""
+    """The hook, with progress of the agent before each call."""
 
     def job() -> float:
         progress.touch()

@@ -1,4 +1,4 @@
-"""The real Claude Code against a scripted model, as the agents' tests run it. Where it is missing, says why."""
+"""Runs the real Claude Code with a scripted model, as the tests of agents do. Says why if it cannot be installed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from bench.measure import BenchError, talk
+from bench.piworkflows import Missing
 from bench.place import ROOT
-from bench.seedloader import Missing
 
 sys.path.append(str(ROOT / "tests"))
 
@@ -29,8 +29,8 @@ STOP, DONE = Turn("I stop here."), Turn("Done.")
 
 
 def find_claude() -> Missing | None:
-    """Installs the pinned version where it is not there yet. Nothing: it can be run."""
-    talk("Claude Code: installing, where it is not there yet")
+    """Install the pinned version if needed. None if Claude Code can be run."""
+    talk("Claude Code: installing if needed")
     done = subprocess.run([str(ROOT / "scripts" / "agents")], stdout=subprocess.DEVNULL, check=False)
     if done.returncode != 0 or not (PROGRAMS / "claude").exists():
         return Missing("Claude Code could not be installed; see above")
@@ -38,7 +38,7 @@ def find_claude() -> Missing | None:
 
 
 def answer(claude: Claude, prompt: str) -> str:
-    """What one run without a terminal ends with."""
+    """The result of one call without a terminal."""
     with _running(claude, prompt, "--output-format", "json") as process:
         out, _ = process.communicate()
     if process.returncode != 0:
@@ -47,7 +47,7 @@ def answer(claude: Claude, prompt: str) -> str:
 
 
 def converse(claude: Claude, prompts: list[str]) -> Generator[list[dict[str, Any]]]:
-    """One conversation, each prompt sent when the one before is answered: the requests that it took."""
+    """One conversation. Sends each prompt after the previous answer, and yields the model requests of each prompt."""
     shape = ("--input-format", "stream-json", "--output-format", "stream-json", "--verbose")
     with _running(claude, *shape) as process:
         assert process.stdin is not None
@@ -64,7 +64,7 @@ def converse(claude: Claude, prompts: list[str]) -> Generator[list[dict[str, Any
 
 @contextmanager
 def _running(claude: Claude, *options: str) -> Iterator[subprocess.Popen[str]]:
-    """The program at work; ended if it takes so long that it must hang."""
+    """The running program. It is killed after `LIMIT` seconds."""
     argv = [claude.program, "-p", *options, "--dangerously-skip-permissions"]
     pipe = subprocess.PIPE
     process = subprocess.Popen(argv, cwd=claude.project, env=claude.env, stdin=pipe, stdout=pipe, text=True)

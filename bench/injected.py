@@ -1,4 +1,4 @@
-"""How many characters are put before the model in a session of 20 turns: ours and the first seed's, same workflow."""
+"""Counts the characters that the model gets in a session of 20 turns: from us and from pi-workflows, same workflow."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 from bench import host
 from bench.measure import BenchError, talk
+from bench.piworkflows import NAME, Missing, PiWorkflows
 from bench.place import KEY, TASK, write_workflow
 from bench.rows import Bound, Part, Row, skipped
-from bench.seedloader import NAME, Missing, Seed
 
 PHASES, EACH, CHARS = ("plan", "build", "test", "review"), 5, 600
 TURNS = len(PHASES) * EACH
 STOPS = 9
-TITLE = "Characters put before the model"
+TITLE = "Characters that the model gets"
 BOUND = Bound(0.5)
 WHAT = {
     "all": (f"characters in {TURNS} turns", NAME, BOUND),
@@ -23,18 +23,18 @@ WHAT = {
 }
 REMINDER = "Stop hook additional context: "
 ABOUT = f"""\
-{TURNS} prompts of a person, {EACH} in each of {len(PHASES)} phases with {CHARS} characters of instructions. At each the
-agent makes one tool call, at the last of a phase also the move to the next one, and then stops; it is sent on and stops
-again until it is let go. Ours is what the model of the real Claude Code gets in one such conversation beyond what it
-gets without Handrail, the host's own words around it counted too: every character once, as it enters the conversation.
-The seed's is what its own code gives its host in the same session: the first message, its context before each run of
-the agent, the results of `next`, and, as often as we sent the agent on, its reminder and the context of the run which
-that begins. *Reminders left out*: without what an agent is told when it is sent on. *For information*: all of ours
-against a seed that never gets to send the agent on, because the person always types within its three seconds."""
+A person types {TURNS} prompts, {EACH} in each of {len(PHASES)} phases with {CHARS} characters of instructions. For each
+prompt the agent makes one tool call, for the last prompt of a phase also the move to the next phase, and then stops. It
+is sent on and stops again until it may end its turn. Ours is what the model of the real Claude Code gets in such a
+conversation minus what it gets without Handrail, including the host's own text around it; each character counts once.
+For pi-workflows it is what its own code gives its host in the same session: the first message, its context before each
+run of the agent, the results of `next`, and, as often as we sent the agent on, its reminder and the context of the run
+that follows. *Reminders left out*: without the texts for an agent that is sent on. *For information*: all of ours
+compared with a pi-workflows that never sends the agent on, because the person always types within its three seconds."""
 
 
 class Injected(NamedTuple):
-    """Characters put before the model: `told` with prompts and moves, `reminders` when it stops early."""
+    """Characters that the model gets: `told` with prompts and moves, `reminders` when it stops early."""
 
     told: int
     reminders: int
@@ -44,11 +44,11 @@ class Injected(NamedTuple):
         return self.told + self.reminders
 
 
-def measure(folder: Path, seed: Seed | Missing, missing: Missing | None) -> Part:
+def measure(folder: Path, pi: PiWorkflows | Missing, missing: Missing | None) -> Part:
     if missing:
-        seed = missing
-    if isinstance(seed, Missing):
-        return Part(TITLE, ABOUT, [skipped(*about, seed.why) for about in WHAT.values()])
+        pi = missing
+    if isinstance(pi, Missing):
+        return Part(TITLE, ABOUT, [skipped(*about, pi.why) for about in WHAT.values()])
     talk(f"characters: {TURNS} turns with Handrail and without")
     model = host.Model([])
     try:
@@ -56,17 +56,17 @@ def measure(folder: Path, seed: Seed | Missing, missing: Missing | None) -> Part
     finally:
         model.close()
     project = folder / "injected" / "with" / "project"
-    theirs = _seeds(seed.session(project, prompts))
+    theirs = _total(pi.session(project, prompts))
     ratios = {"all": ours.all / theirs.all, "told": ours.told / theirs.told, "worst": ours.all / theirs.told}
     return Part(TITLE, ABOUT, [Row(what, to, ratios[name], None, bound) for name, (what, to, bound) in WHAT.items()])
 
 
-def _seeds(chars: dict[str, int]) -> Injected:
+def _total(chars: dict[str, int]) -> Injected:
     return Injected(chars["opening"] + chars["contexts"] + chars["moves"], chars["reminders"])
 
 
 def _ours(folder: Path, model: host.Model) -> tuple[Injected, list[dict[str, Any]]]:
-    """What Handrail adds, and what happened at each prompt, in the words of the seed's session."""
+    """What Handrail adds, and what happened at each prompt, in the format of `bench/pi-workflows/session.mjs`."""
     ours, bare = host.Claude(folder / "with", model), host.Claude(folder / "bare", model)
     for claude in (ours, bare):
         write_workflow(claude.project / ".pi" / "workflows" / KEY, 0, PHASES, CHARS)
@@ -76,7 +76,7 @@ def _ours(folder: Path, model: host.Model) -> tuple[Injected, list[dict[str, Any
     talks = _converse(ours, [f"/workflow {KEY} {TASK}", *typed], moves=True)
     texts = _texts(talks[-1][-1])
     if not any("✓ Finished" in text for text in texts):
-        raise BenchError("the workflow did not come to its end")
+        raise BenchError("the workflow did not finish")
     prompts = []
     for number, requests in enumerate(talks, 1):
         moves = number % EACH == 0
@@ -86,7 +86,7 @@ def _ours(folder: Path, model: host.Model) -> tuple[Injected, list[dict[str, Any
 
 
 def _converse(claude: host.Claude, prompts: list[str], *, moves: bool) -> list[list[dict[str, Any]]]:
-    """The requests of each prompt: a tool call, at the last of a phase a move, then stops for as long as it takes."""
+    """The model requests of each prompt: a tool call, a move for the last prompt of a phase, then stops."""
     model = claude.model
     model.requests.clear()
     talks = []
@@ -100,5 +100,5 @@ def _converse(claude: host.Claude, prompts: list[str], *, moves: bool) -> list[l
 
 
 def _texts(request: dict[str, Any]) -> list[str]:
-    """All that was not said by the model itself, message by message."""
+    """The texts of all messages that the model did not write itself."""
     return [host.texts({"messages": [message]}) for message in request["messages"] if message["role"] != "assistant"]

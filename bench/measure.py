@@ -1,4 +1,4 @@
-"""Times things against each other: every job once a round, in turn, so that noise meets all of them alike."""
+"""Compares the times of jobs: every job once per round, in turn, so that noise affects all of them equally."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TALK_SECONDS = 5.0
 
 
 class BenchError(Exception):
-    """What was to be measured did not do what it should."""
+    """The measured code did not give the expected result."""
 
 
 class Sample(NamedTuple):
@@ -28,7 +28,7 @@ class Sample(NamedTuple):
 
     @property
     def p95(self) -> float:
-        """What nineteen of twenty do not exceed."""
+        """The 95th percentile."""
         return statistics.quantiles(self.times, n=20, method="inclusive")[-1]
 
     @property
@@ -41,7 +41,7 @@ def talk(text: str) -> None:
 
 
 def interleave(title: str, jobs: Mapping[str, Job], rounds: int) -> dict[str, Sample]:
-    """Every job once a round. Each round begins with another one, so that none always follows the same."""
+    """Run every job once per round. Each round begins with another job, so that the order varies."""
     talk(f"{title}: {rounds} rounds of {len(jobs)}")
     times: dict[str, list[float]] = {name: [] for name in jobs}
     names = list(jobs)
@@ -63,7 +63,7 @@ def timed(call: Callable[[], object]) -> float:
 
 
 def spawn(argv: list[str], env: Mapping[str, str], stdin: str = os.devnull, stdout: str = os.devnull) -> float:
-    """How long a process takes from its start to its end, with as little around it as possible."""
+    """How long a process takes from its start to its end, with as little overhead as possible."""
     actions = [
         (os.POSIX_SPAWN_OPEN, 0, stdin, os.O_RDONLY, 0),
         (os.POSIX_SPAWN_OPEN, 1, stdout, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600),

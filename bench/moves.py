@@ -1,4 +1,4 @@
-"""What a move of a session and its context text cost."""
+"""Measures a move of a session, and its context text."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 from bench.loading import probe
 from bench.measure import Job, Sample, interleave, talk, timed
+from bench.piworkflows import NAME, Missing, PiWorkflows
 from bench.place import KEY, TASK, started, write_catalog
 from bench.rows import Part, Row, skipped, slower
-from bench.seedloader import NAME, Missing, Seed
 from handrail.sessions.machine import Loop
 from handrail.sessions.store import Session
 
@@ -18,14 +18,14 @@ CONTEXT_ROUNDS = 5
 RECORD = "the same bytes, appended and synced"
 CONTEXT, CHARS = "context text of one of 6 phases, time", "context text of one of 6 phases, characters"
 ABOUT = f"""\
-A move is `loop`: lock, read, decide, append the record, sync it to the disk, write the card; {ROUNDS} of them, in turn
-with a bare append and sync of the same bytes to an open file in the same folder. The context text is what an agent is
-given in a phase: the best of 7 times 1000 calls in a fresh process, for both sides; by then node has compiled its side
-to machine code, which a process that builds one text never sees."""
+A move is `loop`: lock, read, decide, append the record, sync it to disk, write the card; {ROUNDS} of them, in turn with
+only appending and syncing the same bytes to an open file in the same folder. The context text is what an agent gets in
+a phase: for both sides the best of 7 times 1000 calls in a new process. By then node has compiled its side to machine
+code; a process that builds one text does not have that advantage."""
 
 
-def measure(folder: Path, seed: Seed | Missing) -> Part:
-    return Part("Moves and context texts", ABOUT, [_move(folder), *_context(folder, seed)])
+def measure(folder: Path, pi: PiWorkflows | Missing) -> Part:
+    return Part("Moves and context texts", ABOUT, [_move(folder), *_context(folder, pi)])
 
 
 def _move(folder: Path) -> Row:
@@ -50,13 +50,13 @@ def _last_line(session: Session) -> bytes:
     return Path(session.journal).read_bytes().splitlines(keepends=True)[-1]
 
 
-def _context(folder: Path, seed: Seed | Missing) -> list[Row]:
-    if isinstance(seed, Missing):
-        return [skipped(what, NAME, None, seed.why) for what in (CONTEXT, CHARS)]
+def _context(folder: Path, pi: PiWorkflows | Missing) -> list[Row]:
+    if isinstance(pi, Missing):
+        return [skipped(what, NAME, None, pi.why) for what in (CONTEXT, CHARS)]
     talk("context texts")
     project = folder / "contexts"
     root = write_catalog(project, 1)
-    pairs = [(probe("context", str(root), KEY, TASK), seed.context(project)) for _ in range(CONTEXT_ROUNDS)]
+    pairs = [(probe("context", str(root), KEY, TASK), pi.context(project)) for _ in range(CONTEXT_ROUNDS)]
     mine, other = (Sample(tuple(pair[side]["us"] for pair in pairs)) for side in (0, 1))
     chars = pairs[0][0]["chars"] / pairs[0][1]["chars"]
     return [slower(CONTEXT, NAME, mine, other), Row(CHARS, NAME, chars, chars)]

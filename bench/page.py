@@ -1,4 +1,4 @@
-"""The report: a table for the terminal and the page `docs/benchmarks.md`. Names no machine and no path."""
+"""The report: a table for the terminal and the page `docs/benchmarks.md`. Contains no machine name and no path."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from bench.rows import HEAD, Part, Row, Table
 INTRODUCTION = """\
 # Benchmarks
 
-Written by `make bench`; do not edit. Only ratios are given: absolute times say more about a machine than about
-Handrail. The two sides of a ratio are measured in turn, in one run. *Ratio* is of medians and is what the bound is
-about; *by minima* is the same of the fastest of each, which noise touches least. Sizes in bytes are the same on every
-machine. What was *measured elsewhere* is not from this run nor from this machine, and is there for orientation only.
+Written by `make bench`; do not edit. The page has only ratios, because absolute times say more about a machine than
+about Handrail. The two sides of a ratio are measured in turn, in one run. *Ratio* compares the medians, and the bound
+applies to it. *By minima* compares the fastest times, which noise affects least. Sizes in bytes are the same on every
+machine. Numbers that were *measured elsewhere* come from another run on another machine; they are a rough guide only.
 """
 REPEAT = """\
 ## Repeat it
 
-    make bench                            # everything; ends with 1 if a bound is missed
-    .venv/bin/python -m bench gate        # one part, nothing is written: {parts}
+    make bench                            # everything; the exit code is 1 if a bound is missed
+    .venv/bin/python -m bench gate        # one part, does not write this page: {parts}
     .venv/bin/python -m bench --no-bounds # only measure
 
-It takes about seven minutes. The comparison with the first seed's own code needs node 20 or later and npm; its
-published package is fetched once into `.cache/bench` (see `bench/seed`). Sessions run the real Claude Code in the
-version that the tests pin, fetched once into `.cache/agents` (see `scripts/agents`); they need no key and no network.
-The other engines are Python packages, fetched once into `.cache/bench-peers` (see `scripts/peers`). Without these
-programs those rows say that they were skipped, and why. A busy machine widens the spread, not so much the ratios; where
-the two columns differ much, run it again when it is quiet.
+It takes about seven minutes. The comparison with pi-workflows needs node 20 or later and npm; its published package is
+downloaded once to `.cache/bench` (see `bench/pi-workflows`). Sessions run the real Claude Code in the version that the
+tests use, downloaded once to `.cache/agents` (see `scripts/agents`); they need no key and no network. The other engines
+are Python packages, downloaded once to `.cache/bench-peers` (see `scripts/peers`). If one of these programs is missing,
+its rows say that they were skipped, and why. A busy machine changes the spread more than the ratios. If the two columns
+differ a lot, run it again when the machine is idle.
 """
 
 
 def setting(node: str | None) -> str:
-    """What the run depends on and another machine can have too."""
+    """The versions and the number of cores that the results depend on."""
     python = f"{platform.python_implementation()} {platform.python_version()}"
     return f"{python}, node {node.removeprefix('v') if node else 'not used'}, {os.cpu_count()} cores"
 
 
 def table(parts: list[Part]) -> str:
-    """For a terminal: columns in line, one group a part, the tables beside the rows behind them."""
+    """The report for a terminal: aligned columns, one group per part, then the additional tables."""
     lines = _aligned([HEAD, *[row.cells() for part in parts for row in part.rows]])
     head, lines = lines[:2], lines[2:]
     for part in parts:
@@ -49,7 +49,7 @@ def table(parts: list[Part]) -> str:
 
 
 def _aligned(cells: list[list[str]]) -> list[str]:
-    """A head, a line below it, and the rest."""
+    """The lines of a table: the head, a rule, and the rows."""
     widths = [max(len(line[column]) for line in cells) for column in range(len(cells[0]))]
     head, *rest = [_line(line, widths) for line in cells]
     return [head, "  ".join("-" * width for width in widths), *rest]

@@ -1,8 +1,8 @@
-"""Runs in the peers' own environment: steps that do nothing, on another engine that remembers each of them.
+"""Runs in the environment of the other engines: steps that do nothing, on another durable engine.
 
-`python peerrun.py ENGINE FOLDER EVERY STEPS...` makes a run for each number of steps. It prints a line and waits for
-one before the first step and after every so many, so that it takes turns with others; at last it prints the seconds of
-each step, as JSON. Imports nothing of ours. A step has a short text as its result, on disk before the next one begins.
+`python peerrun.py ENGINE FOLDER EVERY STEPS...` makes one run per number in STEPS. Before the first step and after
+every EVERY steps it prints a line and waits for a line, so that it takes turns with us. At the end it prints the
+seconds of each step as JSON. It imports nothing of Handrail. A step's result is on disk before the next step starts.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ Note = Callable[[], None]
 
 
 class Count(TypedDict):
-    """A state that stays as large as it was."""
+    """A state of constant size."""
 
     at: int
 
 
 class Results(TypedDict):
-    """A state that keeps what every step made, as a flow does."""
+    """A state that keeps the result of every step, as a flow does."""
 
     at: int
     made: Annotated[list[str], operator.add]
 
 
 def dbos(folder: Path, note: Note) -> Run:
-    """A workflow of steps, with what it has by default: a database in SQLite."""
+    """A DBOS workflow of steps, with its default database in SQLite."""
     engine: Any = importlib.import_module("dbos").DBOS
     database = f"sqlite:///{folder / 'dbos.sqlite'}"
     engine(config={"name": "bench", "system_database_url": database, "enable_otlp": False, "log_level": "CRITICAL"})
@@ -58,7 +58,7 @@ def dbos(folder: Path, note: Note) -> Run:
 
 
 def langgraph(folder: Path, note: Note, *, keep: bool) -> Run:
-    """One node in a circle, and after each round a checkpoint in SQLite before the next one begins."""
+    """One node in a loop, with a checkpoint in SQLite after each round."""
     graph: Any = importlib.import_module("langgraph.graph")
     saver: Any = importlib.import_module("langgraph.checkpoint.sqlite").SqliteSaver
     connection = sqlite3.connect(folder / "langgraph.sqlite", check_same_thread=False)
@@ -94,7 +94,7 @@ ENGINES: dict[str, Callable[[Path, Note], Run]] = {
 
 
 class Turns:
-    """Notes how long each step takes, from its begin to the begin of the next, and waits when it is another's turn."""
+    """Measures each step, from its start to the start of the next, and waits while the other side runs."""
 
     def __init__(self, every: int) -> None:
         self.every = every
@@ -114,7 +114,7 @@ class Turns:
     def wait(self) -> None:
         print("waiting", flush=True)
         if not sys.stdin.readline():
-            raise SystemExit("nobody is there any more")
+            raise SystemExit("the benchmark has ended")
 
 
 def main(name: str, folder: str, every: str, *counts: str) -> None:

@@ -1,4 +1,4 @@
-"""Steps that do nothing, on our engine and on others that a Python program can bring along. Without them, says why."""
+"""Compares steps on our engine with steps on other embeddable engines. Says why if these cannot be installed."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from bench.flowplace import Flows, Watch, many
 from bench.measure import Sample, talk
+from bench.piworkflows import Missing
 from bench.place import ROOT, environment
 from bench.rows import Part, Row, faster, skipped
-from bench.seedloader import Missing
 
 SETUP, PYTHON = ROOT / "scripts" / "peers", ROOT / ".cache" / "bench-peers" / "bin" / "python"
 RUN = ROOT / "bench" / "peerrun.py"
@@ -34,17 +34,17 @@ OFF = {
     "PYTHONDONTWRITEBYTECODE": "1",
 }
 ABOUT = f"""\
-The same steps on engines that a program can bring along as we do ours: a process of its own, its files on the same
-disk, each result on disk before the next step begins. DBOS runs a workflow of steps with the SQLite database that it
-has by default; LangGraph runs one node in a circle with `SqliteSaver` and `durability="sync"`, once with a state that
-stays as small as it is and once with one that keeps all results, as ours are kept. A step is from one to the next; both
-sides are held after every {EVERY} steps while the other does as many. {SIZES[100]} runs of 100 steps and one of 1,000.
-Starting, importing and connecting are left out. The ratio says how many times as fast Handrail is."""
+The same steps on other engines that need no server: each in its own process, with its files on the same disk, and each
+result on disk before the next step starts. DBOS runs a workflow of steps with its default SQLite database. LangGraph
+runs one node in a loop with `SqliteSaver` and `durability="sync"`, once with a state of constant size and once with a
+state that keeps all results, as our runs do. A step lasts from its start to the start of the next. Both sides pause
+after every {EVERY} steps while the other side runs as many. {SIZES[100]} runs of 100 steps and one of 1,000. Starting,
+importing and connecting are not measured. The ratio says how many times as fast Handrail is."""
 
 
 def find_peers() -> Missing | None:
-    """Installs the pinned versions where they are not there yet. Nothing: they can be run."""
-    talk("the other engines: installing, where they are not there yet")
+    """Install the pinned versions if needed. None if the engines can be run."""
+    talk("the other engines: installing if needed")
     process = subprocess.Popen([str(SETUP), sys.executable], stdout=subprocess.DEVNULL, start_new_session=True)
     try:
         code = process.wait(INSTALL_SECONDS)
@@ -88,11 +88,11 @@ def _in_turn(engine: str, folder: Path) -> dict[int, tuple[Sample, Sample]] | Mi
 
 
 class PeerGone(Exception):
-    """The other engine's process ended, or had to be ended."""
+    """The process of the other engine ended or was killed."""
 
 
 class Peer:
-    """Another engine at work in a process of its own. It waits after every so many steps until it is its turn."""
+    """Another engine in its own process. It waits for its turn after every `EVERY` steps."""
 
     def __init__(self, engine: str, folder: Path, runs: list[int]) -> None:
         self.argv = [str(PYTHON), "-I", str(RUN), engine, str(folder), f"{EVERY}", *map(str, runs)]
@@ -112,16 +112,16 @@ class Peer:
             pass
 
     def ready(self) -> None:
-        """Waits until it has made everything ready for its first step."""
-        self._heard()
+        """Wait until the engine is ready for its first step."""
+        self._read_line()
 
     def after(self, done: int) -> None:
-        """Lets it do as many steps as we did."""
+        """Let the engine run as many steps as we did."""
         if done % EVERY == 0:
             self._turn()
 
     def steps(self) -> list[list[float]]:
-        """The seconds of each step of each run, when all are done."""
+        """The seconds of each step of each run. Waits until all are done."""
         times: list[list[float]] = json.loads(self._turn())
         return times
 
@@ -132,9 +132,9 @@ class Peer:
             self.process.stdin.flush()
         except OSError as error:
             raise PeerGone from error
-        return self._heard()
+        return self._read_line()
 
-    def _heard(self) -> str:
+    def _read_line(self) -> str:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if not line:

@@ -1,4 +1,4 @@
-"""A throw-away project, home and catalog to measure in. On the project's own disk: a record has to reach one."""
+"""A temporary project, home and catalog for the benchmarks. On the repository's disk, not in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WORDS = (
 
 
 def write_workflow(folder: Path, number: int, phases: tuple[str, ...] = PHASES, chars: int = BODY_CHARS) -> None:
-    """A workflow of some phases, each with a gate and so many characters of instructions."""
+    """Write a workflow. Each phase has a gate and `chars` characters of instructions."""
     folder.mkdir(parents=True)
     files = [f"{place}-{phase}.md" for place, phase in enumerate(phases, 1)]
     head = f"name: Workflow {number}\ncommandName: {folder.name}\ninitialMessage: Begin with {{firstPhaseName}}.\n"
@@ -37,7 +37,7 @@ def write_workflow(folder: Path, number: int, phases: tuple[str, ...] = PHASES, 
 
 
 def write_catalog(project: Path, workflows: int) -> Path:
-    """A project with so many workflows where both Handrail and the seed look; the folder that holds them."""
+    """Write workflows where both Handrail and pi-workflows find them. Returns their folder."""
     folder = project / ".pi" / "workflows"
     for number in range(workflows):
         write_workflow(folder / f"w{number:04d}", number)
@@ -45,17 +45,17 @@ def write_catalog(project: Path, workflows: int) -> Path:
 
 
 def settle() -> None:
-    """Wait until files that were just written are old enough for the cache to believe their stamps."""
+    """Wait until new files are old enough for the cache to trust their time stamps."""
     time.sleep(1.2 * FRESH_NS / 1e9)
 
 
 def environment(home: Path) -> dict[str, str]:
-    """All that a process in here knows of the world."""
+    """The whole environment of a benchmark process."""
     return {"HOME": str(home), "HANDRAIL_HOME": str(home / "handrail"), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
 def started(project: Path, home: Path, session: str = "s-1") -> Session:
-    """A session in its first phase, begun as a surface begins it."""
+    """A session in its first phase, started as a surface starts it."""
     if not project.exists():
         write_catalog(project, 1)
     app = App(str(project), environment(home))

@@ -1,7 +1,7 @@
-"""Runs in a fresh process: times one thing of ours inside it, after the imports, and prints one JSON object.
+"""Runs in a new process: measures one operation of Handrail after the imports, and prints one JSON object.
 
-`python -m bench.probe load ROOT [CACHE]` or `python -m bench.probe context ROOT KEY TASK`. Counts as
-`bench/seed/entry.mjs` does.
+`python -m bench.probe load ROOT [CACHE]` or `python -m bench.probe context ROOT KEY TASK`. It measures in the same way
+as `bench/pi-workflows/entry.mjs`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CONTEXT_CALLS = 1000
 
 
 def load(root: str, cache: str | None = None) -> dict[str, object]:
-    """The first look at a catalog: load, check, resolve; with a cache, as `App.catalog` does it."""
+    """Load, check and resolve a catalog; with a cache, as `App.catalog` does."""
     begin = time.perf_counter()
     catalog, remembered = _remembered(root, cache) if cache else (read_catalog([("project", root)]), False)
     seconds = time.perf_counter() - begin
@@ -33,7 +33,7 @@ def load(root: str, cache: str | None = None) -> dict[str, object]:
 
 
 def _remembered(root: str, cache: str) -> tuple[Catalog, bool]:
-    """The catalog, and whether all of it was in the cache."""
+    """The catalog, and whether the cache had all of it."""
     memory = CatalogCache(cache, time.time_ns)
     catalog = read_catalog([("project", root)], memory)
     remembered = not memory.changed

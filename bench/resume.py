@@ -1,4 +1,4 @@
-"""How long a run that is gone on with takes until work goes on: the journal read, what is done not done again."""
+"""Measures how long a resumed run takes until its next step starts. It reads the journal and skips finished steps."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _CHECKSUM = 9
 
 
 def rows(folder: Path, step: Sample) -> list[Row]:
-    """`step`: what one cost when it was done."""
+    """The rows about resuming. `step` is the time of a step when it is run."""
     flows = Flows(folder, {f"f{size}": [*many(size), _failing()] for size in SIZES})
     begun = {size: flows.begin(f"f{size}") for size in SIZES}
     for size, run in begun.items():
-        talk(f"a run of {size} steps that fails behind them")
+        talk(f"a run of {size} steps that fails at the end")
         flows.drive(run, "failed")
     jobs: dict[str, Job] = {}
     for size, run in begun.items():
@@ -39,12 +39,12 @@ def rows(folder: Path, step: Sample) -> list[Row]:
     return [
         slower(f"{most:,} steps resumed", "its journal, read and given to `json.loads`", long, times[f"read {most}"]),
         slower(f"{most:,} steps resumed, each", f"{few:,} steps resumed, each", long, short, LINEAR),
-        slower(f"{most:,} steps resumed, each", "such a step when it is done", long, step),
+        slower(f"{most:,} steps resumed, each", "such a step when it is run", long, step),
     ]
 
 
 def _failing() -> Phase:
-    """Fails until there is a file."""
+    """A phase that fails until the file `ready` exists."""
     return {
         "id": "end",
         "steps": [{"id": "check", "node": "command", "params": {"argv": {"const": ["test", "-e", READY]}}}],
@@ -52,7 +52,7 @@ def _failing() -> Phase:
 
 
 def _resume(flows: Flows, run: LoadedRun, size: int) -> Job:
-    """Seconds a step until the failed one is begun again. It fails again, so that this can be repeated."""
+    """Seconds per step until the failed step starts again. It fails again, so that this can be repeated."""
 
     def job() -> float:
         begin = time.perf_counter()
@@ -71,7 +71,7 @@ def _read(journal: Path, size: int) -> Job:
 
 
 def _finish(flows: Flows, run: LoadedRun, size: int) -> None:
-    """What was timed has to have been a resume: it comes to its end, and no step was done twice."""
+    """Raise `BenchError` if the run cannot be finished or if a step was run twice."""
     flows.drive(run, "completed")
     records = flows.app.runs.load(run.id).records
     started = [event.path for _, event in records if isinstance(event, machine.NodeFinished)]

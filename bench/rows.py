@@ -1,4 +1,4 @@
-"""What came out: a ratio, the bound it has to keep, and whether it does."""
+"""The results: a ratio, its bound, and whether it keeps the bound."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bench.measure import Sample
 
 
 class Bound(NamedTuple):
-    """A limit that must be kept and, further in, one that is aimed at."""
+    """A limit that must be kept, and a stricter one as an aim."""
 
     limit: float
     aim: float | None = None
@@ -23,7 +23,7 @@ class Bound(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One comparison: `ratio` is of medians and is what the bound is about, `best` is of minima."""
+    """One comparison. `ratio` compares medians and has to keep the bound; `best` compares minima."""
 
     what: str
     against: str
@@ -57,7 +57,7 @@ HEAD = ["What", "Compared with", "Ratio", "By minima", "Bound", "Verdict"]
 
 
 class Table(NamedTuple):
-    """Numbers beside the rows: sizes, which are the same on every machine, and what was measured elsewhere."""
+    """Additional numbers: sizes, which are the same on every machine, and times that were measured elsewhere."""
 
     caption: str
     head: list[str]
@@ -65,7 +65,7 @@ class Table(NamedTuple):
 
 
 class Part(NamedTuple):
-    """The rows of one question, and what was done to answer it."""
+    """The rows of one topic, and a description of the measurement."""
 
     title: str
     about: str
@@ -85,7 +85,7 @@ def slower(what: str, against: str, mine: Sample, other: Sample, bound: Bound | 
 
 
 def rarely(what: str, against: str, mine: Sample, other: Sample) -> Row:
-    """How many times as long `mine` takes where one of twenty takes longer, on both sides."""
+    """How many times as long `mine` takes, at the 95th percentile of both sides."""
     return Row(what, against, mine.p95 / other.p95)
 
 

@@ -1,4 +1,4 @@
-"""A whole session of the real Claude Code with a scripted model, with Handrail and without."""
+"""Measures a whole session of the real Claude Code with a scripted model, with and without Handrail."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import NamedTuple
 
 from bench import host
 from bench.measure import BenchError, Job, Sample, interleave, spawn, timed
+from bench.piworkflows import Missing
 from bench.place import KEY, TASK, environment, write_workflow
 from bench.rows import Part, Row, skipped, slower
-from bench.seedloader import Missing
 
 ROUNDS, CALLS, STARTS = 5, 50, 20
 PYTHON = "`python -I -c pass`"
 WITHOUT = "the same without Handrail"
 WHOLE = f"a session of {CALLS} tool calls"
-EACH, ONCE = "time added, each tool call", "time added, once a session"
+EACH, ONCE = "time added per tool call", "time added once per session"
 ABOUT = f"""\
-The real Claude Code without a terminal, a scripted model on loopback that answers at once, and {CALLS} turns with one
-`Bash` call of `true` each; with Handrail a workflow of one phase is begun before and led to its end after. {ROUNDS}
-sessions of each, in turn, and as many without a tool call. *Once a session* is what those differ by (the server of
-`workflow_step`, the start, one move, the end), *each tool call* is what the long ones differ by beyond that, divided by
-{CALLS}. A model that takes seconds for a turn hides most of it."""
+The real Claude Code without a terminal, a scripted model on this machine that answers immediately, and {CALLS} turns
+with one `Bash` call of `true` each. With Handrail, a workflow of one phase is started before and finished after these
+calls. {ROUNDS} sessions of each, in turn, and as many without a tool call. *Once per session* is the difference between
+the sessions without tool calls: the server of `workflow_step`, the start, one move and the end. *Per tool call* is the
+remaining difference between the long sessions, divided by {CALLS}. A model that takes seconds per turn hides most of
+it."""
 
 
 class _Side(NamedTuple):
-    """Claude Code in a home of its own, what is typed there and how the model ends."""
+    """Claude Code with its own home, the prompt, and the last turns of the model."""
 
     claude: host.Claude
     prompt: str

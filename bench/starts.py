@@ -1,4 +1,4 @@
-"""How long commands take to start, as a person types them, against starting Python at all."""
+"""Measures how long commands take, as a person types them, compared with starting Python."""
 
 from __future__ import annotations
 

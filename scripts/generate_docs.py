@@ -1,4 +1,4 @@
-"""Writes the pages of docs/reference from the code. A test fails when a page is behind."""
+"""Writes the generated pages of docs/reference. A test fails if a page is out of date."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The composition root: builds things once and hands them on. Each function is what every surface calls.
+"""The composition root: builds each part once and passes it on. Every surface calls these methods.
 
-What a command does not use is not imported: definitions and runs cost several times Python's own start, and most
-commands only ask where a session stands.
+Modules are imported when they are used. Importing definitions and runs takes several times as long as starting Python,
+and most commands need only the state of a session.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class App:
 
     @property
     def stubs(self) -> Stubs:
-        """How the stubs in a host call this very installation."""
+        """The commands with which stubs call this installation."""
         from handrail.contracts.host import Stubs
 
         hook = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
@@ -110,7 +110,7 @@ class App:
         return [*self.catalog.problems, *self.flows.problems, *self._settings[1]]
 
     def validate(self, paths: list[str]) -> list[Diagnostic]:
-        """The problems of the definitions at these paths, which may use all others."""
+        """The problems in the definitions at these paths. They may refer to all other definitions."""
         from handrail.flows.catalog import is_flow_file, problems_at
         from handrail.flows.known import known_in
         from handrail.workflows.catalog import read_given
@@ -121,7 +121,7 @@ class App:
         return found + problems_at(flows, self.flows, known_in(self.project))
 
     def flow_named(self, name: str) -> FoundFlow:
-        """What `run` means by a name: a flow, else a workflow that is driven headless; `workflow:NAME` insists."""
+        """The flow that `run NAME` runs: a flow, or else a workflow as a flow. `workflow:NAME` is always a workflow."""
         wanted = name.removeprefix("workflow:")
         if wanted == name and (name in self.flows.flows or self.flows.named(name) is not None):
             return self.flows.find(name)
@@ -143,7 +143,7 @@ class App:
         if found is None:
             from handrail.source.suggest import did_you_mean
 
-            hint = did_you_mean(name, self.settings.presets) or "presets stand in settings.yaml"
+            hint = did_you_mean(name, self.settings.presets) or "presets are defined in `settings.yaml`"
             raise NotFound(f"there is no preset `{name}`", hint)
         return found
 
@@ -156,13 +156,13 @@ class App:
         conversation: Conversation | None = None,
         replaces: bool = False,
     ) -> Report:
-        """Begin a workflow in a new session, or in one that has none active."""
+        """Start a workflow in a new session, or in a session without an active workflow."""
         plan, notices = self.catalog.startable(name)
         id_ = conversation.session if conversation is not None else session
         return self.sessions.start(plan, Opening(task, id_, conversation, replaces, self.settings.idle_stops, notices))
 
     async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> Report:
-        """Leave the current phase, if its exit checks hold. They run here, now."""
+        """Run the exit checks of the current phase, and leave it if they hold."""
         from handrail.secrets import Redactor
 
         leaving = self.sessions.leaving(id_)
@@ -174,7 +174,7 @@ class App:
         return self.sessions.leave(leaving, Redactor(self.env).text(summary), results)
 
     def cancel(self, id_: str | None, *, confirmed: bool) -> Report:
-        """Give up a workflow; a confirmed cancel also frees a host's conversation whose session is gone."""
+        """Cancel a workflow. A confirmed cancel also unlinks a host's conversation whose session does not exist."""
         if confirmed and id_ is not None:
             from handrail import registry
 
@@ -185,6 +185,6 @@ class App:
         return self.sessions.cancel(id_, confirmed=confirmed)
 
     def reload(self, id_: str | None) -> Report:
-        """Go on with the files as they are now, at the same phase."""
+        """Load the workflow's files again and continue at the same phase."""
         session, key = self.sessions.workflow_of(id_)
         return self.sessions.reload(session, self.catalog.plan(self.catalog.find(key)))

@@ -1,6 +1,6 @@
-"""Name → implementation: one row each. Built-ins are registered as extensions are; nothing is imported early.
+"""Name → implementation, one row each. Built-ins and extensions are registered in the same way.
 
-Importing this costs next to nothing: hooks do.
+Modules are imported when they are needed. Hooks import this module, so it imports almost nothing itself.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ AGENTS: dict[str, dict[str, str]] = {
     "pi": {"executor": "handrail.agents.pi.executor", "workflows": "handrail.agents.pi.definitions"},
     "scripted": {"host": "handrail.agents.scripted.host", "executor": "handrail.agents.scripted.executor"},
 }
-"""One row per agent: as `host` it calls us, as `executor` we call it, `workflows` says where it keeps definitions."""
-OWN_TOOLS = "scripted"  # its tools have the names of Handrail's own vocabulary
+"""One row per agent: a `host` calls us, we call an `executor`, and `workflows` says where it has its definitions."""
+OWN_TOOLS = "scripted"  # the agent whose tools have Handrail's own names
 ENGINES: dict[str, str] = {"embedded": "handrail.runs.embedded.engine"}
 NODES: dict[str, str] = {
     "command": "handrail.nodes.command",
@@ -57,11 +57,11 @@ NODES: dict[str, str] = {
     "workflow-run": "handrail.nodes.workflow_run",
     "write-file": "handrail.nodes.write_file",
 }
-AGENT_NODE = "handrail.nodes.llm_prompt"  # every executor has a node `AGENT-prompt` that is fixed to it
+AGENT_NODE = "handrail.nodes.llm_prompt"  # also makes the node `AGENT-prompt` of each executor
 
 
 def nodes() -> Mapping[str, NodeKind]:
-    """Every node: one module each, and one for each executor."""
+    """All nodes: one per module, and one per executor."""
     from functools import partial
 
     from handrail.contracts.lazy import Imported
@@ -72,7 +72,7 @@ def nodes() -> Mapping[str, NodeKind]:
 
 
 def node_declarations() -> Mapping[str, Node]:
-    """What every node says about itself."""
+    """The declarations of all nodes."""
     from functools import partial
 
     from handrail.contracts.lazy import Imported
@@ -82,7 +82,7 @@ def node_declarations() -> Mapping[str, Node]:
 
 
 def checks() -> Mapping[str, Check]:
-    """What every kind of check says about itself, in the order of the registry."""
+    """The declarations of all kinds of checks, in the order of the registry."""
     from functools import partial
 
     from handrail.contracts.lazy import Imported
@@ -125,18 +125,18 @@ def hosts() -> list[str]:
 
 
 def host(agent: str) -> Host:
-    """How an agent calls us. `KeyError` if it cannot."""
+    """The host module of an agent. Raises `KeyError` if it has none."""
     found: Host = _module(AGENTS[agent]["host"])
     return found
 
 
 def installable() -> list[str]:
-    """The agents that our stubs can be installed into: those whose conversations are found by a link."""
+    """The agents that our stubs can be installed into: those that use links."""
     return [name for name in hosts() if host(name).LINKS]
 
 
 def market(agent: str) -> Market:
-    """An agent that knows marketplaces of plugins. `KeyError` if it does not."""
+    """The module of an agent that has marketplaces of plugins. Raises `KeyError` if it has none."""
     if agent not in markets():
         raise KeyError(agent)
     found: Market = _module(AGENTS[agent]["host"])
@@ -144,29 +144,29 @@ def market(agent: str) -> Market:
 
 
 def markets() -> list[str]:
-    """The agents that know marketplaces of plugins."""
+    """The agents that have marketplaces of plugins."""
     return [name for name in hosts() if hasattr(host(name), "marketplace")]
 
 
 def executors() -> list[str]:
-    """The agents that steps can be given to."""
+    """The agents that can run steps."""
     return [name for name, row in AGENTS.items() if "executor" in row]
 
 
 def engine(name: str, site: Site) -> Engine:
-    """What keeps the runs of a project. `KeyError` if there is no engine of this name."""
+    """The engine that stores the runs of a project. Raises `KeyError` if the name is unknown."""
     kind: EngineKind = _module(ENGINES[name])
     return kind.open_engine(site)
 
 
 def executor(agent: str) -> Executor:
-    """An agent that steps can be given to. `KeyError` if there is none of this name."""
+    """The executor module of an agent. Raises `KeyError` if it has none."""
     found: Executor = _module(AGENTS[agent]["executor"])
     return found
 
 
 def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:
-    """Folders of the user's in which agents keep workflows of their own."""
+    """The user's folders in which agents have their own workflows."""
     return [_module(row["workflows"]).user_workflows(env, home) for row in AGENTS.values() if "workflows" in row]
 
 
@@ -176,6 +176,6 @@ def check_kind(name: str) -> CheckKind:
 
 
 def _module(name: str) -> Any:
-    """A module by its name, imported when it is needed. `importlib` itself would cost a hook too much."""
+    """Import a module by its name. Importing `importlib` would take too long in a hook."""
     __import__(name)
     return sys.modules[name]

@@ -1,4 +1,4 @@
-"""The hook of Claude Code by its messages alone: what it answers without the program around it."""
+"""The hook of Claude Code, tested with messages only, without Claude Code itself."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def test_the_task_may_span_lines(conversation: Project) -> None:
     assert conversation.json("status", "--session", "claude-C")["task"] == "make\ntea"
 
 
-def test_a_stop_is_sent_on(conversation: Project) -> None:
+def test_an_agent_that_stops_early_is_sent_on(conversation: Project) -> None:
     assert sent_on(conversation)
 
 
-def test_a_task_that_ends_after_an_interrupt_does_not_set_the_agent_going(conversation: Project) -> None:
+def test_a_task_that_ends_after_an_interrupt_does_not_send_the_agent_on(conversation: Project) -> None:
     tell(conversation, "UserPromptSubmit", prompt="go on")
-    tell(conversation, "UserPromptSubmit", prompt=TASK_DONE)  # the turn before never came to a stop
+    tell(conversation, "UserPromptSubmit", prompt=TASK_DONE)  # the previous turn never ended with a stop
     assert not sent_on(conversation)
     tell(conversation, "UserPromptSubmit", prompt=TASK_DONE)
     assert not sent_on(conversation)
@@ -57,7 +57,7 @@ def test_a_task_that_ends_after_an_interrupt_does_not_set_the_agent_going(conver
     assert sent_on(conversation)
 
 
-def test_a_task_that_ends_after_a_stop_keeps_the_agent_going(conversation: Project) -> None:
+def test_a_task_that_ends_after_a_stop_sends_the_agent_on(conversation: Project) -> None:
     assert not sent_on_with_tasks(conversation)
     tell(conversation, "UserPromptSubmit", prompt=TASK_DONE)
     assert sent_on(conversation)
@@ -67,13 +67,13 @@ def sent_on_with_tasks(project: Project) -> bool:
     return "hookSpecificOutput" in tell(project, "Stop", background_tasks=[{"id": "b"}])
 
 
-def test_a_prompt_adds_only_where_the_workflow_stands(conversation: Project) -> None:
+def test_a_prompt_adds_only_the_current_position(conversation: Project) -> None:
     said = tell(conversation, "UserPromptSubmit", prompt="hello")["hookSpecificOutput"]
     assert said["additionalContext"] == "W > • Look [1/2]"
     assert said["sessionTitle"] == "Workflow: make\ntea"
 
 
-def test_a_second_workflow_in_the_conversation_has_to_be_asked_for(conversation: Project) -> None:
+def test_a_second_workflow_in_a_conversation_needs_an_explicit_replace(conversation: Project) -> None:
     other = conversation.folder.parent / "other"
     (other / ".handrail" / "workflows").mkdir(parents=True)
     start = {"command_name": "workflow", "cwd": str(other)}
@@ -83,7 +83,7 @@ def test_a_second_workflow_in_the_conversation_has_to_be_asked_for(conversation:
     assert conversation.json("status", "--session", "claude-C")["status"] == "cancelled"
 
 
-def test_a_request_that_makes_no_sense_blocks_nothing_but_a_tool(conversation: Project) -> None:
+def test_an_invalid_request_blocks_only_tool_calls(conversation: Project) -> None:
     assert tell(conversation, "UserPromptSubmit", prompt=TASK_DONE, transcript_path="/nonexistent") != {}
     assert tell(conversation, "NoSuchEvent") == {}
     denied = tell(conversation, "PreToolUse", tool_name="Edit", tool_input={})["hookSpecificOutput"]

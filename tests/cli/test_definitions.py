@@ -25,7 +25,7 @@ def test_list_names_source_and_file_of_everything(project: Project) -> None:
     assert data["problems"] == []
 
 
-def test_a_project_workflow_shadows_the_built_in_one_of_its_key(project: Project) -> None:
+def test_a_project_workflow_shadows_the_built_in_one_with_the_same_key(project: Project) -> None:
     project.workflow("bug-fix", ["a"])
     data = project.json("list")
     assert [row["source"] for row in data["workflows"] if row["key"] == "bug-fix"] == ["project"]
@@ -33,7 +33,7 @@ def test_a_project_workflow_shadows_the_built_in_one_of_its_key(project: Project
     assert "shadowed:" in project.run("list").out
 
 
-def test_handrails_own_folder_comes_before_the_first_seeds(project: Project) -> None:
+def test_the_handrail_folder_comes_before_the_pi_folder(project: Project) -> None:
     project.workflow("w", ["a"], root=".pi/workflows")
     assert project.json("show", "w")["stops"][0]["id"] == "a"
     project.workflow("w", ["b"])
@@ -122,7 +122,7 @@ def test_the_built_in_workflows_have_no_problems(project: Project) -> None:
         assert project.json("show", row["key"])["stops"]
 
 
-def test_the_catalog_is_the_same_with_without_and_with_a_damaged_cache(project: Project) -> None:
+def test_the_catalog_does_not_depend_on_the_cache(project: Project) -> None:
     project.workflow("w", ["a", "b"])
     cold = project.json("list")
     caches = list((project.home / "cache").rglob("*.json"))
@@ -136,14 +136,14 @@ def test_the_catalog_is_the_same_with_without_and_with_a_damaged_cache(project: 
     assert project.json("list") == cold
 
 
-def test_a_wrong_command_line_is_told_how_it_is_used(project: Project) -> None:
+def test_a_wrong_command_line_gets_a_usage_hint(project: Project) -> None:
     assert "did you mean `start`?" in project.run("strat").err
     said = project.run("start", "--json")
     assert said.code == 2
     assert said.data["error"]["code"] == "usage"
 
 
-def test_help_and_completion_are_there(project: Project) -> None:
+def test_help_and_completion_are_printed(project: Project) -> None:
     assert "Guided sessions:" in project.run().out
     for shell in ("bash", "zsh", "fish"):
         assert "handrail" in project.run("completion", shell).out

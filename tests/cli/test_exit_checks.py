@@ -1,4 +1,4 @@
-"""Phases are left only on proof."""
+"""A phase can be left only if its exit checks hold."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def with_exit(project: Project, exit_: str) -> Project:
     return project
 
 
-def test_a_file_check_holds_the_phase_until_the_file_is_there(project: Project) -> None:
+def test_a_file_check_fails_until_the_file_exists(project: Project) -> None:
     with_exit(project, "  - file: docs/plan.md\n")
     view = project.json("next", code=5)
     assert (view["refused"], view["phase"]["id"]) == ("check-failed", "a")
@@ -28,7 +28,7 @@ def test_a_file_check_holds_the_phase_until_the_file_is_there(project: Project) 
     assert view["checks"][0]["held"] is True
 
 
-def test_a_file_check_is_not_fooled_by_a_link_out_of_the_project(project: Project, tmp_path: Path) -> None:
+def test_a_file_check_fails_for_a_link_out_of_the_project(project: Project, tmp_path: Path) -> None:
     with_exit(project, "  - file: out.md\n")
     (tmp_path / "elsewhere").write_text("x")
     (project.folder / "out.md").symlink_to(tmp_path / "elsewhere")
@@ -44,7 +44,7 @@ def test_a_command_is_an_argument_list_or_a_line_for_the_shell(project: Project)
     assert project.json("next")["phase"]["id"] == "b"
 
 
-def test_the_agent_is_told_what_the_command_said(project: Project) -> None:
+def test_the_agent_gets_the_output_of_a_failed_command(project: Project) -> None:
     with_exit(project, "  - run: echo the reason; exit 3\n    name: my check\n")
     message = project.json("next", code=5)["message"]
     assert "my check (exit code 3)" in message
@@ -58,26 +58,26 @@ def test_a_command_that_cannot_be_started_does_not_hold(project: Project) -> Non
     assert "cannot be started" in view["message"]
 
 
-def test_a_command_that_takes_too_long_is_ended_with_all_it_started(project: Project) -> None:
+def test_a_command_that_times_out_is_killed_with_its_children(project: Project) -> None:
     with_exit(project, "  - run: sleep 300 & echo $! > child; wait\n    timeout: 0.5\n")
     view = project.json("next", code=5)
     assert "not done after 0.5 seconds" in view["message"]
     assert not is_running(int((project.folder / "child").read_text()))
 
 
-def test_a_command_that_ignores_the_polite_signal_is_ended_all_the_same(project: Project) -> None:
+def test_a_command_that_ignores_sigterm_is_killed(project: Project) -> None:
     with_exit(project, "  - run: trap '' TERM; echo $$ > child; while true; do sleep 0.1; done\n    timeout: 0.5\n")
     project.json("next", code=5)
     assert not is_running(int((project.folder / "child").read_text()))
 
 
-def test_endless_output_is_cut_and_not_kept(project: Project) -> None:
+def test_endless_output_is_truncated(project: Project) -> None:
     with_exit(project, "  - run: yes | head -c 5000000; exit 1\n")
     view = project.json("next", code=5)
     assert len(view["checks"][0]["detail"]) < 10_000
 
 
-def test_results_stand_in_the_journal(project: Project) -> None:
+def test_check_results_are_in_the_journal(project: Project) -> None:
     with_exit(project, "  - run: exit 4\n")
     project.json("next", code=5)
     journal = next((project.home / "state").rglob("journal")).read_text()

@@ -1,4 +1,4 @@
-"""Stories about looking at a flow before it runs: `show`, and `run --dry-run`."""
+"""Stories about inspecting a flow before it runs: `show` and `run --dry-run`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ every (flow)
        argv: ["git", "fetch", ${params.files}, ${context.env.TOKEN}]
        tried up to 3 times, 2 s apart, × 2
        time limit: 10 s
-       cut off: a person is asked
+       if interrupted: ask a person
        expects require-file: path out.md (it has to be there)
        expects step-output: value ${steps.first.fetch.outputs.result}, equals true, when "x" exists
        makes out.md
@@ -33,7 +33,7 @@ every (flow)
        labelText: think
        prompt: Do ${flow.word} for ${steps.first.fetch.value}  and ${params.go}
        stops the flow (stopped) if: ${steps.first.ask.outputs.result}
-  at once, up to 2, and all finish though one fails:
+  in parallel, up to 2, and all finish even if one fails:
     2. each-1 (index = 1, file = ${params.files[0]})
        only if: 0 < ${length of params.files}
        - show: read-file
@@ -47,7 +47,7 @@ every (flow)
        - show: read-file
          path: ${repeat.file}
   5. r1 (i = 1)
-     steps at once, up to 2
+     steps in parallel, up to 2
      - t: set
        n: ${repeat.i + 1}
      - u: flow-run
@@ -60,7 +60,7 @@ every (flow)
               got: ${params.who}
   6. r2 (i = 2)
      only if: not (${steps.r1.t.outputs.ok} = true)
-     steps at once, up to 2
+     steps in parallel, up to 2
      - t: set
        n: ${repeat.i + 1}
      - u: flow-run
@@ -90,7 +90,7 @@ flowchart TD
     p0s1[["y: runs child"]]
     p0s0 --> p0s1
   end
-  subgraph g0["at once, up to 2"]
+  subgraph g0["in parallel, up to 2"]
     subgraph p1["b #quot;1#quot;"]
       p1s0["z: set"]
     end
@@ -122,7 +122,7 @@ def test_show_prints_every_part_of_a_flow(project: Project) -> None:
     assert said.err == ""
 
 
-def test_show_gives_a_flows_plan_as_data(project: Project) -> None:
+def test_show_prints_a_flows_plan_as_json(project: Project) -> None:
     flow(project, "child", CHILD)
     flow(project, "every", EVERY)
     data = project.json("show", "every")
@@ -148,17 +148,17 @@ def test_show_draws_a_flow(project: Project) -> None:
     assert drawn.replace(" when 0 #lt; ${length of [1]}", "") == DIAGRAM
 
 
-def test_a_workflow_comes_before_a_flow_of_its_name_and_the_other_is_told(project: Project) -> None:
+def test_show_prefers_a_workflow_and_mentions_the_flow_with_the_same_name(project: Project) -> None:
     project.workflow("both", ["a"])
     flow(project, "both", CHILD)
     said = project.run("show", "both")
     assert said.out == "Both (both)\n  1. • A\n"
-    assert said.err == "there is a flow `both` too: `handrail show flow:both`\n"
+    assert said.err == "there is also a flow `both`: `handrail show flow:both`\n"
     assert project.run("show", "flow:both").out.startswith("both (flow)\n")
     assert project.run("show", "both", "--quiet").err == ""
 
 
-def test_a_name_that_nothing_has_comes_with_the_nearest_one(project: Project) -> None:
+def test_an_unknown_name_gets_a_suggestion(project: Project) -> None:
     flow(project, "release", CHILD)
     said = project.run("show", "relaese")
     assert said.code == 1
@@ -168,14 +168,14 @@ def test_a_name_that_nothing_has_comes_with_the_nearest_one(project: Project) ->
     assert project.run("show", "flow:relaese").code == 1
 
 
-def test_a_broken_flow_is_said_to_be_broken(project: Project) -> None:
+def test_a_flow_with_errors_is_reported(project: Project) -> None:
     flow(project, "bad", "phases: 3\n")
     said = project.run("show", "bad")
     assert said.code == 2
     assert "flow `bad` cannot be used: its file has errors" in said.err
 
 
-def test_texts_of_a_flow_cannot_steer_a_terminal(project: Project) -> None:
+def test_texts_of_a_flow_cannot_control_the_terminal(project: Project) -> None:
     flow(project, "bad", 'description: "\\e[2J"\nphases:\n- {id: "a\\e]0;x\\a", steps: [{id: "x\\r", node: set}]}\n')
     for argv in (["show", "bad"], ["show", "bad", "--mermaid"], ["run", "bad", "--dry-run"], ["run", "bad"]):
         said = project.run(*argv)
@@ -183,7 +183,7 @@ def test_texts_of_a_flow_cannot_steer_a_terminal(project: Project) -> None:
         assert not set(said.out + said.err) & set("\x1b\a\r")
 
 
-def test_a_dry_run_says_what_would_happen_and_does_nothing(project: Project) -> None:
+def test_a_dry_run_prints_what_would_happen_and_runs_no_step(project: Project) -> None:
     flow(
         project,
         "demo",
@@ -200,7 +200,7 @@ def test_a_dry_run_says_what_would_happen_and_does_nothing(project: Project) -> 
         "? check: depends on `steps.greet.write`: ${steps.greet.write.outputs.path}\n"
         "  ▸ look: set\n"
     )  # fmt: skip
-    assert said.err == "this was a dry run: nothing was done\n"
+    assert said.err == "this was a dry run: no step was run\n"
     assert not (project.folder / "HELLO.md").exists()
     assert project.json("runs")["runs"] == []
     rows = project.json("run", "demo", "--dry-run")["rows"]

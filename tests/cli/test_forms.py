@@ -1,4 +1,4 @@
-"""Forms on a real terminal, and answers files. The terminal is a pty: typed after the question was seen, no sleeps."""
+"""Forms on a real terminal (a pty), and answers files. A test types only after it has seen the question: no sleeps."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ except click.Abort:
 
 
 class Terminal:
-    """A form that is being asked. Data goes to a pipe, unless the whole program is on the terminal."""
+    """A form on a terminal. Its stdout goes to a pipe or to the terminal."""
 
     def __init__(self, child: subprocess.Popen[bytes], screen: int) -> None:
         self.child = child
@@ -49,7 +49,7 @@ class Terminal:
         self.new = ""
 
     def see(self, text: str) -> None:
-        """Until a text appears after all that was waited for before."""
+        """Wait until a text appears after the texts that were seen before."""
         while text not in self.new:
             ready, _, _ = select.select([self.screen], [], [], WAIT)
             data = os.read(self.screen, 4096) if ready else b""
@@ -72,7 +72,7 @@ class Terminal:
 
 @contextmanager
 def asked(*fields: dict[str, Any], data: int = subprocess.PIPE, **more: str) -> Iterator[Terminal]:
-    """`data` is where the program's stdout goes; `ON_SCREEN` is the terminal."""
+    """Ask a form. `data` is the stdout of the program; `ON_SCREEN` is the terminal."""
     form = {"formId": "f", "title": "Some questions", "fields": list(fields), **more}
     screen, inside = pty.openpty()
     argv = [sys.executable, "-c", CHILD, json.dumps(form)]
@@ -91,7 +91,7 @@ def asked(*fields: dict[str, Any], data: int = subprocess.PIPE, **more: str) -> 
         os.close(screen)
 
 
-def test_every_kind_of_field_is_asked_and_only_the_answers_are_data() -> None:
+def test_every_kind_of_field_is_asked_and_only_the_answers_go_to_stdout() -> None:
     fields: list[dict[str, Any]] = [
         {"id": "go", "type": "boolean", "label": "Go on?", "required": True},
         {"id": "name", "label": "Name", "required": True, "help": "As in the passport", "placeholder": "Ada"},
@@ -126,7 +126,7 @@ def test_every_kind_of_field_is_asked_and_only_the_answers_are_data() -> None:
         }  # fmt: skip
 
 
-def test_what_cannot_be_taken_is_said_and_asked_again() -> None:
+def test_an_invalid_answer_is_reported_and_asked_again() -> None:
     fields: list[dict[str, Any]] = [
         {"id": "go", "type": "boolean", "label": "Go on?", "required": True},
         {"id": "name", "label": "Name", "required": True},
@@ -157,7 +157,7 @@ def test_what_cannot_be_taken_is_said_and_asked_again() -> None:
         assert terminal.answers() == {"go": False, "name": "Ada", "level": "high", "tags": ["green", "red"]}
 
 
-def test_enter_takes_the_default_and_a_default_can_be_refused() -> None:
+def test_enter_takes_the_default_and_a_default_can_be_declined() -> None:
     fields: list[dict[str, Any]] = [
         {"id": "go", "type": "boolean", "default": True},
         {"id": "name", "default": "Ada"},
@@ -175,7 +175,7 @@ def test_enter_takes_the_default_and_a_default_can_be_refused() -> None:
         assert terminal.answers() == values
 
 
-def test_what_depends_on_an_answer_is_asked_only_then() -> None:
+def test_a_conditional_field_is_asked_only_if_its_condition_holds() -> None:
     fields: list[dict[str, Any]] = [
         {"id": "go", "type": "boolean", "default": True},
         {"id": "why", "label": "Why not?", "required": True, "when": {"field": "go", "equals": False}},
@@ -190,14 +190,14 @@ def test_what_depends_on_an_answer_is_asked_only_then() -> None:
         assert "Why not?" not in terminal.seen
 
 
-def test_options_that_are_numbers_are_chosen_by_themselves() -> None:
+def test_options_that_are_numbers_are_chosen_by_their_value() -> None:
     with asked({"id": "size", "label": "Size", "options": [3, 1, 2]}) as terminal:
         terminal.see("3) 3\r\n  1) 1\r\n  2) 2\r\n> ")
         terminal.type("1")
         assert terminal.answers() == {"size": "1"}
 
 
-def test_a_line_can_be_edited_where_all_is_on_the_terminal() -> None:
+def test_a_line_can_be_edited_if_stdout_is_a_terminal() -> None:
     pytest.importorskip("readline")
     with asked({"id": "name", "label": "Name"}, data=ON_SCREEN) as terminal:
         terminal.see("> ")
@@ -207,10 +207,10 @@ def test_a_line_can_be_edited_where_all_is_on_the_terminal() -> None:
 
 @pytest.mark.parametrize("data", [subprocess.PIPE, ON_SCREEN], ids=["data-apart", "all-on-screen"])
 @pytest.mark.parametrize("key", ["\x03", "\x04"], ids=["ctrl-c", "ctrl-d"])
-def test_giving_up_ends_the_asking(key: str, data: int) -> None:
+def test_ctrl_c_and_ctrl_d_abort_the_form(key: str, data: int) -> None:
     with asked({"id": "name", "label": "Name"}, data=data) as terminal:
         terminal.see("> ")
-        for _ in range(20):  # a signal that comes while readline begins to wait is not seen before the next key
+        for _ in range(20):  # readline may notice a signal only at the next key
             terminal.press(key)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 terminal.child.wait(WAIT / 20)
@@ -220,7 +220,7 @@ def test_giving_up_ends_the_asking(key: str, data: int) -> None:
         assert terminal.child.stdout is None or terminal.child.stdout.read() == b""
 
 
-def test_escapes_in_definitions_do_not_reach_the_terminal_and_typed_ones_not_the_flow() -> None:
+def test_control_characters_do_not_reach_the_terminal_or_the_flow() -> None:
     evil = "\x1b[2J\x9b31m"
     option = {"value": evil + "!", "label": evil, "description": evil}
     field = {"id": "a", "label": evil, "help": evil, "placeholder": evil, "options": [option], "default": evil + "!"}
@@ -230,10 +230,10 @@ def test_escapes_in_definitions_do_not_reach_the_terminal_and_typed_ones_not_the
         terminal.type("1")
         terminal.see("> ")
         terminal.type("ab\udcffc")
-        terminal.see("that was not plain text")
+        terminal.see("this is not plain text")
         terminal.see("> ")
         terminal.type("ab\x1b[Dc")
-        terminal.see("that was not plain text")
+        terminal.see("this is not plain text")
         terminal.see("> ")
         terminal.type("abc")
         assert terminal.answers() == {"a": evil + "!", "t": "abc"}
@@ -254,9 +254,7 @@ REVIEW = form_from(
 )
 
 
-def test_a_waiting_form_is_shown_with_the_file_that_answers_it(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
+def test_a_waiting_form_is_shown_with_an_answers_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     print_form(Shell("/", as_json=True, quiet=False), REVIEW)
     out, err = capsys.readouterr()
     assert out == ""
@@ -270,7 +268,7 @@ def test_a_waiting_form_is_shown_with_the_file_that_answers_it(
     assert not problems(REVIEW, read_answers(str(file)).for_form(REVIEW, "p/s") or {})
 
 
-def test_a_skeleton_keeps_defaults_that_a_terminal_must_not_see(tmp_path: Path) -> None:
+def test_a_skeleton_escapes_control_characters_in_defaults(tmp_path: Path) -> None:
     form = form_from({"formId": "f", "fields": [{"id": "t", "default": "\u202e\x9b \U0001f600"}]})
     assert "\u202e" not in form_text(form)
     file = tmp_path / "a.json"
@@ -290,7 +288,7 @@ def test_a_skeleton_keeps_defaults_that_a_terminal_must_not_see(tmp_path: Path) 
         "\ufeffgo: true\r\nlevel: high\r\n",
     ],
 )
-def test_answers_are_found_in_every_shape_of_file(text: str, tmp_path: Path) -> None:
+def test_answers_are_found_in_every_format_of_file(text: str, tmp_path: Path) -> None:
     file = tmp_path / "answers"
     file.write_text(text, encoding="utf-8", newline="")
     assert read_answers(str(file)).for_form(REVIEW, "p/s") == {"go": True, "level": "high"}
@@ -323,7 +321,7 @@ def test_answers_come_from_the_standard_input(monkeypatch: pytest.MonkeyPatch, t
         ('{"a":' * 3000 + "1" + "}" * 3000, "nested more than"),
     ],
 )
-def test_a_bad_answers_file_is_told_with_its_place(text: str, said: str, tmp_path: Path) -> None:
+def test_an_invalid_answers_file_is_reported_with_its_position(text: str, said: str, tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text(text)
     with pytest.raises(UsageError) as refused:
@@ -333,7 +331,7 @@ def test_a_bad_answers_file_is_told_with_its_place(text: str, said: str, tmp_pat
     assert refused.value.exit_code == 2
 
 
-def test_a_file_that_cannot_be_read_is_told_with_a_near_name(tmp_path: Path) -> None:
+def test_an_unreadable_answers_file_gets_a_suggestion(tmp_path: Path) -> None:
     (tmp_path / "answers.yaml").write_bytes(b" " * 2_000_000)
     with pytest.raises(UsageError) as missing:
         read_answers(str(tmp_path / "answer.yaml"))
@@ -346,7 +344,7 @@ def test_a_file_that_cannot_be_read_is_told_with_a_near_name(tmp_path: Path) -> 
         read_answers("a\0b")
 
 
-def test_answers_that_the_form_does_not_take_are_told_at_their_places(tmp_path: Path) -> None:
+def test_invalid_answers_are_reported_with_their_positions(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_text("other: {}\nreview:\n  level: hgih\n")
     answers = read_answers(str(file))

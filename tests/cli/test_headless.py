@@ -1,4 +1,4 @@
-"""A workflow driven headless on the scripted agent: blocked, stopping early, dying, and still brought to its end."""
+"""A workflow run without a terminal: the scripted agent is blocked, stops early and dies, and the workflow finishes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ prompts:
   - stop: true
   - {step: next, summary: planned}
   - crash: true
-- match: You were cut off
+- match: You were interrupted
   play:
   - {usage: {inputTokens: 10, outputTokens: 2, usd: 0.5}}
   - {tool: write, input: {path: report.txt, content: fine}}
@@ -59,7 +59,7 @@ prompts:
 """
 
 
-def test_a_nested_workflow_is_brought_to_its_end(nested: Project) -> None:
+def test_a_nested_workflow_is_driven_to_its_end(nested: Project) -> None:
     nested.write("script.yaml", SCRIPT)
     data = nested.json("run", "release", "tea", "--agent", "scripted")
     value = data["phases"][0]["steps"][0]["value"]
@@ -70,14 +70,14 @@ def test_a_nested_workflow_is_brought_to_its_end(nested: Project) -> None:
     assert data["usage"]["usd"] >= 0.5
 
 
-def test_an_agent_that_never_gets_on_is_given_up_with_a_reason(nested: Project) -> None:
+def test_an_agent_without_progress_fails_the_run_with_a_reason(nested: Project) -> None:
     nested.write("script.yaml", "- say: I would rather not.\n")
     data = nested.json("run", "release", "tea", "--agent", "scripted", code=1)
     assert data["reason"] == "stuck at release/run"
     assert "Plan" in data["error"]
 
 
-def test_after_a_kill_of_handrail_the_workflow_goes_on_where_it_stands(nested: Project) -> None:
+def test_after_a_kill_of_handrail_the_workflow_continues_at_the_same_phase(nested: Project) -> None:
     nested.write(
         "script.yaml",
         "prompts:\n- match: Begin tea.\n  play:\n  - {step: next, summary: planned}\n"
@@ -114,7 +114,7 @@ def test_a_workflow_runs_inside_a_flow(nested: Project) -> None:
     assert data["phases"][0]["steps"][1]["value"] == {"steps": 3}
 
 
-def test_routes_are_chosen_by_group_and_kept_with_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_routes_are_chosen_by_group_and_stored_with_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     project.write("script.yaml", "- say: done\n")
     project.write(
@@ -138,5 +138,5 @@ def test_routes_are_chosen_by_group_and_kept_with_the_run(project: Project, monk
     assert models("--agent", "scripted", "--model", "z") == ["z", "z", "z", "z"]
     assert models("--preset", "cheap", "--route", "review=scripted:q") == ["p1", "q", "m", "cheap"]
     assert "there is no agent `nobody`" in str(models(code=1)[3])
-    assert "there is no group `reviews`" in project.run("run", "mine", "--route", "reviews=x").err
+    assert "there is no routing group `reviews`" in project.run("run", "mine", "--route", "reviews=x").err
     assert "there is no preset `cheep`" in project.run("run", "mine", "--preset", "cheep").err

@@ -1,4 +1,4 @@
-"""The hook as hosts call it: a process of its own, standard library only, closed when in doubt."""
+"""The hook as hosts call it: its own process, standard library only, denies a call if it cannot decide."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_an_alias_of_a_denied_tool_is_denied(active: Project) -> None:
     assert ask(active, event="tool", tool="Edit")["allow"] is True
 
 
-def test_the_tool_that_moves_the_workflow_always_passes(active: Project) -> None:
+def test_the_workflow_step_tool_is_always_allowed(active: Project) -> None:
     assert ask(active, event="tool", tool="workflow_step")["allow"] is True
 
 
@@ -61,7 +61,7 @@ def test_with_no_session_everything_is_allowed(active: Project) -> None:
     }
 
 
-def test_a_card_behind_its_journal_is_not_believed(active: Project) -> None:
+def test_a_card_older_than_its_journal_is_not_used(active: Project) -> None:
     old = (folder(active) / "card").read_bytes()
     active.json("next", "--session", "S")
     (folder(active) / "card").write_bytes(old)
@@ -69,7 +69,7 @@ def test_a_card_behind_its_journal_is_not_believed(active: Project) -> None:
 
 
 @pytest.mark.parametrize("card", [b"", b"garbage", b"00000000 {}\n", None])
-def test_a_card_that_does_not_check_is_rebuilt_from_the_journal(active: Project, card: bytes | None) -> None:
+def test_an_invalid_card_is_rebuilt_from_the_journal(active: Project, card: bytes | None) -> None:
     path = folder(active) / "card"
     if card is None:
         path.unlink()
@@ -80,7 +80,7 @@ def test_a_card_that_does_not_check_is_rebuilt_from_the_journal(active: Project,
 
 
 @pytest.mark.parametrize("name", ["journal", "plan"])
-def test_what_cannot_be_decided_is_denied_with_a_way_out(active: Project, name: str) -> None:
+def test_an_undecidable_call_is_denied_with_a_hint(active: Project, name: str) -> None:
     place = folder(active)
     (place / "card").unlink()
     for path in place.glob(f"{name}*"):
@@ -91,23 +91,23 @@ def test_what_cannot_be_decided_is_denied_with_a_way_out(active: Project, name: 
     assert ask(active, event="tool", tool="workflow_step")["allow"] is True
 
 
-def test_a_done_workflow_gates_nothing(active: Project) -> None:
+def test_a_finished_workflow_allows_every_tool(active: Project) -> None:
     active.json("next", "--session", "S")
     active.json("next", "--session", "S")
     assert ask(active, event="tool", tool="edit")["rule"] == "no-workflow"
 
 
-def test_the_prompt_is_given_the_context_and_the_status_line(active: Project) -> None:
+def test_a_prompt_gets_the_context_and_the_status_line(active: Project) -> None:
     reply = ask(active, event="prompt")
     assert "Do look." in reply["context"]
     assert reply["statusLine"] == "W > • Look [1/2]"
 
 
-def test_a_stop_without_a_session_says_nothing(active: Project) -> None:
+def test_a_stop_without_a_session_is_allowed_silently(active: Project) -> None:
     assert ask(active, "other", event="stop") == {"sendOn": None, "letGo": None, "farewell": None}
 
 
-def test_garbage_on_stdin_is_an_error_and_no_traceback(active: Project) -> None:
+def test_invalid_input_is_an_error_without_a_traceback(active: Project) -> None:
     for text in ("", "nonsense", "[]", "{}"):
         argv = [sys.executable, "-I", "-S", HOOK, "scripted"]
         ended = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=60, check=False)
@@ -115,8 +115,8 @@ def test_garbage_on_stdin_is_an_error_and_no_traceback(active: Project) -> None:
         assert "Traceback" not in ended.stderr
 
 
-def test_the_fast_path_imports_next_to_nothing(active: Project) -> None:
-    """What costs time is importing. `re`, `json` and `typing` each cost as much as all the rest."""
+def test_the_fast_path_imports_almost_nothing(active: Project) -> None:
+    """Imports take most of the time. `re`, `json` and `typing` each take as long as everything else."""
     code = (
         f"import sys; sys.argv = ['hook', 'scripted']; sys.path.insert(0, {str(Path(HOOK).parent.parent)!r});"
         "from handrail.hosts.entry import main; import os; main(['scripted'], os.environ);"

@@ -1,4 +1,4 @@
-"""A run on a terminal: drawn in place, cleaned up, left standing; and one plain line an event elsewhere."""
+"""A run on a terminal is redrawn in place and stays on the screen. Without a terminal it is one line per event."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CONTROL = re.compile(r"\x1b\[(\??)(\d*)([A-Za-z])")
 
 
 class Terminal:
-    """A real terminal device, and the screen that a person would see on it."""
+    """A real terminal device, and the screen that a person sees on it."""
 
     def __init__(self, columns: int = 40, lines: int = 10) -> None:
         self.master, slave = pty.openpty()
@@ -57,8 +57,8 @@ class Terminal:
         self.stream.flush()
 
     def screen(self) -> list[str]:
-        """Everything that was written by now, as it looks. Nothing above `highest` may be written to."""
-        self.say("\x1b[999m")  # a mark that the device hands on
+        """What the screen shows now. No line above `highest` may be changed."""
+        self.say("\x1b[999m")  # a marker: everything before it has been read
         text = ""
         while "\x1b[999m" not in text:
             text += os.read(self.master, 65536).decode()
@@ -113,7 +113,7 @@ class Clock:
         return self.now
 
 
-def test_a_run_is_redrawn_in_place_and_left_standing(terminal: Terminal) -> None:
+def test_a_run_is_redrawn_in_place_and_stays_on_the_screen(terminal: Terminal) -> None:
     clock = Clock()
     terminal.say("before\n")
     terminal.screen()
@@ -147,7 +147,7 @@ def test_nothing_is_written_while_nothing_changes() -> None:
     assert drawn == stream.getvalue() == "\x1b[?7l\r○ plan\x1b[K\n○ build\x1b[K\n0/3 steps\x1b[K\n\x1b[?7h"
 
 
-def test_the_view_steps_aside_for_a_question_and_comes_back_below(terminal: Terminal) -> None:
+def test_the_view_is_removed_for_a_question_and_redrawn_below_it(terminal: Terminal) -> None:
     live = Live(terminal.stream, flow(FLOW), Clock())
     live.observer(PhaseStarted("plan"))
     live.tick()
@@ -162,7 +162,7 @@ def test_the_view_steps_aside_for_a_question_and_comes_back_below(terminal: Term
     assert terminal.screen()[:4] == ["Sure? yes", "▸ plan  0.0s", "  ▸ read  0.0s", "○ build"]
 
 
-def test_a_view_that_was_left_for_a_question_goes_on_below_its_answer(terminal: Terminal) -> None:
+def test_a_closed_view_is_drawn_again_below_an_answer(terminal: Terminal) -> None:
     live = Live(terminal.stream, flow(FLOW), Clock())
     live.observer(Asked("plan/read", "i", {"title": "Sure?"}))
     live.close()
@@ -174,8 +174,8 @@ def test_a_view_that_was_left_for_a_question_goes_on_below_its_answer(terminal: 
     assert terminal.screen() == [*left, "○ plan", "○ build", "0/3 steps", ""]
 
 
-def test_a_window_of_any_size_is_never_overrun(terminal: Terminal) -> None:
-    """What scrolled out of a window that became lower cannot be reached any more; it is left where it is."""
+def test_the_view_fits_into_a_window_of_any_size(terminal: Terminal) -> None:
+    """If a window becomes lower, lines that scrolled out of it cannot be overwritten. They stay as they are."""
     terminal.say("before\n")
     terminal.screen()
     terminal.highest = 1
@@ -193,7 +193,7 @@ def test_a_window_of_any_size_is_never_overrun(terminal: Terminal) -> None:
     assert frames[4] == [*frames[3][:6], *frames[0][1:]]
 
 
-def test_what_happened_in_an_earlier_life_is_shown_from_the_start(terminal: Terminal) -> None:
+def test_events_from_before_a_resume_are_shown_from_the_start(terminal: Terminal) -> None:
     past: list[tuple[float, Event]] = [
         (1.0, RunStarted("flow", "d", None)),
         (1.0, PhaseStarted("plan")),
@@ -207,7 +207,7 @@ def test_what_happened_in_an_earlier_life_is_shown_from_the_start(terminal: Term
     assert terminal.screen() == ["✓ plan  3.0s", "○ build", "1/3 steps, 0.0s", ""]
 
 
-def test_a_run_goes_on_though_its_terminal_is_gone(terminal: Terminal) -> None:
+def test_a_run_continues_if_its_terminal_is_closed(terminal: Terminal) -> None:
     live, plain = (kind(terminal.stream, flow(FLOW), Clock()) for kind in (Live, Plain))
     terminal.stream.close()
     for watch in (live, plain):
@@ -217,14 +217,14 @@ def test_a_run_goes_on_though_its_terminal_is_gone(terminal: Terminal) -> None:
     assert live.progress.status("plan") == "running"
 
 
-def test_only_a_terminal_that_can_is_drawn_on(terminal: Terminal) -> None:
+def test_only_a_capable_terminal_is_drawn_on(terminal: Terminal) -> None:
     assert can_draw(terminal.stream, {"TERM": "xterm"})
     assert not can_draw(terminal.stream, {"TERM": "dumb"})
     assert not can_draw(terminal.stream, {})
     assert not can_draw(io.StringIO(), {"TERM": "xterm"})
 
 
-def test_elsewhere_every_event_is_a_plain_line() -> None:
+def test_without_a_terminal_every_event_is_a_plain_line() -> None:
     stream, clock = io.StringIO(), Clock()
     plain = Plain(stream, flow(FLOW), clock)
     plain.observer(PhaseStarted("plan"))

@@ -1,4 +1,4 @@
-"""Steps that are given to an agent; here the scripted one, which really works in the project."""
+"""Steps that an agent runs. Here it is the scripted agent, which really changes the project."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PROOF = ".agentweaver/.artifacts/examples/proof.json"
 EXAMPLE: dict[str, Any] = {
     "kind": "example-flow",
     "version": 1,
-    "description": "A flow of the shape that the second seed documents.",
+    "description": "A flow as in the documentation of AgentWeaver.",
     "phases": [
         {
             "id": "example",
@@ -51,7 +51,7 @@ def example(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-def test_a_flow_of_the_second_seed_runs_with_its_agent_replaced(example: Project) -> None:
+def test_a_flow_of_agentweaver_runs_with_another_agent(example: Project) -> None:
     assert example.json("validate")["problems"] == []
     data = example.json("run", "examples/example", "--agent", "scripted")
     assert data["status"] == "completed"
@@ -60,7 +60,7 @@ def test_a_flow_of_the_second_seed_runs_with_its_agent_replaced(example: Project
     assert [artifact["path"] for artifact in data["artifacts"]] == [PROOF]
 
 
-def test_an_agent_that_does_not_write_what_it_had_to_fails_the_step(example: Project) -> None:
+def test_an_agent_that_does_not_write_a_required_file_fails_the_step(example: Project) -> None:
     example.write("script.yaml", "- say: done\n")
     data = example.json("run", "examples/example", "--agent", "scripted", code=1)
     assert data["error"] == f"The proof has to be written.: `{PROOF}` is missing"
@@ -72,9 +72,7 @@ def test_an_agent_that_does_not_write_what_it_had_to_fails_the_step(example: Pro
     assert example.json("resume", data["run"])["status"] == "completed"
 
 
-def test_an_agent_gets_the_prompt_with_its_references_filled_in(
-    project: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_agent_gets_the_prompt_with_resolved_references(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     project.write(
         ".handrail/flows/ask.yaml",
@@ -92,13 +90,13 @@ def test_an_agent_gets_the_prompt_with_its_references_filled_in(
 
 
 @pytest.mark.parametrize("outcome", ["refused", "auth", "overflow", "unavailable", "crash"])
-def test_what_went_wrong_with_an_agent_has_a_name(example: Project, outcome: str) -> None:
+def test_each_failure_of_an_agent_has_a_code(example: Project, outcome: str) -> None:
     example.write("script.yaml", f"- fail: {outcome}\n  message: no\n")
     data = example.json("run", "examples/example", "--agent", "scripted", code=1)
     assert (data["reason"], data["error"]) == (f"{outcome} at example/run_prompt", "scripted: no")
 
 
-def test_a_limit_that_resets_is_waited_for_and_costs_no_attempt(example: Project) -> None:
+def test_a_step_waits_for_a_limit_to_reset_without_a_new_attempt(example: Project) -> None:
     once = "- {tool: bash, input: {command: 'test -f once && touch enough; touch once'}}\n"
     example.write(
         "script.yaml", f"{once}- {{fail: rate-limit, message: too many, resetsIn: 0.2, unless: enough}}\n{WRITES}"

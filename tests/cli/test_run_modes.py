@@ -1,4 +1,4 @@
-"""Stories of runs that wait, are answered, stopped, continued, restarted; of parts of runs and of what they make."""
+"""Stories of runs that are answered, stopped, continued and restarted, of partial runs, and of artifacts."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def command(script: str) -> str:
     return f"node: command, params: {{argv: [/bin/sh, -c, {json.dumps(script)}]}}"
 
 
-def test_a_form_without_an_answer_parks_the_run_and_an_answer_goes_on_with_it(project: Project) -> None:
+def test_a_run_waits_for_an_answer_and_is_resumed_by_it(project: Project) -> None:
     flow(project, "demo", FORM)
     waiting = project.json("run", "demo", code=4)
     assert (waiting["status"], waiting["reason"]) == ("waiting", "Who?")
@@ -53,16 +53,16 @@ def test_a_form_without_an_answer_parks_the_run_and_an_answer_goes_on_with_it(pr
     assert data["phases"][0]["steps"][2]["value"] == {"hello": "Ada"}
     assert json.loads((project.folder / "answers.json").read_text())["values"] == {"name": "Ada"}
     assert logged(project) == ["b"]
-    assert "waits for no answer" in project.run("answer", waiting["run"], "--file", "mine.yaml").err
+    assert "does not wait for an answer" in project.run("answer", waiting["run"], "--file", "mine.yaml").err
 
 
-def test_answers_can_be_given_beforehand(project: Project) -> None:
+def test_answers_can_come_from_a_file(project: Project) -> None:
     flow(project, "demo", FORM)
     project.write("answers.yaml", "who:\n  name: Ada\n")
     assert project.json("run", "demo", "--answers", "answers.yaml")["status"] == "completed"
 
 
-def test_a_wrong_answer_is_told_with_its_place_and_nothing_is_lost(project: Project) -> None:
+def test_a_wrong_answer_is_reported_with_its_position_and_loses_no_work(project: Project) -> None:
     flow(project, "demo", FORM)
     id_ = project.json("run", "demo", code=4)["run"]
     project.write("mine.yaml", "name: ''\n")
@@ -73,7 +73,7 @@ def test_a_wrong_answer_is_told_with_its_place_and_nothing_is_lost(project: Proj
     assert project.json("answer", id_, "--file", "mine.yaml")["status"] == "completed"
 
 
-def test_a_branch_that_waits_lets_the_others_finish(project: Project) -> None:
+def test_a_waiting_branch_lets_the_others_finish(project: Project) -> None:
     form = "node: user-input, params: {formId: f, title: T, fields: [{id: x, type: boolean, label: X}]}"
     flow(
         project,
@@ -88,7 +88,7 @@ def test_a_branch_that_waits_lets_the_others_finish(project: Project) -> None:
     assert logged(project) == ["w"]
 
 
-def test_a_run_ends_after_the_phase_that_was_asked_for_and_can_go_on(project: Project) -> None:
+def test_a_run_with_until_ends_after_that_phase_and_can_be_resumed(project: Project) -> None:
     steps = "".join(f"- {{id: {id_}, steps: [{{id: x, {command(f'echo {id_} >> log')}}}]}}\n" for id_ in "abc")
     flow(project, "demo", f"phases:\n{steps}")
     part = project.json("run", "demo", "--until", "b")
@@ -103,7 +103,7 @@ def test_a_run_ends_after_the_phase_that_was_asked_for_and_can_go_on(project: Pr
     assert "did you mean `b`" in said.err
 
 
-def test_a_dry_run_says_what_would_happen_and_does_nothing(project: Project) -> None:
+def test_a_dry_run_prints_what_would_happen_and_runs_no_step(project: Project) -> None:
     flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: x, {command('echo x >> log')}}}\n")
     said = project.run("run", "demo", "--dry-run")
     assert said.code == 0
@@ -126,7 +126,7 @@ def test_a_run_in_the_background_is_watched_and_stopped(project: Project) -> Non
     assert '"RunEnded"' in project.run("log", id_, "--follow", "--events").out
 
 
-def test_ctrl_c_ends_what_was_started_and_the_run_can_be_resumed(project: Project) -> None:
+def test_ctrl_c_kills_the_programs_and_the_run_can_be_resumed(project: Project) -> None:
     script = "echo $$ > pid; test -f ready || sleep 60"
     flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: x, rerun: safe, {command(script)}}}\n")
     started = subprocess.Popen(
@@ -148,7 +148,7 @@ def test_ctrl_c_ends_what_was_started_and_the_run_can_be_resumed(project: Projec
     assert project.json("resume", id_)["status"] == "completed"
 
 
-def test_a_flow_that_says_so_can_be_continued(project: Project) -> None:
+def test_a_flow_that_allows_it_can_be_continued(project: Project) -> None:
     text = (
         f"continue: HOW\nphases:\n- {{id: a, steps: [{{id: x, {command('echo a >> log')}}}]}}\n"
         f"- id: b\n  steps:\n  - {{id: y, {command('echo b >> log')}, stopFlowIf: {{not: {{exists: go}}}}}}\n"
@@ -159,17 +159,17 @@ def test_a_flow_that_says_so_can_be_continued(project: Project) -> None:
     flow(project, "no", text.replace("continue: HOW\n", ""))
     first, second, third = (project.json("run", name)["run"] for name in ("stop", "again", "no"))
     assert logged(project) == ["a", "b"] * 3
-    assert "is completed already" in project.run("resume", first).err
+    assert "is already completed" in project.run("resume", first).err
     project.write("go", "")
     assert statuses(project.json("continue", first)) == ["done", "done", "done"]
     assert logged(project)[6:] == ["b", "c"]
     assert statuses(project.json("continue", second)) == ["done", "done", "done"]
     assert logged(project)[8:] == ["a", "b", "c"]
-    assert "does not say that it may be continued" in project.run("continue", third).err
-    assert "was not stopped anywhere" in project.run("continue", first).err
+    assert "does not allow `handrail continue`" in project.run("continue", third).err
+    assert "was not stopped by any step" in project.run("continue", first).err
 
 
-def test_restart_takes_the_new_definition_and_says_what_changed(project: Project) -> None:
+def test_restart_uses_the_new_definition_and_prints_what_changed(project: Project) -> None:
     one = (
         f"phases:\n- {{id: a, steps: [{{id: x, {command('echo a >> log')}}}]}}\n"
         f"- {{id: b, steps: [{{id: y, {command('echo b >> log; test -f ready')}}}]}}\n"
@@ -180,8 +180,8 @@ def test_restart_takes_the_new_definition_and_says_what_changed(project: Project
     project.write("ready", "")
     said = project.run("restart", failed, "--from", "b")
     assert said.code == 0
-    assert "since then: step `b/y` is different" in said.err
-    assert "since then: phase `c` is new" in said.err
+    assert "since the last attempt, step `b/y` was changed" in said.err
+    assert "since the last attempt, phase `c` was added" in said.err
     assert "kept: a" in said.err
     assert logged(project) == ["a", "b", "B"]
     view = project.json("runs")["runs"][0]
@@ -191,7 +191,7 @@ def test_restart_takes_the_new_definition_and_says_what_changed(project: Project
     assert logged(project) == ["a", "b", "B", "a", "B"]
 
 
-def test_restart_behind_a_phase_that_is_not_done_is_refused(project: Project) -> None:
+def test_restart_after_an_unfinished_phase_is_refused(project: Project) -> None:
     flow(
         project,
         "demo",
@@ -206,7 +206,7 @@ def test_restart_behind_a_phase_that_is_not_done_is_refused(project: Project) ->
     assert project.json("runs")["runs"][0]["attempt"] == 1
 
 
-def test_what_steps_make_is_published_and_put_aside_at_a_restart(project: Project) -> None:
+def test_published_files_are_removed_at_a_restart_unless_they_changed(project: Project) -> None:
     flow(
         project,
         "demo",
@@ -223,13 +223,13 @@ def test_what_steps_make_is_published_and_put_aside_at_a_restart(project: Projec
     assert project.json("artifacts", data["run"])["artifacts"] == data["artifacts"]
     (project.folder / "out" / "copy.md").write_text("changed by a person")
     again = project.run("restart", data["run"])
-    assert "put aside: out/plan.md" in again.err
-    assert "put aside: out/copy.md" not in again.err
+    assert "removed: out/plan.md" in again.err
+    assert "removed: out/copy.md" not in again.err
     project.json("run", "demo", "--scope", "K-1", "--param", "text=two")
     assert "k-1:plan.md:v2" in project.run("artifacts", project.json("runs")["runs"][-1]["run"]).out
 
 
-def test_a_promised_artifact_that_is_missing_or_wrong_fails_the_step(project: Project) -> None:
+def test_a_missing_or_invalid_artifact_fails_the_step(project: Project) -> None:
     project.write(".handrail/schemas/point.json", '{"type": "object", "required": ["x"]}')
     flow(
         project,
@@ -246,7 +246,7 @@ def test_a_promised_artifact_that_is_missing_or_wrong_fails_the_step(project: Pr
     assert "`p.json` does not match the schema `point`" in project.json("run", "bad", code=1)["error"]
 
 
-def test_a_flow_sees_only_what_it_asks_of_the_environment(project: Project) -> None:
+def test_a_flow_sees_only_the_environment_variables_that_it_names(project: Project) -> None:
     flow(
         project,
         "demo",
@@ -268,7 +268,7 @@ def test_rounds_over_a_list_know_their_item(project: Project) -> None:
     assert [p["steps"][0]["value"] for p in data["phases"][:2]] == [{"file": "a"}, {"file": "b"}]
 
 
-def test_parallel_phases_finish_when_they_are_told_to(project: Project) -> None:
+def test_parallel_phases_all_finish_with_on_failure_finish(project: Project) -> None:
     bad, good = (
         f"{{id: {id_}, steps: [{{id: x, {command(do)}}}]}}" for id_, do in (("a", "false"), ("b", "echo b >> log"))
     )
@@ -278,7 +278,7 @@ def test_parallel_phases_finish_when_they_are_told_to(project: Project) -> None:
     assert logged(project) == ["b"]
 
 
-def test_a_large_result_lies_in_a_file_of_its_own_and_comes_back(project: Project) -> None:
+def test_a_large_result_is_stored_in_a_file_and_read_again(project: Project) -> None:
     flow(
         project,
         "demo",
@@ -295,7 +295,7 @@ def test_a_large_result_lies_in_a_file_of_its_own_and_comes_back(project: Projec
     assert (folder / "1" / "journal").stat().st_size < 5000
 
 
-def test_a_run_may_be_called_by_the_beginning_of_its_id_or_last(project: Project) -> None:
+def test_a_run_is_found_by_the_beginning_of_its_id_or_by_last(project: Project) -> None:
     flow(project, "demo", "phases:\n- id: a\n  steps:\n  - {id: x, node: set}\n")
     first, second = project.json("run", "demo")["run"], project.json("run", "demo")["run"]
     assert project.json("artifacts", "last")["run"] == second

@@ -1,4 +1,4 @@
-"""Stories of flows that Handrail drives: run, fail, be killed, go on."""
+"""Stories of flows that Handrail drives: they run, fail, are killed and are resumed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def logged(project: Project) -> list[str]:
     return path.read_text().split() if path.exists() else []
 
 
-def test_a_flow_runs_to_its_end_and_says_what_it_made(project: Project) -> None:
+def test_a_flow_runs_to_its_end_and_prints_its_results(project: Project) -> None:
     flow(
         project,
         "demo",
@@ -39,7 +39,7 @@ def test_a_flow_runs_to_its_end_and_says_what_it_made(project: Project) -> None:
     assert [run["run"] for run in project.json("runs")["runs"]] == [data["run"]]
 
 
-def test_a_failed_run_goes_on_where_it_failed(project: Project) -> None:
+def test_a_failed_run_resumes_at_the_failed_step(project: Project) -> None:
     flow(
         project,
         "demo",
@@ -55,7 +55,7 @@ def test_a_failed_run_goes_on_where_it_failed(project: Project) -> None:
     assert logged(project) == ["x"]
 
 
-def test_a_flow_that_stops_itself_with_outcome_stopped_is_no_success(project: Project) -> None:
+def test_a_flow_that_stops_with_outcome_stopped_is_not_a_success(project: Project) -> None:
     flow(
         project,
         "demo",
@@ -81,7 +81,7 @@ def test_a_repeat_ends_when_its_condition_holds(project: Project) -> None:
     assert logged(project) == ["1", "2", "3"]
 
 
-def test_parallel_steps_all_run_and_a_failure_is_told(project: Project) -> None:
+def test_parallel_steps_all_run_and_a_failure_is_reported(project: Project) -> None:
     steps = "".join(f"  - id: s{n}\n    node: command\n    params: {{argv: [{LOG.format(n)}]}}\n" for n in range(5))
     flow(project, "demo", f"phases:\n- id: a\n  parallel: 2\n  steps:\n{steps}")
     assert project.json("run", "demo")["status"] == "completed"
@@ -95,7 +95,7 @@ def test_parallel_steps_all_run_and_a_failure_is_told(project: Project) -> None:
     assert project.json("run", "bad", code=1)["status"] == "failed"
 
 
-def test_a_step_is_tried_as_often_as_it_says(project: Project) -> None:
+def test_a_step_is_retried_as_often_as_it_says(project: Project) -> None:
     script = "echo x >> log; test $(wc -l < log) -ge 3"
     flow(
         project,
@@ -162,7 +162,7 @@ def test_a_run_keeps_the_flow_it_began_with(project: Project) -> None:
     assert data["phases"][0]["steps"][0]["value"] == {"v": 1}
 
 
-def test_two_processes_do_not_drive_one_run(project: Project) -> None:
+def test_two_processes_cannot_drive_one_run(project: Project) -> None:
     flow(
         project,
         "demo",

@@ -1,4 +1,4 @@
-"""The scripted agent meets the same gate, tool and stop policy as a real one."""
+"""The scripted agent uses the same gate, tool and stop policy as a real agent."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def named(events: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
     return [event for event in events if event["event"] == name]
 
 
-def test_a_denied_tool_does_nothing_and_the_agent_is_told_why(repository: Project) -> None:
+def test_a_denied_tool_does_nothing_and_the_agent_gets_the_reason(repository: Project) -> None:
     events, _ = play(repository, "- tool: write\n  input: {path: a.txt, content: hi}\n")
     assert "write is not allowed in the phase Look" in named(events, "denied")[0]["reason"]
     assert not (repository.folder / "a.txt").exists()
@@ -53,7 +53,7 @@ def test_tools_really_work_in_the_repository(repository: Project) -> None:
     ]
 
 
-def test_a_tool_does_not_leave_the_working_folder(repository: Project) -> None:
+def test_a_tool_cannot_leave_the_working_directory(repository: Project) -> None:
     events, _ = play(repository, "- step: next\n- tool: write\n  input: {path: ../../evil, content: x}\n")
     assert named(events, "result")[0]["ok"] is False
 
@@ -70,7 +70,7 @@ def test_a_reminder_never_reads_the_same_twice_in_a_phase(repository: Project) -
     assert len(set(said)) == len(said) == 4
 
 
-def test_an_agent_without_progress_is_let_go_with_a_reason(repository: Project) -> None:
+def test_an_agent_without_progress_may_stop_and_gets_a_reason(repository: Project) -> None:
     events, _ = play(repository, "- stop: true\n" * 6)
     stops = named(events, "stopped")
     assert [stop["sendOn"] is not None for stop in stops] == [True, True, True, False]
@@ -78,7 +78,7 @@ def test_an_agent_without_progress_is_let_go_with_a_reason(repository: Project) 
     assert repository.json("status", "--session", "S")["status"] == "active"
 
 
-def test_progress_between_stops_keeps_the_agent_going(repository: Project) -> None:
+def test_an_agent_with_progress_between_stops_is_sent_on(repository: Project) -> None:
     events, _ = play(repository, "- stop: true\n- tool: bash\n  input: {command: 'true'}\n" * 5)
     assert all(stop["sendOn"] for stop in named(events, "stopped"))
 
@@ -89,7 +89,7 @@ def test_a_persons_interrupt_is_final(repository: Project) -> None:
     assert not named(events, "say")
 
 
-def test_the_person_is_told_once_that_it_is_done(repository: Project) -> None:
+def test_the_person_is_told_once_that_the_workflow_is_done(repository: Project) -> None:
     events, _ = play(repository, "- step: next\n- step: next\n")
     assert "W is done." in named(events, "finished")[0]["farewell"]
     events, _ = play(repository, "- say: hello again\n")
@@ -109,7 +109,7 @@ def test_a_hanging_agent_leaves_the_session_usable(repository: Project) -> None:
     assert repository.json("status", "--session", "S")["phase"]["id"] == "build"
 
 
-def test_a_script_that_is_not_one_is_refused_with_its_line(repository: Project) -> None:
+def test_an_invalid_script_is_refused_with_its_line(repository: Project) -> None:
     path = repository.write("../bad.yaml", "- say: x\n- shout: y\n")
     argv = [sys.executable, "-m", "handrail.agents.scripted", str(path), ".", "S"]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False)
@@ -117,10 +117,10 @@ def test_a_script_that_is_not_one_is_refused_with_its_line(repository: Project) 
     assert ":2: a line of a script has exactly one of" in ended.stderr
 
 
-def test_the_demo_walks_to_the_end_and_leaves_no_trace(project: Project) -> None:
+def test_the_demo_finishes_and_leaves_no_files(project: Project) -> None:
     said = project.process("demo", TMPDIR=str(project.folder))
     assert said.code == 0, said
-    for sign in ("✗ denied", "✗ refuted", "✓ proven", "sent on", "workflow_step loop", "Ship is done."):
+    for sign in ("✗ denied", "✗ failed", "✓ passed", "sent on", "workflow_step loop", "Ship is done."):
         assert sign in said.out
     assert [path.name for path in project.folder.iterdir()] == [".handrail"]
     assert not project.home.exists()

@@ -1,4 +1,4 @@
-"""Secrets of the environment: who gets them, and that no file of ours ever holds one."""
+"""Secrets in the environment: who gets them, and that none of our files contains one."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def secretive(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     return project
 
 
-def test_an_agent_sees_what_it_needs_and_its_echo_is_kept_out_of_files(secretive: Project) -> None:
+def test_an_agent_gets_the_secrets_it_needs_and_no_file_contains_them(secretive: Project) -> None:
     secretive.write("script.yaml", ECHO)
     secretive.write(
         ".handrail/flows/ask.yaml", "phases:\n- id: a\n  steps:\n  - {id: x, node: llm-prompt, prompt: Go.}\n"
@@ -40,7 +40,7 @@ def test_an_agent_sees_what_it_needs_and_its_echo_is_kept_out_of_files(secretive
     assert holding(secretive.home, OWN) == holding(secretive.home, FOREIGN) == []
 
 
-def test_a_command_gets_no_secret_that_it_does_not_name(secretive: Project) -> None:
+def test_a_command_gets_only_the_secrets_that_it_names(secretive: Project) -> None:
     secretive.write(
         ".handrail/flows/show.yaml",
         "env: [FOREIGN_API_KEY]\nphases:\n- id: a\n  steps:\n"
@@ -54,7 +54,7 @@ def test_a_command_gets_no_secret_that_it_does_not_name(secretive: Project) -> N
     assert holding(secretive.home, FOREIGN) == []
 
 
-def test_an_artifact_with_a_secret_in_it_is_not_kept(secretive: Project) -> None:
+def test_an_artifact_with_a_secret_is_not_published(secretive: Project) -> None:
     secretive.write("out.md", f"key: {FOREIGN}")
     secretive.write(
         ".handrail/flows/make.yaml", "phases:\n- id: a\n  steps:\n  - {id: x, node: set, makes: [out.md]}\n"
@@ -64,18 +64,18 @@ def test_an_artifact_with_a_secret_in_it_is_not_kept(secretive: Project) -> None
 
 
 @pytest.mark.parametrize("name", ["API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "npm_config_auth", "SecretKey", "X_PAT"])
-def test_names_that_say_so_are_secrets(name: str) -> None:
+def test_variables_with_secret_names_are_secrets(name: str) -> None:
     assert is_secret(name)
 
 
 @pytest.mark.parametrize(
     "name", ["PATH", "HOME", "SSH_AUTH_SOCK", "HANDRAIL_KEY", "KEYBOARD", "TOKENIZERS", "PATIENCE"]
 )
-def test_other_names_are_not(name: str) -> None:
+def test_variables_with_other_names_are_not_secrets(name: str) -> None:
     assert not is_secret(name)
 
 
-def test_what_is_allowed_is_a_list_and_the_longest_secret_goes_first() -> None:
+def test_allowed_variables_are_listed_and_the_longest_secret_is_replaced_first() -> None:
     env = {"PATH": "/bin", "ANTHROPIC_API_KEY": "abcdefghij", "A_TOKEN": "abcdefghijkl", "LC_ALL": "C", "OTHER": "x"}
     assert allowed(env, ["ANTHROPIC_*"]) == {"PATH": "/bin", "ANTHROPIC_API_KEY": "abcdefghij", "LC_ALL": "C"}
     assert without_secrets(env, ["A_TOKEN"]).keys() == {"PATH", "A_TOKEN", "LC_ALL", "OTHER"}

@@ -21,7 +21,7 @@ def release(project: Project) -> Project:
     return project
 
 
-def test_a_session_is_described_as_the_contract_says(release: Project) -> None:
+def test_a_session_has_the_json_of_the_contract(release: Project) -> None:
     release.json("start", "release", "ship", "1.2", "--session", "S")
     view = release.json("next", "--session", "S", "--summary", "planned")
     assert view["session"] == "S"
@@ -35,7 +35,7 @@ def test_a_session_is_described_as_the_contract_says(release: Project) -> None:
     assert "Do static." in view["message"]
 
 
-def test_a_workflow_walked_to_its_end_is_done_and_says_so_once(release: Project) -> None:
+def test_a_finished_workflow_is_done_and_says_so_once(release: Project) -> None:
     release.json("start", "release", "ship it", "--session", "S")
     for _ in range(3):
         release.json("next", "--session", "S")
@@ -53,7 +53,7 @@ def test_the_workflows_own_completion_message_is_used(project: Project) -> None:
     assert "One|the task|1" in project.json("next")["message"]
 
 
-def test_without_a_name_the_only_active_session_is_meant(release: Project) -> None:
+def test_the_only_active_session_is_the_default(release: Project) -> None:
     release.json("start", "release", "a")
     assert release.json("status")["task"] == "a"
 
@@ -67,7 +67,7 @@ def test_with_two_active_sessions_the_error_lists_them(release: Project) -> None
     assert "`two`" in said.err
 
 
-def test_a_second_start_is_refused_and_loses_nothing(release: Project) -> None:
+def test_a_second_start_is_refused_and_changes_nothing(release: Project) -> None:
     release.json("start", "release", "first", "--session", "S")
     said = release.run("start", "release", "second", "--session", "S")
     assert said.code == 1
@@ -75,14 +75,14 @@ def test_a_second_start_is_refused_and_loses_nothing(release: Project) -> None:
     assert release.json("status", "--session", "S")["task"] == "first"
 
 
-def test_replace_cancels_the_first_and_begins_the_second(release: Project) -> None:
+def test_replace_cancels_the_first_workflow_and_starts_the_second(release: Project) -> None:
     release.json("start", "release", "first", "--session", "S")
     release.json("next", "--session", "S")
     view = release.json("start", "release", "second", "--session", "S", "--replace")
     assert (view["task"], view["steps"], view["path"]) == ("second", 0, [["release", 0]])
 
 
-def test_an_unknown_workflow_comes_with_the_nearest(release: Project) -> None:
+def test_an_unknown_workflow_gets_a_suggestion(release: Project) -> None:
     said = release.run("start", "relaese", "x")
     assert said.code == 1
     assert "did you mean `release`" in said.err
@@ -110,7 +110,7 @@ def test_a_loop_that_is_not_allowed_is_refused(project: Project) -> None:
     assert view["refused"] == "not-loopable"
 
 
-def test_cancel_asks_and_the_very_next_cancel_confirms(release: Project) -> None:
+def test_cancel_asks_and_a_second_cancel_confirms(release: Project) -> None:
     release.json("start", "release", "x", "--session", "S")
     asked = release.json("cancel", "--session", "S", code=4)
     assert (asked["status"], asked["cancelPending"]) == ("active", True)
@@ -146,7 +146,7 @@ def test_the_gate_denies_with_a_reason_and_exits_0(release: Project) -> None:
     assert release.json("gate", "workflow_step")["allow"]
 
 
-def test_the_gate_is_open_when_nothing_is_active(release: Project) -> None:
+def test_the_gate_allows_everything_without_an_active_workflow(release: Project) -> None:
     assert release.json("gate", "edit")["allow"]
     release.json("start", "release", "x", "--session", "S")
     release.json("cancel", "--yes", "--session", "S")
@@ -196,7 +196,7 @@ def test_an_edited_file_changes_a_running_session_only_by_reload(release: Projec
     assert release.json("reload")["statusLine"] == "Release > • Plan [2/4]"
 
 
-def test_reload_is_refused_when_the_phase_is_gone(release: Project) -> None:
+def test_reload_is_refused_if_the_phase_was_removed(release: Project) -> None:
     release.json("start", "release", "x")
     release.workflow("release", ["intro", "ship"])
     said = release.run("reload")
@@ -205,7 +205,7 @@ def test_reload_is_refused_when_the_phase_is_gone(release: Project) -> None:
     assert release.json("status")["statusLine"] == "Release > • Plan [1/3]"
 
 
-def test_a_running_session_survives_the_loss_of_its_files(release: Project) -> None:
+def test_a_running_session_does_not_need_its_definition_files(release: Project) -> None:
     release.json("start", "release", "x")
     for path in (release.folder / ".handrail/workflows/release").iterdir():
         path.unlink()
@@ -213,7 +213,7 @@ def test_a_running_session_survives_the_loss_of_its_files(release: Project) -> N
     assert release.json("next")["phase"]["id"] == "static"
 
 
-def test_a_damaged_session_is_closed_and_a_person_can_free_it(release: Project) -> None:
+def test_a_damaged_session_denies_tools_and_a_person_can_cancel_it(release: Project) -> None:
     release.json("start", "release", "x", "--session", "S")
     release.json("next", "--session", "S")
     journal = next((release.home / "state").rglob("journal"))
@@ -233,7 +233,7 @@ def test_an_error_with_json_is_one_object(release: Project) -> None:
 
 
 def test_a_session_id_is_never_a_path(release: Project) -> None:
-    """What frees a conversation whose session is gone takes away our own link and nothing else."""
+    """Cancelling a conversation without a session removes only our own link."""
     victim = release.write("../victim/file", "precious")
     said = release.run("cancel", "--yes", "--session", f"{victim.parent}-file")
     assert said.code == 1
@@ -249,7 +249,7 @@ def test_a_session_that_cannot_be_read_counts_as_active(release: Project) -> Non
     assert release.json("cancel", "--yes")["status"] == "cancelled"
 
 
-def test_an_emptied_journal_is_a_loss_and_not_a_fresh_start(release: Project) -> None:
+def test_an_empty_journal_is_damage_and_not_a_new_session(release: Project) -> None:
     release.json("start", "release", "x", "--session", "S")
     next((release.home / "state").rglob("journal")).write_bytes(b"")
     verdict = release.json("gate", "edit", "--session", "S")
@@ -257,7 +257,7 @@ def test_an_emptied_journal_is_a_loss_and_not_a_fresh_start(release: Project) ->
     assert "handrail cancel --yes --session S" in verdict["reason"]
 
 
-def test_a_record_that_points_past_the_plan_is_refused(release: Project) -> None:
+def test_a_record_with_a_position_outside_of_the_plan_is_refused(release: Project) -> None:
     release.json("start", "release", "x", "--session", "S")
     journal = next((release.home / "state").rglob("journal"))
     events = [{"type": "Moved", "origin": 0, "to": 99, "phase": "Plan", "summary": ""}]
@@ -268,7 +268,7 @@ def test_a_record_that_points_past_the_plan_is_refused(release: Project) -> None
     assert release.json("cancel", "--yes", "--session", "S")["status"] == "cancelled"
 
 
-def test_control_characters_of_a_definition_do_not_reach_the_terminal(project: Project) -> None:
+def test_control_characters_in_a_definition_do_not_reach_the_terminal(project: Project) -> None:
     project.workflow("evil", ["a"], 'completionMessage: "\\e]0;owned\\a {workflowName}"\n')
     project.json("start", "evil", "x\x1b[31mred")
     for command in ("status", "sessions", "next"):
@@ -276,7 +276,7 @@ def test_control_characters_of_a_definition_do_not_reach_the_terminal(project: P
         assert "\x1b" not in said.out + said.err
 
 
-def test_two_starts_at_once_make_one_session(release: Project) -> None:
+def test_two_simultaneous_starts_make_one_session(release: Project) -> None:
     argv = [str(Path(sys.executable).parent / "handrail"), "start", "release", "x"]
     started = [subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) for _ in range(4)]
     codes = sorted(process.wait(timeout=60) for process in started)
@@ -284,9 +284,7 @@ def test_two_starts_at_once_make_one_session(release: Project) -> None:
     assert len(release.json("sessions")["sessions"]) == 1
 
 
-def test_a_relative_home_is_refused_so_that_nothing_lands_in_the_workspace(
-    release: Project, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_relative_home_is_refused(release: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDRAIL_HOME", "here")
     said = release.run("list")
     assert said.code == 2

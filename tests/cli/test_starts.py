@@ -1,4 +1,4 @@
-"""Commands start fast: what they import, and that the quick way and the parser give the same answer."""
+"""Commands start fast: they import little, and `quick` gives the same answers as click."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LISTED = "import sys\nfrom handrail.cli.main import main\nmain(sys.argv[1:])\npr
 
 @pytest.fixture
 def busy(project: Project) -> Project:
-    """A project with a session, a run that is done and one that failed."""
+    """A project with a session, a completed run and a failed run."""
     project.run("init")
     assert project.run("start", "hello", "say hello", "--session", "one").code == 0
     steps = "phases: [{id: a, steps: [{id: x, node: read-file, params: {path: gone}}]}]"
@@ -92,20 +92,18 @@ LINES = [
 
 
 @pytest.mark.parametrize("line", LINES)
-def test_the_quick_way_and_the_parser_give_the_same_answer(
-    busy: Project, line: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_quick_and_click_give_the_same_answer(busy: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found = busy.run(*line.split())
     assert found == parsed_by_click(busy, line, monkeypatch)
 
 
 @pytest.mark.parametrize("line", ["status", "gate edit", "runs", "status --json", "status --session one"])
-def test_they_agree_where_nothing_is_active(project: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_and_click_agree_without_a_session(project: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert project.run(*line.split()) == parsed_by_click(project, line, monkeypatch)
 
 
 @pytest.mark.parametrize("line", ["status", "gate edit", "runs"])
-def test_they_agree_about_damage(busy: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quick_and_click_agree_about_damaged_state(busy: Project, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for path in [*busy.home.rglob("journal"), *busy.home.rglob("about")]:
         path.write_bytes(path.read_bytes().replace(b"e", b"#"))
     assert busy.run(*line.split()) == parsed_by_click(busy, line, monkeypatch)
@@ -116,30 +114,30 @@ def parsed_by_click(project: Project, line: str, monkeypatch: pytest.MonkeyPatch
     return project.run(*line.split())
 
 
-def test_shell_completion_is_left_to_the_parser() -> None:
+def test_click_handles_shell_completion() -> None:
     assert quick.parse([], {quick.COMPLETE: "bash_complete"}) is None
 
 
 @pytest.mark.parametrize("row", table.COMMANDS.values(), ids=lambda row: row.name)
-def test_the_table_says_what_the_command_says(row: table.Row) -> None:
+def test_the_table_has_the_help_text_of_the_command(row: table.Row) -> None:
     command = command_at(row.place)
     assert command.name == row.name
     assert command.get_short_help_str(200).rstrip(".") == row.about.rstrip(".")
 
 
-def test_the_help_names_every_option_of_the_group() -> None:
+def test_the_help_lists_every_option_of_the_group() -> None:
     with click.Context(handrail) as context:
         listed = {option for param in handrail.get_params(context) for option in param.opts}
     assert listed == {word for names in table.OPTIONS for word in names.replace(",", "").split() if word[0] == "-"}
 
 
 @pytest.mark.parametrize("columns", [30, 52, 80, 200])
-def test_the_help_keeps_to_the_width_of_the_terminal(columns: int) -> None:
+def test_the_help_fits_the_width_of_the_terminal(columns: int) -> None:
     lines = table.help_text(columns).replace(table.EXAMPLES, "").split("\n")
     assert max(map(len, lines)) <= max(50, min(columns, table.WIDEST) - 2)
 
 
-def test_the_width_of_the_terminal_is_looked_up_as_the_standard_library_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_width_of_the_terminal_is_found_as_in_the_standard_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "61")
     assert quick.columns(os.environ) == 61
     monkeypatch.setattr(sys, "__stdout__", None)
@@ -163,7 +161,7 @@ EVENTS = st.one_of(
 
 
 @given(st.lists(EVENTS, max_size=8))
-def test_the_list_of_runs_tells_what_the_machine_tells(events: list[machine.Event]) -> None:
+def test_the_list_of_runs_agrees_with_the_machine(events: list[machine.Event]) -> None:
     state = machine.fold(events)
     status, why = life(map(machine.event_to_json, events))
     assert status == state.status

@@ -16,8 +16,8 @@ from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
-from handrail.runs.modes import available, rewound
-from handrail.runs.restart import not_behind
+from handrail.runs.modes import available, phases_to_rewind
+from handrail.runs.restart import first_unfinished
 from handrail.source.files import Source
 
 NO_SCHEMA = "a continued run has the outcome of its new end, never the old one"
@@ -107,12 +107,12 @@ def test_a_run_can_be_resumed_as_in_agentweaver(case: corpus.Case) -> None:
     match case["op"]:
         case "availability":
             modes = available(memory.state, plan)
-            assert (modes.resume, modes.again, modes.restart) == (
+            assert (modes.resume, modes.continue_, modes.restart) == (
                 expect["resume"],
                 expect["continue"],
                 expect["restart"],
             )
-            assert (modes.resume or modes.again) is expect["mustChoose"]
+            assert (modes.resume or modes.continue_) is expect["mustChoose"]
         case "resume":
             memory.take(machine.RunResumed("resume", [], None))
             assert phases_to_do(memory, plan) == wanted(expect)
@@ -120,7 +120,7 @@ def test_a_run_can_be_resumed_as_in_agentweaver(case: corpus.Case) -> None:
         case "rewind":
             ids = [phase.id for phase in plan.phases]
             kept = plan.phases[: ids.index(case["target"])]
-            behind = not_behind(memory.state, kept)
+            behind = first_unfinished(memory.state, kept)
             assert (behind is not None) is (expect.get("error") == "earlier-phase-incomplete")
             if behind is None:
                 memory.take(machine.RunResumed("restart", ids[ids.index(case["target"]) :], None))
@@ -130,7 +130,7 @@ def test_a_run_can_be_resumed_as_in_agentweaver(case: corpus.Case) -> None:
             plan = replace(plan, again="again" if is_loop else "from-stop")
             if expect.get("error"):
                 with pytest.raises(RefusedError):
-                    rewound("r-1", memory.state, plan)
+                    phases_to_rewind("r-1", memory.state, plan)
             else:
-                memory.take(machine.RunResumed("continue", rewound("r-1", memory.state, plan), None))
+                memory.take(machine.RunResumed("continue", phases_to_rewind("r-1", memory.state, plan), None))
                 assert phases_to_do(memory, plan) == wanted(expect)

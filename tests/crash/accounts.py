@@ -1,4 +1,4 @@
-"""What became of a run, and what has to hold of it whatever happened on the way."""
+"""How a run ended, and what has to hold for it however often it was interrupted."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BY_WORD = {"assumedDone": True}
 
 
 class Life(NamedTuple):
-    """What there was when a life of the run ended: its events, and what was done according to the log outside."""
+    """The state after one life of the run: its events, and the steps that ran according to the external log."""
 
     events: list[dict[str, Any]]
     logged: Counter[str]
@@ -34,7 +34,7 @@ def life(case: Case) -> Life:
 
 
 def account(case: Case) -> dict[str, Any]:
-    """How the run ended: all that has to be the same however often it was cut off."""
+    """How the run ended: everything that has to be the same however often it was interrupted."""
     run = case.run
     state = run.state
     steps = {
@@ -53,12 +53,12 @@ def account(case: Case) -> dict[str, Any]:
 
 
 def _value(path: str, value: Any) -> Any:
-    """`careful` may have been taken as done on a person's word, who looked: that says the same."""
+    """The value of a step. For `careful`, a person's answer that it had finished counts as the same value."""
     return "done" if path == CAREFUL and (value == _BY_WORD or value["exitCode"] == 0) else value
 
 
 def _shelved(case: Case) -> list[tuple[str, str]]:
-    """Every artifact that was ever published, with the digest of its content as it lies on the shelf."""
+    """Every artifact that was ever published, with the digest of its content on the shelf."""
     shelf = Shelf(str(Path(case.app.runs.shelves) / file_name("crash")))
     return [(record.id, _digest(shelf, record)) for record in shelf.records()]
 
@@ -72,21 +72,21 @@ def _files(folder: Path) -> dict[str, str]:
 
 
 def told(out: str) -> list[dict[str, Any]]:
-    """The events that the killed process had told as safe."""
+    """The events that the killed process had printed."""
     whole = out[: out.rfind("\n") + 1]
     events = [{k: v for k, v in json.loads(line).items() if k != "time"} for line in whole.splitlines()]
     return [event for event in events if event["type"] in TOLD_WHEN_SAFE]
 
 
 def problems(case: Case, wanted: dict[str, Any], expected: Counter[str], lives: list[Life]) -> list[str]:
-    """What is not as it has to be after a run was cut off and gone on with; nothing when all is well."""
+    """What is wrong after a run was interrupted and resumed; empty if all is well."""
     found = [
         f"`{name}` is {value!r}, not {wanted[name]!r}" for name, value in account(case).items() if value != wanted[name]
     ]
     last = life(case)
     for number, before in enumerate(lives, 1):
         if last.events[: len(before.events)] != before.events:
-            found.append(f"the journal has not kept what life {number} wrote")
+            found.append(f"the journal lost events of life {number}")
         found += [
             f"`{path}` was finished in life {number} and ran again"
             for path in before.finished
@@ -102,5 +102,5 @@ def problems(case: Case, wanted: dict[str, Any], expected: Counter[str], lives: 
 
 
 def none_of(wrong: list[str]) -> None:
-    """Nothing is wrong; else all of it is shown."""
+    """Fail and show all problems if there are any."""
     assert not wrong, "\n".join([f"{len(wrong)} problems:", *wrong])

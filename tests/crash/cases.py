@@ -1,4 +1,4 @@
-"""A run on disk that something happens to: its project, its Handrail home, and the log outside of both."""
+"""A run on disk for the crash tests: its project, its Handrail home, and an external log."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEPT_ENV = ("PATH", "PYTHONPATH", "LANG", "TMPDIR")
 
 
 class Case:
-    """One run, begun and not yet driven."""
+    """One run that is stored and not yet driven."""
 
     def __init__(self, folder: Path, number: int = 1) -> None:
         self.folder = folder
@@ -47,7 +47,7 @@ class Case:
         return self
 
     def process(self, verb: str, *more: str) -> Said:
-        """The real command, as a program of its own."""
+        """Run the real command as a process."""
         with self.start(verb, *more) as process:
             out, err = process.communicate(timeout=120)
         return Said(process.returncode, out, err)
@@ -83,28 +83,28 @@ class Case:
         return Path(self.attempt) / "journal"
 
     def events(self) -> list[dict[str, Any]]:
-        """Everything that the journal tells, without the times."""
+        """All events of the journal, without the times."""
         return [event_to_json(event) for _, event in self.run.records]
 
     def paths_of(self, kind: str) -> list[str]:
         return [event["path"] for event in self.events() if event["type"] == kind]
 
     def lines(self) -> list[str]:
-        """The log outside: the key without the id of the run, and the step."""
+        """The external log: the key without the id of the run, and the step."""
         lines = self.outside.read_text().splitlines() if self.outside.exists() else []
         return [line.removeprefix(f"{self.id}/") for line in lines]
 
     def logged(self) -> Counter[str]:
-        """How often each step did its work, by the log outside."""
+        """How often each step ran, by the external log."""
         return Counter(line.split()[1] for line in self.lines())
 
     def keys_given(self) -> set[tuple[str, str]]:
-        """The key that each step was given, by the log outside."""
+        """The key that each step got, by the external log."""
         return {(line.split()[0], line.split()[1]) for line in self.lines()}
 
 
 def catalog_of(folder: Path, flows: dict[str, str] = FLOWS) -> FlowCatalog:
-    """The flows of these texts; there is nothing wrong with them."""
+    """A catalog of these flows. They have no problems."""
     for name, text in flows.items():
         file = folder / ".handrail" / "flows" / f"{name}.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What the crash tests share: a few drivers, the flow, and how it ends when nothing happens to it."""
+"""Shared fixtures of the crash tests: a few drivers, the flow, and how it ends without a fault."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ def pool() -> Iterator[Pool]:
 
 
 class Whole(NamedTuple):
-    """A run that nothing happened to: how it ended, how often each step worked, how often it wrote and synced.
+    """A run without a fault: how it ended, how often each step ran, how often it wrote and synced.
 
-    `least` is how many records there are at the least: notes may travel with others or have one of their own.
+    `least` is the smallest possible number of records: an event that is not durable may share a record with others.
     """
 
     wanted: dict[str, Any]
@@ -44,7 +44,7 @@ class Whole(NamedTuple):
 
 
 class Stage:
-    """Makes cases of the one flow."""
+    """Makes cases of the shared flow."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -56,7 +56,7 @@ class Stage:
         return Case(self.folder / str(number), number).begin(self.catalog)
 
     def small(self, phases: str) -> Case:
-        """A case of a flow of its own, which lies in its project."""
+        """A case with its own flow, which is stored in its project."""
         number = next(self.numbers)
         case = Case(self.folder / str(number), number)
         return case.begin(
@@ -66,7 +66,7 @@ class Stage:
 
 @pytest.fixture(scope="session")
 def stage() -> Iterator[Stage]:
-    """In memory where the system has a place there: what is tested is which calls are made, not the disk."""
+    """Uses a folder in memory if the system has one: the tests check which calls are made, not the disk."""
     with tempfile.TemporaryDirectory(
         prefix="handrail-crash-", dir=MEMORY if os.access(MEMORY, os.W_OK) else None
     ) as at:

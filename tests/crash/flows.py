@@ -1,6 +1,6 @@
-"""The flow that is cut off everywhere (`definitions/`), and small ones that are put together where they are used.
+"""The flow that is interrupted at every place (`definitions/`), and functions to build small flows.
 
-It is nested two deep, parallel, repeated, retried, asking, publishing, and stops itself.
+The flow has two levels of nesting, parallel and repeated phases, retries, a form and artifacts, and it stops itself.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a person does with a run that was cut off: go on with it, and say what is so where it asks."""
+"""What a person does with an interrupted run: resume it, and answer its questions truthfully."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Command(Protocol):
 
 
 def next_command(case: Case) -> list[str]:
-    """Answer a question about work that was cut off, after a look at the log outside; else resume."""
+    """The command that answers a question about interrupted work, by the external log; or else `resume`."""
     run = case.run
     if run.state.status != "waiting":
         return ["resume", "--events", "--answers", str(case.answers)]
@@ -31,21 +31,21 @@ def next_command(case: Case) -> list[str]:
 
 
 def finish(case: Case, command: Command) -> str | None:
-    """Go on until the run has ended. What is wrong, if it does not."""
+    """Resume until the run has ended. Returns what is wrong, or None."""
     for _ in range(MAX_LIVES):
         if case.status == "completed":
             return None
         said = command(*next_command(case))
         if said.code not in (0, 4) or "Traceback" in said.err:
-            return f"it did not go on: {said}"
+            return f"it was not resumed: {said}"
     return f"it is still {case.status}"
 
 
 def killed(pool: Pool, case: Case, doom: Doom) -> tuple[Life | None, list[str]]:
-    """The life that a doomed process left behind, and what is wrong with it; no life if it was not killed."""
+    """The life that a killed process left, and what is wrong with it; None if the process was not killed."""
     said = pool.run(case, *next_command(case), doom=doom)
     if said.code != -signal.SIGKILL:
         return None, ([] if said.code in (0, 4) else [f"it was not killed: {said}"])
     left = life(case)
     lost = [event for event in told(said.out) if event not in left.events]
-    return left, [f"it had told this, and it is gone: {event}" for event in lost]
+    return left, [f"it had printed this event, and the journal lost it: {event}" for event in lost]

@@ -1,4 +1,4 @@
-"""A few drivers at work side by side, each running command lines of one case after the other."""
+"""A few drivers in parallel. Each runs the command lines of one case after the other."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 
 
 class Pool:
-    """Processes that were started once and fork for every command line."""
+    """Processes that are started once and fork for each command line."""
 
     def __init__(self) -> None:
         paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -38,7 +38,7 @@ class Pool:
             self.idle.put(driver)
 
     def run(self, case: Case, verb: str, *more: str, doom: Doom | None = None, room: int | None = None) -> Said:
-        """A command about the run of a case, in a process of its own, killed or failing where `doom` says."""
+        """Run a command on the run of a case in a new process, which is killed or fails where `doom` says."""
         order = {"argv": [verb, case.id, *more], "folder": str(case.folder), "cwd": str(case.project), "env": case.env}
         driver = self.idle.get()
         try:

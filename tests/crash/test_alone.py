@@ -1,4 +1,4 @@
-"""One process drives a run, whoever else tries or looks."""
+"""Only one process drives a run, however many try or probe."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ CHILD = Path(__file__).parent / "children" / "looking.py"
 TIMES = 3_000
 
 
-def test_many_who_resume_at_once_do_the_work_once(stage: Stage, whole: Whole) -> None:
+def test_many_simultaneous_resumes_run_each_step_once(stage: Stage, whole: Whole) -> None:
     case = stage.case()
     drivers = [case.start("resume", "--quiet", "--answers", str(case.answers)) for _ in range(6)]
     said = [driver.communicate(timeout=120)[1] for driver in drivers]
     assert sorted(driver.returncode for driver in drivers) == [0, 1, 1, 1, 1, 1], said
-    assert all("is driven by" in err or "is completed already" in err for err in said if err)
+    assert all("is driven by" in err or "is already completed" in err for err in said if err)
     assert account(case) == whole.wanted
     assert case.logged() == whole.logged
 
@@ -31,7 +31,7 @@ async def hold(folder: str, times: int) -> None:
             pass
 
 
-def test_looking_at_a_run_keeps_nobody_from_driving_it(tmp_path: Path) -> None:
+def test_probing_a_run_does_not_prevent_driving_it(tmp_path: Path) -> None:
     argv = [sys.executable, str(CHILD), str(tmp_path)]
     asyncio.run(hold(str(tmp_path), 1))
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as looker:

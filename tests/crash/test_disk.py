@@ -1,4 +1,4 @@
-"""A disk that is full or fails under a run: one clear sentence, nothing lost, and the run goes on when it is mended."""
+"""A disk that is full or fails during a run: one clear message, no lost work, and the run can be resumed."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ REASONS = ("No space left on device", "Input/output error", "File too large")
 
 
 class Disk:
-    """Drives runs on a disk that fails, and goes on with them on one that does not."""
+    """Drives runs on a failing disk, and resumes them on a working one."""
 
     def __init__(self, pool: Pool, stage: Stage, whole: Whole) -> None:
         self.pool = pool
@@ -33,13 +33,15 @@ class Disk:
         self.whole = whole
 
     def survive(self, doom: Doom | None = None, room: int | None = None) -> tuple[int, list[str]]:
-        """Whether the run was ended by the disk, and what is wrong when it was finished after all."""
+        """How often the disk ended the run (0 or 1), and what is wrong after the run was resumed and finished."""
         case = self.stage.case()
-        how = "--events" if room is None else "--quiet"  # what it prints may not grow either
+        how = "--events" if room is None else "--quiet"  # the size limit applies to its output too
         said = self.pool.run(case, "resume", how, "--answers", str(case.answers), doom=doom, room=room)
         left = life(case)
         safe = told(said.out) if room is None else []
-        wrong = [f"it had told this, and it is gone: {event}" for event in safe if event not in left.events]
+        wrong = [
+            f"it had printed this event, and the journal lost it: {event}" for event in safe if event not in left.events
+        ]
         wrong += refused_badly(case, said) if said.code else []
         stuck = finish(case, partial(self.pool.run, case))
         wrong += [stuck] if stuck else problems(case, self.whole.wanted, self.whole.logged, [left])
@@ -59,9 +61,9 @@ def _sum(ended: list[tuple[int, list[str]]]) -> tuple[int, list[str]]:
 
 
 def refused_badly(case: Case, said: Said) -> list[str]:
-    """What is wrong with how a command told that the disk failed: it has to be one sentence and what to do.
+    """What is wrong with the message about the failed disk: it has to be one sentence and a hint.
 
-    Where a file of the project could not be written, it is the step that failed, for this reason.
+    If a file of the project could not be written, the message is about the failed step.
     """
     state = case.run.state
     first, *more = said.err.splitlines() or [""]
@@ -78,7 +80,7 @@ def disk(pool: Pool, stage: Stage, whole: Whole) -> Disk:
 
 
 @pytest.mark.explores
-def test_a_disk_that_is_full_from_any_record_on_loses_nothing(disk: Disk, depth: Depth) -> None:
+def test_no_work_is_lost_if_the_disk_is_full_from_any_record_on(disk: Disk, depth: Depth) -> None:
     places = depth.places(range(1, disk.whole.least + 1), every=4)
     count, wrong = disk.each([Doom("full", at) for at in places])
     none_of(wrong)
@@ -86,14 +88,14 @@ def test_a_disk_that_is_full_from_any_record_on_loses_nothing(disk: Disk, depth:
 
 
 @pytest.mark.explores
-def test_a_disk_that_is_full_for_one_record_loses_nothing(disk: Disk, depth: Depth) -> None:
+def test_no_work_is_lost_if_the_disk_is_full_for_one_record(disk: Disk, depth: Depth) -> None:
     places = depth.places(range(1, disk.whole.least + 1), every=4, first=2)
     _, wrong = disk.each([Doom("full", at, times=1) for at in places])
     none_of(wrong)
 
 
 @pytest.mark.explores
-def test_a_disk_that_fails_at_any_sync_loses_nothing(disk: Disk, depth: Depth) -> None:
+def test_no_work_is_lost_if_any_sync_fails(disk: Disk, depth: Depth) -> None:
     places = depth.places(range(1, disk.whole.syncs + 1), every=4)
     count, wrong = disk.each([Doom("failing", at, times=1) for at in places])
     none_of(wrong)
@@ -101,7 +103,7 @@ def test_a_disk_that_fails_at_any_sync_loses_nothing(disk: Disk, depth: Depth) -
 
 
 @pytest.mark.explores
-def test_a_disk_that_fails_for_good_from_any_sync_on_loses_nothing(disk: Disk, depth: Depth) -> None:
+def test_no_work_is_lost_if_all_syncs_from_any_one_on_fail(disk: Disk, depth: Depth) -> None:
     places = depth.places(range(1, disk.whole.syncs + 1, 3), every=4)
     count, wrong = disk.each([Doom("failing", at) for at in places])
     none_of(wrong)
@@ -109,16 +111,16 @@ def test_a_disk_that_fails_for_good_from_any_sync_on_loses_nothing(disk: Disk, d
 
 
 @pytest.mark.explores
-def test_files_that_may_not_grow_end_the_run_and_lose_nothing(disk: Disk, depth: Depth) -> None:
-    """The system's own limit: the journal, a large result and a published file meet it in turn."""
+def test_a_file_size_limit_ends_the_run_and_loses_no_work(disk: Disk, depth: Depth) -> None:
+    """The limit of the system: in turn the journal, a large result and a published file reach it."""
     rooms = depth.places(range(300, len(disk.whole.journal), len(disk.whole.journal) // 16), every=3)
     count, wrong = disk.cramped(rooms)
     none_of(wrong)
     assert count == len(rooms)
 
 
-def test_a_failing_disk_is_told_without_talk_of_processes(disk: Disk) -> None:
-    """Programs of parallel steps are ended quietly also when they are just being started."""
+def test_a_disk_error_is_reported_without_errors_about_processes(disk: Disk) -> None:
+    """Programs of parallel steps are killed quietly, even while they are being started."""
     quick = "".join(f"  - {{id: q{n}, node: command, rerun: safe, params: {{argv: ['true']}}}}\n" for n in range(8))
     phases = f"- id: a\n  parallel: true\n  steps:\n{quick}  - {{id: s, node: set}}\n"
 
@@ -130,14 +132,14 @@ def test_a_failing_disk_is_told_without_talk_of_processes(disk: Disk) -> None:
     assert noise == []
 
 
-def test_notes_that_cannot_be_written_in_a_quiet_moment_are_no_traceback(disk: Disk) -> None:
+def test_a_failed_background_write_prints_no_traceback(disk: Disk) -> None:
     case = disk.stage.small(phase("a", SLOW))
     said = disk.pool.run(case, "resume", "--quiet", doom=Doom("full", 1))
     none_of(refused_badly(case, said))
     assert finish(case, partial(disk.pool.run, case)) is None
 
 
-def test_notes_that_are_written_at_the_second_try_are_nobodys_business(disk: Disk) -> None:
+def test_a_background_write_that_succeeds_on_retry_prints_nothing(disk: Disk) -> None:
     case = disk.stage.small(phase("a", SLOW))
     said = disk.pool.run(case, "resume", "--quiet", doom=Doom("full", 1, times=1))
     assert "Traceback" not in said.err
@@ -146,8 +148,8 @@ def test_notes_that_are_written_at_the_second_try_are_nobodys_business(disk: Dis
 
 
 @pytest.mark.parametrize("doom", [Doom("full", times=1), Doom("failing", times=1)], ids=lambda doom: doom.how)
-def test_work_whose_begin_could_not_be_written_was_not_begun(disk: Disk, doom: Doom) -> None:
-    """So nobody is asked about it, and it is done once."""
+def test_a_node_does_not_start_if_its_start_cannot_be_recorded(disk: Disk, doom: Doom) -> None:
+    """So nobody is asked about it, and it runs once."""
     case = disk.stage.small(phase("a", command("x", "say", "x", more="rerun: never")))
     said = disk.pool.run(case, "resume", "--quiet", doom=doom._replace(event="NodeStarted", path="a/x"))
     none_of(refused_badly(case, said))
@@ -156,8 +158,8 @@ def test_work_whose_begin_could_not_be_written_was_not_begun(disk: Disk, doom: D
     assert case.logged() == {"a/x": 1}
 
 
-def test_what_a_step_wrote_is_on_the_disk_before_the_journal_says_so(disk: Disk) -> None:
-    """A finished step is not done again, so its file has to outlive a power failure as its record does."""
+def test_a_written_file_is_on_disk_before_the_journal_says_so(disk: Disk) -> None:
+    """A finished step does not run again, so its file has to survive a power failure as its record does."""
     write = "  - id: w\n    node: write-file\n    params: {path: made.txt, text: hello}\n"
     case = disk.stage.small(phase("a", write))
     assert disk.pool.run(case, "resume", "--quiet").code == 0
@@ -166,7 +168,7 @@ def test_what_a_step_wrote_is_on_the_disk_before_the_journal_says_so(disk: Disk)
     assert [path for kind, path, _ in before if kind == "sync" and path.startswith(str(case.project))]
 
 
-def test_a_file_that_cannot_be_written_leaves_nothing_in_the_project(disk: Disk) -> None:
+def test_a_failed_write_leaves_no_file_in_the_project(disk: Disk) -> None:
     write = f"  - id: w\n    node: write-file\n    params: {{path: made.txt, text: {'x' * 40_000}}}\n"
     case = disk.stage.small(phase("a", write))
     said = disk.pool.run(case, "resume", "--quiet", room=20_000)

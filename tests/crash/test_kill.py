@@ -1,4 +1,4 @@
-"""kill -9 of the driving process at every place: the run ends the same, and nothing that was finished is repeated."""
+"""kill -9 of the driver at every place: the run ends the same, and no finished step runs again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.explores
 
 
 class Kills:
-    """Cuts runs off and goes on with them, some with the command as a program of its own."""
+    """Kills runs and resumes them, some of them with the real command as a process."""
 
     def __init__(self, pool: Pool, stage: Stage, whole: Whole) -> None:
         self.pool = pool
@@ -31,7 +31,7 @@ class Kills:
         self.whole = whole
 
     def survive(self, *dooms: Doom) -> tuple[int, list[str]]:
-        """How often a run was killed, and what is wrong when it was finished after all."""
+        """How often a run was killed, and what is wrong after it was resumed and finished."""
         case = self.stage.case()
         lives: list[Life] = []
         wrong: list[str] = []
@@ -53,7 +53,7 @@ class Kills:
         return sum(kills for kills, _ in ended), [problem for _, found in ended for problem in found]
 
     def each_place(self, how: tuple[str, str], places: range, depth: Depth) -> None:
-        """Kill one run at each place. Every way of killing has places of its own; together they are all places."""
+        """Kill one run at each place. Each way of killing gets its own share; together they cover all places."""
         chosen = depth.places(places, every=len(HOWS), first=HOWS.index(how))
         count, wrong = self.each([(Doom(how[0], at, how[1]),) for at in chosen])
         none_of(wrong)
@@ -66,17 +66,17 @@ def kills(pool: Pool, stage: Stage, whole: Whole) -> Kills:
 
 
 @pytest.mark.parametrize("how", HOWS[:-1], ids=" ".join)
-def test_a_run_killed_after_or_inside_any_record_ends_the_same_and_repeats_nothing(
+def test_a_run_killed_after_or_inside_any_record_ends_the_same(
     kills: Kills, how: tuple[str, str], depth: Depth
 ) -> None:
     kills.each_place(how, range(1, kills.whole.writes + 1), depth)
 
 
-def test_when_the_power_fails_before_any_sync_nothing_that_was_told_is_lost(kills: Kills, depth: Depth) -> None:
+def test_a_power_failure_before_any_sync_loses_no_reported_event(kills: Kills, depth: Depth) -> None:
     kills.each_place(HOWS[-1], range(1, kills.whole.least + 1), depth)
 
 
-def test_a_run_killed_again_and_again_at_random_places_ends_the_same(kills: Kills, depth: Depth) -> None:
+def test_a_run_killed_repeatedly_at_random_places_ends_the_same(kills: Kills, depth: Depth) -> None:
     chance = random.Random(7)
     rounds = []
     for _ in range(depth.count(FEW_ROUNDS, ALL_ROUNDS)):

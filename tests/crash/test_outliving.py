@@ -1,4 +1,4 @@
-"""A program that outlives its killed driver: noticed, waited for, ended on request, never joined by a second one."""
+"""A program that outlives its killed driver: the next driver notices it and waits; no second program is started."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BEGIN, END = "a/x a/x", "a/x a/x ended"
 
 
 class Lingering:
-    """A run whose first step stays until a line comes through the gate. Both pipes are open at both ends here."""
+    """A run whose first step runs until it reads a line from a pipe. Both pipes are open at both ends here."""
 
     def __init__(self, stage: Stage, rerun: str, verb: str = "linger") -> None:
         staying = command("x", verb, more=f"rerun: {rerun}")
@@ -38,7 +38,7 @@ class Lingering:
         return os.open(path, os.O_RDWR)
 
     def drive(self) -> subprocess.Popen[str]:
-        """A driver that does not outlive a test which waits for it in vain."""
+        """A driver that is killed if the test fails."""
         driver = self.case.start("resume", "--events")
         self.drivers.append(driver)
         self.watchdogs.append(threading.Timer(SECONDS, driver.kill))
@@ -46,13 +46,13 @@ class Lingering:
         return driver
 
     def begun(self) -> list[int]:
-        """The processes of a program that has begun to work."""
+        """The processes of a program that has started."""
         ready, _, _ = select.select([self.pipes["BEGUN"]], [], [], SECONDS)
         assert ready
         return [int(word) for word in os.read(self.pipes["BEGUN"], 100).split()]
 
     def outlive(self) -> list[int]:
-        """Kill the driver, and only the driver, while its program is at work and the journal knows it."""
+        """Kill only the driver, while its program is running and the journal has its start."""
         driver, pids = self.drive(), self.begun()
         while not self.case.paths_of("NodeStarted"):
             assert driver.poll() is None
@@ -75,7 +75,7 @@ class Lingering:
 
 
 def noticed(driver: subprocess.Popen[str]) -> str:
-    """What a driver says when it notices; it goes on running."""
+    """What a driver prints when it notices the program. The driver keeps running."""
     assert driver.stdout is not None
     for line in driver.stdout:
         event = json.loads(line)
@@ -111,7 +111,7 @@ def orphan(stage: Stage) -> Iterator[Lingering]:
 
 
 def gone(pids: list[int]) -> bool:
-    """Have these processes ended? What was killed takes a moment to go."""
+    """True if these processes have ended. A killed process takes a moment to end."""
     for pid in pids:
         for _ in range(200):
             if not is_running(pid):
@@ -124,12 +124,12 @@ def gone(pids: list[int]) -> bool:
 def test_a_second_driver_says_which_process_it_waits_for(safe: Lingering) -> None:
     pids = safe.outlive()
     text = noticed(safe.drive())
-    assert "still at work" in text
+    assert "still running" in text
     assert str(pids[0]) in text
     assert f"`handrail stop {safe.case.id}`" in text
 
 
-def test_a_second_program_begins_only_when_the_first_has_ended(safe: Lingering) -> None:
+def test_a_second_program_starts_only_after_the_first_has_ended(safe: Lingering) -> None:
     first = safe.outlive()
     driver = safe.drive()
     noticed(driver)
@@ -143,8 +143,8 @@ def test_a_second_program_begins_only_when_the_first_has_ended(safe: Lingering) 
     assert safe.case.lines() == [BEGIN, END, BEGIN, END, "b/y b/y"]
 
 
-def test_a_program_that_began_just_before_the_kill_is_noticed_too(orphan: Lingering) -> None:
-    """The journal may not know yet that it was begun; its lock does."""
+def test_a_program_that_started_just_before_the_kill_is_noticed(orphan: Lingering) -> None:
+    """The journal may not have its start yet, but the program holds its lock."""
     assert ended(orphan.drive()) == -signal.SIGKILL
     orphan.begun()
     second = orphan.drive()
@@ -158,7 +158,7 @@ def test_a_program_that_began_just_before_the_kill_is_noticed_too(orphan: Linger
     assert gone(pids)
 
 
-def test_a_program_that_may_not_run_twice_is_asked_about_when_it_has_ended(asking: Lingering) -> None:
+def test_after_a_program_with_rerun_ask_has_ended_a_person_is_asked(asking: Lingering) -> None:
     asking.outlive()
     driver = asking.drive()
     noticed(driver)
@@ -169,7 +169,7 @@ def test_a_program_that_may_not_run_twice_is_asked_about_when_it_has_ended(askin
     assert list(asking.case.run.state.questions) == ["a/x"]
 
 
-def test_a_program_that_ended_meanwhile_is_not_waited_for(asking: Lingering) -> None:
+def test_nobody_waits_for_a_program_that_has_ended(asking: Lingering) -> None:
     pids = asking.outlive()
     asking.release()
     assert gone(pids)
@@ -177,7 +177,7 @@ def test_a_program_that_ended_meanwhile_is_not_waited_for(asking: Lingering) -> 
     assert asking.case.paths_of("Noticed") == []
 
 
-def test_nobody_else_drives_while_one_waits_for_a_program(safe: Lingering) -> None:
+def test_a_driver_that_waits_for_a_program_is_the_only_driver(safe: Lingering) -> None:
     safe.outlive()
     driver = safe.drive()
     noticed(driver)
@@ -187,7 +187,7 @@ def test_nobody_else_drives_while_one_waits_for_a_program(safe: Lingering) -> No
     assert safe.case.lines() == [BEGIN]
 
 
-def test_a_second_driver_that_is_killed_too_leaves_the_program_to_the_third(safe: Lingering) -> None:
+def test_a_third_driver_waits_for_the_program_if_the_second_was_killed(safe: Lingering) -> None:
     safe.outlive()
     second = safe.drive()
     noticed(second)
@@ -201,7 +201,7 @@ def test_a_second_driver_that_is_killed_too_leaves_the_program_to_the_third(safe
     assert ended(third) == 0
 
 
-def test_stop_ends_a_program_that_outlived_its_driver_and_what_it_started(safe: Lingering) -> None:
+def test_stop_kills_a_program_that_outlived_its_driver_and_its_children(safe: Lingering) -> None:
     pids = safe.outlive()
     said = safe.case.process("stop", "--json")
     assert said.data["status"] == "cancelled"
@@ -209,7 +209,7 @@ def test_stop_ends_a_program_that_outlived_its_driver_and_what_it_started(safe: 
     assert safe.case.lines() == [BEGIN]
 
 
-def test_a_stopped_run_can_be_gone_on_with(safe: Lingering) -> None:
+def test_a_stopped_run_can_be_resumed(safe: Lingering) -> None:
     safe.outlive()
     safe.case.process("stop")
     driver = safe.drive()
@@ -219,7 +219,7 @@ def test_a_stopped_run_can_be_gone_on_with(safe: Lingering) -> None:
     assert safe.case.lines() == [BEGIN, BEGIN, END, "b/y b/y"]
 
 
-def test_stop_ends_the_one_who_waits_and_the_program_it_waits_for(safe: Lingering) -> None:
+def test_stop_ends_the_waiting_driver_and_kills_the_program(safe: Lingering) -> None:
     pids = safe.outlive()
     driver = safe.drive()
     noticed(driver)

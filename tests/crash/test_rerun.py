@@ -1,4 +1,4 @@
-"""Work that was under way at a kill: done again, asked about or refused, as its step says; never guessed."""
+"""A step that was running at a kill: its `rerun` decides whether it runs again, a person is asked, or the run fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ANSWERED = Doom("after", event="Answered", path="a/x")
 
 
 class Cut:
-    """A run of two steps whose first one was under way when its driver was killed."""
+    """A run of two steps. Its driver was killed while the first step was running."""
 
     def __init__(self, pool: Pool, case: Case) -> None:
         self.pool = pool
@@ -53,13 +53,13 @@ def cut(pool: Pool, stage: Stage, rerun: str, doom: Doom = WORKED) -> Cut:
 
 @pytest.fixture
 def unsure(pool: Pool, stage: Stage) -> Cut:
-    """Nothing is said about doing it again, and it did its work before the kill."""
+    """The step has no `rerun`, and it had finished before the kill."""
     return cut(pool, stage, "timeout: 60")
 
 
-@pytest.mark.parametrize("rerun", ["timeout: 60", "rerun: ask"], ids=["said nothing", "said `ask`"])
+@pytest.mark.parametrize("rerun", ["timeout: 60", "rerun: ask"], ids=["no rerun", "rerun ask"])
 @pytest.mark.parametrize(("doom", "times"), [(WORKED, 1), (NOT_YET, 0)], ids=["worked", "not yet"])
-def test_a_command_that_was_under_way_is_asked_about(
+def test_a_person_is_asked_about_an_interrupted_command(
     pool: Pool, stage: Stage, rerun: str, doom: Doom, times: int
 ) -> None:
     run = cut(pool, stage, rerun, doom)
@@ -73,20 +73,20 @@ def test_a_command_that_was_under_way_is_asked_about(
     assert run.case.logged() == ({"a/x": 1} if times else {})
 
 
-def test_asking_twice_is_one_question(unsure: Cut) -> None:
+def test_resuming_twice_asks_one_question(unsure: Cut) -> None:
     assert [unsure.resume().code for _ in range(3)] == [4, 4, 4]
     assert unsure.case.paths_of("Asked") == ["a/x"]
     assert unsure.case.logged() == {"a/x": 1}
 
 
-def test_the_answer_again_runs_it_once_more_with_the_same_key(unsure: Cut) -> None:
+def test_the_answer_again_reruns_the_command_with_the_same_key(unsure: Cut) -> None:
     unsure.resume()
     assert unsure.answer("again").code == 0
     assert unsure.case.status == "completed"
     assert unsure.case.lines() == ["a/x a/x", "a/x a/x", "b/y b/y"]
 
 
-def test_the_answer_done_goes_on_without_it(unsure: Cut) -> None:
+def test_the_answer_done_continues_without_a_rerun(unsure: Cut) -> None:
     unsure.resume()
     assert unsure.answer("done").code == 0
     assert unsure.case.status == "completed"
@@ -94,7 +94,7 @@ def test_the_answer_done_goes_on_without_it(unsure: Cut) -> None:
     assert unsure.case.run.state.steps["a/x"].value == {"assumedDone": True}
 
 
-def test_the_answer_fail_ends_the_run_there(unsure: Cut) -> None:
+def test_the_answer_fail_fails_the_run(unsure: Cut) -> None:
     unsure.resume()
     assert unsure.answer("fail").code == 1
     state = unsure.case.run.state
@@ -102,7 +102,7 @@ def test_the_answer_fail_ends_the_run_there(unsure: Cut) -> None:
     assert unsure.case.logged() == {"a/x": 1}
 
 
-def test_a_person_who_said_fail_is_asked_again_when_the_run_is_resumed(unsure: Cut) -> None:
+def test_after_the_answer_fail_a_resume_asks_again(unsure: Cut) -> None:
     unsure.resume()
     unsure.answer("fail")
     assert unsure.resume().code == 4
@@ -117,7 +117,7 @@ def test_the_answer_may_come_from_a_file(unsure: Cut, word: str, code: int, time
     assert unsure.case.logged()["a/x"] == times
 
 
-def test_what_must_never_be_done_again_fails_with_code_rerun(pool: Pool, stage: Stage) -> None:
+def test_an_interrupted_step_with_rerun_never_fails_with_code_rerun(pool: Pool, stage: Stage) -> None:
     run = cut(pool, stage, "rerun: never")
     assert run.resume().code == 1
     state = run.case.run.state
@@ -125,7 +125,7 @@ def test_what_must_never_be_done_again_fails_with_code_rerun(pool: Pool, stage: 
     assert run.case.logged() == {"a/x": 1}
 
 
-def test_what_is_safe_to_do_again_is_done_again_with_the_same_key(pool: Pool, stage: Stage) -> None:
+def test_an_interrupted_step_with_rerun_safe_reruns_with_the_same_key(pool: Pool, stage: Stage) -> None:
     run = cut(pool, stage, "rerun: safe")
     assert run.resume().code == 0
     assert run.case.lines() == ["a/x a/x", "a/x a/x", "b/y b/y"]
@@ -133,22 +133,22 @@ def test_what_is_safe_to_do_again_is_done_again_with_the_same_key(pool: Pool, st
 
 
 @pytest.mark.parametrize("word", ["again", "done"])
-def test_an_answer_that_the_journal_has_is_not_asked_for_again(unsure: Cut, word: str) -> None:
+def test_an_answer_in_the_journal_is_not_asked_for_again(unsure: Cut, word: str) -> None:
     unsure.resume()
     assert unsure.answer(word, doom=ANSWERED).code == -signal.SIGKILL
     assert unsure.resume().code == 0
     assert unsure.case.logged() == {"a/x": 2 if word == "again" else 1, "b/y": 1}
 
 
-def test_an_answer_that_the_journal_has_not_is_still_in_the_inbox(unsure: Cut) -> None:
+def test_an_answer_that_is_not_in_the_journal_is_still_in_the_inbox(unsure: Cut) -> None:
     unsure.resume()
     assert unsure.answer("done", doom=ANSWERED._replace(how="torn", keep="half")).code == -signal.SIGKILL
     assert unsure.resume().code == 0
     assert unsure.case.logged() == {"a/x": 1, "b/y": 1}
 
 
-def test_one_answer_is_never_taken_for_two_questions(unsure: Cut) -> None:
-    """Killed before the letter is cleared away, then killed while the work is done again: that is a new question."""
+def test_one_answer_is_never_used_for_two_questions(unsure: Cut) -> None:
+    """Killed before the inbox is cleared, then killed during the rerun: that is a new question."""
     unsure.resume()
     assert unsure.answer("again", doom=ANSWERED).code == -signal.SIGKILL
     unsure.kill(WORKED)
@@ -157,7 +157,7 @@ def test_one_answer_is_never_taken_for_two_questions(unsure: Cut) -> None:
     assert unsure.case.logged() == {"a/x": 2}
 
 
-def test_a_letter_that_does_not_fit_is_no_answer(unsure: Cut) -> None:
+def test_an_invalid_answer_in_the_inbox_is_ignored(unsure: Cut) -> None:
     unsure.resume()
     Inbox(unsure.case.attempt).put("a/x", {"rerun": "perhaps"})
     assert unsure.resume(doom=Doom(seconds=10)).code == 4

@@ -1,4 +1,4 @@
-"""A restart that is cut off: the attempt before it is in force, or the new one is, and both are whole."""
+"""An interrupted restart: either the previous attempt is current or the new one is, and both are complete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ RESTART = ("restart", "--from", "b", "--quiet")
 
 
 class Restarts:
-    """Restarts a run that was completed."""
+    """Restarts a completed run."""
 
     def __init__(self, pool: Pool, stage: Stage) -> None:
         self.pool = pool
@@ -43,7 +43,7 @@ class Restarts:
         return int(json.loads((case.folder / "layer").read_text())["syncs"])
 
     def survive(self, at: int) -> list[str]:
-        """What is wrong after a restart was killed at its so-manyth sync, and gone on with."""
+        """What is wrong after a restart was killed at its sync number `at` and then resumed."""
         case = self.completed()
         first = case.journal.read_bytes()
         said = self.pool.run(case, *RESTART, doom=Doom("synced", at))
@@ -72,6 +72,6 @@ def restarts(pool: Pool, stage: Stage) -> Restarts:
     return Restarts(pool, stage)
 
 
-def test_a_restart_killed_at_any_sync_is_gone_on_with(restarts: Restarts) -> None:
+def test_a_restart_killed_at_any_sync_can_be_resumed(restarts: Restarts) -> None:
     places = range(1, restarts.syncs() + 1)
     none_of([problem for found in restarts.pool.each(restarts.survive, places) for problem in found])

@@ -71,7 +71,7 @@ def test_a_preview_shows_every_part_of_a_flow() -> None:
   ▸ show: read-file
       path: b.txt
 · each-3 (index = 3, file = null, lane 3): skipped, 2 < ${length of params.files} does not hold
-▸ r1 (i = 1, steps at once, up to 2)
+▸ r1 (i = 1, steps in parallel, up to 2)
   ▸ t: set
       n: 2
   ▸ u: flow-run
@@ -80,7 +80,7 @@ def test_a_preview_shows_every_part_of_a_flow() -> None:
     ▸ c
       ▸ x: set
           got: hi
-? r2 (i = 2, steps at once, up to 2): depends on `steps.r1.t`: not (${steps.r1.t.outputs.ok} = true)
+? r2 (i = 2, steps in parallel, up to 2): depends on `steps.r1.t`: not (${steps.r1.t.outputs.ok} = true)
   ▸ t: set
       n: 3
   ▸ u: flow-run

@@ -1,4 +1,4 @@
-"""Every registered node says what it is, and nothing else knows it by name."""
+"""Every registered node declares itself, and no other code knows its name."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def test_a_registered_node_is_documented(name: str) -> None:
         assert f"| `{param.name}` |" in text
 
 
-def test_every_executor_has_a_node_of_its_own() -> None:
+def test_every_executor_has_its_own_node() -> None:
     for agent in registry.executors():
         node = registry.node_declarations()[f"{agent}-prompt"]
         assert (node.prompt, node.routed) == ("required", False)
         assert "executor" not in node.shape.by_name
 
 
-def test_a_node_of_an_agent_asks_for_that_agent() -> None:
+def test_the_node_of_an_agent_uses_that_agent() -> None:
     asked: list[tuple[str | None, str | None]] = []
 
     def route(group: str | None, own: tuple[str | None, str | None]) -> None:
@@ -58,19 +58,19 @@ def test_a_node_of_an_agent_asks_for_that_agent() -> None:
     context = NodeContext(project="/p", env={}, route=route)
     for name, params in (("codex-prompt", {"model": "m"}), ("llm-prompt", {"executor": "pi"}), ("llm-prompt", {})):
         work = Work(path="a/x", node=name, params=params, prompt="x", own_checks=True, timeout=None)
-        with pytest.raises(NodeError, match="no agent is named"):
+        with pytest.raises(NodeError, match="this step has no agent"):
             asyncio.run(registry.nodes()[name].run(work, context))
     assert asked == [("codex", "m"), ("pi", None), (None, None)]
 
 
 @pytest.mark.parametrize("word", ["flow-run", "fileName", "codex-prompt", "opencode-prompt", "requiredArtifacts"])
-def test_what_belongs_to_one_node_is_named_nowhere_else(word: str) -> None:
+def test_names_of_one_node_appear_nowhere_else(word: str) -> None:
     found = [path for path in SOURCE.rglob("*.py") if f'"{word}"' in path.read_text(encoding="utf-8")]
     names = {path.relative_to(SOURCE).as_posix() for path in found}
     assert names <= {"registry.py", "nodes/flow_run.py", "nodes/llm_prompt.py"}
 
 
-def test_a_path_that_leads_out_fails_the_dry_run(project: Project) -> None:
+def test_a_path_out_of_the_project_fails_the_dry_run(project: Project) -> None:
     step = "{id: x, node: command, params: {argv: [ls], cwd: '${params.at}'}}"
     project.write(".handrail/flows/demo.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")
     for at, verdict in (("..", "fails"), ("/", "fails"), (".", "runs"), (str(project.folder / "src"), "runs")):
@@ -85,7 +85,7 @@ def test_a_declared_mapping_may_have_one_key(project: Project) -> None:
     assert ended["phases"][0]["steps"][0]["value"]["output"] == "1\n"
 
 
-def test_a_flag_that_an_expression_gives_has_to_be_one(project: Project) -> None:
+def test_a_flag_from_an_expression_has_to_be_a_boolean(project: Project) -> None:
     step = "{id: x, node: command, params: {argv: ['false'], mayFail: '${params.may}'}}"
     project.write(".handrail/flows/demo.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")
     failed = project.json("run", "demo", "--param", "may=maybe", code=1)

@@ -1,4 +1,4 @@
-"""A node is one module and one registry row; everything else follows from its declaration."""
+"""A node is one module and one registry row. Everything else comes from its declaration."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_the_schema_knows_a_toy_node(greeting: Project) -> None:
         jsonschema.validate({"phases": [{"id": "a", "steps": [step]}]}, schema)
 
 
-def test_a_node_without_a_declaration_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_names_the_node_without_a_declaration(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.NODES, "odd", "json")
     with pytest.raises(TypeError, match=r"the node `odd` has no `NODE = Node\(...\)`"):
         registry.node_declarations()["odd"]

@@ -1,4 +1,4 @@
-"""A node that a test registers: what somebody else would write as an extension."""
+"""A node that a test registers, as an extension would."""
 
 from __future__ import annotations
 

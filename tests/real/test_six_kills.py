@@ -53,7 +53,7 @@ def test_after_a_kill_the_first_step_is_not_repeated(name: str, driver: Driver, 
     assert (first["attempts"], first["value"]["output"]) == (1, "First done.")
     assert second["value"]["output"] == "Second done."
     asked = driver.seat.model.received()[-1].text
-    assert "You were cut off" in asked
+    assert "You were interrupted" in asked
     assert "The first thing." not in asked, name
     assert driver.nothing_left(word)
 

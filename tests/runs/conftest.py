@@ -1,4 +1,4 @@
-"""A project for each engine, and what the tests of runs share."""
+"""Shared fixtures of the tests of runs: a project, and each engine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 
 @pytest.fixture(params=["embedded", "memory"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of an engine. The second one is known through one row of the registry, and nothing else."""
+    """The name of an engine. The second one is registered with one row and nothing else."""
     monkeypatch.setitem(registry.ENGINES, "memory", "runs.memory_engine")
     name: str = request.param
     return name

@@ -1,6 +1,6 @@
-"""An engine that keeps runs in memory: all that a second engine has to do, in one file. Implements `Engine`.
+"""An engine that keeps runs in memory: everything that a second engine needs, in one file. Implements `Engine`.
 
-It drives flows with the real interpreter. Runs live as long as the process; each project has runs of its own.
+It drives flows with the real interpreter. Runs exist as long as the process; each project has its own runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from handrail.flows.plan import Retry
 from handrail.forms import form as forms
 from handrail.forms import read as formspec
 from handrail.runs import machine
-from handrail.runs.life import INTERRUPTED, STOPPED, ending
+from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
 from handrail.runs.together import limited, together
@@ -47,14 +47,14 @@ MOST = 1_000_000_000
 
 @dataclass
 class Kept:
-    """The current attempt at a run, and what others want of it."""
+    """The current attempt of a run, with its answers and stop requests."""
 
     about: str
     records: list[Record] = field(default_factory=list)
     attempt: int = 1
     is_prepared: bool = False
     is_driven: bool = False
-    is_to_stop: bool = False
+    is_stop_requested: bool = False
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     @property
@@ -115,10 +115,10 @@ class InMemory:
             durable.record(event)
         if life.needs_preparation and not kept.is_prepared:
             life.prepare()
-        kept.is_prepared, kept.is_driven, kept.is_to_stop = True, True, False
+        kept.is_prepared, kept.is_driven, kept.is_stop_requested = True, True, False
         has_answer = lambda: any(path in kept.answers for path in durable.memory.state.questions)  # noqa: E731
         try:
-            durable.record(await ending(lambda: life.play(durable), lambda: kept.is_to_stop, has_answer))
+            durable.record(await play_to_end(lambda: life.play(durable), lambda: kept.is_stop_requested, has_answer))
         except asyncio.CancelledError:
             durable.record(INTERRUPTED)
             raise
@@ -132,7 +132,7 @@ class InMemory:
 
     async def stop(self, run: str, opening: Sequence[Event]) -> History:
         kept = self.runs[run]
-        kept.is_to_stop = True
+        kept.is_stop_requested = True
         while kept.is_driven:
             await asyncio.sleep(0.01)
         now = self.site.clock()
@@ -152,7 +152,7 @@ class InMemory:
 
 
 class MemoryRun:
-    """One run that is driven. Implements `Durable`."""
+    """One run while it is driven. Implements `Durable`."""
 
     def __init__(self, kept: Kept, clock: Callable[[], float], outside: Outside) -> None:
         self.kept = kept

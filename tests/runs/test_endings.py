@@ -1,4 +1,4 @@
-"""How a run ended is data, also in journals that were written before it was."""
+"""How a run ended is data, also in journals of version 0.1.0."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ OLD: dict[str, Any] = {"type": "RunEnded", "t": 1.0, "outcome": None, "error": "
         ("completed", None, None),
     ],
 )
-def test_an_old_journal_tells_the_code_in_its_reason(status: str, reason: str | None, code: str | None) -> None:
+def test_an_old_journal_has_the_code_in_its_reason(status: str, reason: str | None, code: str | None) -> None:
     state = fold([event_from_json({**OLD, "status": status, "reason": reason})])
     assert (state.status, state.reason, state.code) == (status, reason, code)
 
 
-def test_a_run_that_goes_on_has_no_code() -> None:
+def test_a_resumed_run_has_no_code() -> None:
     ended = machine.RunEnded("failed", None, "timeout at a/x", "slow", "timeout")
     assert fold([ended]).code == "timeout"
     assert fold([ended, machine.RunResumed("resume", [], None)]).code is None

@@ -1,4 +1,4 @@
-"""What every engine has to do, seen through `Runs`. A new engine is added to the `engine` fixture and passes this."""
+"""What every engine has to do, tested through `Runs`. A new engine is added to the `engine` fixture."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Place:
         self.runs = self.app.runs
 
     def begin(self, *steps: str, more: str = "", **request: Any) -> LoadedRun:
-        """A run of a flow of these steps, each in a phase of its own: a, b, c and so on."""
+        """A run of a flow with these steps, each in its own phase: a, b, c and so on."""
         phases = "".join(f"- id: {chr(97 + n)}\n  steps:\n  - {step}\n" for n, step in enumerate(steps))
         self.flow.write_text(f"{more}phases:\n{phases}")
         flows = App(str(self.folder), self.app.env).flows
@@ -74,7 +74,7 @@ def test_a_flow_runs_to_its_end(place: Place) -> None:
     assert kinds(run.records)[-1] == "RunEnded"
 
 
-def test_what_driving_returns_is_what_loading_finds(place: Place) -> None:
+def test_drive_returns_what_load_finds(place: Place) -> None:
     show = "{id: show, node: command, params: {argv: [/bin/sh, -c, 'echo hello']}}"
     run = place.drive(place.begin(show, "{id: x, node: set, params: {t: [1, a, null]}}", READY))
     again = place.runs.load(run.id)
@@ -90,13 +90,13 @@ def test_a_step_that_fails_ends_the_run_with_its_code(place: Place) -> None:
     assert RunView(run, str).exit_code == 1
 
 
-def test_a_time_limit_is_a_code_and_an_exit_code(place: Place) -> None:
+def test_a_timeout_has_its_own_code_and_exit_code(place: Place) -> None:
     run = place.drive(place.begin(SLOW.replace("node", "timeout: 0.05, node")))
     assert (run.state.status, run.state.code) == ("failed", "timeout")
     assert RunView(run, str).exit_code == 3
 
 
-def test_work_that_has_finished_is_not_done_again(place: Place) -> None:
+def test_finished_steps_do_not_run_again(place: Place) -> None:
     run = place.drive(place.begin(LOG, READY))
     assert (run.state.status, place.logged) == ("failed", 1)
     (place.folder / "ready").touch()
@@ -104,7 +104,7 @@ def test_work_that_has_finished_is_not_done_again(place: Place) -> None:
     assert (run.state.status, place.logged) == ("completed", 1)
 
 
-def test_a_form_parks_the_run_until_it_is_answered(place: Place) -> None:
+def test_a_form_makes_the_run_wait_until_it_is_answered(place: Place) -> None:
     run = place.drive(place.begin(LOG, FORM))
     assert (run.state.status, list(run.state.questions)) == ("waiting", ["b/ask"])
     assert asyncio.run(place.runs.answer(run.id, "b/ask", {"who": "Ada"}))
@@ -113,7 +113,7 @@ def test_a_form_parks_the_run_until_it_is_answered(place: Place) -> None:
     assert run.value(run.state.steps["b/ask"])["values"] == {"who": "Ada"}
 
 
-def test_an_asker_is_asked_at_once(place: Place) -> None:
+def test_an_asker_answers_without_parking_the_run(place: Place) -> None:
     async def asker(path: str, question: dict[str, Any]) -> dict[str, Any]:
         return {"who": f"{path} {question['title']}"}
 
@@ -128,13 +128,13 @@ async def until(is_so: Callable[[], bool]) -> None:
 
 
 async def begun(place: Place, run: LoadedRun) -> asyncio.Task[LoadedRun]:
-    """A driver of a run, whose slow step is under way."""
+    """A driver of a run whose slow step is running."""
     driver = asyncio.ensure_future(place.runs.drive(run))
     await until(lambda: "NodeStarted" in kinds(place.runs.updated(run).records))
     return driver
 
 
-def test_a_run_that_is_driven_is_stopped(place: Place) -> None:
+def test_a_driven_run_can_be_stopped(place: Place) -> None:
     async def story() -> tuple[LoadedRun, LoadedRun]:
         run = place.begin(SLOW, LOG)
         driver = await begun(place, run)
@@ -144,17 +144,17 @@ def test_a_run_that_is_driven_is_stopped(place: Place) -> None:
     stopped, driven = asyncio.run(story())
     assert (stopped.state.status, stopped.state.code, stopped.driver) == ("cancelled", "stopped", None)
     assert driven.records == stopped.records
-    with pytest.raises(RefusedError, match="is cancelled already"):
+    with pytest.raises(RefusedError, match="is already cancelled"):
         asyncio.run(place.runs.stop(stopped))
 
 
-def test_a_run_that_nobody_drives_is_stopped(place: Place) -> None:
+def test_a_run_without_a_driver_can_be_stopped(place: Place) -> None:
     run = asyncio.run(place.runs.stop(place.begin(LOG)))
     assert kinds(run.records) == ["RunStarted", "RunEnded"]
     assert (place.drive(run).state.status, place.logged) == ("completed", 1)
 
 
-def test_a_driver_that_is_interrupted_says_so_and_the_run_goes_on_later(place: Place) -> None:
+def test_an_interrupted_driver_records_that_and_the_run_can_be_resumed(place: Place) -> None:
     async def story(run: LoadedRun) -> None:
         driver = await begun(place, run)
         driver.cancel()
@@ -210,7 +210,7 @@ def test_events_are_followed_while_the_run_is_driven(place: Place) -> None:
     assert seen == run.records
 
 
-def test_who_follows_sees_all_of_a_new_attempt(place: Place) -> None:
+def test_a_follower_sees_all_events_of_a_new_attempt(place: Place) -> None:
     run = place.drive(place.begin(LOG, READY))
     _, offset = place.runs.events(run.id)
     flows = place.app.flows
@@ -222,7 +222,7 @@ def test_who_follows_sees_all_of_a_new_attempt(place: Place) -> None:
     assert [*seeded, *more] == run.records
 
 
-def test_a_run_is_found_by_its_id_or_its_beginning(place: Place) -> None:
+def test_a_run_is_found_by_its_id_or_the_beginning_of_it(place: Place) -> None:
     run = place.begin(LOG)
     assert place.runs.ids() == [run.id]
     assert (place.runs.named("last"), place.runs.named("r")) == (run.id, run.id)
@@ -231,9 +231,9 @@ def test_a_run_is_found_by_its_id_or_its_beginning(place: Place) -> None:
             look("r-x")
 
 
-def test_a_run_that_ended_is_not_resumed_but_restarted_and_continued(place: Place) -> None:
+def test_a_run_that_ended_can_be_restarted_and_continued_but_not_resumed(place: Place) -> None:
     run = place.drive(place.begin(LOG, LOG, more="continue: again\n"))
-    with pytest.raises(RefusedError, match="is completed already"):
+    with pytest.raises(RefusedError, match="is already completed"):
         place.drive(run)
     run = place.drive(run, "continue")
     assert (run.state.status, place.logged) == ("completed", 4)
@@ -245,12 +245,12 @@ def test_a_run_that_ended_is_not_resumed_but_restarted_and_continued(place: Plac
     assert place.runs.load(run.id).records == run.records
 
 
-def test_an_attempt_takes_old_files_out_of_the_project_once(place: Place) -> None:
+def test_an_attempt_removes_old_files_from_the_project_once(place: Place) -> None:
     make = "{id: x, node: write-file, params: {path: made.md, text: hi}, makes: [made.md]}"
     run = place.drive(place.begin(make, READY))
     flows = place.app.flows
     made = asyncio.run(restart(place.runs, flows, flows.find, run, None))
-    assert made.put_aside == ["made.md"]
+    assert made.removed == ["made.md"]
     seen: list[bool] = []
     file = place.folder / "made.md"
 
@@ -274,7 +274,7 @@ def test_an_engine_is_chosen_in_the_settings(project: Project, engine: str) -> N
     assert (project.home / "state" / "runs").exists() is (engine == "embedded")
 
 
-def test_an_engine_that_is_not_there_is_a_plain_error(project: Project) -> None:
+def test_an_unknown_engine_is_a_user_error(project: Project) -> None:
     project.write(".handrail/settings.yaml", "engine: embeded\n")
     said = project.run("runs")
     assert said.code == 1

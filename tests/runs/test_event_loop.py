@@ -1,4 +1,4 @@
-"""Driving a run never blocks the event loop: others go on while it waits for a lock or for programs to end."""
+"""Driving a run never blocks the event loop: other tasks run while it waits for a lock or for programs to end."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FLOW = """phases:
 
 
 async def ticks_during(work: Awaitable[object]) -> int:
-    """How often another task had a turn, of every 10 ms."""
+    """How often another task could run, once per 10 ms."""
     count = 0
 
     async def tick() -> None:
@@ -63,7 +63,7 @@ def test_publishing_waits_for_the_shelf_without_blocking(tmp_path: Path) -> None
     assert app.runs.load("r-1").state.artifacts
 
 
-def test_a_run_that_is_driven_elsewhere_is_refused_without_blocking(tmp_path: Path) -> None:
+def test_a_run_with_another_driver_is_refused_without_blocking(tmp_path: Path) -> None:
     async def take() -> None:
         with pytest.raises(RefusedError, match="is driven by"):
             async with lease.held(str(tmp_path)):
@@ -76,8 +76,8 @@ def test_a_run_that_is_driven_elsewhere_is_refused_without_blocking(tmp_path: Pa
     assert asyncio.run(story()) >= 3
 
 
-def test_ending_programs_does_not_block(tmp_path: Path) -> None:
-    """A child that cannot be ended at once: it is not reaped until the loop has had a turn."""
+def test_killing_programs_does_not_block(tmp_path: Path) -> None:
+    """A child that does not end immediately: it is reaped only after the event loop has run."""
 
     async def story() -> int:
         entry = f"HANDRAIL_RUN=r-{os.getpid()}"

@@ -1,4 +1,4 @@
-"""The journal of a run is followed from an offset, while its driver writes, and costs a look if nothing happens."""
+"""The journal of a run is followed from an offset while its driver writes. Without new events that costs one `stat`."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def note(number: int) -> machine.Noticed:
     return machine.Noticed("a", f"note {number}")
 
 
-def test_what_the_driver_has_written_is_seen_and_nothing_twice(tmp_path: Path) -> None:
+def test_every_written_event_is_seen_once(tmp_path: Path) -> None:
     book, follower, offset = ledger(tmp_path), Follower(), 0
     seen: list[machine.Event] = []
     for number in range(50):
         book.record(note(number))
         records, offset = follower.read_behind(book.path, offset)
         seen += [event for _, event in records]
-    assert os.path.getsize(book.path) > offset  # there is room behind the last record
+    assert os.path.getsize(book.path) > offset  # there is spare room after the last record
     assert seen == [note(number) for number in range(50)]
     assert follower.read_behind(book.path, offset) == ([], offset)
     book.close()
@@ -51,7 +51,7 @@ def test_what_the_driver_has_written_is_seen_and_nothing_twice(tmp_path: Path) -
     assert read_all(book.path) == (book.records, offset)
 
 
-def test_an_idle_journal_is_looked_at_and_not_read(tmp_path: Path) -> None:
+def test_an_idle_journal_is_not_read_again(tmp_path: Path) -> None:
     book, follower = ledger(tmp_path), Follower()
     book.record(note(1))
     os.utime(book.path, (1, 1))
@@ -67,11 +67,11 @@ def test_an_idle_journal_is_looked_at_and_not_read(tmp_path: Path) -> None:
     assert [event for _, event in follower.read_behind(book.path, offset)[0]] == [note(2)]
 
 
-def test_a_journal_that_is_not_there_yet_is_empty(tmp_path: Path) -> None:
+def test_a_missing_journal_is_empty(tmp_path: Path) -> None:
     assert Follower().read_behind(str(tmp_path / "journal"), 0) == ([], 0)
 
 
-def test_only_what_lies_behind_the_offset_is_parsed(tmp_path: Path) -> None:
+def test_only_events_after_the_offset_are_parsed(tmp_path: Path) -> None:
     book = ledger(tmp_path)
     book.record(note(1))
     offset = book.recorder.end
@@ -85,7 +85,7 @@ def test_only_what_lies_behind_the_offset_is_parsed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 5, 20])
-def test_a_record_that_is_half_written_is_seen_when_it_is_whole(tmp_path: Path, cut: int) -> None:
+def test_a_half_written_record_is_seen_when_it_is_complete(tmp_path: Path, cut: int) -> None:
     book = ledger(tmp_path)
     book.record(note(1))
     offset = book.recorder.end
@@ -98,8 +98,8 @@ def test_a_record_that_is_half_written_is_seen_when_it_is_whole(tmp_path: Path, 
     assert len(journal.read_behind(book.path, offset)[0]) == 1
 
 
-def test_a_record_that_was_taken_back_does_not_end_the_following(tmp_path: Path) -> None:
-    """The reader saw a record whose sync then failed; others were written in its place."""
+def test_following_continues_after_a_record_was_replaced(tmp_path: Path) -> None:
+    """The reader saw a record whose sync failed. Other records were then written in its place."""
     path = tmp_path / "journal"
     first, undone = journal.encode({"n": 0, "events": []}), journal.encode({"n": 1, "events": ["undone"]})
     path.write_bytes(first + undone)
@@ -115,7 +115,7 @@ def test_a_record_that_was_taken_back_does_not_end_the_following(tmp_path: Path)
     assert end == len(first + second + third)
 
 
-def test_what_the_driver_keeps_is_what_the_journal_has_without_secrets(tmp_path: Path) -> None:
+def test_the_events_of_the_driver_equal_the_journal_without_secrets(tmp_path: Path) -> None:
     book = ledger(tmp_path, "tok-1234567890abcdef")
     book.record(machine.NodeFinished("a/x", "", 1, {"text": "it is tok-1234567890abcdef"}))
     book.close()

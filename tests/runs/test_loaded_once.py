@@ -1,4 +1,4 @@
-"""A run is loaded once per command: flows are compiled once, its journal and its request are read once or twice."""
+"""A run is loaded once per command: each flow is compiled once, the journal and the request are read once or twice."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ sys.addaudithook(_hook)  # it cannot be removed; without watchers it does nothin
 
 @contextmanager
 def counted() -> Iterator[Counter[str]]:
-    """How often each flow is compiled (`flow ID`), and each file of a run is opened to be read, by its name."""
+    """Counts how often each flow is compiled (`flow ID`), and how often each file of a run is opened for reading."""
     found: Counter[str] = Counter()
 
     def opened(path: str, mode: str) -> None:
@@ -79,7 +79,7 @@ def test_a_run_compiles_each_flow_once_and_reads_its_journal_once(demo: Project)
     assert found["about"] == 0
 
 
-def test_a_workflow_that_is_driven_is_compiled_once(demo: Project) -> None:
+def test_a_driven_workflow_is_compiled_once(demo: Project) -> None:
     demo.workflow("release", ["one"])
     with counted() as found:
         demo.run("run", "release", "ship", "--agent", "scripted")
@@ -92,7 +92,7 @@ def test_a_workflow_that_is_driven_is_compiled_once(demo: Project) -> None:
     [("resume", "last", "--answers", "answers.json"), ("answer", "last", "--file", "answers.json"), ("stop", "last")],
     ids=lambda command: command[0],
 )
-def test_going_on_compiles_each_flow_once_and_reads_its_journal_twice(demo: Project, command: tuple[str, ...]) -> None:
+def test_resuming_compiles_each_flow_once_and_reads_its_journal_twice(demo: Project, command: tuple[str, ...]) -> None:
     demo.json("run", "demo", code=4)
     with counted() as found:
         status = demo.json(*command)["status"]
@@ -108,11 +108,11 @@ def test_a_restart_compiles_the_old_and_the_new_flow(demo: Project) -> None:
         demo.json("restart", "last", "--from", "b", "--answers", "answers.json")
     assert found["flow demo"] == 2
     assert found["about"] == 1
-    assert found["journal"] <= 3  # the old one as loaded and as locked, and the new one as locked
+    assert found["journal"] <= 3  # the old one at load and with the lock, the new one with the lock
 
 
 @pytest.mark.parametrize("command", [("runs",), ("log", "last"), ("artifacts", "last")], ids=lambda command: command[0])
-def test_looking_reads_the_journal_once(demo: Project, command: tuple[str, ...]) -> None:
+def test_showing_a_run_reads_the_journal_once(demo: Project, command: tuple[str, ...]) -> None:
     demo.json("run", "demo", "--answers", "answers.json")
     with counted() as found:
         demo.json(*command)

@@ -27,7 +27,7 @@ from handrail.runs.machine import (
     StepStarted,
     UsageReported,
 )
-from handrail.view.progress import Progress, clipped, columns, duration, told
+from handrail.view.progress import Progress, clipped, columns, duration, event_line
 
 SET = "node: set, params: {n: 1}"
 FLOW = f"""
@@ -41,7 +41,7 @@ BEGIN = RunStarted("flow", "d", None)
 
 
 def after(*events: tuple[float, Event] | Event, text: str = FLOW) -> Progress:
-    """A run after these events; one without a time happens at once after the one before it."""
+    """The progress after these events. An event without a time has the time of the previous one."""
     progress, now = Progress(flow(text)), 0.0
     for item in events:
         now, event = item if isinstance(item, tuple) else (now, item)
@@ -57,7 +57,7 @@ def test_before_anything_happens_every_phase_is_pending() -> None:
     assert screen(after()) == "○ plan\n○ lint\n○ build\n○ ship\n0/6 steps"
 
 
-def test_what_runs_is_unfolded_and_what_is_finished_is_one_line() -> None:
+def test_a_running_phase_is_unfolded_and_a_finished_one_is_one_line() -> None:
     progress = after(
         (0.0, BEGIN),
         (0.0, PhaseStarted("plan")),
@@ -105,7 +105,7 @@ def test_steps_of_a_nested_flow_are_indented_below_the_step_that_runs_it() -> No
     assert screen(progress, 3.0).split("\n")[2:5] == ["▸ build  3.0s", "  ✓ sub  3.0s", "  ○ push"]
 
 
-def test_a_failure_stays_unfolded_and_says_why() -> None:
+def test_a_failure_stays_unfolded_with_its_reason() -> None:
     progress = after(
         (0.0, BEGIN),
         PhaseStarted("build"),
@@ -122,7 +122,7 @@ def test_a_failure_stays_unfolded_and_says_why() -> None:
     ]
 
 
-def test_a_further_attempt_says_what_was_wrong_with_the_last() -> None:
+def test_a_retry_shows_the_error_of_the_last_attempt() -> None:
     progress = after(
         BEGIN,
         PhaseStarted("build"),
@@ -134,7 +134,7 @@ def test_a_further_attempt_says_what_was_wrong_with_the_last() -> None:
     assert "  ▸ push  0.0s  attempt 2 of 3, after: no route" in screen(progress).split("\n")
 
 
-def test_a_question_is_told_until_it_is_answered() -> None:
+def test_a_question_is_shown_until_it_is_answered() -> None:
     progress = after(
         BEGIN,
         PhaseStarted("ship"),
@@ -153,7 +153,7 @@ def test_a_question_is_told_until_it_is_answered() -> None:
     assert "?" not in screen(progress)
 
 
-def test_what_an_agent_does_now_stands_beside_its_step() -> None:
+def test_the_current_action_of_an_agent_is_next_to_its_step() -> None:
     progress = after(BEGIN, PhaseStarted("ship"), StepStarted("ship/tag"), AgentActed("ship/tag", "tool", "bash: ls"))
     assert "  ▸ tag  2.0s  bash: ls" in screen(progress, 2.0).split("\n")
     progress.take(Delayed("ship/tag", 90.0, "the limit is reached"), 2.0)
@@ -163,14 +163,14 @@ def test_what_an_agent_does_now_stands_beside_its_step() -> None:
     assert "  ✓ tag  1m 39s" in screen(progress, 99.0).split("\n")
 
 
-def test_the_last_notice_is_told_until_its_step_ends() -> None:
+def test_the_last_notice_is_shown_until_its_step_ends() -> None:
     progress = after(BEGIN, PhaseStarted("ship"), StepStarted("ship/tag"), Noticed("ship/tag", "still at\nwork"))
     assert "! ship/tag  still at work" in screen(progress).split("\n")
     progress.take(StepDone("ship/tag", False), 1.0)
     assert "!" not in screen(progress)
 
 
-def test_a_run_that_goes_on_counts_from_then_and_keeps_what_was_finished() -> None:
+def test_a_resumed_run_measures_time_from_the_resume_and_keeps_finished_steps() -> None:
     progress = after(
         (0.0, BEGIN),
         PhaseStarted("plan"),
@@ -183,7 +183,7 @@ def test_a_run_that_goes_on_counts_from_then_and_keeps_what_was_finished() -> No
     assert screen(progress, 1001.0).split("\n")[-1] == "1/6 steps, 1.0s"
 
 
-def test_phases_that_are_gone_through_again_are_pending_again() -> None:
+def test_rewound_phases_are_pending_again() -> None:
     progress = after(
         BEGIN,
         PhaseStarted("plan"),
@@ -199,7 +199,7 @@ def test_phases_that_are_gone_through_again_are_pending_again() -> None:
     assert screen(progress).split("\n")[:3] == ["▸ plan  0.0s", "  ○ read", "  ○ think"]
 
 
-def test_a_low_window_shows_what_happens_now_and_how_much_is_above_and_below() -> None:
+def test_a_low_window_shows_the_current_lines_and_counts_the_hidden_ones() -> None:
     text = "phases:\n" + "".join(f"- {{id: p{n}, steps: [{{id: x, {SET}}}]}}\n" for n in range(100))
     events: list[Event] = [BEGIN]
     for n in range(50):
@@ -231,7 +231,7 @@ def test_no_line_is_wider_than_the_window(width: int) -> None:
     assert all(columns(line) <= width for line in progress.lines(0.0, width, 9))
 
 
-def test_a_line_that_does_not_fit_says_so() -> None:
+def test_a_clipped_line_ends_with_an_ellipsis() -> None:
     assert clipped("計画と実装", 10) == "計画と実装"
     assert clipped("計画と実装", 9) == "計画と実…"
     assert clipped("計画と実装", 8) == "計画と…"
@@ -243,11 +243,11 @@ def test_a_line_that_does_not_fit_says_so() -> None:
     ("seconds", "words"),
     [(-1.0, "0.0s"), (0.44, "0.4s"), (42.9, "42s"), (185.0, "3m 05s"), (3725.0, "1h 02m"), (360_000.0, "100h 00m")],
 )
-def test_how_long_something_took(seconds: float, words: str) -> None:
+def test_a_duration_is_written_for_people(seconds: float, words: str) -> None:
     assert duration(seconds) == words
 
 
-def test_events_are_told_one_by_one_where_nothing_can_be_redrawn() -> None:
+def test_each_event_is_one_line_without_a_terminal() -> None:
     progress = Progress(flow(FLOW))
     events: list[tuple[float, Event]] = [
         (0.0, BEGIN),
@@ -272,7 +272,7 @@ def test_events_are_told_one_by_one_where_nothing_can_be_redrawn() -> None:
     lines = []
     for now, event in events:
         progress.take(event, now)
-        lines.append(told(event, progress, now))
+        lines.append(event_line(event, progress, now))
     assert [line for line in lines if line is not None] == [
         "· lint  its condition does not hold",
         "▸ build",
@@ -291,7 +291,7 @@ def test_events_are_told_one_by_one_where_nothing_can_be_redrawn() -> None:
     ]
 
 
-def test_what_agents_used_is_summed_and_what_is_not_known_is_left_out() -> None:
+def test_usage_is_summed_and_unknown_numbers_are_left_out() -> None:
     used = [{"inputTokens": 1200, "outputTokens": 30, "usd": None}, {"inputTokens": 300, "outputTokens": None}]
     progress = after(BEGIN, *[UsageReported("plan/read", usage) for usage in used])
     assert screen(progress).split("\n")[-1] == "0/6 steps, 0.0s, 1,500 in, 30 out"

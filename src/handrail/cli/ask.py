@@ -1,7 +1,6 @@
-"""A form on a terminal: asked line by line, or shown with the answers file that would answer it.
+"""A form on a terminal: asked line by line, or printed with an example of an answers file.
 
-All talk goes to stderr. Texts of a form come from definitions and agents, so they are made harmless before they are
-shown.
+All questions go to stderr. Texts of a form come from definitions and agents, so control characters are removed.
 """
 
 from __future__ import annotations
@@ -26,16 +25,19 @@ _SHORT = 60
 
 
 class Unclear(Exception):
-    """What was typed cannot be taken; the message says what can."""
+    """The typed text is not a valid answer. The message says what is valid."""
 
 
 def can_ask() -> bool:
-    """Is there a person at a terminal?"""
+    """True if a person can answer on a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 def ask(form: Form) -> dict[str, Any]:
-    """The accepted answers of the person at the terminal; `click.Abort` if they give up. Blocks: not for a loop."""
+    """The valid answers of the person at the terminal. Raises `click.Abort` on Ctrl-C or Ctrl-D.
+
+    Blocks, so it must not be called in an event loop.
+    """
     _say(click.style(plain(form.title), bold=True))
     _say_below(form.description, "")
     values: dict[str, Any] = {}
@@ -91,7 +93,7 @@ def _shown(option: Option, key: str) -> str:
 
 
 def _keyed(options: tuple[Option, ...]) -> dict[str, Option]:
-    """What to type for each option: its number; where values look like numbers, the value itself."""
+    """What to type for each option: its number, or its value if the values of the field are numbers."""
     if any(option.value.isdigit() for option in options):
         return {option.value: option for option in options}
     return {str(number): option for number, option in enumerate(options, 1)}
@@ -102,10 +104,10 @@ def _fits_prompt(text: str) -> bool:
 
 
 def _line(prompt: str) -> str:
-    """One line as it was typed, without its end."""
+    """One typed line, without the line break."""
     while True:
         try:
-            line = _typed(prompt)
+            line = _read_line(prompt)
         except UnicodeDecodeError:
             line = "\x00"
         except (EOFError, KeyboardInterrupt):
@@ -113,13 +115,13 @@ def _line(prompt: str) -> str:
             raise click.Abort from None
         if all(char >= " " and char != "\x7f" and not "\ud800" <= char <= "\udfff" for char in line.replace("\t", " ")):
             return line
-        _say("that was not plain text; type it again, without arrow keys")
+        _say("this is not plain text; type it again without arrow keys")
 
 
-def _typed(prompt: str) -> str:
-    if sys.stdin.isatty() and sys.stdout.isatty():  # nothing is lost on a terminal, and lines can be edited
+def _read_line(prompt: str) -> str:
+    if sys.stdin.isatty() and sys.stdout.isatty():  # `input` prints to stdout, which is not data here
         with suppress(ImportError):
-            import readline  # noqa: F401 - what `input` edits lines with, where there is one
+            import readline  # noqa: F401 - lets `input` edit lines, if the module exists
         return input(prompt)
     click.echo(prompt, nl=False, err=True)
     line = sys.stdin.readline()
@@ -182,7 +184,7 @@ def _chosen(typed: str, options: tuple[Option, ...]) -> str:
 
 
 def _match(typed: str, options: tuple[Option, ...]) -> str | None:
-    """The option that was typed by its key, its value or its label, in this order."""
+    """The option whose key, value or label was typed, in this order; None if none matches."""
     keyed = _keyed(options)
     if typed in keyed:
         return keyed[typed].value
@@ -201,12 +203,12 @@ _READ: dict[str, Callable[[FormField, tuple[Option, ...]], Any]] = {
 
 
 def print_form(shell: Shell, form: Form) -> None:
-    """Show a form that waits for answers, to somebody who will answer it with a file."""
+    """Print a form for a person who will answer it with a file."""
     shell.talk(form_text(form))
 
 
 def form_text(form: Form) -> str:
-    """The form as text: its questions, and the answers file with what it would begin with."""
+    """The form as text: its questions, and an answers file with the defaults."""
     parts = [plain(form.title), *([plain_lines(form.description)] if form.description else []), ""]
     for field in form.fields:
         need = "required" if field.required else "optional"
@@ -221,7 +223,7 @@ def _only(when: When | None) -> str:
 
 
 def skeleton(form: Form) -> str:
-    """An answers file for the form, to be filled in; safe to print."""
+    """An answers file for the form, to be filled in. It is safe to print."""
     body = {form.id: initial(form)}
     text = json.dumps(body, indent=2, ensure_ascii=False)
     return text if plain_lines(text) == text else json.dumps(body, indent=2)

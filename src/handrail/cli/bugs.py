@@ -1,4 +1,4 @@
-"""A bug of ours: what a maintainer needs goes to a file, and its path is printed."""
+"""Reports a bug in Handrail: writes what a maintainer needs to a file, and prints its path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from handrail.state.files import make_private
 
 
 def write_report(error: Exception, argv: list[str]) -> int:
-    """Write the report, say where it is, and return the exit code."""
+    """Write the report, print its path, and return the exit code."""
     text = "\n".join(
         [
             f"handrail {__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",

@@ -1,4 +1,4 @@
-"""What every command shares: the project, the session, the form of the answer."""
+"""What commands share: common options, the session and run arguments, and shell completion."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def command(function: F) -> F:
-    """A command that gets `app` and `shell`, and takes the options that every command takes."""
+    """Decorates a command: it gets `app` and `shell`, and has the options that every command has."""
     project = click.option("--project", metavar="DIR", help="The project's folder.", hidden=True)
     taking: Any = project(_with_app(function))
     return cast("F", taking)
 
 
 def command_for_scope(function: F) -> F:
-    """The same for a command whose `--project` says for whom it works."""
+    """Like `command`, for commands with their own `--user/--project` option."""
     return cast("F", _with_app(function))
 
 
 def _with_app(function: Callable[..., Any]) -> Any:
     def wrapped(as_json: bool, quiet: bool, verbose: bool, project: str | None = None, **rest: Any) -> Any:
-        del verbose  # read from the command line itself, where a bug is reported
+        del verbose  # the bug report looks for it in `argv`
         context = click.get_current_context()
         shared = context.find_root().params
         app = make_app(project or shared.get("project"))
@@ -43,7 +43,7 @@ def _with_app(function: Callable[..., Any]) -> Any:
 
     taking: Any = functools.wraps(function)(wrapped)
     for option in (
-        click.option("-q", "--quiet", is_flag=True, help="Print only what was asked for."),
+        click.option("-q", "--quiet", is_flag=True, help="Print only the result."),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
         click.option("-v", "--verbose", is_flag=True, hidden=True),
     ):
@@ -90,7 +90,7 @@ def complete_session(context: click.Context, _param: click.Parameter, begin: str
 
 
 def run_argument(function: F) -> F:
-    """A run: its id, the beginning of it, or `last`."""
+    """The argument RUN: the id of a run, the beginning of an id, or `last`."""
     return click.argument("run_id", metavar="RUN", shell_complete=complete_run)(function)
 
 
@@ -99,5 +99,5 @@ def session_option(function: F) -> F:
         "--session",
         metavar="ID",
         shell_complete=complete_session,
-        help="The session that is meant; without it, the only active one of this project.",
+        help="The session; by default the only active one in this project.",
     )(function)

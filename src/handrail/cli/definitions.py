@@ -1,4 +1,4 @@
-"""Commands about definitions: what there is, what is wrong with it, what it unfolds to."""
+"""Commands about definitions: list them, check them, show them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SCHEMAS: dict[str, tuple[str, Callable[[], dict[str, object]]]] = {
 @click.command(name="list")
 @command
 def list_(app: App, shell: Shell) -> None:
-    """List every definition, where it was found and what shadows what."""
+    """List every definition, its file, and the definitions that it shadows."""
     catalog = app.catalog
     specs = sorted(catalog.workflows.values(), key=lambda spec: spec.key)
     problems = shown(app.problems, shell.cwd)
@@ -62,7 +62,7 @@ def list_(app: App, shell: Shell) -> None:
         name = spec.command if spec.is_visible else styled(plain(spec.key), DIM)
         pad = " " * (width - len(spec.command if spec.is_visible else spec.key))
         count = len(catalog.plan(spec).stops)
-        note = "" if spec.is_visible else ", only inside others"
+        note = "" if spec.is_visible else ", only inside other workflows"
         shell.say(f"{name}{pad}  {plain(spec.name)} ({_count(count)}, {catalog.source_of(spec)}{note})")
     for flow in app.flows.flows.values():
         if flow.plan is not None:
@@ -146,9 +146,9 @@ def complete_name(context: click.Context, param: click.Parameter, begin: str) ->
 @click.option("--mermaid", "as_mermaid", is_flag=True, help="Print a Mermaid diagram.")
 @command
 def show(app: App, shell: Shell, name: str, as_mermaid: bool) -> None:
-    """Show what a workflow or a flow unfolds to.
+    """Show all phases of a workflow or a flow, including nested ones.
 
-    Where both have the name, `flow:NAME` is the flow.
+    If both have the same name, `flow:NAME` shows the flow.
     """
     bare = name.removeprefix(FLOW_MARK)
     flow = app.flows.named(bare)
@@ -156,14 +156,14 @@ def show(app: App, shell: Shell, name: str, as_mermaid: bool) -> None:
         return _show_flow(app, shell, app.flows.find(bare), as_mermaid=as_mermaid)
     plan = app.catalog.plan(_workflow(app, name))
     if flow is not None:
-        shell.talk(f"there is a flow `{name}` too: `handrail show {FLOW_MARK}{name}`")
+        shell.talk(f"there is also a flow `{name}`: `handrail show {FLOW_MARK}{name}`")
     if shell.as_json:
         return shell.data(to_json(plan))
     return click.echo(mermaid(plan) if as_mermaid else tree(plan))
 
 
 def _is_workflow(app: App, name: str) -> bool:
-    """Is there a workflow of this name, be it a broken one?"""
+    """True if there is a workflow with this name, even one with errors."""
     commands = [spec.command for spec in app.catalog.visible()]
     return name in commands or any(found.key == name for found in app.catalog.found)
 
@@ -195,7 +195,7 @@ def _show_flow(app: App, shell: Shell, flow: FoundFlow, *, as_mermaid: bool) -> 
 @click.argument("code", required=False)
 @command
 def explain(shell: Shell, app: App, code: str | None) -> None:
-    """Explain a problem code, or list them all."""
+    """Explain a problem code, or list all of them."""
     del app
     if code is None:
         if shell.as_json:
@@ -212,7 +212,7 @@ def explain(shell: Shell, app: App, code: str | None) -> None:
         return shell.data(vars(rule_found))
     rule = rule_found
     example = "\n".join("    " + line for line in rule.example.split("\n"))
-    shell.say(f"{rule.code} ({rule.severity})\n\n{rule.meaning}\n\nExample:\n\n{example}\n\nCure: {rule.cure}")
+    shell.say(f"{rule.code} ({rule.severity})\n\n{rule.meaning}\n\nExample:\n\n{example}\n\nSolution: {rule.cure}")
     if code == "placeholder":
         shell.say("\n" + "\n".join(f"  {{{name}}}: {about}" for name, about in VARIABLES.items()))
     return None

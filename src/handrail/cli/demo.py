@@ -1,4 +1,4 @@
-"""`handrail demo`: the scripted agent walks a workflow in a temporary repository, live."""
+"""`handrail demo`: the scripted agent goes through a workflow in a temporary repository, live."""
 
 from __future__ import annotations
 
@@ -24,10 +24,16 @@ LIMIT = 120.0
 
 
 @click.command()
-@click.option("--keep", is_flag=True, help="Leave the temporary repository in place and say where it is.")
-@click.option("--pace", type=float, default=None, metavar="SECONDS", help="Pause between events; 0.4 on a terminal.")
+@click.option("--keep", is_flag=True, help="Keep the temporary repository and print its path.")
+@click.option(
+    "--pace",
+    type=float,
+    default=None,
+    metavar="SECONDS",
+    help="Pause between events; by default 0.4 on a terminal, else 0.",
+)
 def demo(keep: bool, pace: float | None) -> None:
-    """Walk a workflow with the scripted agent: no key, no network."""
+    """Show a scripted agent in a workflow. Needs no key and no network."""
     folder = tempfile.mkdtemp(prefix="handrail-demo-")
     pause = pace if pace is not None else (0.4 if sys.stdout.isatty() else 0.0)
     try:
@@ -38,7 +44,9 @@ def demo(keep: bool, pace: float | None) -> None:
         else:
             shutil.rmtree(folder, ignore_errors=True)
     if not done:
-        raise HandrailError("the demo did not reach the end", "run it again with --keep and look at what it left")
+        raise HandrailError(
+            "the demo did not finish", "run `handrail demo --keep` and look into the folder that it prints"
+        )
 
 
 async def _walk(folder: str, pause: float) -> bool:
@@ -66,7 +74,7 @@ async def _walk(folder: str, pause: float) -> bool:
 
 
 def _environment(folder: str) -> dict[str, str]:
-    """Our own state, our own git identity, this very Python; nothing of the user's is touched."""
+    """An environment with its own state, its own git identity and this Python. It changes nothing of the user's."""
     return {
         "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ.get("PATH", os.defpath),
         "HOME": folder,
@@ -86,18 +94,18 @@ async def _git(project: str, env: dict[str, str]) -> None:
 
 
 class Stage:
-    """Draws the events of the agent as they come."""
+    """Prints the events of the agent as they happen."""
 
     def __init__(self, pause: float) -> None:
         self.pause = pause
         self.width = min(shutil.get_terminal_size((100, 24)).columns, 110)
 
     def title(self, project: str) -> None:
-        click.secho("Handrail holds an agent to a workflow", bold=True)
+        click.secho("Handrail keeps an agent to a workflow", bold=True)
         click.echo(
             f"A scripted agent works in a real git repository ({os.path.basename(project)}); the gate, the tool,"
         )
-        click.echo("the checks and the journal are the ones a real agent meets.\n")
+        click.echo("the checks and the journal are the same as for a real agent.\n")
 
     def line(self, who: str, text: str, colour: str | None = None) -> None:
         head, *rest = text.split("\n")
@@ -144,7 +152,7 @@ class Stage:
 
     def stepped(self, event: dict[str, Any]) -> None:
         for check in event["checks"] or []:
-            held = "✓ proven" if check["held"] else "✗ refuted"
+            held = "✓ passed" if check["held"] else "✗ failed"
             self.line(
                 "handrail", f"{held}: {check['name']} ({check['detail'].splitlines()[0]})", _colour(check["held"])
             )
@@ -162,7 +170,7 @@ def _call(event: dict[str, Any]) -> str:
 
 
 def _short(event: dict[str, Any]) -> str:
-    """A tool's output, cut to what fits the story."""
+    """The first lines of a tool's output."""
     if event["tool"] != "bash":
         return "" if event["ok"] else str(event["output"])
     shown = str(event["output"]).rstrip().split("\n")

@@ -1,4 +1,4 @@
-"""A dry run as text and as data."""
+"""Prints a dry run, as text or as JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_KIND = {
 
 
 def rows_to_json(rows: Iterable[PreviewRow]) -> list[dict[str, Any]]:
-    """The rows as plain data; phases and steps each with what they have."""
+    """The rows as JSON. Phases and steps have different keys."""
     return [_data(row) for row in rows]
 
 
@@ -33,15 +33,15 @@ def _data(row: PreviewRow) -> dict[str, Any]:
 
 
 def print_preview(shell: Shell, rows: Iterable[PreviewRow]) -> None:
-    """What would happen, for people."""
+    """Print what a run would do, for people."""
     for row in rows:
         for line in preview_lines(row):
             shell.say(line)
-    shell.talk("this was a dry run: nothing was done")
+    shell.talk("this was a dry run: no step was run")
 
 
 def preview_lines(row: PreviewRow) -> Iterator[str]:
-    """A row as lines that are safe to print."""
+    """The lines of a row. They are safe to print."""
     indent = "  " * row.depth
     yield _short(f"{indent}{SIGNS[row.verdict]} {_head(row)}{_verdict(row)}")
     inner = f"{indent}    "
@@ -66,7 +66,7 @@ def _head(row: PreviewRow) -> str:
     if row.lane is not None:
         about.append(f"lane {row.lane}")
     if row.parallel is not None:
-        about.append(f"steps at once, up to {row.parallel}")
+        about.append(f"steps in parallel, up to {row.parallel}")
     return row.id + (f" ({', '.join(about)})" if about else "")
 
 

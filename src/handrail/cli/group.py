@@ -1,4 +1,4 @@
-"""The group of all commands as click sees it. A command's module is imported when that command is called."""
+"""The click group of all commands. The module of a command is imported when the command is called."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from handrail.source.suggest import did_you_mean
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands from the table."""
+    """A click group that takes its commands from the table."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         del ctx
@@ -71,7 +71,7 @@ def handrail(context: click.Context, project: str | None, quiet: bool, verbose: 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> None:
-    """Print the completion script of a shell.
+    """Print the completion script for a shell.
 
     \b
     handrail completion bash > ~/.local/share/bash-completion/completions/handrail
@@ -82,7 +82,7 @@ def completion(shell: str) -> None:
 
 
 def run(argv: list[str]) -> None:
-    """Parse a command line and run its command. What click refuses is a `UsageError` of ours."""
+    """Parse a command line and run its command. An error of click becomes a `UsageError`."""
     gc.enable()
     try:
         handrail.main(argv, prog_name="handrail", standalone_mode=False)
@@ -94,5 +94,5 @@ def run(argv: list[str]) -> None:
 
 def _hint(error: click.ClickException) -> str | None:
     if isinstance(error, click.UsageError) and error.ctx is not None:
-        return f"`{error.ctx.command_path} --help` shows how it is used"
+        return f"`{error.ctx.command_path} --help` shows the usage"
     return None

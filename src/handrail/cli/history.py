@@ -1,4 +1,4 @@
-"""Commands that show runs: which there are, what happened in one, what it made."""
+"""Commands that show runs: list them, print the events of one, list its artifacts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.app import App
 from handrail.cli.common import command, run_argument
 from handrail.cli.output import Shell, time_of_day
 from handrail.cli.reply import list_runs
-from handrail.cli.watch import shown
+from handrail.cli.watch import view_of
 from handrail.errors import StateError, UsageError
 from handrail.runs import machine
 from handrail.runs.machine import Event
@@ -38,22 +38,22 @@ def _broken(id_: str, error: StateError) -> dict[str, object]:
 
 
 def _view(app: App, id_: str) -> RunView | StateError:
-    """A run, or why it cannot be shown: one that is damaged hides no other."""
+    """A run, or the error if it cannot be read. A damaged run must not hide the others."""
     try:
-        return shown(app.runs.load(id_))
+        return view_of(app.runs.load(id_))
     except StateError as error:
         return error
 
 
 @click.command()
 @run_argument
-@click.option("--follow", is_flag=True, help="Go on until the run ends or waits.")
-@click.option("--events", is_flag=True, help="Print every event as one JSON object a line.")
+@click.option("--follow", is_flag=True, help="Keep printing until the run ends or waits for a person.")
+@click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
 @command
 def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool) -> None:
-    """Show everything that happened in a run."""
+    """Show all events of a run."""
     if follow and shell.as_json:
-        raise UsageError("`--follow` has no end that one JSON object could have", "use `--events`")
+        raise UsageError("`--follow` cannot print one JSON object", "use `--events` instead of `--json`")
     records, offset = app.runs.events(run_id)
     if shell.as_json:
         return shell.data({"events": [_data(t, event) for t, event in records]})
@@ -83,12 +83,12 @@ def _line(moment: float, event: Event) -> str:
 @run_argument
 @command
 def artifacts(app: App, shell: Shell, run_id: str) -> None:
-    """List what a run made."""
+    """List the artifacts of a run."""
     made = app.runs.load(run_id).state.artifacts
     if shell.as_json:
         return shell.data({"run": run_id, "artifacts": made})
     for artifact in made:
         shell.say(plain(f"{artifact['id']}  {artifact['path']}  {artifact['sha256'][:12]}"))
     if not made:
-        shell.say("nothing was published by this run")
+        shell.say("this run published no artifacts")
     return None

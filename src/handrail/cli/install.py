@@ -1,4 +1,4 @@
-"""Commands that put Handrail into agents, and what the stubs there call."""
+"""Commands that install Handrail into agents, and the commands that the installed stubs call."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ def _carry_out(shell: Shell, installer: Installer, changes: list[Change], done: 
 
 
 def _scope(function: click.decorators.FC) -> click.decorators.FC:
-    function = click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")(function)
-    scope = click.option("--user/--project", "for_user", default=True, help="For all your projects, or only this one.")
+    function = click.option("--dry-run", is_flag=True, help="Print what would change; change nothing.")(function)
+    scope = click.option(
+        "--user/--project", "for_user", default=True, help="For all your projects, or only for this one."
+    )
     return click.argument("agent")(scope(function))
 
 
 def _known(agent: str, known: list[str], what: str) -> str:
     if agent not in known:
-        hint = did_you_mean(agent, known) or f"there is for: {', '.join(known)}"
+        hint = did_you_mean(agent, known) or f"known: {', '.join(known)}"
         raise UsageError(f"there is {what} `{agent}`", hint)
     return agent
 
@@ -51,10 +53,10 @@ def _known(agent: str, known: list[str], what: str) -> str:
 @_scope
 @command_for_scope
 def install(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
-    """Put Handrail into an agent. Shows every file it touches; run it again to upgrade."""
+    """Install Handrail into an agent. Prints every file that it changes; run it again to upgrade."""
     _known(agent, registry.installable(), "nothing to install for")
     installer = installer_for(app, agent, for_project=not for_user)
-    done = f"installed; start the agent anew, then type {registry.host(agent).COMMANDS['start']}"
+    done = f"installed; restart the agent, then type {registry.host(agent).COMMANDS['start']}"
     _carry_out(shell, installer, installer.plan_install(), done, dry_run)
 
 
@@ -62,7 +64,7 @@ def install(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -
 @_scope
 @command_for_scope
 def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
-    """Take Handrail out of an agent again, without a trace."""
+    """Remove Handrail from an agent and restore its files."""
     _known(agent, registry.installable(), "nothing to uninstall for")
     installer = installer_for(app, agent, for_project=not for_user)
     _carry_out(shell, installer, installer.plan_uninstall(), "removed", dry_run)
@@ -70,10 +72,10 @@ def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool)
 
 @click.command()
 @click.argument("folder")
-@click.option("--agent", help="The agent that it is for; else the first one that has marketplaces.")
+@click.option("--agent", help="The agent; by default the first one that has marketplaces.")
 @command
 def marketplace(app: App, shell: Shell, folder: str, agent: str | None) -> None:
-    """Write a plugin and a marketplace to FOLDER that others can point their agent at."""
+    """Write a plugin and a marketplace to FOLDER. Others can install the plugin from there."""
     del app
     agent = _known(agent or registry.markets()[0], registry.markets(), "no marketplace for")
     written = write_marketplace(agent, os.path.abspath(folder))

@@ -1,4 +1,4 @@
-"""The project that a command line means."""
+"""Finds the project of a command line."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def project_folder(named: str | None) -> str:
-    """The folder that `--project` names; without it, the nearest project upwards."""
+    """The folder of `--project`; by default the nearest project folder upwards."""
     if named is not None and not os.path.isdir(named):
-        raise UsageError(f"`{named}` is not a folder", "name the folder of the project")
+        raise UsageError(f"`{named}` is not a folder", "give the path of the project's folder")
     return os.path.realpath(named or find_root(os.getcwd()))
 
 
 def make_app(project: str | None) -> App:
-    """Handrail in that project."""
+    """The `App` of this project."""
     from handrail.app import App
 
     return App(project_folder(project), os.environ)

@@ -1,4 +1,4 @@
-"""The command `handrail`: the one place where errors become exit codes. Imports what a command line needs, no more."""
+"""The command `handrail`. Only this module turns errors into exit codes. Imports as little as possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handrail.errors import HandrailError
 
 
 def main(argv: list[str]) -> int:
-    """Run a command line and say how it ended."""
+    """Run a command line and return its exit code."""
     to_json = "--json" in argv
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -32,7 +32,7 @@ def main(argv: list[str]) -> int:
         return 1
     except OSError as error:
         what = f"`{error.filename}`: {error.strerror}" if error.filename else str(error)
-        print_error(HandrailError(f"the system refused: {what}"), to_json=to_json)
+        print_error(HandrailError(f"the operating system reported an error: {what}"), to_json=to_json)
         return 1
     except Exception as error:  # noqa: BLE001 - the outermost edge: a bug becomes a report, not a traceback
         if to_json:
@@ -44,7 +44,7 @@ def main(argv: list[str]) -> int:
 
 
 def _run(argv: list[str]) -> None:
-    """The quick way, if it understands all of the command line; else click, which takes three times Python's start."""
+    """Run the command without click if `quick` can parse it. Importing click takes three times as long as Python."""
     call = quick.parse(argv, os.environ)
     if call is not None:
         return call.run()

@@ -1,6 +1,6 @@
-"""What the command line prints: data to stdout, talk to stderr, colour only for people.
+"""What the command line prints: data to stdout, messages to stderr, colours only on a terminal.
 
-Imports little: it is part of the start of every command.
+Every command imports this module, so it imports little.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BOLD, DIM, RED, YELLOW = "1", "2", "31", "33"
 
 
 def styled(text: str, *codes: str, err: bool = False) -> str:
-    """The text in these colours, if the stream that it goes to shows colours."""
+    """The text in these colours, if its stream shows colours."""
     stream = sys.stderr if err else sys.stdout
     return "".join(f"\x1b[{code}m" for code in codes) + text + "\x1b[0m" if shows_colour(stream) else text
 
@@ -38,7 +38,7 @@ def wants_colour(env: Mapping[str, str]) -> bool | None:
 
 
 def echo(text: str = "", *, err: bool = False) -> None:
-    """Print a line at once, so that lines of both streams keep their order."""
+    """Print a line and flush it, so that lines of both streams keep their order."""
     stream = sys.stderr if err else sys.stdout
     stream.write(f"{text}\n")
     stream.flush()
@@ -53,7 +53,7 @@ def as_json(value: Any, indent: int | None = None) -> str:
 
 
 class Shell:
-    """One invocation: where to print and how."""
+    """How one invocation prints its output."""
 
     def __init__(self, cwd: str, *, as_json: bool, quiet: bool) -> None:
         self.cwd = cwd
@@ -61,22 +61,22 @@ class Shell:
         self.quiet = quiet
 
     def data(self, value: dict[str, Any]) -> None:
-        """The one object of `--json`."""
+        """Print the one object of `--json`."""
         echo(as_json(value, indent=2 if sys.stdout.isatty() else None))
 
     def say(self, text: str = "") -> None:
-        """What was asked for, for people; not with `--json`."""
+        """Print the result for people; prints nothing with `--json`."""
         if not self.as_json:
             echo(text)
 
     def talk(self, text: str) -> None:
-        """Progress and asides, never mixed with data."""
+        """Print progress and notes to stderr, unless `--quiet` is given."""
         if not self.quiet:
             echo(plain_lines(text), err=True)
 
 
 def print_error(error: HandrailError, *, to_json: bool) -> None:
-    """An error for people, and with `--json` the one object for programs."""
+    """Print an error for people, and with `--json` also one object for programs."""
     message = plain_lines(_shorter(error.message))
     hint = plain_lines(_shorter(error.hint)) if error.hint else None
     if to_json:
@@ -87,7 +87,7 @@ def print_error(error: HandrailError, *, to_json: bool) -> None:
 
 
 def _shorter(text: str) -> str:
-    """Paths below the working folder as a person standing here would type them."""
+    """The text with paths relative to the working directory."""
     try:
         here = os.getcwd()
     except OSError:
@@ -96,5 +96,5 @@ def _shorter(text: str) -> str:
 
 
 def time_of_day(moment: float) -> str:
-    """A moment as the clock on the wall shows it."""
+    """A point in time as local time of day."""
     return time.strftime("%H:%M:%S", time.localtime(moment))

@@ -14,7 +14,7 @@ from handrail.source.suggest import did_you_mean
 
 
 def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
-    """The parameters of a file, then those of `NAME=VALUE`."""
+    """The parameters from the file, overridden by those from `NAME=VALUE`."""
     params = _from_file(file) if file is not None else {}
     for item in pairs:
         name, mark, value = item.partition("=")
@@ -25,7 +25,7 @@ def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """JSON where it is that and nothing is lost by it: `1.10` is a version, not a number."""
+    """The value as JSON if the text is JSON, else as text. `1.10` stays a text: as a number it would become `1.1`."""
     try:
         value = json.loads(text, parse_constant=lambda name: name)
     except (ValueError, RecursionError):
@@ -36,13 +36,13 @@ def _value(text: str) -> Any:
 
 
 def given_routes(pairs: tuple[str, ...]) -> dict[str, str]:
-    """`GROUP=AGENT` or `GROUP=AGENT:MODEL`."""
+    """The routes from `GROUP=AGENT` and `GROUP=AGENT:MODEL`."""
     routes: dict[str, str] = {}
     for item in pairs:
         group, _, route = item.partition("=")
         if group not in (*GROUPS, DEFAULT):
             hint = did_you_mean(group, (*GROUPS, DEFAULT)) or f"groups: {', '.join((*GROUPS, DEFAULT))}"
-            raise UsageError(f"there is no group `{group}`", hint)
+            raise UsageError(f"there is no routing group `{group}`", hint)
         try:
             routes[group] = str(parse_route(route))
         except ValueError:

@@ -1,4 +1,4 @@
-"""Problems of definitions on the command line: called as a person would call them, coloured, or for GitHub."""
+"""Prints the problems of definitions: with relative paths, in colour, or as GitHub annotations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.source.diagnostics import Diagnostic, as_github, as_text, in_order
 
 
 def shown(found: Iterable[Diagnostic], cwd: str) -> list[Diagnostic]:
-    """The problems with files called as a person standing here would call them."""
+    """The problems in order, with paths relative to the working directory."""
     return in_order(replace(d, file=shown_path(d.file, cwd)) for d in found)
 
 

@@ -1,7 +1,7 @@
-"""A run as it happens, on stderr: redrawn in place on a terminal, one plain line an event anywhere else.
+"""Shows a run on stderr while it is driven: redrawn in place on a terminal, else one plain line per event.
 
-No colours and no hidden cursor: whatever ends us leaves the terminal as it was. Only lines that were drawn are
-overwritten, also after the window has changed its size.
+It uses no colours and does not hide the cursor, so a killed process leaves the terminal usable. It overwrites only
+lines that it drew, even after the window was resized.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TextIO
 
 from handrail.flows.plan import FlowPlan
 from handrail.runs.machine import Answered, Event
-from handrail.view.progress import Progress, told
+from handrail.view.progress import Progress, event_line
 
 Past = Iterable[tuple[float, Event]]
 _UP = "\x1b[{}A"
@@ -22,12 +22,12 @@ _NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
 
 
 def can_draw(stream: TextIO, env: Mapping[str, str]) -> bool:
-    """Is this a terminal that lines can be redrawn on?"""
+    """True if the stream is a terminal that can redraw lines."""
     return stream.isatty() and env.get("TERM", "") not in ("", "dumb")
 
 
 def _size(stream: TextIO) -> tuple[int, int]:
-    """Columns and lines of a terminal; 80 and 24 where it does not say."""
+    """The columns and lines of a terminal; 80 and 24 if they are not known."""
     try:
         size = os.get_terminal_size(stream.fileno())
     except (OSError, ValueError):
@@ -36,14 +36,14 @@ def _size(stream: TextIO) -> tuple[int, int]:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """A run goes on though nobody can see it any more."""
+    """Write a text, and ignore errors: the run must not fail because the terminal was closed."""
     with contextlib.suppress(OSError, ValueError):
         stream.write(text)
         stream.flush()
 
 
 class Live:
-    """A view that is redrawn in place. `past` is what happened in earlier lives of the run."""
+    """A view that is redrawn in place. `past` are the events from before this drive."""
 
     def __init__(self, stream: TextIO, plan: FlowPlan, clock: Callable[[], float], past: Past = ()) -> None:
         self.stream = stream
@@ -55,7 +55,7 @@ class Live:
             self.progress.take(event, moment)
 
     def observer(self, event: Event) -> None:
-        """Something happened; it is seen at the next tick. After an answer, what was left standing goes on below."""
+        """Take an event; the next tick draws it. After an answer, a closed view is drawn again below."""
         self.progress.take(event, self.clock())
         if isinstance(event, Answered):
             self.is_paused = False
@@ -65,7 +65,7 @@ class Live:
             self._draw()
 
     def close(self) -> None:
-        """Leave the state as it is now on the screen. Nothing more is drawn, but after an answer."""
+        """Draw the state a last time and leave it on the screen. Only an answer makes it draw again."""
         if not self.is_paused:
             self._draw()
             self._drawn = []
@@ -73,7 +73,7 @@ class Live:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """Take the view off the screen while something else is said or asked there."""
+        """Remove the view from the screen while something else is printed or asked there."""
         was_paused, self.is_paused = self.is_paused, True
         self._put([])
         try:
@@ -88,7 +88,7 @@ class Live:
             self._put(lines)
 
     def _put(self, lines: list[str]) -> None:
-        """Write over what was drawn, and blank what is left of it."""
+        """Overwrite the drawn lines, and clear those that are left."""
         _, height = _size(self.stream)
         before = min(len(self._drawn), max(0, height - 1))
         left = max(0, before - len(lines))
@@ -101,7 +101,7 @@ class Live:
 
 
 class Plain:
-    """One line for everything that begins, ends, fails or is asked."""
+    """One line for each event that people need to see."""
 
     def __init__(self, stream: TextIO, plan: FlowPlan, clock: Callable[[], float], past: Past = ()) -> None:
         self.stream = stream
@@ -113,17 +113,17 @@ class Plain:
     def observer(self, event: Event) -> None:
         now = self.clock()
         self.progress.take(event, now)
-        line = told(event, self.progress, now)
+        line = event_line(event, self.progress, now)
         if line is not None:
             _write(self.stream, f"{line}\n")
 
     def tick(self) -> None:
-        """Time alone changes nothing here."""
+        """Does nothing: a printed line does not change with time."""
 
     def close(self) -> None:
-        """All has been said."""
+        """Does nothing: all lines are already printed."""
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """Lines that were printed stand in nobody's way."""
+        """Does nothing: printed lines can stay on the screen."""
         yield

@@ -1,4 +1,4 @@
-"""`handrail init`: a small project that works, to be changed by its owner."""
+"""`handrail init`: creates a small working example in a project."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from handrail.state.files import real_inside
 @click.command()
 @command
 def init(app: App, shell: Shell) -> None:
-    """Make a small working project here: a workflow, a flow, settings. Overwrites nothing."""
+    """Create an example workflow, an example flow and settings. Overwrites no file."""
     created: list[str] = []
     template = resources.files("handrail") / "builtin" / "init"
     own = os.path.join(app.project, ".handrail")

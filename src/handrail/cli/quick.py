@@ -1,7 +1,7 @@
-"""Command lines that are run without click, whose import alone takes three times as long as starting Python.
+"""Runs some command lines without click, because importing click takes three times as long as starting Python.
 
-Understands `--help` and the plain forms of `status`, `gate` and `runs`: long options and single flags. Whatever else
-stands on a command line, and every mistake, is left to click, so both ways give the same answer.
+Parses `--help` and simple forms of `status`, `gate` and `runs`, with long options and single flags. Click handles every
+other command line and every error, so both ways give the same answer.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Command:
 
 
 class Call:
-    """A command line that was understood."""
+    """A parsed command line."""
 
     def __init__(self, command: Command, options: Options, arguments: list[str]) -> None:
         self.command = command
@@ -61,7 +61,7 @@ class Help:
 
 
 def parse(argv: list[str], env: Mapping[str, str]) -> Call | Help | None:
-    """What to run, or None if click has to look at the command line."""
+    """What to run; None if click has to parse the command line."""
     if COMPLETE in env:
         return None
     if argv in ([], ["-h"], ["--help"]):
@@ -80,7 +80,7 @@ def parse(argv: list[str], env: Mapping[str, str]) -> Call | Help | None:
 
 
 def _names_engine(options: Options, env: Mapping[str, str]) -> bool:
-    """True if the settings may say that another engine than the embedded one keeps the runs."""
+    """True if the settings may choose another engine than the embedded one."""
     project = project_folder(options.get("--project"))
     for folder in (Places(env).config, os.path.join(project, ".handrail")):
         try:
@@ -93,7 +93,7 @@ def _names_engine(options: Options, env: Mapping[str, str]) -> bool:
 
 
 def _read(words: list[str], known: Mapping[str, bool], most: int | None = None) -> tuple[Options, list[str]] | None:
-    """The options and the other words; None if one is not plain. After `most` other words all are taken as they are."""
+    """The options and the other words; None if click has to parse them. Reading stops after `most` other words."""
     options: Options = {}
     others: list[str] = []
     left = iter(words)
@@ -119,7 +119,7 @@ def _read(words: list[str], known: Mapping[str, bool], most: int | None = None) 
 
 
 def columns(env: Mapping[str, str]) -> int:
-    """How wide the terminal is, as `shutil.get_terminal_size` decides it; 80 if nobody knows."""
+    """The width of the terminal, as `shutil.get_terminal_size` finds it; 80 if it is not known."""
     try:
         given = int(env["COLUMNS"])
     except (KeyError, ValueError):

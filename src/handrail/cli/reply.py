@@ -1,4 +1,4 @@
-"""What `status`, `gate`, `runs` and their kind print. Imports no parser, so that these commands start fast."""
+"""Prints sessions and lists of runs. Imports no command-line parser, so that `status` and `runs` start fast."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def reply(shell: Shell, report: Report) -> None:
-    """Print a session after a command. If the command was refused, it fails."""
+    """Print a session after a command. Raises `SystemExit` if the command was refused."""
     if shell.as_json:
         shell.data(session_json(report))
     else:
@@ -29,16 +29,16 @@ def reply(shell: Shell, report: Report) -> None:
 
 
 def list_runs(shell: Shell, found: list[Summary]) -> None:
-    """Print one line per run. A run that is damaged hides no other."""
+    """Print one line per run, including damaged ones."""
     for run in found:
         shell.say(plain(f"{run.id}  cannot be read: {run.why}") if run.status == "damaged" else run_line(run))
     if not found:
-        shell.say("no runs in this project; begin one: `handrail run NAME`")
+        shell.say("no runs in this project; start one with `handrail run NAME`")
 
 
 def run_line(run: Summary) -> str:
     """A run in one line."""
     status = f"{run.status} (process {run.driver})" if run.driver else run.status
     if run.status == "running" and run.driver is None:
-        status = "cut off"
+        status = "interrupted"
     return plain(f"{run.id}  {run.flow}  {status}  {run.why}").rstrip()

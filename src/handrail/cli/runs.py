@@ -1,4 +1,4 @@
-"""Commands that drive runs: start one, go on with one, begin one anew, answer one, stop one."""
+"""Commands that drive runs: run, resume, continue, restart, stop, answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from handrail.cli.common import command, complete_flow, run_argument
 from handrail.cli.dryrun import print_preview, rows_to_json
 from handrail.cli.output import Shell
 from handrail.cli.params import given_params, given_routes
-from handrail.cli.watch import Driving, drive, tell
+from handrail.cli.watch import Driving, drive, print_run
 from handrail.errors import RefusedError
 from handrail.flows.catalog import FoundFlow
 from handrail.forms import read as formspec
@@ -27,24 +27,24 @@ from handrail.runs.loaded import LoadedRun
 from handrail.runs.request import Request
 from handrail.runs.restart import restart as make_attempt
 
-events_option = click.option("--events", is_flag=True, help="Print every event as one JSON object a line.")
-answers_option = click.option("--answers", metavar="FILE", help="Answers to the forms it asks (JSON or YAML).")
+events_option = click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
+answers_option = click.option("--answers", metavar="FILE", help="A file with answers to its forms (JSON or YAML).")
 
 
 @click.command()
 @click.argument("name", shell_complete=complete_flow)
 @click.argument("task", nargs=-1)
 @click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow.")
-@click.option("--params", "file", metavar="FILE", help="Parameters from a file (JSON or YAML).")
+@click.option("--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML).")
 @answers_option
-@click.option("--agent", help="The agent that every prompt is given to.")
-@click.option("--model", help="The model that the agent is told to use.")
-@click.option("--route", "routes", multiple=True, metavar="GROUP=AGENT[:MODEL]", help="Who does the steps of a group.")
+@click.option("--agent", help="The agent for every prompt.")
+@click.option("--model", help="The model for that agent.")
+@click.option("--route", "routes", multiple=True, metavar="GROUP=AGENT[:MODEL]", help="The agent for a routing group.")
 @click.option("--preset", metavar="NAME", help="A set of routes from the settings.")
-@click.option("--scope", default="", help="Where its artifacts belong; else the branch that is checked out.")
-@click.option("--from", "start", metavar="PHASE", help="Leave out the phases before this one.")
+@click.option("--scope", default="", help="The scope of its artifacts; by default the current branch.")
+@click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one.")
 @click.option("--until", metavar="PHASE", help="End after this phase.")
-@click.option("--dry-run", is_flag=True, help="Say what would happen, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Print what would happen; run no step.")
 @click.option("--detach", "is_detached", is_flag=True, help="Run in the background.")
 @events_option
 @command
@@ -65,7 +65,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     if options["dry_run"]:
         return _preview(app, shell, flow, request)
     if options["answers"] is not None:
-        read_answers(options["answers"])  # what is wrong with it is told before anything begins
+        read_answers(options["answers"])  # report errors in the file before the run starts
     begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
     shell.talk(f"run {begun.id}")
     if options["is_detached"]:
@@ -81,7 +81,7 @@ def _preview(app: App, shell: Shell, flow: FoundFlow, request: Request) -> None:
 
 
 def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None:
-    """Another process goes on with it; what it prints is kept beside the run."""
+    """Start a background process that drives the run. Its output goes to the log of the run."""
     argv = [sys.executable, "-m", "handrail", "--project", app.project, "resume", run.id, "--first"]
     argv += ["--answers", os.path.abspath(answers)] if answers else []
     pid = detach(argv, app.env, app.runs.log(run.id))
@@ -89,8 +89,8 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
     while run.driver is None and not run.records and time.monotonic() < end:
         time.sleep(0.02)
         run = app.runs.updated(run)
-    shell.talk(f"process {pid} drives it; `handrail log {run.id} --follow` watches, `handrail stop {run.id}` ends it")
-    tell(shell, app.runs.updated(run))
+    shell.talk(f"process {pid} drives it; `handrail log {run.id} --follow` shows it, `handrail stop {run.id}` stops it")
+    print_run(shell, app.runs.updated(run))
 
 
 @click.command()
@@ -100,7 +100,7 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
 @click.option("--first", is_flag=True, hidden=True)
 @command
 def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: bool, first: bool) -> None:
-    """Go on with a run that was cut off, failed or waits. What is finished is not done again."""
+    """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
     drive(app, shell, app.runs.load(run_id), "run" if first else "resume", Driving(events, answers))
 
 
@@ -110,25 +110,25 @@ def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: boo
 @events_option
 @command
 def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: bool) -> None:
-    """Go once more through a run that ended, as its flow says it may."""
+    """Continue a run that ended, if its flow allows that."""
     drive(app, shell, app.runs.load(run_id), "continue", Driving(events, answers))
 
 
 @click.command()
 @run_argument
-@click.option("--from", "start", metavar="PHASE", help="Keep what the phases before this one made.")
+@click.option("--from", "start", metavar="PHASE", help="Keep the results of the phases before this one.")
 @answers_option
 @events_option
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str | None, events: bool) -> None:
-    """Begin a run anew with its definitions as they are now. What it made before is put aside, not lost."""
+    """Start a run again with the current definitions. Unchanged files that it published are removed; a copy is kept."""
     made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start))
     for change in made.changes:
-        shell.talk(f"since then: {change}")
+        shell.talk(f"since the last attempt, {change}")
     if made.kept:
         shell.talk(f"kept: {', '.join(made.kept)}")
-    for path in made.put_aside:
-        shell.talk(f"put aside: {path}")
+    for path in made.removed:
+        shell.talk(f"removed: {path}")
     drive(app, shell, made.run, "restart", Driving(events, answers))
 
 
@@ -136,19 +136,19 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str
 @run_argument
 @command
 def stop(app: App, shell: Shell, run_id: str) -> None:
-    """End a run and everything it started. It can be resumed."""
-    tell(shell, asyncio.run(app.runs.stop(app.runs.load(run_id))))
+    """Stop a run and every process that it started. It can be resumed."""
+    print_run(shell, asyncio.run(app.runs.stop(app.runs.load(run_id))))
 
 
 @click.command()
 @run_argument
-@click.option("--file", "file", metavar="FILE", help="The answers (JSON or YAML); `-` reads the standard input.")
-@click.option("--step", metavar="PATH", help="The step that is meant, where several wait.")
-@click.option("--show", is_flag=True, help="Only show what is asked.")
+@click.option("--file", "file", metavar="FILE", help="A file with answers (JSON or YAML); `-` is the standard input.")
+@click.option("--step", metavar="PATH", help="The step to answer, if several wait.")
+@click.option("--show", is_flag=True, help="Only print the form.")
 @events_option
 @command
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
-    """Answer the form that a run waits for, and go on with the run."""
+    """Answer the form that a run waits for, then resume the run."""
     waiting = app.runs.load(run_id)
     path, question = _question(waiting, options["step"])
     form, file = formspec.from_json(question), options["file"]
@@ -160,16 +160,18 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     values = ask(form) if file is None else _from_file(file, form, path)
     if asyncio.run(app.runs.answer(run_id, path, values)):
         return drive(app, shell, waiting, "resume", Driving(options["events"]))
-    return tell(shell, app.runs.updated(waiting), events=options["events"])
+    return print_run(shell, app.runs.updated(waiting), events=options["events"])
 
 
 def _question(run: LoadedRun, step: str | None) -> tuple[str, dict[str, Any]]:
     run_id, questions = run.id, run.state.questions
     if step is None and len(questions) > 1:
-        raise RefusedError(f"run `{run_id}` waits for several answers: {', '.join(questions)}", "say which: `--step`")
+        raise RefusedError(
+            f"run `{run_id}` waits for several answers: {', '.join(questions)}", "choose one with `--step PATH`"
+        )
     path = step or next(iter(questions), None)
     if path is None or path not in questions:
-        raise RefusedError(f"run `{run_id}` waits for no answer", f"`handrail log {run_id}` shows where it stands")
+        raise RefusedError(f"run `{run_id}` does not wait for an answer", f"`handrail log {run_id}` shows its state")
     return path, questions[path].question
 
 

@@ -29,17 +29,17 @@ from handrail.workflows.plan import ExitCheck
 @click.argument("workflow", shell_complete=complete_workflow)
 @click.argument("task", nargs=-1, required=True)
 @session_option
-@click.option("--replace", is_flag=True, help="Cancel the workflow that is active in this session first.")
+@click.option("--replace", is_flag=True, help="First cancel the active workflow of this session.")
 @command
 def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session: str | None, replace: bool) -> None:
-    """Begin a workflow for a task.
+    """Start a workflow for a task.
 
     \b
     handrail start plan-build-review add a login page
     """
     words = " ".join(task).strip()
     if not words:
-        raise UsageError("the task is blank", f"say what is to be done: `handrail start {workflow} TASK`")
+        raise UsageError("the task is blank", f"write the task: `handrail start {workflow} TASK`")
     if session is not None and not session.strip():
         raise UsageError("the session id is blank")
     reply(shell, app.start(workflow, words, session, replaces=replace))
@@ -49,13 +49,13 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
 @session_option
 @command
 def status(app: App, shell: Shell, session: str | None) -> None:
-    """Show where a session stands and what is to be done."""
+    """Show the current phase of a session and its instructions."""
     reply(shell, app.sessions.status(session))
 
 
 @click.command(name="next")
 @session_option
-@click.option("--summary", default="", metavar="TEXT", help="What was done in this phase; kept and shown later.")
+@click.option("--summary", default="", metavar="TEXT", help="What was done in this phase; stored and shown later.")
 @command
 def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     """Leave the current phase, if its exit checks hold."""
@@ -67,7 +67,7 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
 
 
 async def _ended_by_sigterm(work: Coroutine[Any, Any, Report]) -> Report:
-    """Being ended ends what we started, too."""
+    """Run the work. SIGTERM cancels it, which also kills the programs that it started."""
     task = asyncio.ensure_future(work)
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     try:
@@ -80,16 +80,16 @@ async def _ended_by_sigterm(work: Coroutine[Any, Any, Report]) -> Report:
 @session_option
 @command
 def loop(app: App, shell: Shell, session: str | None) -> None:
-    """Start the innermost workflow over."""
+    """Go back to the first phase of the innermost workflow."""
     reply(shell, app.sessions.loop(session))
 
 
 @click.command()
 @session_option
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @command
 def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
-    """Give up a workflow. Without --yes it asks; where nobody can be asked, call it twice in a row."""
+    """Cancel a workflow. Without --yes it asks; without a terminal, run the command twice to confirm."""
     if not yes and not shell.as_json and sys.stdin.isatty():
         report = app.sessions.status(session)
         yes = click.confirm(f"Cancel {report.status_line or report.session}?", err=True)
@@ -106,7 +106,7 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
 @session_option
 @command
 def reload(app: App, shell: Shell, session: str | None) -> None:
-    """Go on with the workflow's files as they are now. A running session does not follow edits by itself."""
+    """Load the workflow's files again and stay in the same phase. A session does not follow edits by itself."""
     reply(shell, app.reload(session))
 
 
@@ -114,10 +114,10 @@ def reload(app: App, shell: Shell, session: str | None) -> None:
 @click.argument("tool")
 @session_option
 @click.option("--input", "input_", metavar="JSON", help="The arguments of the call.")
-@click.option("--agent", metavar="NAME", help="The agent that makes the call; else Handrail's own names of tools.")
+@click.option("--agent", metavar="NAME", help="The agent that makes the call; by default TOOL is Handrail's own name.")
 @command
 def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | None, agent: str | None) -> None:
-    """Say whether a tool call is allowed now. Prints JSON; exits 0 either way."""
+    """Print whether a tool call is allowed now, as JSON. The exit code is 0 in both cases."""
     if agent is not None and agent not in registry.hosts():
         known = registry.hosts()
         raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
@@ -139,7 +139,7 @@ def _input(text: str | None) -> dict[str, Any]:
 @session_option
 @command
 def context(app: App, shell: Shell, session: str | None) -> None:
-    """Print the text that an agent is given now."""
+    """Print the text that the agent gets now."""
     text = app.sessions.context(session)
     if shell.as_json:
         shell.data({"context": text})
@@ -148,7 +148,7 @@ def context(app: App, shell: Shell, session: str | None) -> None:
 
 
 @click.command()
-@click.option("--active", is_flag=True, help="Only those that are not done or cancelled.")
+@click.option("--active", is_flag=True, help="Only sessions that are not done or cancelled.")
 @command
 def sessions(app: App, shell: Shell, active: bool) -> None:
     """List the sessions of this project."""
@@ -156,7 +156,7 @@ def sessions(app: App, shell: Shell, active: bool) -> None:
     if shell.as_json:
         return shell.data({"sessions": [session_json(report) for report in reports]})
     if not reports:
-        shell.say("no sessions in this project; start one: `handrail start NAME TASK`")
+        shell.say("no sessions in this project; start one with `handrail start NAME TASK`")
     for report in reports:
         shell.say(_row(report))
     return None

@@ -1,4 +1,4 @@
-"""Driving a run from the command line: what is shown, who answers questions, what Ctrl-C means."""
+"""Drives a run from the command line: shows it, answers its questions, handles Ctrl-C."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ TICK = 0.1
 
 @dataclass(frozen=True)
 class Driving:
-    """How a run is driven: as a stream of events or not, with which answers at hand."""
+    """How a run is driven: whether events are printed as JSON, and the file with answers."""
 
     events: bool = False
     answers: str | None = None
 
 
 class Watch:
-    """Shows a run as it happens: every event a line of JSON, a live view on a terminal, or plain lines."""
+    """Shows a run while it is driven: as lines of JSON, as a live view on a terminal, or as plain lines."""
 
     def __init__(self, app: App, shell: Shell, run: LoadedRun, *, events: bool) -> None:
         self.events = events
@@ -66,7 +66,7 @@ class Watch:
 
 
 class Person:
-    """Answers a run's questions from a file. Those that it does not answer are left for later."""
+    """Answers a run's questions from a file. Questions without an answer stay open."""
 
     def __init__(self, file: str | None) -> None:
         self.answers = read_answers(file) if file is not None else None
@@ -83,7 +83,7 @@ class Person:
 
 
 def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> None:
-    """Drive a run to its end, and leave with its exit code. At a terminal its questions are asked on the way."""
+    """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
     person = Person(how.answers)
     may_ask = can_ask() and not shell.as_json and not how.events
     try:
@@ -93,10 +93,10 @@ def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> N
                 asyncio.run(app.runs.answer(run.id, asked.path, ask(formspec.from_json(asked.question))))
             run = _once(app, shell, run, "resume", (how, person))
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
-        shell.talk(f"interrupted; go on with `handrail resume {run.id}`")
+        shell.talk(f"interrupted; `handrail resume {run.id}` resumes it")
         raise SystemExit(130) from None
-    tell(shell, run, events=how.events)
-    if code := shown(run).exit_code:
+    print_run(shell, run, events=how.events)
+    if code := view_of(run).exit_code:
         raise SystemExit(code)
 
 
@@ -119,7 +119,7 @@ async def _drive(app: App, run: LoadedRun, mode: Mode, watch: Watch, person: Per
 
 @contextlib.contextmanager
 def _ended_by(*signals: signal.Signals) -> Iterator[None]:
-    """These signals end a run as Ctrl-C does: what it started is ended, what it did is kept."""
+    """These signals stop a run as Ctrl-C does: its programs are killed, and its finished work is kept."""
     loop, task = asyncio.get_running_loop(), asyncio.current_task()
     end: Callable[[], object] = task.cancel if task is not None else lambda: None
     for number in signals:
@@ -131,13 +131,13 @@ def _ended_by(*signals: signal.Signals) -> Iterator[None]:
             loop.remove_signal_handler(number)
 
 
-def shown(run: LoadedRun) -> RunView:
+def view_of(run: LoadedRun) -> RunView:
     return RunView(run, time_of_day)
 
 
-def tell(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
-    """How a run stands, and what to do next."""
-    view = shown(run)
+def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
+    """Print the state of a run, and what to do next."""
+    view = view_of(run)
     if shell.as_json and not events:
         return shell.data(view.to_json())
     if not events:
@@ -145,7 +145,7 @@ def tell(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
     for asked in run.state.questions.values() if run.state.status == "waiting" else ():
         shell.talk(f"`{asked.path}` waits for an answer: `handrail answer {run.id}`")
     if run.state.status in ("failed", "cancelled"):
-        shell.talk(f"go on with `handrail resume {run.id}`, look with `handrail log {run.id}`")
+        shell.talk(f"`handrail log {run.id}` shows what happened, `handrail resume {run.id}` resumes it")
     return None
 
 

@@ -1,4 +1,4 @@
-"""All that an extension implements: Check, Node, Executor, Host, Engine. Plugin authors import from here.
+"""Everything that an extension implements: Check, Node, Executor, Host, Engine. Plugin authors import from here.
 
 A name is imported from its module when it is first used: whoever needs a check does not pay for agents and engines.
 """
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     )
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
     from handrail.contracts.host import Host, Market, Recipe, Stubs
-    from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work, nobody
+    from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work
     from handrail.contracts.session import Guide, Standing
 
 _MODULES = {
@@ -41,7 +41,7 @@ _MODULES = {
     ),
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Host", "Market", "Recipe", "Stubs"),
-    "node": ("Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work", "nobody"),
+    "node": ("Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
     "session": ("Guide", "Standing"),
 }
 _PLACES = {name: f"handrail.contracts.{module}" for module, names in _MODULES.items() for name in names}
@@ -84,7 +84,6 @@ __all__ = [
     "Stubs",
     "Waiting",
     "Work",
-    "nobody",
 ]
 
 

@@ -17,18 +17,18 @@ Place = Literal["exit", "expect"]
 
 
 def subject(params: Mapping[str, Any]) -> str:
-    """What a check is about, for messages: its first param, a list in one line."""
+    """What a check is about, for messages: its first param. A list is joined to one line."""
     value = next(iter(params.values()), "")
     return " ".join(map(as_text, value)) if isinstance(value, list) else as_text(value)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """What a kind of check says about itself.
+    """The declaration of a kind of check.
 
-    `words` say what has to hold, in front of what the check is called: "exits with 0: make test". `short` names the
-    param that `KIND: VALUE` gives; other params stand beside it. `places` are where it may be used. `subject` makes
-    the name of a check that has none of its own.
+    `words` say what has to hold; the name of the check follows: "exits with 0: make test". `short` is the param that
+    `KIND: VALUE` sets; other params are further keys. `places` are where the check may be used. `subject` makes the
+    name of a check that has no `name`.
     """
 
     about: str
@@ -53,14 +53,14 @@ class CheckContext:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found. `held` is None if it could not be run at all."""
+    """What a check found. `held` is None if the check could not run."""
 
     held: bool | None
     detail: str
 
 
 class CheckKind(Protocol):
-    """A module under `checks/`. `params` of `verify` are plain values, as its declaration describes them."""
+    """A module in `checks/`. The `params` of `verify` are plain values, as the declaration describes them."""
 
     CHECK: Check
 

@@ -1,6 +1,6 @@
-"""What an engine implements: it keeps runs of flows, and drives them so that finished work is never done twice.
+"""What an engine implements: it stores runs of flows, and drives them so that finished work is never done twice.
 
-`Durable` is what the interpreter of flows needs while a run is driven; `Engine` is what `Runs` needs of all runs.
+The interpreter of flows uses `Durable` while a run is driven. `Runs` uses `Engine`.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from handrail.contracts.check import Finding
 from handrail.contracts.node import NodeContext, NodeKind, Work
 
 Event = Any
-"""A fact of `handrail.runs.machine`, which lies above this module. An engine returns events as they were recorded."""
+"""An event of `handrail.runs.machine`, a higher layer than this module. An engine returns events as recorded."""
 Record = tuple[float, Event]
 """When an event was recorded, in seconds since 1970, and the event."""
 Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
-"""Asks a person at once: (path of the step, form) → values; None if nobody answers now."""
+"""Asks a person: (path of the step, form) → values; None if nobody answers now."""
 Observer = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
 class Done:
-    """A phase or step that is finished. Only a step that ran another flow is done without a value of its own."""
+    """A finished phase or step. Only a phase, a skipped step and a step that ran a nested flow have no value."""
 
     status: Literal["done", "skipped"]
     value: Any = None
@@ -34,7 +34,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Made:
-    """A file that a step promised: its path, its name, the schema of its content; `is_new` if the step created it."""
+    """A file that a step promised: its path, name and schema. `is_new` is True if the step created it."""
 
     path: str
     name: str | None
@@ -44,10 +44,10 @@ class Made:
 
 
 class Durable(Protocol):
-    """All that the interpreter of flows knows of durability. Another engine implements these and no more.
+    """All that the interpreter of flows knows about durability. Another engine implements exactly these methods.
 
-    Paths name steps, never positions; work is data, so that it can be done elsewhere; running things at once is a
-    verb, so that an engine can keep their order its own way.
+    Paths identify steps by names, never by positions. Work is data, so that it can be done in another process. Running
+    branches in parallel is a method, so that an engine can decide how to order them.
     """
 
     def note(self, event: Event) -> None: ...
@@ -75,7 +75,7 @@ class Durable(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where Handrail works: the project, the folder of Handrail's own state, the environment, the clock."""
+    """Where Handrail works: the project, the folder of its own state, the environment and the clock."""
 
     project: str
     state: str
@@ -85,7 +85,7 @@ class Site:
 
 @dataclass(frozen=True, kw_only=True)
 class History:
-    """What happened in the current attempt at a run. `offset` is where it ends: `Engine.events` continues there.
+    """What happened in the current attempt of a run. `offset` is its end: `Engine.events` continues there.
 
     `driver` is the id of the process that drives the run, 0 if the id is not known, None if there is no driver.
     """
@@ -106,7 +106,7 @@ class Publishing(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Outside:
-    """What a run needs of the world: the nodes it knows, their context, who publishes, who watches, who answers."""
+    """What a run needs from outside: its nodes, their context, and who publishes, observes and answers."""
 
     nodes: Mapping[str, NodeKind]
     context: NodeContext
@@ -116,88 +116,88 @@ class Outside:
 
 
 class Life(Protocol):
-    """What a driver does with a run, from where it stands to its next end."""
+    """What a driver does with a run, from its current state to its next end."""
 
     @property
     def needs_preparation(self) -> bool: ...
 
     def begin(self, history: History) -> list[Event]:
-        """The events that open this life. Raises if the run cannot begin or go on as it stands."""
+        """The first events of this life. Raises `RefusedError` if the state of the run does not allow it."""
         ...
 
     def prepare(self) -> None:
-        """Called once per attempt, before its first event is recorded; again if it was interrupted."""
+        """Called once per attempt, before its first event is recorded. Called again if it was interrupted."""
         ...
 
     async def play(self, durable: Durable) -> Event:
-        """Run the flow to its end, and return the event that says how it ended. `Waiting` if a person is needed."""
+        """Run the flow, and return the event that says how it ended. Raises `Waiting` if a person is needed."""
         ...
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """A new attempt at a run: what it was asked to do, and the events that its journal begins with."""
+    """A new attempt of a run: its request, and the first events of its journal."""
 
     about: str
     events: list[Event]
 
 
 class Engine(Protocol):
-    """Keeps the runs of one project and drives them, one driver at a time for each.
+    """Stores the runs of one project and drives them. Each run has one driver at a time.
 
-    `about` is a text that says what a run was asked to do. An engine keeps it and does not look into it. Methods that
-    name a run which does not exist raise `LookupError`.
+    `about` is the request of a run as text. An engine stores it and does not read it. A method that gets the id of a
+    run that does not exist raises `LookupError`.
     """
 
     def ids(self) -> list[str]:
-        """Every run, the oldest first."""
+        """The ids of all runs, the oldest first."""
         ...
 
     def begin(self, run: str, about: str) -> History:
-        """Store what a new run needs. It is safe when this returns."""
+        """Store a new run. It is on disk when this returns."""
         ...
 
     def load(self, run: str) -> tuple[str, History]:
-        """What a run was asked to do, and what happened in it."""
+        """The request of a run, and its history."""
         ...
 
     def events(self, run: str, offset: int) -> tuple[list[Record], int]:
-        """What was recorded behind an offset, and the offset to ask with next. Cheap if nothing was.
+        """The events after an offset, and the offset for the next call. Cheap if there are none.
 
-        0 is the start. An offset from before a restart is the start of the new attempt.
+        0 is the start. An offset from before a restart counts as the start of the new attempt.
         """
         ...
 
     def payload(self, run: str, digest: str) -> Any:
-        """A large value, which its event only names by a digest."""
+        """A large value, by the digest in its event."""
         ...
 
     def driver(self, run: str) -> int | None: ...
 
     def log(self, run: str) -> str:
-        """The file that takes what a driver in the background prints."""
+        """The file that gets the output of a driver in the background."""
         ...
 
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
-        """Drive a run until it ends or waits for a person. Work that has finished is not done again."""
+        """Drive a run until it ends or waits for a person. Finished work is not done again."""
         ...
 
     async def answer(self, run: str, path: str, values: Mapping[str, Any]) -> bool:
-        """Hand an answer to the driver of a run. True if there is none, so that the caller has to drive it."""
+        """Store an answer for the driver of a run. True if the run has no driver, so the caller has to drive it."""
         ...
 
     async def stop(self, run: str, opening: Sequence[Event]) -> History:
-        """End a run and everything that it started. `opening` are the first events of a run that has not begun."""
+        """Stop a run and every process that it started. `opening` are its first events, if it has none yet."""
         ...
 
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
     ) -> History:
-        """Store a new attempt at a run. `make` gets what happened so far, and a `Durable` that does no work."""
+        """Store a new attempt of a run. `make` gets the history so far, and a `Durable` that runs no node."""
         ...
 
 
 class EngineKind(Protocol):
-    """A module that is an engine."""
+    """A module that provides an engine."""
 
     def open_engine(self, site: Site) -> Engine: ...

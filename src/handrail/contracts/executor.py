@@ -12,25 +12,25 @@ PERMISSIONS = ("read", "work", "full")
 
 
 OUTCOMES = {
-    "done": "the agent did its turn",
-    "refused": "the model would not do it",
-    "rate-limit": "too many requests for now",
-    "quota": "what was paid for is used up",
-    "auth": "the service does not know the caller",
-    "overflow": "the conversation does not fit into the model any more",
+    "done": "the agent finished its turn",
+    "refused": "the model refused",
+    "rate-limit": "too many requests; it works again later",
+    "quota": "the paid quota is used up",
+    "auth": "the service did not accept the credentials",
+    "overflow": "the conversation is too long for the model",
     "unavailable": "the service failed or could not be reached",
-    "crash": "the program ended before its turn did",
-    "timeout": "it took longer than it was given",
+    "crash": "the program ended before the turn ended",
+    "timeout": "it took longer than the time limit",
 }
 
 
 @dataclass(frozen=True, kw_only=True)
 class AgentJob:
-    """What an agent is given: one prompt, a folder, a time limit. `session` goes on with an earlier conversation.
+    """What an agent gets: one prompt, a folder, a time limit. `session` continues an earlier conversation.
 
-    `permissions`: `read` looks only, `work` may edit and run programs in the folder, `full` may do anything. `schema`
-    is the JSON Schema of an answer that is wanted. With `stubs` the guided mode is in force for this job only;
-    `new_session` is the id that a new conversation is to have then. `extra` are further arguments.
+    `permissions`: `read` may only read, `work` may edit and run programs in the folder, `full` may do anything.
+    `schema` is the JSON Schema of the answer. `stubs` turn on the guided mode for this job only; `new_session` is then
+    the id for a new conversation. `extra` are further arguments.
     """
 
     prompt: str
@@ -58,7 +58,7 @@ class AgentSaid:
     | result | id, ok, output |
     | denied | name, reason |
     | retry | message |
-    | usage | inputTokens, outputTokens, cachedTokens, usd: of this job so far; null where it is not known |
+    | usage | inputTokens, outputTokens, cachedTokens, usd: of this job so far; None if it is not known |
     | finished | outcome, message, resetsAt, text, structured |
     """
 
@@ -68,7 +68,7 @@ class AgentSaid:
 
 @dataclass(frozen=True)
 class Launch:
-    """How a program is started. `files` are put into a private folder first: name → content."""
+    """How to start a program. `files` are first written to a private folder: name → content."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = field(default_factory=dict)
@@ -77,19 +77,19 @@ class Launch:
 
 
 class AgentReader(Protocol):
-    """Understands what one agent prints during one job."""
+    """Parses what one agent prints during one job."""
 
     def take(self, data: dict[str, Any]) -> Iterable[AgentSaid]: ...
 
     def end(self, exit_code: int, errors: str) -> Iterable[AgentSaid]:
-        """What is known when the program has ended; the last of it is `finished`."""
+        """What is known after the program has ended. The last item is `finished`."""
         ...
 
 
 class Executor(Protocol):
-    """A module under `agents/` that can be called. `ENVIRONMENT`: names or patterns of variables that it needs.
+    """A module in `agents/` that Handrail can call. `ENVIRONMENT`: names or patterns of the variables that it needs.
 
-    `folder` is private to the job and gone after it; what the program leaves there, the reader finds at its end.
+    `folder` is private to the job and removed after it. The reader can still read it in `end`.
     """
 
     PROGRAM: str

@@ -14,7 +14,7 @@ Level = Literal["hard", "partial", "none"]
 
 @dataclass(frozen=True)
 class Stubs:
-    """What the stubs in a host have to know: how to call the hook and the rest of Handrail, and the version."""
+    """What the stubs in a host need: the command of the hook, the command of Handrail, and the version."""
 
     hook: tuple[str, ...]
     handrail: tuple[str, ...]
@@ -22,25 +22,25 @@ class Stubs:
 
 
 class Recipe(Protocol):
-    """How one agent is given our stubs. Decides texts only; the installer reads and writes.
+    """How our stubs get into one agent. A recipe only makes texts; the installer reads and writes the files.
 
-    A file in whatever format the agent uses is edited by the recipe alone. `ValueError` if that cannot be done.
+    Only the recipe knows the format of the agent's files. It raises `ValueError` if it cannot edit one.
     """
 
     def shared(self) -> list[str]:
-        """Files that belong to others and get entries of ours."""
+        """Files that belong to others and get our entries."""
         ...
 
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
-        """Files that are ours alone. `texts` are the shared files without our entries; None if there is none."""
+        """Files that only we use. `texts` are the shared files without our entries; None if a file does not exist."""
         ...
 
     def add(self, path: str, text: str | None) -> str:
-        """The text of a shared file with our entries. It has none of them yet."""
+        """The text of a shared file with our entries added. `text` has none of them."""
         ...
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
-        """The text without our entries, None if nothing is left; `before` is how it was when they were added."""
+        """The text without our entries; None if it is then empty. `before` is the text before they were added."""
         ...
 
 
@@ -52,10 +52,10 @@ class Commands(TypedDict):
 
 
 class Host(Protocol):
-    """How an agent calls Handrail. What runs at every tool call imports next to nothing.
+    """How an agent calls Handrail. Code that runs at every tool call imports almost nothing.
 
-    `LINKS`: conversations are found by a link; otherwise the host names project and session itself. `ENFORCES` says
-    for each thing that Handrail holds an agent to how well this host can: see `docs/reference/hosts.md`.
+    `LINKS`: a link leads from the conversation to its session; if False, the host names project and session itself.
+    `ENFORCES` says how well this host can enforce each rule: see `docs/reference/hosts.md`.
     """
 
     COMMANDS: Commands
@@ -63,19 +63,19 @@ class Host(Protocol):
     LINKS: bool
 
     def request(self, data: Mapping[str, Any]) -> Request | None:
-        """The host's message in our words; None for an event that means nothing to us."""
+        """The host's message as one of our requests; None for an event that Handrail does not use."""
         ...
 
     def reply(self, data: Mapping[str, Any], request: Request, answer: Answer) -> Mapping[str, Any] | None:
-        """Our answer in the host's words; None if there is nothing to say."""
+        """Our answer in the host's format; None if the host expects no output."""
         ...
 
     def conversation(self, data: Mapping[str, Any]) -> str:
-        """The conversation that a message is about, also one that `request` does not know, such as a status line."""
+        """The conversation of a message. Also works for messages that `request` ignores, such as a status line."""
         ...
 
     def aliases(self, tool: str) -> tuple[str, ...]:
-        """The other names of a tool: those of our vocabulary, and those that workflows for other agents use."""
+        """The other names of a tool: Handrail's own name, and the names that workflows for other agents use."""
         ...
 
     def arguments(self, tool: str, given: Mapping[str, Any], cwd: str) -> Call:
@@ -83,27 +83,27 @@ class Host(Protocol):
         ...
 
     def protected(self, env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
-        """Files and folders that decide whether our hooks run: no agent may change them while it is held."""
+        """Files and folders that decide whether our hooks run. No agent may change them while a workflow is active."""
         ...
 
     def was_told(self, history: bytes, call: str) -> bool:
-        """True if the result of a call of `workflow_step` is in the history of a conversation."""
+        """True if the history of a conversation contains the result of this call of `workflow_step`."""
         ...
 
     def step_caller(self, arguments: Mapping[str, Any]) -> StepCaller:
-        """Who calls `workflow_step`, from what `reply` put into its arguments; no conversation if it put nothing."""
+        """Who calls `workflow_step`, from what `reply` added to its arguments; `""` if it added no conversation."""
         ...
 
     def recipe(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
-        """How the stubs get into the agent, for the user or for one project."""
+        """The recipe that installs the stubs, for the user or for one project."""
         ...
 
 
 class Market(Protocol):
-    """What the module of a host has beside that if the agent knows marketplaces of plugins."""
+    """What the module of a host has in addition if the agent has marketplaces of plugins."""
 
     def marketplace(self, stubs: Stubs) -> dict[str, str]:
-        """A plugin and a marketplace that people can point the agent at: path → content."""
+        """The files of a plugin and a marketplace that the agent can install from: path → content."""
         ...
 
     def marketplace_steps(self, folder: str) -> list[str]:

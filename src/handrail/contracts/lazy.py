@@ -1,4 +1,4 @@
-"""A mapping whose entries are made when they are first used: registered modules are imported only if needed."""
+"""A mapping that creates its entries on first use, so that registered modules are imported only if needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class Imported(Mapping[str, T]):
-    """What is registered, by name. Each entry is made when it is first used."""
+    """Registered entries by name. Each is created on first use."""
 
     def __init__(self, rows: Mapping[str, Callable[[], T]]) -> None:
         self._rows = rows

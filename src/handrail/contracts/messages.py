@@ -1,7 +1,7 @@
-"""What a host asks and what Handrail answers, as tagged types.
+"""The requests of a host and the answers of Handrail, as tagged types.
 
-They are dictionaries at run time, so modules on the hook's path import this module for type checking only and pay
-nothing. `event` tells the requests apart, `kind` the answers.
+They are dictionaries at run time. Modules on the hook's path import this module only for type checking, so it costs
+nothing there. `event` is the tag of a request, `kind` the tag of an answer.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Call(TypedDict):
 
 
 class _Asked(TypedDict):
-    """What every request has. A host that names `project` itself calls the session by the conversation's name."""
+    """What every request has. If a host names `project` itself, its conversation is the id of the session."""
 
     conversation: str
     cwd: str
@@ -27,7 +27,7 @@ class _Asked(TypedDict):
 
 
 class ToolCall(_Asked):
-    """A tool is about to be called. `is_lookup`: the call only shows what another tool looks like."""
+    """A tool is about to be called. `is_lookup`: the call only shows the description of another tool."""
 
     event: Literal["tool"]
     tool: str
@@ -67,7 +67,7 @@ class CommandTyped(_Asked):
 
 
 class ConversationOpened(_Asked):
-    """A conversation goes on: it was resumed, compacted or forked from another."""
+    """A conversation was resumed, compacted or forked from another."""
 
     event: Literal["begin"]
     source: Literal["resume", "compact", "fork"]
@@ -78,7 +78,7 @@ class SubagentStarted(_Asked):
 
 
 class AgentStops(_Asked):
-    """The agent wants to end its turn. `hands_off`: work goes on without it, or a person's cancel waits."""
+    """The agent wants to end its turn. `hands_off`: background work still runs, or a cancel waits for a person."""
 
     event: Literal["stop"]
     hands_off: bool
@@ -90,7 +90,7 @@ Request = ToolCall | StepCall | PromptGiven | CommandTyped | ConversationOpened 
 
 
 class Verdict(TypedDict):
-    """Whether a call is allowed; if not, why. `rule` names what decided."""
+    """Whether a call is allowed, and the reason if it is denied. `rule` names the rule that decided."""
 
     kind: Literal["verdict"]
     allow: bool
@@ -100,7 +100,7 @@ class Verdict(TypedDict):
 
 
 class Context(TypedDict):
-    """What the agent is told, the title its conversation gets, the status line; None: nothing new."""
+    """The text for the agent, the title of its conversation, the status line; None if there is nothing new."""
 
     kind: Literal["context"]
     text: str | None
@@ -110,14 +110,14 @@ class Context(TypedDict):
 
 
 class Held(TypedDict):
-    """A command that a person typed ends here, with this text for the person; the model gets no turn."""
+    """Handrail handled a command that a person typed. The person sees `text`, and the model gets no turn."""
 
     kind: Literal["held"]
     text: str
 
 
 class StopPolicy(TypedDict):
-    """What happens at a stop: `send_on` is for the agent, `let_go` and `farewell` are for the person."""
+    """What happens when the agent stops. `send_on` is a text for the agent, `let_go` and `farewell` for the person."""
 
     kind: Literal["stop"]
     send_on: str | None
@@ -126,7 +126,7 @@ class StopPolicy(TypedDict):
 
 
 class Notice(TypedDict):
-    """Something of ours failed where no verdict is needed; for the person."""
+    """Handrail failed where no verdict is needed. The text is for the person."""
 
     kind: Literal["notice"]
     text: str
@@ -136,7 +136,7 @@ Answer = Verdict | Context | Held | StopPolicy | Notice
 
 
 class StepCaller(TypedDict):
-    """Who calls `workflow_step`: a conversation, perhaps a subagent of it, and the host's own name for the call."""
+    """Who calls `workflow_step`: the conversation, whether it is a subagent, and the host's id of the call."""
 
     conversation: str
     is_subagent: bool
@@ -144,7 +144,7 @@ class StepCaller(TypedDict):
 
 
 class GateRules(TypedDict):
-    """The gate of a stop as data: the lists of the phase, and how a denial is worded."""
+    """The gate of a stop as data: the tool lists of the phase, and the text of a denial."""
 
     deny: list[str] | tuple[str, ...] | None
     allow: list[str] | tuple[str, ...] | None
@@ -153,7 +153,7 @@ class GateRules(TypedDict):
 
 
 class StateData(TypedDict):
-    """The state of a session as JSON has it; see `sessions.machine.State`."""
+    """The state of a session as JSON; see `sessions.machine.State`."""
 
     status: str
     at: int
@@ -173,7 +173,7 @@ class StateData(TypedDict):
 
 
 class CardBody(TypedDict):
-    """What hooks need to know about the current stop."""
+    """What hooks need about the current stop."""
 
     session: str
     project: str
@@ -188,7 +188,7 @@ class CardBody(TypedDict):
 
 
 class Card(CardBody):
-    """A card as it lies beside the journal. `number`, `end`, `last` and `mark` say how far it has read the journal."""
+    """A card as it is stored next to the journal. `number`, `end`, `last` and `mark` say which records it includes."""
 
     format: int
     number: int

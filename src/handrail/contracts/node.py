@@ -16,7 +16,7 @@ Own = tuple[str | None, str | None]
 
 
 class NodeError(Exception):
-    """A node could not do its work. `transient` failures may be tried again, those with `resets_at` from then on."""
+    """A node failed. A `transient` failure may be retried, but not before `resets_at` if that is set."""
 
     def __init__(self, code: str, message: str, *, transient: bool = True, resets_at: float | None = None) -> None:
         super().__init__(message)
@@ -28,9 +28,10 @@ class NodeError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Work:
-    """One node to be run: where, which, with what. `own_checks`: the step says nothing, so the node checks itself.
+    """One node to run: its path, name, params and prompt.
 
-    `rerun` is what the flow says about doing it again after it was cut off; nothing where it leaves that to the node.
+    `own_checks`: the step has no `expect`, so the node checks its own result. `rerun` is the step's policy for an
+    interrupted node; None if the node decides.
     """
 
     path: str
@@ -44,7 +45,7 @@ class Work:
 
 
 class Waiting(Exception):
-    """The run needs a person's answer before it can go on. Not a failure: nothing is lost by waiting."""
+    """The run needs a person's answer before it can continue. This is not a failure."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(reason)
@@ -52,8 +53,8 @@ class Waiting(Exception):
         self.reason = reason
 
 
-async def nobody(question: dict[str, Any]) -> dict[str, Any]:
-    """Answers no question: for nodes that run where nobody can be asked."""
+async def _ask_nobody(question: dict[str, Any]) -> dict[str, Any]:
+    """An `ask` that always raises `Waiting`: for nodes that run where nobody can be asked."""
     raise Waiting("", str(question.get("title") or "a question"))
 
 
@@ -61,24 +62,23 @@ def _no_descriptor() -> int | None:
     return None
 
 
-def _nowhere(group: str | None, own: Own) -> Route | None:
+def _no_route(group: str | None, own: Own) -> Route | None:
     del group, own
     return None
 
 
-def _unheard(said: AgentSaid) -> None:
+def _ignore(said: AgentSaid) -> None:
     del said
 
 
 @dataclass(frozen=True, kw_only=True)
 class NodeContext:
-    """Where a node works, and for whom.
+    """Where a node runs, and what it may use.
 
-    `key` identifies this piece of work, also when it is done again after a crash: a program that it starts can
-    recognise a second request by it. `route` says which agent gets the work, from its routing group and what the step
-    itself says (agent, model). `hold` gives a locked descriptor that a started program inherits, so that a program
-    which outlives us is noticed. `session` is the agent and the conversation of this work, if it was interrupted.
-    `ask` puts a question to a person; `tell` reports what an agent does.
+    `key` identifies this piece of work. It stays the same after a crash, so a program can recognise a repeated request
+    by it. `route` returns the agent for a routing group and the step's own (agent, model). `hold` returns a locked
+    descriptor that a started program inherits; it shows whether the program outlives us. `session` is the agent and
+    its conversation if the step was interrupted. `ask` asks a person; `tell` reports what an agent does.
     """
 
     project: str
@@ -86,24 +86,25 @@ class NodeContext:
     run: str = ""
     key: str = ""
     scope: str = ""
-    route: Callable[[str | None, Own], Route | None] = _nowhere
+    route: Callable[[str | None, Own], Route | None] = _no_route
     pass_env: tuple[str, ...] = ()
     guide: Guide | None = None
     hold: Callable[[], int | None] = _no_descriptor
     session: tuple[str, str] | None = None
-    ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = nobody
-    tell: Callable[[AgentSaid], None] = _unheard
+    ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = _ask_nobody
+    tell: Callable[[AgentSaid], None] = _ignore
 
 
 @dataclass(frozen=True, kw_only=True)
 class Node:
-    """What a node says about itself. Problems at load, the JSON Schema and the reference page come from this.
+    """The declaration of a node. Problems at load, the JSON Schema and the reference page come from it.
 
-    `others` says what becomes of params that are not declared: `refused` is an error, `ignored` passes over them
-    unless they look like a slip, `used` means that the node takes any. `outputs`: name → what it holds; with
-    `open_outputs` there may be more. `routed`: a step may say `routingGroup`; `must_route`: it has to, unless it has
-    one of these params. `makes` names params that hold paths of files which the node promises. `rerun`: may it be run
-    again after it was interrupted? `instant`: it touches nothing and takes no time, so its beginning is not recorded.
+    `others` says what happens to params that are not declared: `refused` is an error, `ignored` skips them unless they
+    look like a typing error, `used` means that the node takes any. `outputs`: name → what it holds; with
+    `open_outputs` there may be more. `routed`: a step may have `routingGroup`; `must_route`: it has to, unless it has
+    one of these params. `makes` are the params with paths of files that the node promises. `rerun`: whether the node
+    may run again after it was interrupted. `instant`: it has no side effects and takes no time, so its start is not
+    recorded.
     """
 
     about: str
@@ -124,12 +125,12 @@ class Node:
 
     @cached_property
     def nests(self) -> str | None:
-        """The param that names a flow which this node runs, if there is one."""
+        """The param with the name of the flow that this node runs; None if it runs no flow."""
         return next((param.name for param in self.params if param.names == "flow"), None)
 
 
 class NodeKind(Protocol):
-    """A module under `nodes/`. One that nests a flow needs no `run`: the interpreter runs the flow."""
+    """A module in `nodes/`. A node that nests a flow needs no `run`: the interpreter runs the flow."""
 
     NODE: Node
 

@@ -1,4 +1,4 @@
-"""Guided sessions as a node sees them that leads an agent through a workflow."""
+"""What a node that drives an agent through a workflow needs from guided sessions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handrail.contracts.host import Stubs
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """Where a workflow stands in an agent's conversation. `message` is what the agent is told to go on."""
+    """The state of a workflow in an agent's conversation. `message` is the next prompt for the agent."""
 
     session: str
     status: str
@@ -21,7 +21,7 @@ class Standing:
 
 
 class Guide(Protocol):
-    """Guided sessions, as a node that drives an agent through a workflow sees them."""
+    """Starts guided sessions in an agent's conversation and returns their state."""
 
     idle_stops: int
     stubs: Stubs

@@ -1,4 +1,4 @@
-"""Giving a job to an agent, for every node that does: who it is given to, what it may see, how its end is judged."""
+"""Gives a job to an agent, for every node that does so: chooses the agent, its environment, and judges the outcome."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def _check_agent(reader: Reader, node: Node) -> None:
 
 
 EXECUTOR = Field(
-    "executor", ("text",), "the agent; the routing group or the settings say it otherwise", check=_check_agent
+    "executor", ("text",), "the agent; by default the routing group or the settings choose it", check=_check_agent
 )
 MODEL = Field("model", ("text",), "the model, as the agent calls it")
 PERMISSION = Field(
     "permissions",
     ("text",),
-    "`read` looks only, `work` may edit and run programs in the project, `full` may do anything",
+    "`read` may only read, `work` may edit and run programs in the project, `full` may do anything",
     default="work",
     choices=PERMISSIONS,
 )
@@ -39,18 +39,18 @@ LASTING = ("refused", "auth", "overflow")
 
 @dataclass(frozen=True)
 class Agent:
-    """An agent that was chosen, and how it is called."""
+    """The chosen agent and its executor."""
 
     route: Route
     executor: Executor
 
 
-def chosen(work: Work, context: NodeContext, fixed: str | None = None) -> Agent:
-    """The agent that gets the work. `fixed`: the step's node belongs to this agent."""
+def choose_agent(work: Work, context: NodeContext, fixed: str | None = None) -> Agent:
+    """The agent for a step. `fixed` is the agent of an `AGENT-prompt` node."""
     own = fixed or _name(work.params.get(EXECUTOR.name)), _name(work.params.get(MODEL.name))
     route = context.route(work.group, own)
     if route is None:
-        message = "no agent is named for this step: `--agent NAME`, or `agent: NAME` in settings.yaml"
+        message = "this step has no agent: use `--agent NAME`, or `agent: NAME` in `settings.yaml`"
         raise NodeError("agent-missing", message, transient=False)
     try:
         return Agent(route, registry.executor(route.agent))
@@ -81,11 +81,11 @@ def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> Agen
     )
 
 
-async def performed(agent: Agent, job: AgentJob, context: NodeContext) -> dict[str, Any]:
-    """What came of a job, whatever that was. `outcome` says it."""
+async def run_job(agent: Agent, job: AgentJob, context: NodeContext) -> dict[str, Any]:
+    """Run a job and return its result. `outcome` says how it ended."""
     name = agent.route.agent
     found: dict[str, Any] = {"executor": name, "model": agent.route.model, "sessionId": job.session, "usage": None}
-    found |= {"denied": 0, "outcome": "crash", "message": "it said nothing", "resetsAt": None}
+    found |= {"denied": 0, "outcome": "crash", "message": "it printed nothing", "resetsAt": None}
     async for said in call(agent.executor, job):
         context.tell(said if said.kind != "session" else AgentSaid("session", {**said.data, "agent": name}))
         match said.kind:
@@ -104,7 +104,7 @@ async def performed(agent: Agent, job: AgentJob, context: NodeContext) -> dict[s
 
 
 def failure(found: dict[str, Any]) -> NodeError | None:
-    """Truth over exit codes: anything but `done` is a failure with a name."""
+    """The error for any outcome other than `done`; None for `done`."""
     outcome = found["outcome"]
     if outcome == "done":
         return None

@@ -1,6 +1,6 @@
-"""Calls an agent: starts its program, hears what it says, and ends it with everything it started.
+"""Calls an agent: starts its program, reads its output, and kills it with every process that it started.
 
-What the program exits with decides nothing by itself; its reader judges by what was said.
+The exit code alone does not decide the outcome: the reader judges by the output.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEEP_NOISE = 2_000
 
 
 async def call(executor: Executor, job: AgentJob) -> AsyncIterator[AgentSaid]:
-    """Everything that an agent does with a job; the last is `finished`."""
+    """Everything that an agent does during a job. The last item is `finished`."""
     folder = tempfile.mkdtemp(prefix="handrail-")
     try:
         launch = executor.launch(job, folder)
@@ -39,7 +39,7 @@ async def call(executor: Executor, job: AgentJob) -> AsyncIterator[AgentSaid]:
             stdin=launch.stdin,
             hold=job.hold,
         )
-        async for said in _hear(task, executor.reader(job, folder)):
+        async for said in _read_output(task, executor.reader(job, folder)):
             yield said
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -52,7 +52,7 @@ def _program(name: str, job: AgentJob) -> str:
     return found
 
 
-async def _hear(task: Task, reader: AgentReader) -> AsyncIterator[AgentSaid]:
+async def _read_output(task: Task, reader: AgentReader) -> AsyncIterator[AgentSaid]:
     noise, end, in_time = "", time.monotonic() + task.timeout, True
     async with Program(task) as program:
         lines = program.lines()
@@ -79,7 +79,7 @@ async def _hear(task: Task, reader: AgentReader) -> AsyncIterator[AgentSaid]:
 
 
 def _object(line: bytes) -> dict[str, object] | None:
-    """The JSON object of a line; nothing for whatever else a program may print."""
+    """The JSON object in a line; None for any other output."""
     try:
         data = json.loads(line)
     except (ValueError, RecursionError):

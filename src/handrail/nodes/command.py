@@ -1,8 +1,8 @@
-"""`command`: runs a program in the project. Its value is how it ended; a line of JSON it printed last is `result`.
+"""`command`: runs a program in the project. Its outputs are the exit code, the output and the last line of JSON.
 
-`argv` is an argument list, never a shell line. Whether it may be run again after a crash is for the flow to say;
-`HANDRAIL_KEY` identifies this piece of work, so that the program can recognise a second request. It gets the
-environment without what looks like a secret; a secret has to be given by name, in `env`.
+`argv` is an argument list, never a shell line. The flow says whether it may run again after a crash. `HANDRAIL_KEY`
+identifies this piece of work, so that the program can recognise a repeated request. The program gets the environment
+without variables that look like secrets; a flow has to pass a secret by name, in `env`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from handrail.state.files import real_inside
 SECONDS = 3600.0
 MAX_OUTPUT = 16 * 1024 * 1024
 NODE = Node(
-    about="Runs a program in the project. `timeout` of the step is one hour unless it says otherwise.",
+    about="Runs a program in the project. The `timeout` of the step is one hour by default.",
     params=(
         Field("argv", ("list",), "the program and its arguments", required=True, items=SCALARS, shortest=1),
-        Field("cwd", ("text",), "the folder it runs in, relative to the project", names="path"),
-        Field("env", ("mapping",), "further environment variables"),
-        Field("stdin", SCALARS, "what it reads from its standard input"),
-        Field("mayFail", ("boolean",), "an exit code other than 0 is no failure", default=False),
+        Field("cwd", ("text",), "the working directory, relative to the project", names="path"),
+        Field("env", ("mapping",), "additional environment variables"),
+        Field("stdin", SCALARS, "the text on its standard input"),
+        Field("mayFail", ("boolean",), "an exit code other than 0 does not fail the step", default=False),
         Field(
             "maxOutput",
             ("integer",),
-            "how much of its output is kept, the end of it",
+            "how much of the end of its output is kept",
             default=KEEP,
             least=1,
             most=MAX_OUTPUT,
@@ -40,8 +40,8 @@ NODE = Node(
         ),
     ),
     outputs={
-        "exitCode": "what it exited with",
-        "output": "what it printed, standard output and errors",
+        "exitCode": "its exit code",
+        "output": "its standard output and standard error",
         "result": "the last line that begins with `{` or `[`, read as JSON; null if there is none",
     },
     rerun="ask",
@@ -79,7 +79,7 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 
 def _argv(given: Any) -> list[str]:
-    """The arguments as texts; numbers and truths are written as they are."""
+    """The arguments as texts. Numbers and booleans are converted."""
     if not isinstance(given, list) or not given or any(isinstance(part, list | dict) or part is None for part in given):
         raise NodeError("params", f"`argv` has to be a list of texts, found {as_text(given)[:80]}", transient=False)
     argv = [as_text(part) for part in given]
@@ -89,7 +89,7 @@ def _argv(given: Any) -> list[str]:
 
 
 def _kept(work: Work) -> int:
-    """How many bytes of its output are kept, the last ones."""
+    """How many bytes at the end of the output are kept."""
     given = work.params.get("maxOutput", KEEP)
     if not isinstance(given, int) or isinstance(given, bool) or not 1 <= given <= MAX_OUTPUT:
         raise NodeError("params", f"`maxOutput` has to be between 1 and {MAX_OUTPUT} bytes", transient=False)

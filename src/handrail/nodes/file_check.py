@@ -1,4 +1,4 @@
-"""`file-check`: does a path exist?"""
+"""`file-check`: says whether a path exists."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from handrail.contracts import Node, NodeContext, Work
 from handrail.source.fields import Field
 
 NODE = Node(
-    about="Tells whether a path exists.",
+    about="Says whether a path exists.",
     params=(Field("path", ("text",), "the path, relative to the project", required=True, shortest=1),),
     others="ignored",
-    outputs={"exists": "true if there is something at the path"},
+    outputs={"exists": "true if the path exists"},
 )
 
 

@@ -6,7 +6,7 @@ from handrail.contracts import Node
 from handrail.source.fields import Field
 
 NODE = Node(
-    about="Runs another flow. What was finished in it is not done again.",
+    about="Runs another flow. Finished steps in it do not run again.",
     params=(Field("fileName", ("text",), "the flow: its id, or the name of its file", required=True, names="flow"),),
     others="used",
     outputs={

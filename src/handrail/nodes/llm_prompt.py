@@ -1,7 +1,6 @@
 """`llm-prompt`, and `AGENT-prompt` for every agent: gives a prompt to an agent and waits until it is done.
 
-Files that the agent promised have to exist afterwards: its word is not enough. A conversation that was interrupted
-continues in its own session.
+Files that the agent promised have to exist afterwards. An interrupted conversation is continued, not started again.
 """
 
 from __future__ import annotations
@@ -13,19 +12,19 @@ from typing import Any
 
 from handrail.artifacts.schemas import problems_of
 from handrail.contracts import AgentSaid, Node, NodeContext, NodeError, Work
-from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, chosen, failure, job_for, performed
+from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, choose_agent, failure, job_for, run_job
 from handrail.source.fields import SCALARS, Field
 
 PAUSES = (1.0, 4.0)
-GO_ON = "You were cut off while you worked on this. Look at what is there already, and finish it; begin nothing anew."
+GO_ON = "You were interrupted while working on this. Look at what is already done, and finish it; do not start over."
 OUTPUTS = {
     "executor": "the agent",
-    "model": "the model that was asked for; null if none was",
+    "model": "the requested model; null if none was requested",
     "sessionId": "its conversation, for `session` of a later step",
-    "usage": "tokens and cost, as far as the agent tells",
+    "usage": "tokens and cost, as far as the agent reports them",
     "denied": "how many tool calls were denied",
-    "output": "what it said last",
-    "result": "its answer as data, if `schema` was given",
+    "output": "its last message",
+    "result": "its answer as data, if the step has `schema`",
 }
 PARAMS = (
     MODEL,
@@ -38,12 +37,12 @@ PARAMS = (
         "paths that have to exist afterwards; not checked if the step has `expect`",
         items=("text",),
     ),
-    Field("missingArtifactsMessage", SCALARS, "what is said if one of them is missing"),
-    Field("labelText", SCALARS, "read for AgentWeaver's flows; not used"),
-    Field("outputFile", SCALARS, "read for AgentWeaver's flows; not used"),
+    Field("missingArtifactsMessage", SCALARS, "the message if one of them is missing"),
+    Field("labelText", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
+    Field("outputFile", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
 )
 NODE = Node(
-    about="Gives a prompt to an agent and waits until it is done. `timeout` of the step is one hour by default.",
+    about="Gives a prompt to an agent and waits until it is done. The `timeout` of the step is one hour by default.",
     params=(EXECUTOR, *PARAMS),
     others="ignored",
     outputs=OUTPUTS,
@@ -65,7 +64,7 @@ class Fixed:
 
 
 def fixed(agent: str) -> Fixed:
-    about = f"`llm-prompt` that is given to `{agent}`."
+    about = f"`llm-prompt` for the agent `{agent}`."
     return Fixed(agent, replace(NODE, about=about, params=PARAMS, routed=False, makes=()))
 
 
@@ -74,33 +73,33 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 
 async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any:
-    agent = chosen(work, context, only)
+    agent = choose_agent(work, context, only)
     prompt = work.prompt or ""
     session = work.params.get("session")
     if context.session is not None and context.session[0] == agent.route.agent:
         session, prompt = context.session[1], f"{GO_ON}\n\n{prompt}"
     job = replace(job_for(agent, work, context, prompt), session=None if session is None else str(session))
-    found = await performed(agent, job, context)
+    found = await run_job(agent, job, context)
     for pause in PAUSES:
         if found["outcome"] != "unavailable":
             break
-        context.tell(AgentSaid("retry", {"message": f"{found['message']}; again in {pause:g} s"}))
+        context.tell(AgentSaid("retry", {"message": f"{found['message']}; retry in {pause:g} s"}))
         await asyncio.sleep(pause)
         known = found["sessionId"] or job.session
-        found = await performed(agent, replace(job, session=known, prompt=prompt if known is None else GO_ON), context)
+        found = await run_job(agent, replace(job, session=known, prompt=prompt if known is None else GO_ON), context)
     wrong = failure(found)
     if wrong is not None:
         raise wrong
     _refuse_missing(work, context)
     if job.schema is not None and (problems := problems_of(job.schema, found.get("result"))):
-        raise NodeError("answer", f"{found['executor']}: its answer is not as asked: {'; '.join(problems)}")
+        raise NodeError("answer", f"{found['executor']}: its answer does not match the schema: {'; '.join(problems)}")
     return {name: found[name] for name in OUTPUTS if name in found}
 
 
 def _refuse_missing(work: Work, context: NodeContext) -> None:
-    """If the step has no `expect`, the files that the agent had to write are looked for here."""
+    """Raise `NodeError` if the step has no `expect` and a file that the agent had to write is missing."""
     wanted = work.params.get("requiredArtifacts") or []
     for path in wanted if work.own_checks and isinstance(wanted, list) else ():
         if not os.path.isfile(os.path.join(context.project, str(path))):
-            told = work.params.get("missingArtifactsMessage") or "the agent did not write what it had to"
+            told = work.params.get("missingArtifactsMessage") or "the agent did not write a required file"
             raise NodeError("artifact-missing", f"{told}: `{path}`")

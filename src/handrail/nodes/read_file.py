@@ -14,7 +14,7 @@ NODE = Node(
     about="Reads a text file of the project.",
     params=(Field("path", ("text",), "the file, relative to the project", required=True, shortest=1, names="path"),),
     others="ignored",
-    outputs={"text": "its text, without blank space at both ends"},
+    outputs={"text": "its text, without white space at both ends"},
 )
 
 

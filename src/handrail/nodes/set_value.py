@@ -1,4 +1,4 @@
-"""`set`: its value is its params."""
+"""`set`: its result is its params."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from handrail.contracts import Node, NodeContext, Work
 
 NODE = Node(
-    about="Its outputs are its params: a place for values that later steps refer to.",
+    about="Its outputs are its params, so that later steps can refer to these values.",
     others="used",
     open_outputs=True,
     instant=True,

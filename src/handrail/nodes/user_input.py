@@ -1,6 +1,6 @@
-"""`user-input`: puts a form to a person and waits for the answer, however long it takes.
+"""`user-input`: asks a person to fill in a form and waits for the answer, however long it takes.
 
-Its value has the answers in `values`. With `outputFile` they are also written there, for later steps and for agents.
+The answers are in its output `values`. With `outputFile` they are also written to a file, for later steps and agents.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from handrail.source.yamltree import Node as Located
 
 
 def _check_fields(reader: Reader, node: Located) -> None:
-    """Report what is wrong with the fields of a form, each at its place."""
+    """Report the problems of the fields of a form, each with its position."""
     for problem in formspec.field_problems(given.plain(node)):
         place = given.at(node, problem.path)
         if len(problem.path) == 1 and place.kind != "mapping":
-            continue  # told already: an item of `fields` has to be a mapping
+            continue  # already reported: an item of `fields` has to be a mapping
         if problem.key is not None and problem.key in place.keys:
             line, column = place.keys[problem.key]
             width = reader.key_width(problem.key, line, column)
@@ -35,9 +35,9 @@ def _check_fields(reader: Reader, node: Located) -> None:
 NODE = Node(
     about="Asks a person to fill in a form, and waits for the answer.",
     params=(
-        Field("formId", SCALARS, "the form's id, for answers that are given beforehand", required=True, shortest=1),
-        Field("title", SCALARS, "what the person is asked", required=True),
-        Field("description", SCALARS, "more about it"),
+        Field("formId", SCALARS, "the form's id, for answers in a file", required=True, shortest=1),
+        Field("title", SCALARS, "the title of the form", required=True),
+        Field("description", SCALARS, "a longer text below the title"),
         Field(
             "fields",
             ("list",),
@@ -48,13 +48,13 @@ NODE = Node(
             items=("mapping",),
             check=_check_fields,
         ),
-        Field("outputFile", ("text",), "a file that the answers are written to, as JSON", shortest=1, names="path"),
+        Field("outputFile", ("text",), "a file for the answers, as JSON", shortest=1, names="path"),
     ),
     others="ignored",
     outputs={
         "formId": "the form's id",
         "values": "the answers: field id → value",
-        "outputFile": "the file, if one was asked for",
+        "outputFile": "the file, if the step has `outputFile`",
     },
 )
 

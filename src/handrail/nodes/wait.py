@@ -1,4 +1,4 @@
-"""`wait`: lets some time pass."""
+"""`wait`: waits for some seconds."""
 
 from __future__ import annotations
 

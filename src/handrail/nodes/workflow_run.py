@@ -1,7 +1,7 @@
-"""`workflow-run`: an agent goes through a workflow headless, with the guided mode in force, until it is done.
+"""`workflow-run`: drives an agent through a workflow in guided mode, without a terminal, until it is done.
 
-The hooks hold it to the phases. When it stops too early, when its host gives up, or when its program dies, it is
-sent on in the same conversation, as long as it makes progress.
+The hooks enforce the phases. If the agent stops too early or its program dies, it is called again in the same
+conversation, as long as it makes progress.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Any
 
 from handrail import registry
 from handrail.contracts import AgentJob, Guide, Node, NodeContext, NodeError, Standing, Work
-from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, Agent, chosen, failure, job_for, performed
+from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, Agent, choose_agent, failure, job_for, run_job
 from handrail.source.fields import SCALARS, Field
 
 NODE = Node(
-    about="An agent goes through a workflow, with its gates and checks, until it is done.",
+    about="Drives an agent through a workflow, with its gates and checks, until it is done.",
     params=(
         Field("workflow", ("text",), "the workflow: its key or its command name", required=True, shortest=1),
-        Field("task", SCALARS, "what it is started for"),
+        Field("task", SCALARS, "the task of the workflow"),
         EXECUTOR,
         MODEL,
         PERMISSION,
@@ -28,23 +28,23 @@ NODE = Node(
         "session": "the session of the workflow",
         "status": "how it ended",
         "steps": "how many steps it took",
-        "summaries": "what the agent said about each phase",
+        "summaries": "the agent's summary of each phase",
         "executor": "the agent",
-        "model": "the model that was asked for; null if none was",
+        "model": "the requested model; null if none was requested",
         "sessionId": "the agent's conversation",
         "calls": "how often the agent was called",
         "denied": "how many tool calls were denied",
     },
     routed=True,
 )
-GO_ON = "You were cut off. Go on with the workflow where it stands."
+GO_ON = "You were interrupted. Continue the workflow at its current phase."
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    guide, agent = context.guide, chosen(work, context)
+    guide, agent = context.guide, choose_agent(work, context)
     held = [name for name in registry.hosts() if name in registry.executors()]
     if guide is None or agent.route.agent not in held:
-        message = f"`{agent.route.agent}` cannot be held to a workflow yet; these can: {', '.join(held)}"
+        message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(held)}"
         raise NodeError("agent-unguided", message, transient=False)
     conversation = str(uuid.uuid5(uuid.NAMESPACE_URL, f"handrail:{context.project}:{context.key}"))
     if context.session is not None and context.session[0] == agent.route.agent:
@@ -62,7 +62,7 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 
 class Walk:
-    """One agent on its way through one workflow."""
+    """Calls one agent until it has finished one workflow."""
 
     def __init__(self, agent: Agent, guide: Guide, context: NodeContext, host: tuple[str, str]) -> None:
         self.agent = agent
@@ -77,7 +77,7 @@ class Walk:
         has_session = not is_new
         while standing.status == "active":
             known, fresh = (self.host[1], None) if has_session else (None, self.host[1])
-            found = await performed(self.agent, replace(job, session=known, new_session=fresh), self.context)
+            found = await run_job(self.agent, replace(job, session=known, new_session=fresh), self.context)
             self.calls += 1
             self.denied += found["denied"]
             has_session = has_session or found["sessionId"] is not None
@@ -89,7 +89,7 @@ class Walk:
                 raise wrong
             idle = 0 if standing.steps > before.steps else idle + 1
             if idle > self.guide.idle_stops:
-                told = wrong.message if wrong is not None else "it stopped again and again without getting on"
+                told = wrong.message if wrong is not None else "it stopped repeatedly without progress"
                 raise NodeError("stuck", f"{standing.status_line}: {told}", transient=False)
             job = replace(job, prompt=f"{GO_ON}\n\n{standing.message}" if wrong is not None else standing.message)
         return self._account(standing)
@@ -97,7 +97,7 @@ class Walk:
     def _standing(self) -> Standing:
         standing = self.guide.standing(self.host)
         if standing is None:
-            raise NodeError("session-lost", "the session of this workflow is gone", transient=False)
+            raise NodeError("session-lost", "the session of this workflow does not exist any more", transient=False)
         return standing
 
     def _account(self, standing: Standing) -> dict[str, Any]:

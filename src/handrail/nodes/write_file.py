@@ -10,7 +10,7 @@ from handrail.source.fields import SCALARS, Field
 from handrail.state.files import real_inside, write_whole
 
 NODE = Node(
-    about="Writes a text file of the project, and the folders above it.",
+    about="Writes a text file in the project, and creates its folder if needed.",
     params=(
         Field("path", ("text",), "the file, relative to the project", required=True, shortest=1, names="path"),
         Field("text", SCALARS, "the whole content of the file", required=True),
@@ -34,6 +34,6 @@ def inside(context: NodeContext, path: str) -> str:
 
 
 def put_file(real: str, text: str) -> None:
-    """Write a whole file; it is on the disk when this returns."""
+    """Write a whole file. It is on disk when this returns."""
     os.makedirs(os.path.dirname(real), exist_ok=True)
     write_whole(real, text.encode(), durable=True, mode=0o644)

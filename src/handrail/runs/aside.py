@@ -1,7 +1,7 @@
-"""Takes what an earlier attempt published out of the project, before the next one begins. Its content is kept.
+"""Removes the files that an earlier attempt published from the project. Their content stays on the shelf.
 
-Done before the first step of the new attempt, and again if that was interrupted: until then none of these files can be
-the new attempt's own.
+This happens before the first step of the new attempt, and again if it was interrupted. At that time none of these
+files can belong to the new attempt.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ def digest_of_file(path: str) -> str | None:
         return None
 
 
-def put_aside(project: str, files: Sequence[Sequence[str]]) -> None:
-    """Remove files, (path, digest), that nobody has changed since they were published."""
+def remove_unchanged(project: str, files: Sequence[Sequence[str]]) -> None:
+    """Remove the files, given as (path, digest), that have not changed since they were published."""
     for path, digest in files:
         file = os.path.join(project, path)
         if digest_of_file(file) == digest:

@@ -1,4 +1,4 @@
-"""A workflow as a flow of one step, so that a run of it is a run like any other: resumed, stopped, shown."""
+"""Wraps a workflow in a flow of one step, so that it can be run, resumed, stopped and shown like any other flow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def workflow_as_flow(spec: WorkflowSpec, known: Known) -> FoundFlow:
     flow = {
         "kind": "workflow",
         "description": spec.name,
-        "params": {"task": {"required": True, "about": "what the workflow is started for"}},
+        "params": {"task": {"required": True, "about": "the task for the workflow"}},
         "phases": [{"id": spec.key, "steps": [step]}],
     }
     text = json.dumps(flow, indent=1, ensure_ascii=False)

@@ -1,7 +1,7 @@
-"""Runs a flow's plan. Knows no clock, no files, no processes: everything goes through `Durable`.
+"""Runs a flow's plan. It uses no clock, no files and no processes itself: everything goes through `Durable`.
 
-Read it top to bottom: a flow is its phases, a phase its steps, a step is `when` → params → prompt → node → expect →
-after → publish → `stopFlowIf`. What was finished before a crash is answered by `Durable` and not done again.
+Read it top to bottom: a flow runs its phases, a phase its steps, and a step does `when` → params → prompt → node →
+expect → after → publish → `stopFlowIf`. `Durable` returns the results of work that had finished before a crash.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Stop = tuple[str, str] | None
 
 
 class FlowFailed(Exception):
-    """A step could not be done. Carries the path of the step and the reason."""
+    """A step failed. Holds the path of the step and the reason."""
 
     def __init__(self, path: str, code: str, message: str) -> None:
         super().__init__(message)
@@ -38,7 +38,7 @@ class FlowFailed(Exception):
 
 
 class Interpreter:
-    """One flow being run; a nested flow has an interpreter of its own below this one's path."""
+    """Runs one flow. A nested flow gets its own interpreter, with a path below the path of its step."""
 
     def __init__(
         self, durable: Durable, plan: FlowPlan, find: FlowFinder, prompts: Mapping[str, str], depth: int = 0
@@ -69,7 +69,7 @@ class Interpreter:
                     stopped = await self._group(group)
                 else:
                     for phase in group:
-                        self.durable.note(machine.PhaseSkipped(self.at(phase), "the flow stopped before"))
+                        self.durable.note(machine.PhaseSkipped(self.at(phase), "the flow stopped earlier"))
                 if until is not None and stopped is None and any(phase.id == until for phase in group):
                     return FlowResult(None, "success", self.values.steps, group[-1] is not self.plan.phases[-1])
         by, outcome = stopped or (None, "success")
@@ -97,7 +97,7 @@ class Interpreter:
             if stopped is None:
                 stopped = await self._phase(phase)
             else:
-                self.durable.note(machine.PhaseSkipped(self.at(phase), "the flow stopped before"))
+                self.durable.note(machine.PhaseSkipped(self.at(phase), "the flow stopped earlier"))
         return stopped
 
     async def _phase(self, phase: Phase) -> Stop:
@@ -107,10 +107,10 @@ class Interpreter:
             raise FlowFailed(self.at(phase), error.code, error.message) from error
 
     async def phase(self, phase: Phase) -> Stop:
-        """(who stopped the flow, outcome), or nothing when it goes on."""
+        """Run a phase. Returns (the step that stopped the flow, outcome), or None if the flow continues."""
         path = self.at(phase)
         known = self.durable.done(path)
-        if known is None and not await self._takes_place(phase, path):
+        if known is None and not await self._is_wanted(phase, path):
             for step in phase.steps:
                 self.durable.note(machine.StepSkipped(self.at(phase, step)))
             self.durable.note(machine.PhaseSkipped(path, "its condition does not hold"))
@@ -124,7 +124,8 @@ class Interpreter:
         self.durable.note(machine.PhaseDone(path))
         return stopped
 
-    async def _takes_place(self, phase: Phase, path: str) -> bool:
+    async def _is_wanted(self, phase: Phase, path: str) -> bool:
+        """True if the guards and the condition of a phase hold."""
         for guard in phase.guards:
             if not is_true(await self.values.resolve_guard(guard, phase, path)):
                 return False
@@ -136,7 +137,7 @@ class Interpreter:
             return _first(await self.durable.together(works, phase.parallel.limit, phase.parallel.on_failure))
         for step in phase.steps:
             if is_done and self.durable.done(self.at(phase, step)) is None:
-                continue  # the flow was stopped before this one
+                continue  # the flow stopped before this step
             if stopped := await self.step(phase, step):
                 return stopped
         return None
@@ -151,11 +152,11 @@ class Interpreter:
         except (Unresolved, NodeError) as error:
             self.fail(path, error.code, error.message)
         except asyncio.CancelledError:
-            self.durable.note(machine.StepFailed(path, "cancelled", "it was cut off"))
+            self.durable.note(machine.StepFailed(path, "cancelled", "it was interrupted"))
             raise
 
     async def _recalled(self, phase: Phase, step: Step, known: Done) -> Stop:
-        """A step that is behind us. One that ran a flow asks that flow again, all of which is behind us too."""
+        """Take the result of a finished step. A nested flow is interpreted again; all its results are known too."""
         if known.status == "skipped":
             self.values.steps[phase.id][step.id] = skipped()
             return None
@@ -169,12 +170,12 @@ class Interpreter:
             self.values.steps[phase.id][step.id] = skipped()
             self.durable.note(machine.StepSkipped(path))
             return None
-        before = await self._there_before(phase, step, path)
+        before = await self._existing_outputs(phase, step, path)
         value = await self.node(phase, step, path)
         self.values.steps[phase.id][step.id] = result(value)
         await self.check(phase, step, path)
         for number, action in enumerate(step.after):
-            await self.afterwards(phase, action, path, f"after.{number}")
+            await self.run_after(phase, action, path, f"after.{number}")
         await self.publish(phase, step, path, before)
         stop = step.stop_if is not None and is_true(await resolve(step.stop_if, phase, path, "stopFlowIf"))
         self.durable.note(machine.StepDone(path, stop))
@@ -193,7 +194,7 @@ class Interpreter:
         if step.makes:
             self.used[path] = [*self.used.get(path, ()), *texts(params)]
         if step.nested is not None:
-            return await self._several(step, params, path)
+            return await self._nested_with_retries(step, params, path)
         work = Work(
             path=path,
             node=step.node,
@@ -206,25 +207,25 @@ class Interpreter:
         )
         return await self.durable.node(work, step.retry)
 
-    async def _several(self, step: Step, params: dict[str, Any], path: str) -> Any:
-        """A child flow, as often as the step says; what was finished in it is not done again."""
+    async def _nested_with_retries(self, step: Step, params: dict[str, Any], path: str) -> Any:
+        """Run a nested flow, and retry it as the step says. Finished steps in it do not run again."""
         wait = step.retry.wait
         for _ in range(step.retry.attempts - 1):
             try:
-                return await self._limited(step, params, path)
+                return await self._nested_in_time(step, params, path)
             except NodeError as error:
                 if not error.transient:
                     raise
             await self.durable.pause(path, wait)
             wait *= step.retry.factor
-        return await self._limited(step, params, path)
+        return await self._nested_in_time(step, params, path)
 
-    async def _limited(self, step: Step, params: dict[str, Any], path: str) -> Any:
+    async def _nested_in_time(self, step: Step, params: dict[str, Any], path: str) -> Any:
         async with self.durable.limit(path, step.timeout):
             return await self.nested(step, params, path)
 
     async def nested(self, step: Step, params: dict[str, Any], path: str) -> Any:
-        """A child flow: its steps lie below this one's path; its result is an account of how it ended."""
+        """Run a nested flow. The paths of its steps begin with this step's path; its result says how it ended."""
         name = as_text(params.get(step.nested or "", ""))
         child = self.find(name)
         if child is None:
@@ -259,7 +260,7 @@ class Interpreter:
                 message = ": ".join(part for part in (told, finding.detail) if part)
                 raise NodeError("expectation", message, transient=False)
 
-    async def afterwards(self, phase: Phase, action: After, path: str, place: str) -> None:
+    async def run_after(self, phase: Phase, action: After, path: str, place: str) -> None:
         if action.when is not None and not is_true(await self.values.resolve(action.when, phase, path, place)):
             return
         source = as_text(await self.values.resolve(action.params["path"], phase, path, place))
@@ -268,8 +269,8 @@ class Interpreter:
             raise NodeError("file-missing", f"`{source}` cannot be read")
         self.durable.note(machine.SummarySet(str(text).strip()))
 
-    async def _there_before(self, phase: Phase, step: Step, path: str) -> set[str]:
-        """Which of the files that a step promises were there before it; what cannot be known yet counts as there."""
+    async def _existing_outputs(self, phase: Phase, step: Step, path: str) -> set[str]:
+        """The promised files that exist before the step runs; `*` if their paths cannot be resolved yet."""
         found: set[str] = set()
         for number, output in enumerate(step.makes):
             try:
@@ -299,5 +300,5 @@ def _first(stops: list[Any]) -> Stop:
 
 
 def _allowed(context: dict[str, Any], plan: FlowPlan) -> dict[str, Any]:
-    """Of the environment a flow sees what it asks for by name, and nothing else."""
+    """The environment variables that the flow names in `env`."""
     return {name: value for name, value in context.get("env", {}).items() if name in plan.env}

@@ -1,6 +1,6 @@
-"""One life of a run: how it begins or goes on, what the flow does, how it ends. What an engine plays.
+"""One life of a run: it begins or resumes, runs the flow, and ends. An engine plays it.
 
-`ending` is the loop around it that every engine in one process shares: a person may stop the run, or answer it.
+`play_to_end` is the loop that plays it in one process. It watches whether a person stops the run or answers a question.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from handrail.flows.account import FlowResult
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
-from handrail.runs.aside import put_aside
+from handrail.runs.aside import remove_unchanged
 from handrail.runs.interpret import FlowFailed, Interpreter
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event, Mode, RunState
-from handrail.runs.modes import is_partial, rewound
+from handrail.runs.modes import is_partial, phases_to_rewind
 from handrail.runs.request import About
 from handrail.source.values import Unresolved
 
@@ -27,7 +27,7 @@ LOOK_AGAIN = 0.1
 
 
 class FlowLife:
-    """A run of a flow that is driven. `interpreter` makes what runs the flow, from its first phase each time."""
+    """A run of a flow while it is driven. `interpreter` makes a new interpreter, which starts at the first phase."""
 
     def __init__(self, run: LoadedRun, mode: Mode, project: str, interpreter: Callable[[Durable], Interpreter]) -> None:
         self.run = run
@@ -41,12 +41,12 @@ class FlowLife:
         return bool(self.run.about.aside)
 
     def prepare(self) -> None:
-        put_aside(self.project, self.run.about.aside)
+        remove_unchanged(self.project, self.run.about.aside)
 
     def begin(self, history: History) -> list[Event]:
         run, state, plan = self.run.id, machine.fold(event for _, event in history.records), self.run.plan
         if history.attempt != self.run.attempt:
-            raise RefusedError(f"run `{run}` was restarted meanwhile", "run the command again")
+            raise RefusedError(f"run `{run}` was restarted by another command", "run the command again")
         if not history.records:
             self.until = self.run.about.request.until
             return opening(self.run.about, plan)
@@ -65,7 +65,7 @@ class FlowLife:
 
 
 def opening(about: About, plan: FlowPlan) -> list[Event]:
-    """The first events of a run: it begins, without the phases that lie before its start."""
+    """The first events of a run: it starts, and skips the phases before `--from`."""
     events: list[Event] = [machine.RunStarted(plan.id, about.digest, about.request.until)]
     ids = [phase.id for phase in plan.phases]
     before = ids[: ids.index(about.request.start)] if about.request.start else []
@@ -74,15 +74,15 @@ def opening(about: About, plan: FlowPlan) -> list[Event]:
 
 
 def _resumed(run: str, state: RunState, plan: FlowPlan, mode: Mode) -> machine.RunResumed:
-    """Say that the run goes on; refuse if that is not possible now."""
+    """The event that resumes the run. Raises `RefusedError` if its state does not allow that."""
     if mode == "run":
-        raise RefusedError(f"run `{run}` is {state.status} already", f"`handrail resume {run}` goes on with it")
+        raise RefusedError(f"run `{run}` is already {state.status}", f"`handrail resume {run}` resumes it")
     if mode == "continue":
-        return machine.RunResumed(mode, rewound(run, state, plan), None)
+        return machine.RunResumed(mode, phases_to_rewind(run, state, plan), None)
     rest = is_partial(state, plan)
     if state.status in ("completed", "stopped") and not rest:
-        how = f"`handrail continue {run}` goes on, " if plan.again else ""
-        raise RefusedError(f"run `{run}` is {state.status} already", f"{how}`handrail restart {run}` begins anew")
+        how = f"`handrail continue {run}` continues it, " if plan.again else ""
+        raise RefusedError(f"run `{run}` is already {state.status}", f"{how}`handrail restart {run}` starts it again")
     return machine.RunResumed(mode, [], None if rest else state.until)
 
 
@@ -91,7 +91,7 @@ def _ended(ended: FlowResult) -> machine.RunEnded:
         status: machine.RunStatus = "completed" if ended.outcome == "success" else "stopped"
         return machine.RunEnded(status, ended.outcome, f"Stopped by {ended.stopped_by}", None, "stop-flow-if")
     if ended.is_partial:
-        return machine.RunEnded("completed", "success", "ended before its last phase, as asked", None, "until")
+        return machine.RunEnded("completed", "success", "ended before its last phase, as requested", None, "until")
     return machine.RunEnded("completed", "success", None, None)
 
 
@@ -99,27 +99,30 @@ STOPPED = machine.RunEnded("cancelled", None, "stopped by a person", None, "stop
 INTERRUPTED = machine.RunEnded("cancelled", None, "interrupted", None, "interrupted")
 
 
-async def ending(
-    play: Callable[[], Awaitable[Event]], is_to_stop: Callable[[], bool], has_answer: Callable[[], bool]
+async def play_to_end(
+    play: Callable[[], Awaitable[Event]], is_stop_requested: Callable[[], bool], has_answer: Callable[[], bool]
 ) -> Event:
-    """The event that ends a life. Stops soon after `is_to_stop`; a run that waits goes on if an answer has come."""
+    """Play until the life ends, and return its last event.
+
+    Stops soon after `is_stop_requested`. If the run waits for a person and `has_answer`, it is played again.
+    """
     while True:
         task = asyncio.ensure_future(play())
-        watch = asyncio.ensure_future(_cancel_when(is_to_stop, task))
+        watch = asyncio.ensure_future(_cancel_when(is_stop_requested, task))
         try:
             return await task
         except Waiting as waiting:
             if not has_answer():
                 return machine.RunParked(waiting.path, waiting.reason)
         except asyncio.CancelledError:
-            if is_to_stop():
+            if is_stop_requested():
                 return STOPPED
             raise
         finally:
             watch.cancel()
 
 
-async def _cancel_when(is_to_stop: Callable[[], bool], task: asyncio.Future[Any]) -> None:
-    while not is_to_stop():
+async def _cancel_when(is_stop_requested: Callable[[], bool], task: asyncio.Future[Any]) -> None:
+    while not is_stop_requested():
         await asyncio.sleep(LOOK_AGAIN)
     task.cancel()

@@ -1,4 +1,4 @@
-"""A run as it was loaded, once for a command: what it was asked to do, its compiled flows, what happened in it."""
+"""A run, loaded once per command: its request, its compiled flows and its history."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class LoadedRun:
     payload: Callable[[str], Any]
 
     def __repr__(self) -> str:
-        return f"<run {self.id}: {self.state.status}>"  # the whole plan is no use in a message
+        return f"<run {self.id}: {self.state.status}>"  # the whole plan is too long for a message
 
     @property
     def plan(self) -> FlowPlan:
@@ -49,20 +49,20 @@ class LoadedRun:
         return machine.fold(event for _, event in self.records)
 
     def find(self, name: str) -> FlowPlan | None:
-        """A flow that this run may run: by its id, or the only one whose file has this name."""
+        """A flow that this run may run, by its id or by a file name that only one flow has; None if there is none."""
         return named(self.plans, name)
 
     def value(self, step: StepState) -> Any:
-        """What the node of a step made."""
+        """The result of the node of a step."""
         return step.value if step.payload is None else self.payload(step.payload)
 
-    def at(self, history: History) -> LoadedRun:
-        """The same run, brought up to date."""
+    def with_history(self, history: History) -> LoadedRun:
+        """The same run with a newer history."""
         return replace(self, history=history)
 
 
 def named(plans: Mapping[str, FlowPlan], name: str) -> FlowPlan | None:
-    """The flow of an id, or the only one whose file has this name."""
+    """The flow with this id, or the only flow with this file name; None if there is none."""
     if name in plans:
         return plans[name]
     base = os.path.splitext(os.path.basename(name))[0]

@@ -1,7 +1,7 @@
-"""What a run's journal tells: events in the past tense, and the state they add up to. Pure.
+"""The events of a run, named in the past tense, and the state that they fold to. Pure.
 
-`path` names a step for good: `phase/step`, inside a nested flow `phase/step/phase/step`. Never a position. The state
-is folded in place, so that a fact costs the same after ten steps and after ten thousand.
+`path` identifies a step by names, never by a position: `phase/step`, or `phase/step/phase/step` inside a nested flow.
+The state is changed in place, so an event costs the same after ten steps and after ten thousand.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PhaseStatus = Literal["running", "done", "skipped"]
 
 @dataclass(frozen=True)
 class RunStarted:
-    """`digest` is that of all definitions the run was started with, which it keeps."""
+    """`digest` is the digest of all definitions that the run was started with. The run keeps these."""
 
     flow: str
     digest: str
@@ -29,7 +29,7 @@ class RunStarted:
 
 @dataclass(frozen=True)
 class RunResumed:
-    """`rewound` are the phases that are gone through once more."""
+    """`rewound` are the finished phases that run again."""
 
     mode: Mode
     rewound: list[str]
@@ -64,7 +64,7 @@ class StepSkipped:
 
 @dataclass(frozen=True)
 class NodeStarted:
-    """A node is being run. `input` is the digest of all it was given; the same input is the same work."""
+    """A node was started. `input` is the digest of its name, params and prompt; the same input is the same work."""
 
     path: str
     input: str
@@ -73,7 +73,7 @@ class NodeStarted:
 
 @dataclass(frozen=True)
 class NodeFinished:
-    """`value` is what it made; a large one lies in a file that `payload` names by its digest."""
+    """`value` is the result. If it is large, it is in a file, and `payload` is its digest."""
 
     path: str
     input: str
@@ -93,7 +93,7 @@ class NodeFailed:
 
 @dataclass(frozen=True)
 class FactFound:
-    """Something about the world that a decision was built on, so that it is built on the same again."""
+    """Something about the world that an expression used. A resumed run uses the recorded value again."""
 
     path: str
     place: str
@@ -104,7 +104,7 @@ class FactFound:
 
 @dataclass(frozen=True)
 class Asked:
-    """A person has to say something. `input` is the digest of the question."""
+    """A person has to answer a form. `input` is the digest of the question."""
 
     path: str
     input: str
@@ -126,7 +126,7 @@ class ArtifactPublished:
 
 @dataclass(frozen=True)
 class SessionOpened:
-    """An agent began a conversation; after a crash it can be taken up again."""
+    """An agent began a conversation. After a crash it can be continued."""
 
     path: str
     agent: str
@@ -144,7 +144,7 @@ class AgentActed:
 
 @dataclass(frozen=True)
 class UsageReported:
-    """What an agent used for a piece of work: inputTokens, outputTokens, cachedTokens, usd; null is not known."""
+    """What an agent used for a step: inputTokens, outputTokens, cachedTokens, usd; None if it is not known."""
 
     path: str
     usage: dict[str, Any]
@@ -152,7 +152,7 @@ class UsageReported:
 
 @dataclass(frozen=True)
 class Delayed:
-    """Nothing can be done before a moment in time, such as the reset of a limit."""
+    """The step waits until a point in time, such as the reset of a rate limit."""
 
     path: str
     until: float
@@ -161,7 +161,7 @@ class Delayed:
 
 @dataclass(frozen=True)
 class Noticed:
-    """Something that people should know, and that changes nothing."""
+    """Something that people should know. It does not change the state."""
 
     path: str
     text: str
@@ -195,10 +195,10 @@ class RunParked:
 
 @dataclass(frozen=True)
 class RunEnded:
-    """How a run ended. `outcome` is what the flow itself said.
+    """How a run ended. `outcome` comes from the flow itself.
 
-    `code` is why, as data: the code of the step's failure, `stopped` by a person, `interrupted`, `stop-flow-if`,
-    `until` as asked; None if the flow came to its end. `reason` and `error` are words for people.
+    `code` is the reason as data: the error code of the step that failed, `stopped` (by a person), `interrupted`,
+    `stop-flow-if` or `until`; None if the flow reached its end. `reason` and `error` are texts for people.
     """
 
     status: RunStatus
@@ -222,7 +222,7 @@ EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Ev
 
 @dataclass(slots=True)
 class StepState:
-    """Where a step stands. `value` is what its node made; `payload` names a large one, which is kept elsewhere."""
+    """The state of a step. `value` is its result; if it is large, `payload` is its digest instead."""
 
     status: StepStatus = "pending"
     value: Any = None
@@ -234,7 +234,7 @@ class StepState:
 
 
 class RunState:
-    """Where a run stands: every phase and step that was reached, by path."""
+    """The state of a run: every phase and step that was reached, by path."""
 
     def __init__(self) -> None:
         self.phases: dict[str, PhaseStatus] = {}
@@ -253,7 +253,7 @@ class RunState:
         self.rewinds = 0
 
     def apply(self, event: Event) -> None:
-        """Take in a fact. Touches the one phase or step that the fact is about."""
+        """Change the state by one event. Touches only the phase or step that the event is about."""
         match event:
             case StepStarted():
                 step = self._step(event.path)
@@ -280,9 +280,9 @@ class RunState:
                 step = self._step(event.path)
                 step.status, step.error = "failed", event.message
             case _:
-                self._of_run(event)
+                self._apply_to_run(event)
 
-    def _of_run(self, event: OfRun) -> None:
+    def _apply_to_run(self, event: OfRun) -> None:
         match event:
             case Asked():
                 self.questions[event.path] = event
@@ -294,7 +294,7 @@ class RunState:
             case SummarySet():
                 self.summary = event.text
             case RunStarted() | RunResumed() | RunParked() | RunEnded():
-                self._life(event)
+                self._apply_to_life(event)
             case UsageReported():
                 self.usage.setdefault(event.path, []).append(event.usage)
             case Delayed():
@@ -306,7 +306,7 @@ class RunState:
             case _:
                 assert_never(event)
 
-    def _life(self, event: RunStarted | RunResumed | RunParked | RunEnded) -> None:
+    def _apply_to_life(self, event: RunStarted | RunResumed | RunParked | RunEnded) -> None:
         match event:
             case RunStarted():
                 self.until = event.until
@@ -345,14 +345,14 @@ _PHASE_STATUS: dict[str, PhaseStatus] = {"PhaseStarted": "running", "PhaseDone":
 
 
 def _code(event: RunEnded) -> str | None:
-    """Journals of 0.1.0 have no code; there the reason of a failure is `CODE at PATH`, or the code alone."""
+    """The code of the event. In journals of 0.1.0 it is missing, and `reason` is `CODE at PATH` or only the code."""
     if event.code is None and event.status == "failed" and event.reason is not None:
         return event.reason.partition(" at ")[0]
     return event.code
 
 
 def fold(events: Iterable[Event]) -> RunState:
-    """The state that a journal tells."""
+    """The state after these events."""
     state = RunState()
     for event in events:
         state.apply(event)
@@ -364,7 +364,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
 
 
 def event_from_json(data: dict[str, Any]) -> Event:
-    """The event that `event_to_json` wrote, whenever it was (`t`); `ValueError` for anything else."""
+    """The event that `event_to_json` wrote; its time `t` is left out. Raises `ValueError` for anything else."""
     fields = dict(data)
     fields.pop("t", None)
     kind = EVENT_TYPES.get(str(fields.pop("type", "")))

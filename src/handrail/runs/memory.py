@@ -1,4 +1,4 @@
-"""What an engine has to know to do nothing twice: folded from the events, beside the state that people see. Pure."""
+"""What an engine has to remember so that no work is done twice, folded from the events. Pure."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from handrail.runs.machine import Event, RunState
 
 _OF_STATE_ALONE = (machine.StepDone, machine.StepStarted, machine.PhaseStarted, machine.PhaseDone)
 RERUN = "rerun"
-"""The form that asks whether interrupted work may be done again."""
+"""The id of the form that asks whether an interrupted node may run again."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a node made: the value itself, or the digest of a large one, which is kept elsewhere."""
+    """The result of a node: the value itself, or the digest of a large value that is stored in a file."""
 
     value: Any
     payload: str | None
 
 
 class Memory:
-    """Everything that the events of a run tell."""
+    """Everything that is known from the events of a run."""
 
     def __init__(self) -> None:
         self.state = RunState()
@@ -37,10 +37,8 @@ class Memory:
         self.published: dict[str, list[dict[str, Any]]] = {}
         self.noticed: set[machine.Noticed] = set()
         self.waiting: set[str] = set()
-        self.is_empty = True
 
     def take(self, event: Event) -> None:
-        self.is_empty = False
         self.state.apply(event)
         if isinstance(event, _OF_STATE_ALONE):
             return
@@ -74,7 +72,7 @@ class Memory:
                 pass
 
     def is_news(self, event: Event) -> bool:
-        """True if a note was not recorded before, also in an earlier life of the run."""
+        """True if a note was not recorded before, including in an earlier life of the run."""
         match event:
             case machine.StepStarted():
                 step = self.state.steps.get(event.path)
@@ -101,11 +99,11 @@ class Memory:
         return Done(step.status, step.value, step.has_value, step.stop)
 
     def is_parked(self, path: str) -> bool:
-        """True if this work only waits for a person's answer. Going on with it is no new attempt."""
+        """True if this step only waits for a person's answer. Resuming it does not count as a new attempt."""
         return path in self.under_way and path in self.waiting
 
     def _failed(self, path: str) -> None:
-        """The step may be tried again; forget the facts that may have changed by then."""
+        """Forget the facts that may change before the step is retried."""
         for pair in [pair for pair in self.answers if pair[0] == path and self.answers[pair].get(RERUN) == "fail"]:
             del self.answers[pair]
         if path not in self.starts:
@@ -115,7 +113,7 @@ class Memory:
             del known[key]
 
     def _forget(self, phases: set[str]) -> None:
-        """Drop all that is known of these phases of the outermost flow."""
+        """Forget everything about these phases of the outermost flow."""
         if not phases:
             return
         for known in (self.under_way, self.starts, self.facts, self.published, self.sessions):

@@ -1,4 +1,4 @@
-"""What a run was asked to do, stored before it does anything: the flow, its parameters, all definitions as texts."""
+"""The request of a run, stored before its first step: the flow, its parameters and the text of all definitions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from handrail.flows.plan import FlowPlan
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a person asks for when a run begins. `routes` were asked for, `table` is what the settings said then."""
+    """What a person asks for when a run starts. `routes` come from `--route`, `table` from the settings."""
 
     params: dict[str, Any]
     task: str = ""
@@ -30,9 +30,10 @@ class Request:
 
 @dataclass(frozen=True)
 class About:
-    """A run as it was asked for. `flows` are the texts of the flows it may run: id → (file, text).
+    """The stored request of a run. `flows` are the texts of the flows that it may run: id → (file, text).
 
-    `aside` are files of the attempt before, (path, digest), that are taken out of the project before this one begins.
+    `aside` are files of the previous attempt, as (path, digest). They are removed from the project before this one
+    starts.
     """
 
     flow: str
@@ -56,11 +57,11 @@ def about_from_text(run: str, text: str) -> About:
         request = Request(**data.pop("request"))
         return About(request=request, **data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StateError(f"what run `{run}` was asked to do cannot be read: {error}") from error
+        raise StateError(f"the request of run `{run}` cannot be read: {error}") from error
 
 
-def needed(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
-    """A flow and all flows that it may run, by id; every flow, if only the run can tell which it runs."""
+def needed_flows(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
+    """A flow and all flows that it may run, by id. If an expression chooses the flow, that is every flow."""
     chosen: dict[str, FoundFlow] = {}
     waiting = [flow]
     while waiting:

@@ -1,4 +1,4 @@
-"""Expressions of one flow being run: what they may look at. What they ask of the world is recorded first."""
+"""Resolves the expressions of a running flow. Facts about the world are recorded before they are used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.flows.plan import FlowPlan, Phase
 
 
 class NeedsFact(Exception):
-    """A decision needs to know something about the world first."""
+    """An expression needs a fact about the world that is not recorded yet."""
 
     def __init__(self, kind: str, subject: str) -> None:
         super().__init__(kind, subject)
@@ -20,7 +20,7 @@ class NeedsFact(Exception):
 
 
 class Resolver:
-    """The values of one flow: its parameters and constants, its context, what its steps made so far."""
+    """The values of one flow: its parameters, its constants, its context and the results of its steps."""
 
     def __init__(self, durable: Durable, plan: FlowPlan) -> None:
         self.durable = durable
@@ -31,18 +31,18 @@ class Resolver:
         self._items: dict[str, dict[str, Any]] = {}
 
     async def resolve(self, expression: Expression, phase: Phase, path: str, place: str) -> Any:
-        """An expression's value. `place` says which part of the step at `path` it stands in."""
+        """The value of an expression. `place` names the part of the step at `path` that contains it."""
         if isinstance(expression, Const):
             return expression.value
         repeat = phase.rounds if not phase.items else {**phase.rounds, **await self._items_of(phase, path)}
         return await self._find(expression, repeat, path, place)
 
     async def resolve_guard(self, guard: Expression, phase: Phase, path: str) -> Any:
-        """Does a round take place? Asked before there is an item for it to be about."""
+        """The value of the guard of a round. It is resolved before the item of the round is known."""
         return await self._find(guard, phase.rounds, path, "guard")
 
     async def _items_of(self, phase: Phase, path: str) -> dict[str, Any]:
-        """What this round of a repeat is about; found once."""
+        """The items of this round of a repeat; resolved once."""
         if phase.id not in self._items:
             found: dict[str, Any] = {}
             for name, expression in phase.items:

@@ -1,7 +1,7 @@
-"""Begin a run anew, from its start or from a phase, with the definitions as they are now.
+"""Starts a run again, from its first phase or from a given one, with the current definitions.
 
-The attempt before it is kept. Files that it published and that nobody has changed since are removed from the project,
-so that they are not mistaken for the work of the new attempt; their content is kept on the shelf.
+The previous attempt is kept. Files that it published and that have not changed since are removed from the project, so
+that they are not taken for the work of the new attempt. Their content stays on the shelf.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ Published = dict[str, list[dict[str, object]]]
 
 @dataclass(frozen=True)
 class Restarted:
-    """What a restart did: the run as it is now, what changed in its definitions, what is kept, which files go aside."""
+    """What a restart did: the new run, the changes in its definitions, the kept phases, the files to remove."""
 
     run: LoadedRun
     changes: list[str]
     kept: list[str]
-    put_aside: list[str]
+    removed: list[str]
 
 
 async def restart(runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None) -> Restarted:
-    """Make the next attempt at a run. The caller has to drive it."""
+    """Make the next attempt of a run. The caller has to drive it."""
     flow = find(old.about.flow)
     assert flow.plan is not None
     request = replace(old.about.request, start=None, until=None)
-    about, plans = runs.asked(catalog, flow, replace(request, start=start))
+    about, plans = runs.check_request(catalog, flow, replace(request, start=start))
     about = replace(about, request=request, created=old.about.created)
     job = _Job(runs, old, _before(flow.plan, start))
     history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
-    changes = changed(old.plan, flow.plan) if about.digest != old.about.digest else []
+    changes = differences(old.plan, flow.plan) if about.digest != old.about.digest else []
     run = replace(old, about=replace(about, aside=job.aside), plans=plans, history=history)
     return Restarted(run, changes, [phase.id for phase in job.kept], [path for path, _ in job.aside])
 
@@ -63,7 +63,7 @@ def _before(plan: FlowPlan, start: str | None) -> list[Phase]:
 
 
 class _Job:
-    """Makes a new attempt from an old one, of which it keeps some phases. `aside` are files, (path, digest)."""
+    """Makes a new attempt from an old one and keeps some of its phases. `aside` are files, as (path, digest)."""
 
     def __init__(self, runs: Runs, old: LoadedRun, kept: list[Phase]) -> None:
         self.runs = runs
@@ -73,26 +73,26 @@ class _Job:
 
     async def attempt(self, about: About, history: History, durable: Durable) -> Attempt:
         if history.attempt != self.old.attempt:
-            raise RefusedError(f"run `{self.old.id}` was restarted meanwhile", "run the command again")
-        self.old = self.old.at(history)
+            raise RefusedError(f"run `{self.old.id}` was restarted by another command", "run the command again")
+        self.old = self.old.with_history(history)
         published = _published(history.records)
         events: list[Event] = []
         if self.kept:
             results = await self._results(durable)
             events.append(machine.RunStarted(about.flow, about.digest, None))
             for phase in self.kept:
-                events += _told(phase, results[phase.id], self.old.state, published)
+                events += _kept_events(phase, results[phase.id], self.old.state, published)
         self.aside = self._aside(published)
         return Attempt(replace(about, aside=self.aside).to_text(), events)
 
     async def _results(self, durable: Durable) -> Results:
-        """What the old attempt's steps made. Everything before the start has to be finished."""
+        """The results of the old attempt's steps. Every phase before the start has to be finished."""
         run, state = self.old.id, self.old.state
-        behind = not_behind(state, self.kept)
-        if behind is not None:
-            status = state.phases.get(segment(behind), "not begun")
-            message = f"phase `{behind}` of run `{run}` is {status}, so nothing can start behind it"
-            raise RefusedError(message, f"`handrail restart {run} --from {behind}`")
+        unfinished = first_unfinished(state, self.kept)
+        if unfinished is not None:
+            status = state.phases.get(segment(unfinished), "not started")
+            message = f"phase `{unfinished}` of run `{run}` is {status}, so no later phase can be the start"
+            raise RefusedError(message, f"run `handrail restart {run} --from {unfinished}`")
         interpreter = self.runs.interpreter(self.old, durable)
         ids = {phase.id for phase in self.kept}
         try:
@@ -101,17 +101,17 @@ class _Job:
                     await interpreter.phase(phase)
         except (FlowFailed, NodeError, Unresolved) as error:
             wanted = segment(self.kept[-1].id)
-            raise RefusedError(f"what was done up to `{wanted}` cannot be read: {error.message}") from error
+            raise RefusedError(f"the results up to phase `{wanted}` cannot be read: {error.message}") from error
         found = interpreter.values.steps
         for phase in self.kept:
             for step in phase.steps:
                 if step.id not in found.get(phase.id, {}):
                     message = f"step `{phase.id}/{step.id}` is new, so it has no result to keep"
-                    raise RefusedError(message, f"`handrail restart {run} --from {phase.id}`")
+                    raise RefusedError(message, f"run `handrail restart {run} --from {phase.id}`")
         return found
 
     def _aside(self, published: Published) -> list[list[str]]:
-        """What the old attempt published and nobody has changed since: (path, digest)."""
+        """The files that the old attempt published and that have not changed since, as (path, digest)."""
         shelf = self.runs.publisher(self.runs.outside(self.old).context).shelf
         kept = {segment(phase.id) for phase in self.kept}
         made = [artifact for path, many in published.items() if top(path) not in kept for artifact in many]
@@ -125,13 +125,13 @@ class _Job:
         return found
 
 
-def not_behind(state: RunState, phases: Sequence[Phase]) -> str | None:
-    """The first of these phases that is not finished, if there is one."""
+def first_unfinished(state: RunState, phases: Sequence[Phase]) -> str | None:
+    """The id of the first of these phases that is not finished; None if all are."""
     return next((p.id for p in phases if state.phases.get(segment(p.id)) not in ("done", "skipped")), None)
 
 
 def _published(records: Sequence[Record]) -> Published:
-    """What each step published, without the phases that were gone through once more."""
+    """What each step published, without phases that were rewound by `continue`."""
     found: Published = {}
     for _, event in records:
         if isinstance(event, machine.ArtifactPublished):
@@ -141,11 +141,13 @@ def _published(records: Sequence[Record]) -> Published:
     return found
 
 
-def _told(phase: Phase, results: dict[str, dict[str, object]], state: RunState, published: Published) -> list[Event]:
-    """The events of a phase that is kept."""
+def _kept_events(
+    phase: Phase, results: dict[str, dict[str, object]], state: RunState, published: Published
+) -> list[Event]:
+    """The events of a kept phase, for the new journal."""
     path = segment(phase.id)
     if state.phases[path] == "skipped":
-        return [machine.PhaseSkipped(path, "kept from the attempt before")]
+        return [machine.PhaseSkipped(path, "kept from the previous attempt")]
     events: list[Event] = [machine.PhaseStarted(path)]
     for step in phase.steps:
         at, result = f"{path}/{segment(step.id)}", results[step.id]
@@ -160,29 +162,29 @@ def _told(phase: Phase, results: dict[str, dict[str, object]], state: RunState, 
     return [*events, machine.PhaseDone(path)]
 
 
-def changed(old: FlowPlan, new: FlowPlan) -> list[str]:
-    """What is different between two plans of a flow, as sentences for people."""
+def differences(old: FlowPlan, new: FlowPlan) -> list[str]:
+    """The differences between two plans of a flow, as sentences for people."""
     before, after = ({phase.id: phase for phase in plan.phases} for plan in (old, new))
-    told = [f"phase `{id_}` is gone" for id_ in before if id_ not in after]
+    changes = [f"phase `{id_}` was removed" for id_ in before if id_ not in after]
     for id_, phase in after.items():
         if id_ not in before:
-            told.append(f"phase `{id_}` is new")
+            changes.append(f"phase `{id_}` was added")
         elif repr(phase) != repr(before[id_]):
-            told.extend(_steps_changed(before[id_], phase) or [f"phase `{id_}` is different"])
+            changes.extend(_steps_changed(before[id_], phase) or [f"phase `{id_}` was changed"])
     if repr(old.constants) != repr(new.constants):
-        told.append("the constants are different")
+        changes.append("the constants were changed")
     if repr(old.params) != repr(new.params):
-        told.append("the parameters are different")
-    return told or ["a flow that it runs is different, or only its text"]
+        changes.append("the parameters were changed")
+    return changes or ["a nested flow was changed, or only the text of a file"]
 
 
 def _steps_changed(old: Phase, new: Phase) -> list[str]:
     before, after = ({step.id: step for step in phase.steps} for phase in (old, new))
-    told = [f"step `{new.id}/{id_}` is gone" for id_ in before if id_ not in after]
-    told += [f"step `{new.id}/{id_}` is new" for id_ in after if id_ not in before]
-    told += [
-        f"step `{new.id}/{id_}` is different"
+    changes = [f"step `{new.id}/{id_}` was removed" for id_ in before if id_ not in after]
+    changes += [f"step `{new.id}/{id_}` was added" for id_ in after if id_ not in before]
+    changes += [
+        f"step `{new.id}/{id_}` was changed"
         for id_, step in after.items()
         if id_ in before and repr(before[id_]) != repr(step)
     ]
-    return told
+    return changes

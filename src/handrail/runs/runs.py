@@ -1,6 +1,6 @@
-"""The runs of one project: begin one, go on with one, answer one, stop one, say where one stands.
+"""The runs of one project: begin, drive, answer and stop them, and load their state.
 
-What runs are allowed to do is decided here; how they are kept and driven is an engine's matter.
+This module decides what runs may do. An engine stores and drives them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
-from handrail.runs.request import About, Request, about_from_text, needed
+from handrail.runs.request import About, Request, about_from_text, needed_flows
 from handrail.runs.summary import Summary, flow_of, life
 from handrail.secrets import Redactor
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
@@ -54,7 +54,7 @@ Plans = Mapping[str, FlowPlan]
 
 
 class Runs:
-    """The runs of one project. `engine` keeps and drives them."""
+    """The runs of one project. `engine` stores and drives them."""
 
     def __init__(self, site: Site, engine: Engine, settings: Settings, guide: Guide | None) -> None:
         self.site = site
@@ -65,11 +65,11 @@ class Runs:
         self.shelves = os.path.join(site.state, "artifacts", file_name(site.project))
 
     def ids(self) -> list[str]:
-        """Every run, the oldest first."""
+        """The ids of all runs, the oldest first."""
         return self.engine.ids()
 
     def named(self, name: str) -> str:
-        """The run that is meant: its id, the beginning of its id, or `last`."""
+        """The id of the run that `name` refers to: an id, the beginning of an id, or `last`."""
         ids = self.ids()
         if name == "last" and ids:
             return ids[-1]
@@ -77,12 +77,12 @@ class Runs:
         return begins[0] if name not in ids and len(begins) == 1 else name
 
     def begin(self, catalog: FlowCatalog, flow: FoundFlow, request: Request, id_: str) -> LoadedRun:
-        """Store all that a run needs before it does anything."""
-        about, plans = self.asked(catalog, flow, request)
+        """Store a new run. Nothing is run yet."""
+        about, plans = self.check_request(catalog, flow, request)
         return self._loaded(id_, about, plans, self.engine.begin(id_, about.to_text()))
 
     def load(self, id_: str) -> LoadedRun:
-        """A run, as it stands now."""
+        """A run with its current history."""
         try:
             text, history = self.engine.load(id_)
         except LookupError as error:
@@ -91,13 +91,13 @@ class Runs:
         return self._loaded(id_, about, self._plans(about), history)
 
     def updated(self, run: LoadedRun) -> LoadedRun:
-        """The same run with what was recorded since it was loaded."""
+        """The same run with the events that were recorded since it was loaded."""
         records, offset = self.engine.events(run.id, run.history.offset)
         driver = self.engine.driver(run.id)
-        return run.at(replace(run.history, records=[*run.records, *records], offset=offset, driver=driver))
+        return run.with_history(replace(run.history, records=[*run.records, *records], offset=offset, driver=driver))
 
     def summaries(self) -> list[Summary]:
-        """Every run in one line, the oldest first. A run that is damaged hides no other."""
+        """A summary of each run, the oldest first. A damaged run gets a summary too."""
         return [self._summary(id_) for id_ in self.ids()]
 
     def _summary(self, id_: str) -> Summary:
@@ -110,14 +110,14 @@ class Runs:
         return Summary(id_, flow, status, history.driver, why)
 
     def events(self, id_: str, offset: int = 0) -> tuple[list[Record], int]:
-        """(time, event) of what was recorded behind an offset, and the offset to ask with next."""
+        """The events after an offset, as (time, event), and the offset for the next call."""
         try:
             return self.engine.events(id_, offset)
         except LookupError as error:
             raise self._missing(id_) from error
 
     def log(self, id_: str) -> str:
-        """The file that takes what a driver in the background prints."""
+        """The file that gets the output of a driver in the background."""
         return self.engine.log(id_)
 
     def _loaded(self, id_: str, about: About, plans: Plans, history: History) -> LoadedRun:
@@ -129,8 +129,8 @@ class Runs:
         hint = f"did you mean `{close[0]}`?" if close else "`handrail runs` lists them"
         return NotFound(f"there is no run `{id_}` in this project", hint)
 
-    def asked(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> tuple[About, Plans]:
-        """What a run is asked to do, checked, and the flows that it needs."""
+    def check_request(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> tuple[About, Plans]:
+        """The checked request of a run, and the flows that it needs."""
         assert flow.plan is not None
         try:
             params = _with_task(flow.plan, request)
@@ -142,20 +142,20 @@ class Runs:
         for name, value in params.items():
             if Redactor(self.site.env).value(value) != value:
                 hint = "name the variable in the flow: `env: [NAME]`, and use `${context.env.NAME}`"
-                raise UsageError(f"the param `{name}` holds the value of a secret, and parameters are kept", hint)
+                raise UsageError(f"the param `{name}` contains a secret, and parameters are stored on disk", hint)
         try:
             scope = scope_name(request.scope) if request.scope else default_scope(self.project)
         except Unresolved as error:
             raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
         table = {**self.settings.routes, **self.settings.flows.get(flow.id, {}), **request.table}
         request = replace(request, params=params, scope=scope, table=table)
-        found = needed(catalog, flow)
+        found = needed_flows(catalog, flow)
         texts = {id_: [one.file, one.text] for id_, one in found.items()}
         plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
         return About(flow.id, request, texts, self.site.clock()), plans
 
     def _plans(self, about: About) -> Plans:
-        """The flows as they were when the run began."""
+        """The flows, compiled from the texts that were stored when the run began."""
         known = known_in(self.project)
         plans: dict[str, FlowPlan] = {}
         for id_, (file, text) in about.flows.items():
@@ -167,7 +167,7 @@ class Runs:
         return plans
 
     def outside(self, run: LoadedRun, observer: Observer | None = None, asker: Asker | None = None) -> Outside:
-        """What an engine needs to do the work of a run."""
+        """What an engine needs to run the steps of a run."""
         request = run.about.request
         context = NodeContext(
             project=self.project,
@@ -187,25 +187,25 @@ class Runs:
         )
 
     def publisher(self, context: NodeContext) -> Publisher:
-        """Publishes what the steps of a run make, onto the shelf of its scope."""
+        """The publisher that puts the artifacts of a run onto the shelf of its scope."""
         return Publisher(context, os.path.join(self.shelves, file_name(context.scope)), self.site.clock)
 
     async def drive(
         self, run: LoadedRun, mode: Mode = "resume", observer: Observer | None = None, asker: Asker | None = None
     ) -> LoadedRun:
-        """Run to the end, or go on from where the run stands. Work that has finished is not done again."""
+        """Drive a run until it ends or waits for a person. Finished work is not done again."""
         life = FlowLife(run, mode, self.project, partial(self.interpreter, run))
-        return run.at(await self.engine.drive(run.id, life, self.outside(run, observer, asker)))
+        return run.with_history(await self.engine.drive(run.id, life, self.outside(run, observer, asker)))
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
-        """What runs the flow; it knows its parameters and its context, and has not begun."""
+        """An interpreter with the parameters and the context of the run. It has not started."""
         interpreter = Interpreter(durable, run.plan, run.find, {})
         params = with_defaults(run.plan, run.about.request.params)
         interpreter.prepare(params, self._context(run.about.request, run.plans, run.id))
         return interpreter
 
     def _context(self, request: Request, plans: Plans, run: str) -> dict[str, Any]:
-        """What steps see as `context`. Of the environment only what a flow asks for by name."""
+        """The value of `context` in expressions. `env` has only the variables that the flows name."""
         env = self.site.env
         return {
             **({"run": run} if run else {}),
@@ -222,8 +222,8 @@ class Runs:
         }
 
     def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[PreviewRow]:
-        """What a run would do. Nothing is run, nothing is written."""
-        about, plans = self.asked(catalog, flow, request)
+        """What a run would do. Runs no step and writes no file."""
+        about, plans = self.check_request(catalog, flow, request)
         world, part = World(self.project), PreviewPart(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(named, plans)
@@ -231,19 +231,19 @@ class Runs:
         return preview(plans[about.flow], params, self._context(about.request, plans, ""), exists, find, part)
 
     async def answer(self, id_: str, path: str, values: Mapping[str, Any]) -> bool:
-        """Hand an answer to the driver of a run. True if there is none, so that the caller has to drive it."""
+        """Store an answer for the driver of a run. True if the run has no driver, so the caller has to drive it."""
         return await self.engine.answer(id_, path, values)
 
     async def stop(self, run: LoadedRun) -> LoadedRun:
-        """End a run, and what it started. It can be resumed."""
+        """Stop a run and every process that it started. It can be resumed."""
         status = run.state.status
         if status in ("completed", "stopped", "cancelled"):
-            raise RefusedError(f"run `{run.id}` is {status} already", f"`handrail log {run.id}` shows it")
-        return run.at(await self.engine.stop(run.id, opening(run.about, run.plan)))
+            raise RefusedError(f"run `{run.id}` is already {status}", f"`handrail log {run.id}` shows what happened")
+        return run.with_history(await self.engine.stop(run.id, opening(run.about, run.plan)))
 
 
 def _refuse_agents(request: Request) -> None:
-    """An agent that was asked for by name has to be known; one that only the settings name is checked when needed."""
+    """Refuse unknown agents on the command line. Agents in the settings are checked when a step needs them."""
     for name in [request.agent, *(parse_route(route).agent for route in request.routes.values())]:
         if name is not None and name not in registry.executors():
             hint = did_you_mean(name, registry.executors()) or f"known: {', '.join(registry.executors())}"
@@ -251,12 +251,12 @@ def _refuse_agents(request: Request) -> None:
 
 
 def _route(request: Request, group: str | None, own: tuple[str | None, str | None]) -> Route | None:
-    """The agent that work is given to, as it was settled when the run began."""
+    """The agent for a step, by the routes that were stored when the run began."""
     return choose(RouteOverrides(request.agent, request.model, request.routes), request.table, group, own)
 
 
 def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:
-    """The task that a person typed is the parameter `task`, if the flow takes one."""
+    """The parameters, with the task of the command line as `task` if the flow has such a parameter."""
     if not request.task or "task" in request.params:
         return request.params
     if plan.params is None or any(param.name == "task" for param in plan.params):
@@ -268,7 +268,7 @@ def _refuse_phases(plan: FlowPlan, request: Request) -> None:
     ids = [phase.id for phase in plan.phases]
     for id_ in (request.start, request.until):
         if id_ is not None and id_ not in ids:
-            hint = did_you_mean(id_, ids) or f"its phases: {', '.join(ids[:12])}"
+            hint = did_you_mean(id_, ids) or f"phases: {', '.join(ids[:12])}"
             raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
     if request.start and request.until and ids.index(request.until) < ids.index(request.start):
-        raise UsageError(f"`--until {request.until}` comes before `--from {request.start}`, so nothing would be done")
+        raise UsageError(f"`--until {request.until}` comes before `--from {request.start}`, so no phase would run")

@@ -1,6 +1,6 @@
-"""A run in one line: what its events add up to, read as plain data. Compiles no flow.
+"""A run in one line, from its events as plain data. Compiles no flow.
 
-`handrail runs` needs nothing else of this room, so it starts fast. A test compares this with what `machine.fold` says.
+`handrail runs` imports nothing else of this package, so it starts fast. A test compares this with `machine.fold`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from handrail.state import jsonlite
 
 
 class Summary(NamedTuple):
-    """A run in one line. `status` is `damaged` if the run cannot be read, and `why` says the reason then."""
+    """A run in one line. `status` is `damaged` if the run cannot be read, and `why` then says the reason."""
 
     id: str
     flow: str
@@ -24,15 +24,15 @@ class Summary(NamedTuple):
 
 
 def flow_of(about: str) -> str:
-    """The id of the flow that a run was asked for. `StateError` if the text does not say."""
+    """The id of the flow in the request of a run. Raises `StateError` if the text has none."""
     try:
         return str(jsonlite.loads(about)["flow"])
     except (ValueError, TypeError, KeyError) as error:
-        raise StateError(f"what the run was asked to do cannot be read: {error}") from error
+        raise StateError(f"the request of the run cannot be read: {error}") from error
 
 
 def life(events: Iterable[dict[str, Any]]) -> tuple[str, str]:
-    """The status that the events of a journal add up to, and why it is so."""
+    """The status after the events of a journal, and the reason for it."""
     status, reason, error, summary = "running", None, None, None
     delays: dict[str, dict[str, Any]] = {}
     for event in events:
@@ -55,5 +55,5 @@ def life(events: Iterable[dict[str, Any]]) -> tuple[str, str]:
 
 
 def delay_words(path: str, until: float, reason: str) -> str:
-    """What a run waits for that goes on later by itself."""
+    """Says until when a step waits, and why."""
     return f"`{path}` waits until {time.strftime('%H:%M:%S', time.localtime(until))}: {reason}"

@@ -1,4 +1,4 @@
-"""Branches of a run at once, and time limits, for engines that run a flow in one event loop."""
+"""Parallel branches and time limits, for engines that run a flow in one event loop."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.contracts import NodeError, Waiting
 
 
 async def together(works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
-    """Run all, `limit` at a time. A branch that waits for a person does not stop the others."""
+    """Run all branches, at most `limit` at a time. A branch that waits for a person does not stop the others."""
     room = asyncio.Semaphore(limit)
 
     async def one(work: Callable[[], Awaitable[Any]]) -> Any:
@@ -35,7 +35,7 @@ async def together(works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on
 
 
 def _failure(task: asyncio.Future[Any]) -> BaseException | None:
-    """The error of a branch that failed; None if it goes on, is done or waits for a person."""
+    """The error of a branch that failed; None if the branch is running, done or waits for a person."""
     if not task.done() or task.cancelled():
         return None
     error = task.exception()

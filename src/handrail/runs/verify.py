@@ -1,4 +1,4 @@
-"""Verifies an expectation of a step, for any engine. What a check cannot handle fails the step, not the run."""
+"""Verifies an expectation of a step, for any engine. An error inside a check fails the step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from handrail.secrets import without_secrets
 
 
 async def verify(kind: str, params: Mapping[str, Any], context: NodeContext) -> Finding:
-    """What the check found. Like a command, it gets the environment without secrets."""
+    """Run the check and return what it found. It gets the environment without secrets, as a command does."""
     env = without_secrets(context.env, context.pass_env)
     try:
         return await registry.check_kind(kind).verify(params, CheckContext(context.project, env))

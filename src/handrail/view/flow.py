@@ -1,4 +1,4 @@
-"""A flow's plan as a tree of text and as a Mermaid diagram. Pure."""
+"""Draws a flow's plan as a text tree and as a Mermaid diagram. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MERMAID = str.maketrans({"#": "#35;", '"': "#quot;", "<": "#lt;", ">": "#gt;", 
 
 
 def flow_tree(plan: FlowPlan, find: Finder) -> str:
-    """Every phase with its steps, and all that is said about them; flows that it runs one level deep."""
+    """Every phase with its steps and their settings. Nested flows are shown one level deep."""
     lines = [f"{plan.id} (flow)", *(f"  {line}" for line in _head(plan)), *_phases(plan, find, "  ")]
     return "\n".join(_short(line) for line in lines)
 
@@ -47,12 +47,12 @@ def _param(param: Param) -> str:
 
 
 def _phases(plan: FlowPlan, find: Finder | None, indent: str) -> Iterator[str]:
-    """Phases in order; those that run at once under a line that says so."""
+    """The phases in order. Phases that run in parallel are below a line that says so."""
     group: int | None = None
     for number, phase in enumerate(plan.phases, 1):
         lane = phase.lane
         if lane is not None and lane.group != group:
-            yield f"{indent}at once{_together(plan.groups[lane.group])}:"
+            yield f"{indent}in parallel{_together(plan.groups[lane.group])}:"
         group = lane.group if lane is not None else None
         inner = indent if lane is None else indent + "  "
         yield f"{inner}{number}. {phase.id}{_round(phase)}"
@@ -67,7 +67,7 @@ def _phases(plan: FlowPlan, find: Finder | None, indent: str) -> Iterator[str]:
 
 
 def _together(how: Together) -> str:
-    rest = ", and all finish though one fails" if how.on_failure == "finish" else ""
+    rest = ", and all finish even if one fails" if how.on_failure == "finish" else ""
     return f", up to {how.limit}{rest}"
 
 
@@ -79,10 +79,10 @@ def _round(phase: Phase) -> str:
 
 
 def _guards(phase: Phase) -> list[str]:
-    """Of many guards the last ones: each round has those of the rounds before."""
+    """The last guards of a phase. Each round also has the guards of all earlier rounds, so only a few are shown."""
     shown = [in_words(guard) for guard in phase.guards[-_MOST_GUARDS:]]
     more = len(phase.guards) - len(shown)
-    return [*([f"{more} conditions of the rounds before hold"] if more else []), *shown]
+    return [*([f"{more} conditions of earlier rounds hold"] if more else []), *shown]
 
 
 def _of_phase(phase: Phase) -> Iterator[str]:
@@ -90,7 +90,7 @@ def _of_phase(phase: Phase) -> Iterator[str]:
     if phase.when is not None:
         yield f"when: {in_words(phase.when)}"
     if phase.parallel.limit > 1:
-        yield f"steps at once{_together(phase.parallel)}"
+        yield f"steps in parallel{_together(phase.parallel)}"
     if phase.timeout is not None:
         yield f"time limit: {phase.timeout:g} s"
 
@@ -110,7 +110,7 @@ def _of_step(step: Step) -> Iterator[str]:
     if step.timeout is not None:
         yield f"time limit: {step.timeout:g} s"
     if step.rerun:
-        yield f"cut off: {_RERUNS[step.rerun]}"
+        yield f"if interrupted: {_RERUNS[step.rerun]}"
     yield from (f"expects {expectation_words(expectation)}" for expectation in step.expect or ())
     yield from (f"makes {output_words(made)}" for made in step.makes)
     yield from (f"then {after_words(after)}" for after in step.after)
@@ -118,11 +118,11 @@ def _of_step(step: Step) -> Iterator[str]:
         yield f"stops the flow ({step.stop_outcome}) if: {in_words(step.stop_if)}"
 
 
-_RERUNS = {"safe": "done again", "ask": "a person is asked", "never": "never done again"}
+_RERUNS = {"safe": "run again", "ask": "ask a person", "never": "fail, never run again"}
 
 
 def flow_mermaid(plan: FlowPlan) -> str:
-    """A flowchart: one box a phase with its steps in it, a box around phases that run at once."""
+    """A flowchart: one box per phase with its steps inside, and a box around phases that run in parallel."""
     lines = ["flowchart TD"]
     links: list[str] = []
     row: list[str] = []
@@ -135,7 +135,7 @@ def flow_mermaid(plan: FlowPlan) -> str:
             lines.extend(boxes)
             row.extend(f"p{number}" for number, _ in phases)
         else:
-            lines.extend([f'  subgraph g{group}["at once{_together(plan.groups[group])}"]', *boxes, "  end"])
+            lines.extend([f'  subgraph g{group}["in parallel{_together(plan.groups[group])}"]', *boxes, "  end"])
             links.extend(_lanes(phases))
             row.append(f"g{group}")
     links.extend(f"  {a} --> {b}" for a, b in itertools.pairwise([*row, "done"]))

@@ -1,6 +1,6 @@
-"""Events of a run → what a screen shows of it: where it stands, what runs now and for how long. Pure.
+"""Turns the events of a run into lines for a screen: its state, what runs now and for how long. Pure.
 
-Phases and steps of the flow itself are known from its plan; those of flows inside it show up when they begin.
+The phases and steps of the flow are known from its plan. Those of nested flows appear when they start.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EMOJI_STYLE = "\ufe0f"
 
 
 class Progress:
-    """A run as its events tell it. `take` every event, also those of an earlier life; ask for `lines` at any time."""
+    """The progress of a run. Call `take` with every event, including those before a resume, and `lines` at any time."""
 
     def __init__(self, plan: FlowPlan) -> None:
         self.phases = [segment(phase.id) for phase in plan.phases]
@@ -42,7 +42,7 @@ class Progress:
                 self._attempts[path] = step.retry.attempts
 
     def take(self, event: Event, now: float) -> None:
-        """Something happened, now."""
+        """Apply an event that happened at the time `now`."""
         self.state.apply(event)
         match event:
             case machine.RunStarted():
@@ -85,7 +85,7 @@ class Progress:
             self.notice = None
 
     def _resume(self, rewound: set[str], now: float) -> None:
-        """What was under way begins again; what is gone through once more was never there."""
+        """Forget the phases that run again, and let what is running start its time again."""
         for known in (self._begun, self._took, self._why, self._below):
             for path in [path for path in known if top(path) in rewound and (known is not self._below or "/" in path)]:
                 del known[path]
@@ -95,7 +95,7 @@ class Progress:
                 self._begun[path] = now
 
     def status(self, path: str) -> str:
-        """Of a phase or a step, by its path. A phase has failed when a step of it has and none runs any more."""
+        """The status of a phase or step, by its path. A phase has failed if a step has failed and none is running."""
         if _is_step(path):
             return self.state.steps.get(path, StepState()).status
         status = self.state.phases.get(path, "pending")
@@ -114,7 +114,7 @@ class Progress:
         return len(self._finished & self._attempts.keys())
 
     def elapsed(self, path: str, now: float) -> float | None:
-        """How long a phase or step took, or has been under way."""
+        """How long a phase or step took, or has been running; None if it has not started."""
         if self.status(path) == "running" and path in self._begun:
             return (now if self._ended is None else self._ended) - self._begun[path]
         return self.took(path)
@@ -123,7 +123,7 @@ class Progress:
         return self._took.get(path)
 
     def lines(self, now: float, width: int, height: int) -> list[str]:
-        """The screen: at most `height` lines, none wider than `width` columns."""
+        """The lines of the screen: at most `height` lines, none wider than `width` columns."""
         foot = [*self._questions(), *self._noticed(), self._foot(now)][-max(1, height) :]
         room = max(0, height - len(foot))
         places, at = self._places()
@@ -136,7 +136,7 @@ class Progress:
         return [clipped(line, width) for line in [*shown, *foot]]
 
     def _places(self) -> tuple[list[tuple[str, int]], int]:
-        """(path, depth) of every line there is, and which of them is about now. Cheap: most phases are one line."""
+        """(path, depth) of every possible line, and the index of the line that is current."""
         places: list[tuple[str, int]] = []
         at = 0
         for path in self.phases:
@@ -153,7 +153,7 @@ class Progress:
         return places, at
 
     def _unfold(self, path: str, depth: int) -> Iterator[tuple[str, int]]:
-        """What runs or has failed is shown with all that is below it, anything else in one line."""
+        """A running or failed phase or step is shown with everything below it, any other in one line."""
         yield path, depth
         if self.status(path) in ("running", "failed"):
             for child in self._below.get(path, ()):
@@ -169,7 +169,7 @@ class Progress:
         return "  ".join(part for part in parts if part)
 
     def _remark(self, path: str, status: str, now: float) -> str:
-        """What else there is to say of a phase or step."""
+        """The text after the name and the time of a phase or step; may be empty."""
         step = self.state.steps.get(path, StepState())
         if status == "failed":
             return one_line(step.error or "")
@@ -200,7 +200,7 @@ class Progress:
         return [f"! {plain(self.notice.path)}  {one_line(self.notice.text)}"]
 
     def _usage(self) -> list[str]:
-        """What agents said that they used so far."""
+        """What the agents reported as used so far."""
         told = [usage for many in self.state.usage.values() for usage in many]
         names = (("inputTokens", "{:,} in"), ("outputTokens", "{:,} out"), ("usd", "${:.2f}"))
         counts = [(words, [u[name] for u in told if isinstance(u.get(name), int | float)]) for name, words in names]
@@ -218,8 +218,8 @@ class Progress:
         return ", ".join(parts) + (f": {one_line(why)}" if why else "")
 
 
-def told(event: Event, progress: Progress, now: float) -> str | None:
-    """An event that was just taken as one line for people; nothing for what they need not see."""
+def event_line(event: Event, progress: Progress, now: float) -> str | None:
+    """One line for an event that `progress` has just taken; None if people need not see it."""
     sign, more = "", ""
     match event:
         case machine.PhaseStarted() | machine.StepStarted():
@@ -254,7 +254,7 @@ def _said(path: str, sign: str, *parts: str) -> str:
 
 
 def act_words(event: machine.AgentActed | machine.Delayed, now: float) -> str:
-    """What an agent does, or how long nothing can be done; nothing when that is over."""
+    """What an agent does, or how long the step waits; empty if the wait is over."""
     if isinstance(event, machine.Delayed):
         return f"waits {duration(event.until - now)}: {event.reason}" if event.until > now else ""
     return event.text if event.kind == "tool" else f"{event.kind}: {event.text}"
@@ -274,7 +274,7 @@ def _name(path: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """A text from anywhere in one line that does nothing to a terminal."""
+    """A text in one line, without characters that control a terminal."""
     return plain(" ".join(text.split()))
 
 
@@ -291,20 +291,20 @@ def duration(seconds: float) -> str:
 
 
 def columns(text: str) -> int:
-    """How many columns of a terminal a text takes, rather too many than too few."""
+    """How many columns a text takes on a terminal. If in doubt, the larger number."""
     return len(text) if text.isascii() else sum(map(_columns_of, text))
 
 
 def _columns_of(char: str) -> int:
     if char == _EMOJI_STYLE:
-        return 1  # makes the sign before it a wide one, on most terminals
+        return 1  # makes the character before it wide, on most terminals
     if unicodedata.category(char) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(char) in "WF" else 1
 
 
 def clipped(text: str, width: int) -> str:
-    """The text, or as much of it as fits, with `…` for the rest."""
+    """The text, cut to `width` columns. `…` replaces the rest."""
     if columns(text) <= width:
         return text
     used, end = 0, 0

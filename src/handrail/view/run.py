@@ -1,4 +1,4 @@
-"""A run as every surface shows it, from what was loaded. Pure."""
+"""A loaded run as JSON and as an exit code, for every surface. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXIT_CODES: dict[RunStatus, int] = {"completed": 0, "waiting": 4}
 
 @dataclass(frozen=True)
 class RunView:
-    """A run that is shown: where it stands, how long its steps took. `moment` writes a time as people read it."""
+    """A run for display: its state and how long its steps took. `moment` formats a time for people."""
 
     run: LoadedRun
     moment: Callable[[float], str]
@@ -41,7 +41,7 @@ class RunView:
 
     @property
     def delay(self) -> str | None:
-        """What a run that goes on waits for, if it does."""
+        """Until when a running run waits, and why; None if it does not wait."""
         if self.state.status != "running" or not self.state.delays:
             return None
         first = min(self.state.delays.values(), key=lambda delay: delay.until)
@@ -73,7 +73,7 @@ class RunView:
         }
 
     def _used(self, path: str) -> dict[str, Any]:
-        """What a step, a phase and all below them used."""
+        """What a phase or step used, including all steps below it."""
         below = path + "/"
         found = [many for at, many in self.state.usage.items() if at == path or at.startswith(below)]
         return total(usage for many in found for usage in many)
@@ -106,7 +106,7 @@ class RunView:
         return None if child is None else envelope(child, self._ended(child, f"{path}/"))
 
     def _ended(self, plan: FlowPlan, base: str) -> FlowResult:
-        """How a nested flow ended, as the journal tells it."""
+        """How a nested flow ended, by the events of the run."""
         results: Results = {}
         stopped: tuple[str, str] | None = None
         for phase in plan.phases:
@@ -123,7 +123,7 @@ class RunView:
 
 
 def total(usages: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """The sum of what is known; where nothing is, null."""
+    """The sum of the known numbers; None for a number that is never known."""
     known = list(usages)
     found: dict[str, Any] = {}
     for name in ("inputTokens", "outputTokens", "usd"):
@@ -133,7 +133,7 @@ def total(usages: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def seconds_of(records: Iterable[Record]) -> dict[str, float]:
-    """How long each step took, the last time it was begun."""
+    """How long each step took the last time it ran."""
     begun: dict[str, float] = {}
     took: dict[str, float] = {}
     for moment, event in records:

@@ -1,4 +1,4 @@
-"""A session as every surface and `--json` shows it. Pure."""
+"""A session as JSON, for `--json` and for every surface. Pure."""
 
 from __future__ import annotations
 

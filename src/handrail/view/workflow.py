@@ -1,4 +1,4 @@
-"""A plan as a tree of text and as a Mermaid diagram. Pure."""
+"""Draws a workflow's plan as a text tree and as a Mermaid diagram. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from handrail.workflows.plan import Plan, Stop
 
 
 def tree(plan: Plan) -> str:
-    """Every phase with what it allows and checks, indented under the workflow it stands in."""
+    """Every phase with its allowed tools and exit checks, indented below its workflow."""
     lines = [plain(f"{plan.name} ({plan.key})")]
     open_levels: list[tuple[str, int]] = []
     for stop in plan.stops:
@@ -43,7 +43,7 @@ def _phase(stop: Stop) -> list[str]:
 
 
 def mermaid(plan: Plan) -> str:
-    """A flowchart: one node a phase, one box a subworkflow."""
+    """A flowchart: one node per phase, one box per subworkflow."""
     lines = ["flowchart TD"]
     opened: list[tuple[str, int]] = []
     for at, stop in enumerate(plan.stops):

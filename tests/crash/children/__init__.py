@@ -1,1 +1,1 @@
-"""Programs that the crash tests start: the file layer that does harm, the driver of command lines, the work."""
+"""Programs that the crash tests start: the failing file layer, the driver of command lines, the work."""

@@ -1,7 +1,7 @@
-"""A file layer that does harm: at one chosen write or sync it kills its own process, or fails as a disk does.
+"""A file layer that injects faults: at a chosen write or sync it kills its own process, or fails as a disk does.
 
-It stands below Handrail, in place of a few functions of the system, and knows no more of Handrail than that a journal
-is a file called `journal` with one checksummed line of JSON a record.
+It replaces a few functions of the system. It knows only one thing about Handrail: a journal is a file named `journal`
+with one checksummed line of JSON per record.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ JOURNAL = "journal"
 
 
 class Doom(NamedTuple):
-    """What happens at the `at`-th journal write or sync that counts; all do, or those with this event of this path.
+    """What happens at the `at`-th write or sync of a journal. With `event` and `path`, only their records count.
 
-    `after`: killed when the record is written. `torn`: killed when only `keep` of it is. `unsynced`: the power fails
-    before its sync, so everything since the last sync is gone. `synced`: killed after a sync, of any file.
-    `full`: writing fails. `failing`: a sync fails, of any file. Both fail so many `times`, or for good.
-    `seconds`: how long the process may take at all.
+    `after`: killed after the record is written. `torn`: killed after the part `keep` of it is written. `unsynced`: the
+    power fails before its sync, so everything since the last sync is lost. `synced`: killed after a sync of any file.
+    `full`: writing fails. `failing`: a sync of any file fails. Both fail `times` times, or always. `seconds`: the time
+    limit of the process.
     """
 
     how: str = ""
@@ -34,7 +34,7 @@ class Doom(NamedTuple):
 
 
 class Layer:
-    """Opens, writes and syncs as the system does, until it is time."""
+    """Opens, writes and syncs as the system does, until the chosen write or sync."""
 
     def __init__(self, doom: Doom) -> None:
         self.doom = doom
@@ -113,7 +113,7 @@ class Layer:
 
 
 def events_of(data: bytes) -> list[dict[str, Any]] | None:
-    """The events of a record; nothing for the rest of one that did not fit at first."""
+    """The events of a record; None for the rest of a record that was written in two parts."""
     try:
         record = json.loads(data[9:])
     except ValueError:

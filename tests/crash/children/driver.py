@@ -1,7 +1,7 @@
-"""Runs command lines of Handrail, each in a fork of its own: a process as real as any, without the start of Python.
+"""Runs command lines of Handrail, each in its own fork: a real process that does not have to start Python.
 
-An order is a line of JSON: `argv`, `folder` (where what it prints goes), `cwd`, `env`, `doom`, and `room`, how large
-files may grow. The answer is a line with the exit code, negative for a signal.
+An order is a line of JSON: `argv`, `folder` (for its output), `cwd`, `env`, `doom`, and `room` (the largest allowed
+file size). The answer is a line with the exit code; it is negative for a signal.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def perform(order: dict[str, Any]) -> NoReturn:
 
 
 def main() -> None:
-    nodes()  # what every fork needs is imported once
+    nodes()  # import what every fork needs once
     builtin_schema("none")
     import_module("jsonschema")
     for line in sys.stdin:
@@ -56,7 +56,7 @@ def main() -> None:
         if child == 0:
             try:
                 perform(json.loads(line))
-            except BaseException:  # noqa: BLE001 - nothing of a fork may go on into the loop
+            except BaseException:  # noqa: BLE001 - a fork must never return into the loop
                 traceback.print_exc()
                 os._exit(99)
         _, status = os.waitpid(child, 0)

@@ -1,4 +1,4 @@
-"""Looks who drives a run, over and over, until its input ends: `looking.py FOLDER`. Says when it has begun."""
+"""Probes in a loop who drives a run, until its input ends: `looking.py FOLDER`. Prints a line when it starts."""
 
 from __future__ import annotations
 

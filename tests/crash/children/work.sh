@@ -1,4 +1,4 @@
-# Leaves one line outside of Handrail each time it is run, then does what it is told. `$OUTSIDE` names the log.
+# Appends one line to the external log `$OUTSIDE` each time it is run, then does what its arguments say.
 ulimit -S -f unlimited
 echo "$HANDRAIL_KEY $HANDRAIL_STEP" >> "$OUTSIDE"
 case "$1" in

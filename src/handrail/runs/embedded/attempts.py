@@ -1,7 +1,7 @@
-"""The folders of runs. A run has a folder; each attempt at it has one below, numbered.
+"""The folders of runs. Each run has a folder, and each attempt has a numbered folder inside it.
 
-An attempt exists if its `about` file does, which is written last: if a restart is interrupted, the attempt before it
-is still the current one.
+An attempt exists if its `about` file exists. That file is written last, so an interrupted restart leaves the previous
+attempt current.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _POSITION = 48  # bits
 
 
 def attempts(folder: str) -> list[str]:
-    """The folders of all attempts at a run, the current one last."""
+    """The folders of all attempts of a run, the current one last."""
     try:
         numbers = sorted(int(name) for name in os.listdir(folder) if name.isdigit())
     except OSError:
@@ -27,7 +27,7 @@ def attempts(folder: str) -> list[str]:
 
 
 def run_ids(folder: str) -> list[str]:
-    """Every run below a folder, the oldest first."""
+    """The ids of all runs in a folder, the oldest first."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -46,12 +46,12 @@ def following(attempt: str) -> str:
 
 
 def offset_at(attempt: str, end: int) -> int:
-    """An offset of `Engine.events`: a position in the journal of one attempt, and in no other."""
+    """An offset for `Engine.events`: it encodes the attempt and a position in its journal."""
     return (number_of(attempt) - 1) << _POSITION | end
 
 
 def position_of(attempt: str, offset: int) -> int:
-    """The position in an attempt's journal that an offset means; its start if the offset is from another attempt."""
+    """The position in an attempt's journal that an offset stands for; 0 if the offset belongs to another attempt."""
     number, position = offset >> _POSITION, offset & ((1 << _POSITION) - 1)
     return position if number == number_of(attempt) - 1 else 0
 

@@ -1,4 +1,4 @@
-"""Which process drives a run. Small, so that listing runs starts fast."""
+"""Which process drives a run. This module is small, so that `handrail runs` starts fast."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LOCK = "lock"
 
 
 def holder(folder: str) -> int | None:
-    """The process that drives the run, if one does."""
+    """The id of the process that drives the run, 0 if the id cannot be read, None if no process drives it."""
     path = os.path.join(folder, LOCK)
     if not locks.is_locked(path):
         return None

@@ -1,7 +1,7 @@
 """One run on disk while it is driven: one folder, one journal, one process at a time. Implements `Durable`.
 
-A node that finished is never run again: its result is found by its path and the digest of its input. If a node was
-running when the process died, its step or its node says whether it is run again, asked about or refused.
+A finished node never runs again: its result is found by its path and the digest of its input. If a node was running
+when the process died, `rerun` of its step or its node decides: run it again, ask a person, or fail.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _T = TypeVar("_T")
 
 
 class DurableRun:
-    """One attempt at a run, being driven. `ledger` is its journal, which this process alone writes."""
+    """One attempt of a run while it is driven. `ledger` is its journal; only this process writes it."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], float], outside: Outside) -> None:
         self.ledger = ledger
@@ -81,15 +81,15 @@ class DurableRun:
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
         if kind.NODE.instant:
-            return await self._at_once(kind, work)
+            return await self._run_instant(kind, work)
         digest = digest_of([work.node, work.params, work.prompt])
         if (work.path, digest) in self.memory.finished:
             return self.payloads.value(self.memory.finished[work.path, digest])
         rerun = work.rerun or kind.NODE.rerun
         if work.path in self.memory.under_way or self.programs.is_held(work.path):
-            await self._outlived(work.path)
+            await self._wait_for_program(work.path)
         wait, is_parked = retry.wait, self.memory.is_parked(work.path)
-        if work.path in self.memory.under_way and not is_parked and not await self._again(work, rerun):
+        if work.path in self.memory.under_way and not is_parked and not await self._may_rerun(work, rerun):
             return await self._finish(work.path, digest, {"assumedDone": True})
         for attempt in range(1, retry.attempts + 1):
             number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
@@ -97,7 +97,7 @@ class DurableRun:
                 self.ledger.start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
             is_parked = False
             try:
-                value = await self._patiently(kind, work)
+                value = await self._run_within_limits(kind, work)
             except NodeError as error:
                 message = self.redact.text(error.message)[:LONGEST_MESSAGE]
                 self.record(machine.NodeFailed(work.path, digest, number, error.code, message))
@@ -109,19 +109,19 @@ class DurableRun:
                 return await self._finish(work.path, digest, value)
         raise AssertionError("the last attempt returns or raises")
 
-    async def _at_once(self, kind: NodeKind, work: Work) -> Any:
-        """Work that touches nothing and takes no time: only its result is recorded."""
+    async def _run_instant(self, kind: NodeKind, work: Work) -> Any:
+        """Run a node that has no side effects and takes no time. Only its result is recorded."""
         known = self.state.steps.get(work.path)
         if known is not None and known.has_value:
             return self.payloads.value(Kept(known.value, known.payload))
         return await self._finish(work.path, "", await kind.run(work, self.context), is_plain=True)
 
     async def _finish(self, path: str, digest: str, made: Any, *, is_plain: bool = False) -> Any:
-        """Keep what a node made, as JSON without secrets. Yields to the event loop every `BREATH` seconds."""
+        """Record the result of a node, as JSON without secrets. Yields to the event loop every `BREATH` seconds."""
         try:
             text = jsonlite.dumps(made)
         except (ValueError, TypeError) as error:
-            raise NodeError("result", f"its result cannot be put down: {error}", transient=False) from error
+            raise NodeError("result", f"its result cannot be stored as JSON: {error}", transient=False) from error
         value = made if is_plain else jsonlite.loads(text)
         if self.redact.values:
             value = self.redact.value(value)
@@ -135,39 +135,39 @@ class DurableRun:
             await asyncio.sleep(0)
         return value
 
-    async def _outlived(self, path: str) -> None:
-        """Wait for a program that an earlier driver started for this step and that still runs."""
+    async def _wait_for_program(self, path: str) -> None:
+        """Wait until the program that an earlier driver started for this step has ended."""
         told = False
         while self.programs.is_running(path, self._key(path)):
             if not told:
                 who = ", ".join(map(str, sorted(self.programs.pids(path, self._key(path))))) or "unknown"
-                text = f"the program that it started before is still at work (process {who})"
-                self.note(machine.Noticed(path, f"{text}; `handrail stop {self.context.run}` ends it"))
+                text = f"a program that this step started earlier is still running (process {who})"
+                self.note(machine.Noticed(path, f"{text}; `handrail stop {self.context.run}` kills it"))
                 told = True
             await asyncio.sleep(LOOK_AGAIN)
 
-    async def _again(self, work: Work, rerun: str) -> bool:
-        """True if interrupted work has to be done again; False if a person says that it had finished."""
+    async def _may_rerun(self, work: Work, rerun: str) -> bool:
+        """True if an interrupted node has to run again; False if a person says that it had finished."""
         if rerun == "safe":
             return True
-        message = f"`{work.path}` was under way when the run was interrupted and may have done its work"
+        message = f"`{work.path}` was running when the run was interrupted, and may have finished"
         if rerun == "never":
-            raise NodeError("rerun", f"{message}; it must not be done twice", transient=False)
+            raise NodeError("rerun", f"{message}; it must not run twice", transient=False)
         options = [
             {"value": "again", "label": "run it again"},
-            {"value": "done", "label": "it did its work: go on"},
-            {"value": "fail", "label": "neither: end the run here"},
+            {"value": "done", "label": "it had finished: continue"},
+            {"value": "fail", "label": "neither: fail the run"},
         ]
         field = {"id": "rerun", "type": "single-select", "label": message, "required": True, "options": options}
         start = self.memory.starts.get(work.path, 0)
         form = {"formId": RERUN, "title": message, "description": f"attempt {start}", "fields": [field]}
         answer = (await self.ask(work.path, form)).get("rerun")
         if answer == "fail":
-            raise NodeError("rerun", f"{message}; a person ended it", transient=False)
+            raise NodeError("rerun", f"{message}; a person chose to fail the run", transient=False)
         return answer != "done"
 
-    async def _patiently(self, kind: NodeKind, work: Work) -> Any:
-        """Run a node. Waits for limits that reset: that is no failure, and does not count as an attempt of the step."""
+    async def _run_within_limits(self, kind: NodeKind, work: Work) -> Any:
+        """Run a node, and wait for a rate limit to reset. Such a wait does not count as an attempt of the step."""
         known = self.state.delays.get(work.path)
         if known is not None:
             await asyncio.sleep(max(known.until - self.clock(), 0.0))
@@ -178,7 +178,7 @@ class DurableRun:
                 left = _until_reset(error, self.clock(), tried)
                 if left is None or left > LONGEST:
                     raise
-                left = max(left, min(60.0, 0.1 * 2**tried))  # a moment that is past already is no promise
+                left = max(left, min(60.0, 0.1 * 2**tried))  # `resets_at` may be in the past
                 until = self.clock() + left
                 self.record(machine.Delayed(work.path, until, self.redact.text(error.message)))
                 await asyncio.sleep(left)
@@ -197,7 +197,7 @@ class DurableRun:
             return await self.ask(work.path, question)
 
         def tell(said: AgentSaid) -> None:
-            for event in telling.told(work.path, said, self.redact):
+            for event in telling.events(work.path, said, self.redact):
                 self.record(event, durable=isinstance(event, machine.SessionOpened))
 
         telling = Telling()
@@ -229,10 +229,10 @@ class DurableRun:
         return f"{self.context.run}/{path}{again}"
 
     async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
-        """A person's answer. Raises `Waiting` if there is none yet."""
+        """A person's answer. Raises `Waiting` if the person has not answered yet."""
         digest = digest_of(question)
         if (path, digest) in self.memory.answers:
-            self.inbox.clear(path)  # killed between the journal and the inbox
+            self.inbox.clear(path)  # left there if the process was killed before it was cleared
             return self.memory.answers[path, digest]
         asked = self.state.questions.get(path)
         if asked is None or asked.input != digest:
@@ -262,7 +262,7 @@ class DurableRun:
         return self.world.look(kind, subject)
 
     async def publish(self, path: str, made: list[Made], inputs: list[str]) -> None:
-        """Publish what a step made; each file once, also over several lives of the run."""
+        """Publish the files that a step made. Each file is published once, even if the run was resumed."""
         publisher = self.outside.publisher
         if publisher is None:
             return
@@ -287,14 +287,17 @@ class DurableRun:
 
 
 def _until_reset(error: NodeError, now: float, tried: int) -> float | None:
-    """The seconds to wait for a limit to reset, growing if it does not say when; None if the error is no limit."""
+    """How many seconds to wait for a limit to reset; None if the error is not a limit.
+
+    If the error does not say when the limit resets, the wait doubles with each try.
+    """
     if error.resets_at is not None:
         return error.resets_at - now
     return min(1800.0, 30.0 * 2**tried) if error.code in ("rate-limit", "quota") else None
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
-    """Work that may wait long for a lock or a disk, outside of the event loop. It is waited for, also if cancelled."""
+    """Run blocking work in a thread. If the caller is cancelled, the work still runs to its end first."""
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)

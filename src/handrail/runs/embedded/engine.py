@@ -1,7 +1,7 @@
 """The embedded engine: runs in folders on this machine, without a server. Implements `Engine`.
 
-One folder per run, an append-only journal, a lock that ends with the process that holds it. Files of the folder are
-read and written nowhere else.
+Each run has a folder with an append-only journal and a lock. The system releases the lock when its process ends. Only
+this package reads and writes the files in that folder.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from handrail.runs.embedded.follow import Follower, read_all
 from handrail.runs.embedded.inbox import Inbox
 from handrail.runs.embedded.ledger import JOURNAL, Ledger
 from handrail.runs.embedded.payloads import Payloads
-from handrail.runs.life import INTERRUPTED, STOPPED, ending
+from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
 from handrail.secrets import Redactor
 from handrail.state import files
@@ -43,7 +43,7 @@ from handrail.state import files
 LOOK_AGAIN = 0.1
 PATIENCE = 10.0
 PREPARED = "aside"
-"""The file that says that an attempt is prepared; named after the one thing that is done then."""
+"""The file that marks an attempt as prepared."""
 
 
 def open_engine(site: Site) -> Embedded:
@@ -98,10 +98,10 @@ class Embedded:
 
     @contextlib.asynccontextmanager
     async def _held(self, run: str, observer: Observer | None = None) -> AsyncIterator[Ledger]:
-        """This process alone drives the run; its journal is read and open."""
+        """Acquire the run's lock, then read its journal and open it for writing."""
         async with lease.held(self._home(run)):
             ledger = Ledger(self.attempt(run), self.site.clock, Redactor(self.site.env), observer)
-            ledger.recall()
+            ledger.read()
             try:
                 yield ledger
             finally:
@@ -115,10 +115,10 @@ class Embedded:
             for event in events:
                 ledger.record(event, durable=_is_rewind(event))
             durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt)
-            inbox.forget_stop()
+            inbox.clear_stop()
             has_answer = lambda: any(map(inbox.holds, ledger.memory.state.questions))  # noqa: E731 - one line
             try:
-                ledger.record(await ending(lambda: life.play(durable), inbox.is_to_stop, has_answer))
+                ledger.record(await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_answer))
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise
@@ -135,11 +135,11 @@ class Embedded:
         return self.driver(run) is None
 
     async def stop(self, run: str, opening: Sequence[Event]) -> History:
-        Inbox(self.attempt(run)).wish_to_stop()
+        Inbox(self.attempt(run)).request_stop()
         end = time.monotonic() + PATIENCE
         while self.driver(run) is not None:
             if time.monotonic() > end:
-                raise RefusedError(f"run `{run}` has not ended yet", "it ends when its step lets go; look again")
+                raise RefusedError(f"run `{run}` has not ended yet", "wait for its current step, then try again")
             await asyncio.sleep(LOOK_AGAIN)
         async with self._held(run) as ledger:
             for event in opening if not ledger.records else ():
@@ -147,14 +147,14 @@ class Embedded:
             await lease.Programs(ledger.attempt).end(run)
             if ledger.memory.state.status != "cancelled":
                 ledger.record(STOPPED)
-            Inbox(ledger.attempt).forget_stop()
+            Inbox(ledger.attempt).clear_stop()
         return ledger.history
 
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
     ) -> History:
         async with self._held(run) as ledger:
-            ledger.is_reading = True  # nothing may be run, nothing recorded
+            ledger.is_reading = True  # no node may run and no event may be recorded
             reading = DurableRun(ledger, self.site.clock, replace(outside, nodes={}))
             attempt = await make(ledger.history, reading)
             folder = following(ledger.attempt)
@@ -163,7 +163,7 @@ class Embedded:
         return seeded
 
     def _seed(self, folder: str, events: list[Event]) -> History:
-        """Write the journal of a new attempt, which begins with these events."""
+        """Write these events to the journal of a new attempt."""
         path = os.path.join(folder, JOURNAL)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # left by a restart that was interrupted
@@ -180,7 +180,7 @@ class Embedded:
 
 
 def _stored(event: Event, payloads: Payloads) -> Event:
-    """The event with its value in a file of its own, if that is large."""
+    """The event. A large value is moved to a file, and the event holds its digest."""
     if not isinstance(event, machine.NodeFinished):
         return event
     kept = payloads.keep(event.value)
@@ -195,5 +195,5 @@ def _prepare(attempt: str, life: Life) -> None:
 
 
 def _is_rewind(event: Event) -> bool:
-    """Work that was done is done once more: that has to be known before it begins."""
+    """True if the event makes finished phases run again. It has to be on disk before they start."""
     return isinstance(event, machine.RunResumed) and bool(event.rewound)

@@ -1,4 +1,4 @@
-"""Reads journals that another process may be writing. Asking again costs one `stat` if nothing was written."""
+"""Reads journals while another process may write them. If nothing was written, a second read costs one `stat`."""
 
 from __future__ import annotations
 
@@ -6,29 +6,32 @@ import os
 import time
 
 from handrail.contracts import Record
-from handrail.runs.embedded.ledger import events_of, uncollected
+from handrail.runs.embedded.ledger import events_of, without_collector
 from handrail.state import journal
 
 SETTLED = 100_000_000
-"""A file whose last change is older than this, in nanoseconds, gets a new time with its next change."""
+"""In nanoseconds. If the last change of a file is older, its next change gets a different modification time."""
 Mark = tuple[int, int, int]
 
 
 def read_all(path: str) -> tuple[list[Record], int]:
-    """Everything that a journal tells, and where it ends. Damage in the middle is an error."""
-    with uncollected():
+    """All events of a journal, and the offset of its end. Raises `StateError` if it is damaged in the middle."""
+    with without_collector():
         scan = journal.read(path)
         return events_of(scan.records, path), scan.end
 
 
 class Follower:
-    """Remembers for each journal how it looked when it was last read to its end."""
+    """Remembers the size and time that each journal had when it was last read to its end."""
 
     def __init__(self) -> None:
         self._marks: dict[str, Mark] = {}
 
     def read_behind(self, path: str, offset: int) -> tuple[list[Record], int]:
-        """What was recorded behind an offset. A journal keeps its size while its room is filled, so time counts too."""
+        """The events after an offset, and the next offset.
+
+        The file has spare room at its end and keeps its size while that is filled, so the time is compared too.
+        """
         try:
             seen = os.stat(path)
         except OSError:

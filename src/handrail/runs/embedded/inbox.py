@@ -1,4 +1,4 @@
-"""Answers for a run: any process puts them here, the driver takes them."""
+"""Answers and stop requests for a run: any process writes them here, and the driver reads them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STOP = "stop"
 
 
 class Inbox:
-    """What people want of one run: an answer for each step that waits, and that it stops."""
+    """The inbox of one run: an answer for each step that waits, and a request to stop."""
 
     def __init__(self, folder: str) -> None:
         self.run = folder
@@ -37,26 +37,26 @@ class Inbox:
         return os.path.exists(self._file(path))
 
     def take(self, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
-        """The answer to a question, None if there is none that fits. It stays here until the journal has it."""
+        """The answer to a question, or None if there is no valid one. It stays here until the journal has it."""
         try:
             with open(self._file(path), "rb") as file:
                 given = json.loads(file.read())
             return forms.accept(formspec.from_json(question), given)
         except (OSError, ValueError, Unresolved, forms.WrongAnswers):
-            self.clear(path)  # it does not fit, and must not be looked at again and again
+            self.clear(path)  # invalid, so it must not be read again
             return None
 
     def clear(self, path: str) -> None:
         with contextlib.suppress(OSError):
             os.unlink(self._file(path))
 
-    def wish_to_stop(self) -> None:
+    def request_stop(self) -> None:
         make_private(self.run)
         files.replace(os.path.join(self.run, STOP), b"", durable=False)
 
-    def is_to_stop(self) -> bool:
+    def is_stop_requested(self) -> bool:
         return os.path.exists(os.path.join(self.run, STOP))
 
-    def forget_stop(self) -> None:
+    def clear_stop(self) -> None:
         with contextlib.suppress(OSError):
             os.unlink(os.path.join(self.run, STOP))

@@ -1,7 +1,7 @@
-"""Which process drives a run, and which programs still run for it. Both are locks that end with their process.
+"""Which process drives a run, and which programs still run for it. Both hold locks that end with their process.
 
 A program that a step starts inherits a locked descriptor. If the program outlives its driver, the next driver sees the
-lock and does not start a second one.
+lock and does not start the program again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PROGRAMS = "programs"
 
 @contextlib.asynccontextmanager
 async def held(folder: str) -> AsyncIterator[None]:
-    """This process drives the run, and no other does. A probe holds the lock briefly, so it is tried again."""
+    """Hold the lock of a run. A probe holds the lock briefly, so a failed attempt is retried for a moment."""
     make_private(folder)
     path, end = os.path.join(folder, LOCK), time.monotonic() + locks.PROBE_SECONDS
     while (handle := locks.acquire(path)) is None:
@@ -43,13 +43,13 @@ async def held(folder: str) -> AsyncIterator[None]:
 def _driven(folder: str) -> RefusedError:
     run = os.path.basename(folder)
     message = f"run `{run}` is driven by process {holder(folder) or 'unknown'}"
-    return RefusedError(message, f"wait for it, or `handrail stop {run}`")
+    return RefusedError(message, f"wait until it ends, or run `handrail stop {run}`")
 
 
 class Programs:
-    """The programs that the steps of a run started, each by the path of its step.
+    """The programs that the steps of a run started, by the path of the step.
 
-    A program is known by the lock that it inherited; what it started in turn by the key in its environment.
+    A program is recognised by the lock that it inherited, and its children by the key in their environment.
     """
 
     def __init__(self, folder: str) -> None:
@@ -64,24 +64,24 @@ class Programs:
         return locks.acquire(self._file(path), locks.PROBE_SECONDS)
 
     def is_held(self, path: str) -> bool:
-        """True if a program that this step started holds its lock."""
+        """True if a program that this step started still holds its lock."""
         return locks.is_locked(self._file(path))
 
     def is_running(self, path: str, key: str) -> bool:
         return self.is_held(path) or bool(processes_with(f"HANDRAIL_KEY={key}"))
 
     def release(self, path: str, handle: int) -> None:
-        """The step is done: programs that it left behind are not waited for."""
+        """Release the lock when the step is done. Nobody waits for programs that it left running."""
         with contextlib.suppress(OSError):
             os.unlink(self._file(path))
         os.close(handle)
 
     def pids(self, path: str, key: str) -> set[int]:
-        """The processes that still work for a step; empty if the system does not tell."""
+        """The processes that still run for a step; empty if the system does not show them."""
         return processes_with(f"HANDRAIL_KEY={key}") | _holders({os.path.realpath(self._file(path))})
 
     async def end(self, run: str) -> None:
-        """End everything that outlived the driver of a run."""
+        """Kill every process that outlived the driver of a run."""
         files = set()
         with contextlib.suppress(OSError):
             files = {os.path.realpath(entry.path) for entry in os.scandir(self.folder) if locks.is_locked(entry.path)}

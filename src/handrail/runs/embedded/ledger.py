@@ -1,6 +1,6 @@
-"""The journal of a run in the hands of its driver: what it tells, and what is added to it.
+"""The journal of a run as its driver uses it: the events read from it, and the events added to it.
 
-The caller holds the run's lock. `records` are all events as the journal has them, so nobody has to read it again.
+The caller holds the run's lock. `records` holds all events of the journal, so it does not have to be read again.
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ class Ledger:
             records=self.records, offset=offset_at(self.attempt, self.recorder.end), attempt=number_of(self.attempt)
         )
 
-    def recall(self) -> None:
-        """Read everything that the journal tells."""
+    def read(self) -> None:
+        """Read the whole journal."""
         self.memory = Memory()
-        with uncollected():
+        with without_collector():
             scan = journal.read(self.path)
             self.records = events_of(scan.records, self.path)
             for _, event in self.records:
                 self.memory.take(event)
-        self.recorder.follow(len(scan.records), scan.end)
+        self.recorder.continue_from(len(scan.records), scan.end)
 
     def record(self, event: Event, *, durable: bool = True) -> None:
-        """Add an event; with `durable` it is on the disk when this returns."""
+        """Add an event. With `durable` it is on disk when this returns."""
         if self.is_reading:
             return
         written = self.recorder.add(event, durable=durable)
@@ -65,15 +65,15 @@ class Ledger:
             self.observer(event)
 
     def note(self, event: Event) -> None:
-        """Add an event to be seen; only once, also over several lives of the run."""
+        """Add an event that only informs people. It is added once, even if the run was resumed."""
         if self.memory.is_news(event):
             self.record(event, durable=False)
 
     def start(self, event: machine.NodeStarted, *, durable: bool) -> None:
         try:
             self.record(event, durable=durable)
-        except StateError:  # the node does not start, so the journal must not say so later
-            self.recorder.take_back()
+        except StateError:  # the node does not start, so the journal must not say that it did
+            self.recorder.drop_last()
             raise
 
     def close(self) -> None:
@@ -81,8 +81,8 @@ class Ledger:
 
 
 @contextlib.contextmanager
-def uncollected() -> Iterator[None]:
-    """Pause the garbage collector while a journal is read: all that is made stays, so looking at it is wasted time."""
+def without_collector() -> Iterator[None]:
+    """Pause the garbage collector while a journal is read. Every new object is kept, so a collection finds nothing."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
@@ -93,7 +93,7 @@ def uncollected() -> Iterator[None]:
 
 
 def events_of(records: list[dict[str, Any]], path: str) -> list[Record]:
-    """The events of some records of a journal, each with its time."""
+    """The events of these journal records, each with its time."""
     try:
         return [(data["t"], machine.event_from_json(data)) for record in records for data in record["events"]]
     except (ValueError, KeyError, TypeError) as error:

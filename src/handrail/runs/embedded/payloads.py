@@ -1,4 +1,4 @@
-"""Large values of a run, each in a file that is named by its digest. Small values stay in the journal."""
+"""Large values of a run, each in a file named after its digest. Small values stay in the journal."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Payloads:
         self.folder = os.path.join(folder, "payloads")
 
     def keep(self, value: Any, text: str | None = None) -> Kept:
-        """`text` is the value as JSON, if the caller has it already."""
+        """Store a value. `text` is the value as JSON, if the caller already has it."""
         text = jsonlite.dumps(value) if text is None else text
         if len(text) <= LARGE:
             return Kept(value, None)

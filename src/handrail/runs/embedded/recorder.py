@@ -1,7 +1,7 @@
-"""Writes a run's events to its journal. Events that need not be durable are written with the next one that must be.
+"""Writes a run's events to its journal. Events that are not durable are written together with the next durable one.
 
-One record may hold several events; a reader sees them in order. Notes wait for the next durable event, at most `SOON`
-seconds; a crash loses at most notes, which are recorded again.
+One record may hold several events, in order. An event that is not durable waits for the next durable one, at most
+`SOON` seconds. A crash can lose only such events, and they are recorded again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from handrail.state.files import sync_folder
 SOON = 0.05
 ROOM = 1 << 16
 FREE = ("value", "values", "message", "text", "reason", "error", "question", "artifact", "subject")
-"""Fields with text of people, programs and agents. Paths, kinds and digests are our own and are never redacted."""
+"""Fields with text from people, programs and agents. Paths, kinds and digests are our own and are never redacted."""
 
 
 class Recorder:
@@ -38,12 +38,12 @@ class Recorder:
         self._is_clean = False
         self._room = 0
 
-    def follow(self, number: int, end: int) -> None:
-        """Go on behind this many records, which end here."""
+    def continue_from(self, number: int, end: int) -> None:
+        """Continue a journal that has `number` records and ends at offset `end`."""
         self.number, self.end = number, end
 
     def add(self, event: Event, *, durable: bool) -> dict[str, Any]:
-        """Returns the event as it is written: with its time, without secrets."""
+        """Add an event, and return it as it is written: with its time, without secrets."""
         data = event_to_json(event)
         data["t"] = int(self.clock() * 1000) / 1000
         if self.redact.values:
@@ -52,18 +52,18 @@ class Recorder:
         if durable:
             self.flush(durable=True)
         elif self._timer is None:
-            with contextlib.suppress(RuntimeError):  # no event loop: written at the end
-                self._timer = asyncio.get_running_loop().call_later(SOON, self._soon)
+            with contextlib.suppress(RuntimeError):  # without an event loop it is written by `close`
+                self._timer = asyncio.get_running_loop().call_later(SOON, self._flush_later)
         return data
 
-    def _soon(self) -> None:
-        """If this fails, the next event is written together with these, and its caller gets the error."""
+    def _flush_later(self) -> None:
+        """Write what waits. If this fails, the next durable event retries it, and its caller gets the error."""
         self._timer = None
         with contextlib.suppress(StateError):
             self.flush()
 
-    def take_back(self) -> None:
-        """Drop the last event, which could not be written."""
+    def drop_last(self) -> None:
+        """Drop the last event, because it could not be written."""
         self.waiting.pop()
 
     def flush(self, *, durable: bool = False) -> None:

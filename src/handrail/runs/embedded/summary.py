@@ -1,4 +1,4 @@
-"""The runs of a project, each in one line, read from their files alone. Imports as little as possible."""
+"""A one-line summary of each run of a project, read only from its files. Imports as little as possible."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from handrail.state import journal
 
 
 def summaries(folder: str) -> list[Summary]:
-    """Every run below a folder, the oldest first."""
+    """The summaries of all runs in a folder, the oldest first."""
     return [_summary(os.path.join(folder, id_), id_) for id_ in run_ids(folder)]
 
 

@@ -1,4 +1,4 @@
-"""What an agent does, as events of a run: shortened, and without secrets."""
+"""Turns what an agent does into events of a run: shortened, and without secrets."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ SHORT = 200
 
 
 class Telling:
-    """Follows one piece of work. Of each call to an agent, the last report of its usage counts."""
+    """Follows the agent of one step. For each call of the agent, the last usage report counts."""
 
     def __init__(self) -> None:
         self.usages: list[dict[str, Any]] = []
         self._usage: dict[str, Any] | None = None
 
     def settle(self) -> list[dict[str, Any]]:
-        """The usage of every call, also of one that was interrupted."""
+        """The usage of every call, including an interrupted one."""
         last = [] if self._usage is None else [self._usage]
         self.usages, self._usage = self.usages + last, None
         return self.usages
 
-    def told(self, path: str, said: AgentSaid, redact: Redactor) -> Iterator[machine.Event]:
+    def events(self, path: str, said: AgentSaid, redact: Redactor) -> Iterator[machine.Event]:
         data = said.data
         match said.kind:
             case "session":

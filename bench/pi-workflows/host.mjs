@@ -1,4 +1,4 @@
-// Stands in for the few names of the seed's host that its extension takes at import and that no text depends on.
+// Test doubles for the few names that pi-workflows imports from its host. No text depends on them.
 const nothing = () => ({});
 export const StringEnum = nothing;
 export const Type = { Object: nothing, Optional: nothing, String: nothing };

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs the seed's published package into CACHE_DIR and bundles entry.mjs and session.mjs with it.
-# Prints the path of the first bundle, the second is next to it; does nothing else when they are up to date.
+# Installs the published package of pi-workflows into CACHE_DIR and bundles entry.mjs and session.mjs with it.
+# Prints the path of the first bundle; the second is next to it. Does nothing else if they are up to date.
 set -eu
 
 SEED=@harms-haus/pi-workflows@1.0.0
@@ -10,20 +10,20 @@ YAML=yaml@2.9.1
 ESBUILD=esbuild@0.28.2
 
 fail() {
-    echo "bench/seed: $1" >&2
+    echo "bench/pi-workflows: $1" >&2
     exit 1
 }
 
 [ $# -eq 1 ] || fail "usage: setup.sh CACHE_DIR"
 for tool in node npm; do
-    command -v "$tool" >/dev/null || fail "$tool is not on PATH; the seed cannot be timed"
+    command -v "$tool" >/dev/null || fail "$tool is not on PATH; pi-workflows cannot be timed"
 done
 
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 cd "$1"
 cache=$(pwd)
-bundle=$cache/seed.mjs
+bundle=$cache/pi-workflows.mjs
 
 stamp=$(cat "$here/setup.sh" "$here"/*.mjs | cksum)
 if [ -f "$bundle" ] && [ "$(cat stamp 2>/dev/null)" = "$stamp" ]; then
@@ -32,7 +32,7 @@ if [ -f "$bundle" ] && [ "$(cat stamp 2>/dev/null)" = "$stamp" ]; then
 fi
 rm -f stamp
 
-# Peers are left out: the loader uses one function of the host, fetched below without its 100 dependencies.
+# Peer dependencies are not installed: the loader uses one function of the host, downloaded below without its 100 packages.
 [ -f package.json ] || echo '{"private": true}' >package.json
 npm install --ignore-scripts --no-audit --no-fund --legacy-peer-deps --save-exact --loglevel=error \
     "$SEED" "$YAML" "$ESBUILD" >&2 || fail "npm install failed"

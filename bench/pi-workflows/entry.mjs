@@ -1,5 +1,5 @@
-// Times the seed's own loader in this fresh process and prints one JSON object.
-// Arguments: AGENT_DIR CWD REPEATS [KEY TASK]. With KEY, the context text of that workflow's first phase is timed too.
+// Measures the loader of pi-workflows in this new process and prints one JSON object.
+// Arguments: AGENT_DIR CWD REPEATS [KEY TASK]. With KEY, the context text of that workflow's first phase is measured too.
 import { loadWorkflows } from "@harms-haus/pi-workflows/src/config/loading.ts";
 import { buildContextPrompt } from "@harms-haus/pi-workflows/src/prompts.ts";
 import { createInitialState, resolveActive } from "@harms-haus/pi-workflows/src/state.ts";
@@ -28,7 +28,7 @@ function measureContext(definitions, key, task) {
 
 const [agentDir, cwd, repeats, key, task = ""] = process.argv.slice(2);
 if (!(Number(repeats) >= 0)) {
-  console.error("usage: seed.mjs AGENT_DIR CWD REPEATS [KEY TASK]");
+  console.error("usage: pi-workflows.mjs AGENT_DIR CWD REPEATS [KEY TASK]");
   process.exit(2);
 }
 process.env.PI_CODING_AGENT_DIR = agentDir;

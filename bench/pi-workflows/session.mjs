@@ -1,6 +1,6 @@
-// Leads the seed's own extension through a session and prints how many characters it puts before the model.
-// Arguments: AGENT_DIR CWD COMMAND TASK PROMPTS. The first prompt starts the workflow; PROMPTS is a JSON list with an
-// object for each: `next`, whether the agent moves on, and `sentOn`, how often it then stops and is sent on.
+// Runs the extension of pi-workflows through a session and prints how many characters it gives the model.
+// Arguments: AGENT_DIR CWD COMMAND TASK PROMPTS. The first prompt starts the workflow. PROMPTS is a JSON list with one
+// object per prompt: `next`, whether the agent moves on, and `sentOn`, how often it then stops and is sent on.
 import extension from "@harms-haus/pi-workflows/src/index.ts";
 
 const [agentDir, cwd, command, task, prompts] = process.argv.slice(2);
@@ -11,7 +11,7 @@ if (prompts === undefined) {
 process.env.PI_CODING_AGENT_DIR = agentDir;
 console.warn = () => {};
 
-// The seed waits three seconds, one tick each, before it sends the agent on.
+// pi-workflows waits three seconds, one tick each, before it sends the agent on.
 const TICKS = 3;
 let tick = () => {};
 globalThis.setInterval = (callback) => {
