@@ -14,7 +14,7 @@ from bench.rows import Bound, Part, Row, rarely, slower
 from handrail.sessions.marks import PROGRESS
 
 ROUNDS = 151
-BOUND = Bound(2.0)
+BOUND = Bound(1.4)
 PYTHON = "`python -I -c pass`"
 ACTIVE, IDLE = "11111111-2222-4333-8444-555555555555", "11111111-2222-4333-8444-666666666666"
 TRANSCRIPT_ENTRIES = 500

@@ -46,4 +46,4 @@ def test_the_settings_may_name_it(toy: Project) -> None:
 def test_a_workflow_cannot_be_given_to_an_agent_that_is_no_host(toy: Project) -> None:
     toy.workflow("w", ["look"])
     ended = toy.json("run", "w", "some", "task", "--agent", "toy", code=1)
-    assert "`toy` cannot be held to a workflow yet" in ended["error"]
+    assert "`toy` cannot run a workflow yet" in ended["error"]

@@ -17,7 +17,7 @@ import pytest
 from handrail.artifacts import shelf
 from handrail.artifacts.shelf import Draft, Published, Shelf
 from handrail.errors import StateError
-from handrail.state import journal
+from handrail.state import lines as checksummed
 from programs import output_of, spawn
 
 KILLS, WRITERS, TIMES = 12, 8, 40
@@ -156,7 +156,7 @@ def test_a_damaged_journal_is_an_error_and_is_not_truncated(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("artifact", [None, {}, [], {"id": "x"}])
 def test_invalid_records_count_as_damage(tmp_path: Path, artifact: object) -> None:
-    (tmp_path / "journal").write_bytes(journal.encode({"n": 0, "t": 1.0, "artifact": artifact}))
+    (tmp_path / "journal").write_bytes(checksummed.encode({"n": 0, "t": 1.0, "artifact": artifact}))
     with pytest.raises(StateError, match="is damaged"):
         Shelf(str(tmp_path)).records()
 
@@ -164,7 +164,7 @@ def test_invalid_records_count_as_damage(tmp_path: Path, artifact: object) -> No
 def test_a_record_of_a_newer_version_can_be_read(tmp_path: Path) -> None:
     made = Shelf(str(tmp_path)).publish(draft(), b"one")
     line = {"n": 0, "t": 1.0, "artifact": {**made.to_json(), "colour": "red"}}
-    (tmp_path / "journal").write_bytes(journal.encode(line))
+    (tmp_path / "journal").write_bytes(checksummed.encode(line))
     assert Shelf(str(tmp_path)).records() == [made]
 
 

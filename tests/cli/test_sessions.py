@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.state.journal import encode
+from handrail.state.lines import encode
 from support import Project
 
 

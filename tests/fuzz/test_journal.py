@@ -8,7 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fuzz.inputs import mutated, share
-from handrail.state.journal import JournalDamaged, Scan, encode
+from handrail.state.journal import JournalDamaged, Scan
+from handrail.state.lines import encode
 
 WORDS = ["", "a {b} c", 'quote " {"n":9', "\N{SNOWMAN}", "two\nlines", "00000000 {}", "x" * 90]
 RECORDS: list[dict[str, Any]] = [

@@ -14,7 +14,7 @@ from handrail.runs import machine
 from handrail.runs.embedded.follow import Follower, read_all
 from handrail.runs.embedded.ledger import Ledger
 from handrail.secrets import Redactor
-from handrail.state import journal
+from handrail.state import journal, lines
 
 _read: list[str] = []
 
@@ -101,14 +101,14 @@ def test_a_half_written_record_is_seen_when_it_is_complete(tmp_path: Path, cut: 
 def test_following_continues_after_a_record_was_replaced(tmp_path: Path) -> None:
     """The reader saw a record whose sync failed. Other records were then written in its place."""
     path = tmp_path / "journal"
-    first, undone = journal.encode({"n": 0, "events": []}), journal.encode({"n": 1, "events": ["undone"]})
+    first, undone = lines.encode({"n": 0, "events": []}), lines.encode({"n": 1, "events": ["undone"]})
     path.write_bytes(first + undone)
     _, offset = journal.read_behind(str(path), 0)
     assert offset == len(first) + len(undone)
     path.write_bytes(first)
     assert journal.read_behind(str(path), offset) == ([], offset)
-    second = journal.encode({"n": 1, "events": ["a longer one" * 10]})
-    third = journal.encode({"n": 2, "events": []})
+    second = lines.encode({"n": 1, "events": ["a longer one" * 10]})
+    third = lines.encode({"n": 2, "events": []})
     path.write_bytes(first + second + third)
     records, end = journal.read_behind(str(path), offset)
     assert [record["n"] for record in records] == [2]

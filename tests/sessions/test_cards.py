@@ -11,7 +11,8 @@ from depth import Depth
 from handrail.sessions import card as cards
 from handrail.sessions.machine import Loop, Next, State, state_from_json
 from handrail.sessions.store import Session
-from handrail.state.journal import JournalDamaged, decode, encode
+from handrail.state.journal import JournalDamaged
+from handrail.state.lines import decode, encode
 from sessions.stories import Story, open_session, start, tell
 
 

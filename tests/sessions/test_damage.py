@@ -9,7 +9,8 @@ from __future__ import annotations
 import pytest
 
 from handrail.sessions.machine import Loop
-from handrail.state.journal import JournalDamaged, encode
+from handrail.state.journal import JournalDamaged
+from handrail.state.lines import encode
 from sessions.stories import Story, go_on
 
 FLIPS = (0x01, 0x20, 0x80)

@@ -7,7 +7,8 @@ import zlib
 
 import pytest
 
-from handrail.state.journal import JournalDamaged, encode
+from handrail.state.journal import JournalDamaged
+from handrail.state.lines import encode
 from sessions.stories import Story, go_on
 
 NEXT = encode({"n": 8, "t": 1.5, "events": [{"type": "Looped", "origin": 1, "to": 0}]})

@@ -29,8 +29,10 @@ def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places,
         return verdict(None, request["tool"], request["aliases"])
     if request["is_lookup"]:
         gate = {**gate, "allow": None}
-    touches = touched(host, request["call"], request["cwd"], places, env, ref.project)
-    answer = verdict(gate, request["tool"], request["aliases"], touches)
+    answer = verdict(gate, request["tool"], request["aliases"])
+    if answer["allow"] and answer["rule"] != "workflow-step":
+        touches = touched(host, request["call"], request["cwd"], places, env, ref.project)
+        answer = answer if touches is None else verdict(gate, request["tool"], request["aliases"], touches)
     if answer["allow"] and not marks.is_set(ref.folder, marks.PROGRESS):
         marks.set_mark(ref.folder, marks.PROGRESS)
     return answer

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import os
 
-from handrail.errors import StateError
-from handrail.state.files import remove, replace
-from handrail.state.journal import decode, encode
+from handrail.state.lines import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +48,9 @@ def journal_size(folder: str) -> int | None:
 
 def write(folder: str, card: Card) -> None:
     """Write the card. If that fails, remove it: hooks then read the journal, which is slower."""
+    from handrail.errors import StateError
+    from handrail.state.files import remove, replace
+
     path = os.path.join(folder, CARD)
     try:
         replace(path, encode(card), durable=False)  # type: ignore[arg-type]  # a card is a dictionary

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 from handrail.state import jsonlite
-from handrail.state.files import replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,12 +55,16 @@ def read(link: str) -> SessionRef | None:
 
 
 def write(link: str, ref: SessionRef) -> None:
+    from handrail.state.files import replace
+
     body = jsonlite.dumps({"folder": ref.folder, "project": ref.project, "session": ref.session})
     replace(link, body.encode(), durable=True)
 
 
 def write_unsettled(link: str) -> None:
     """Mark a fork whose parent is not known yet. Until then, its gate denies every call."""
+    from handrail.state.files import replace
+
     replace(link, jsonlite.dumps(_FORK).encode(), durable=True)
 
 

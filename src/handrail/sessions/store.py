@@ -17,7 +17,7 @@ from handrail.sessions import card as cards
 from handrail.sessions import links, machine, words
 from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Command, Decision, State
-from handrail.state import files, journal, jsonlite, locks
+from handrail.state import files, journal, jsonlite, lines, locks
 from handrail.state.digest import hex_digest
 from handrail.state.files import make_private
 from handrail.workflows.plan import Plan, from_json, to_json
@@ -180,7 +180,7 @@ class Session:
         if state.plan != known.state.plan:
             plan = self.plan(state.plan)
         if plan is not None:
-            self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, journal.mark(record)))
+            self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, lines.mark(record)))
         if state.told and (link := self.link()):
             links.remove(link)
         return state
@@ -222,7 +222,7 @@ def _apply_records(known: Snapshot, records: list[dict[str, Any]], end: int, las
     state = known.state
     for record in records:
         state = machine.fold(map(machine.event_from_json, record["events"]), state)
-    mark = journal.mark(records[-1]) if records else known.mark
+    mark = lines.mark(records[-1]) if records else known.mark
     return Snapshot(state, known.number + len(records), end, last, mark)
 
 

@@ -8,47 +8,22 @@ Standard library only.
 from __future__ import annotations
 
 import os
-from binascii import crc32
 
 from handrail.errors import StateError
-from handrail.state import jsonlite
 from handrail.state.files import open_private, sync_folder
+from handrail.state.lines import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
 _HAS_DATASYNC = hasattr(os, "fdatasync")
-_HEAD = 9  # eight hexadecimal digits and a space
 
 
 class JournalDamaged(StateError):
     """A record is invalid, but valid records follow it."""
 
     code = "damaged"
-
-
-def encode(value: dict[str, Any]) -> bytes:
-    """A value as one checksummed line."""
-    body = jsonlite.dumps(value).encode()
-    return b"%08x %s\n" % (crc32(body), body)
-
-
-def mark(value: dict[str, Any]) -> str:
-    """The checksum of a record, which identifies it."""
-    return encode(value)[:8].decode()
-
-
-def decode(line: bytes) -> dict[str, Any] | None:
-    """The value of a line without its line end. None if the line is not exactly what `encode` wrote."""
-    body = line[_HEAD:]
-    try:
-        if not body or line[:_HEAD] != b"%08x " % crc32(body):
-            return None
-        value = jsonlite.loads(body.decode())
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 class Scan:

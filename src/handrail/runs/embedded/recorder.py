@@ -15,7 +15,7 @@ from typing import Any
 from handrail.errors import StateError
 from handrail.runs.machine import Event, event_to_json
 from handrail.secrets import Redactor
-from handrail.state import journal
+from handrail.state import journal, lines
 from handrail.state.files import sync_folder
 
 SOON = 0.05
@@ -69,7 +69,7 @@ class Recorder:
     def flush(self, *, durable: bool = False) -> None:
         if not self.waiting:
             return
-        line = journal.encode({"n": self.number, "events": self.waiting})
+        line = lines.encode({"n": self.number, "events": self.waiting})
         try:
             if self._handle is None:
                 created = not os.path.exists(self.path)
