@@ -10,13 +10,14 @@ from bench import host
 from bench.measure import BenchError, Job, Sample, interleave, spawn, timed
 from bench.piworkflows import Missing
 from bench.place import KEY, TASK, environment, write_workflow
-from bench.rows import Part, Row, skipped, slower
+from bench.rows import Bound, Part, Row, skipped, slower
 
 ROUNDS, CALLS, STARTS = 5, 50, 20
 PYTHON = "`python -I -c pass`"
 WITHOUT = "the same without Handrail"
 WHOLE = f"a session of {CALLS} tool calls"
 EACH, ONCE = "time added per tool call", "time added once per session"
+BOUNDS = {ONCE: Bound(30)}
 ABOUT = f"""\
 The real Claude Code without a terminal, a scripted model on this machine that answers immediately, and {CALLS} turns
 with one `Bash` call of `true` each. With Handrail, a workflow of one phase is started before and finished after these
@@ -89,7 +90,7 @@ def _rows(folder: Path, model: host.Model) -> list[Row]:
     medians = {name: sample.median for name, sample in times.items()}
     minima = {name: sample.best for name, sample in times.items()}
     added = [
-        Row(what, PYTHON, rule(medians) / medians["python"], rule(minima) / minima["python"])
+        Row(what, PYTHON, rule(medians) / medians["python"], rule(minima) / minima["python"], BOUNDS.get(what))
         for what, rule in {EACH: _each, ONCE: _once}.items()
     ]
     return [slower(WHOLE, WITHOUT, times["with"], times["bare"]), *added]
