@@ -21,6 +21,8 @@ CONTEXT_CALLS = 1000
 
 def load(root: str, cache: str | None = None) -> dict[str, object]:
     """Load, check and resolve a catalog; with a cache, as `App.catalog` does."""
+    import handrail.workflows.load  # noqa: F401 - imported on first use; the other side has all its imports, too
+
     begin = time.perf_counter()
     catalog, remembered = _remembered(root, cache) if cache else (read_catalog([("project", root)]), False)
     seconds = time.perf_counter() - begin

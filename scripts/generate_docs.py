@@ -17,8 +17,8 @@ from handrail.settings import SETTINGS
 from handrail.source.codes import rules
 from handrail.source.fields import ANYTHING, Field, Shape
 from handrail.source.given import limits
+from handrail.workflows.keys import PHASE, TOOLS, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
-from handrail.workflows.spec import PHASE, TOOLS, WORKFLOW
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- written by `make docs`; do not edit -->\n\n"

@@ -3,3 +3,5 @@
 __version__ = "0.1.0"
 STEP_TOOL = "workflow_step"
 """The tool that an agent calls to move through a workflow."""
+SETTINGS_FILE = "settings.yaml"
+"""The file with the settings of a user or of a project."""

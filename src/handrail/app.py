@@ -13,7 +13,8 @@ from functools import cached_property
 
 import handrail
 from handrail.errors import NotFound
-from handrail.project import Places, flow_roots, random_token, workflow_roots
+from handrail.project import Places, flow_roots, has_settings, random_token, workflow_roots
+from handrail.sessions.machine import IDLE_STOPS
 from handrail.sessions.sessions import Conversation, Opening, Sessions
 
 TYPE_CHECKING = False
@@ -159,7 +160,8 @@ class App:
         """Start a workflow in a new session, or in a session without an active workflow."""
         plan, notices = self.catalog.startable(name)
         id_ = conversation.session if conversation is not None else session
-        return self.sessions.start(plan, Opening(task, id_, conversation, replaces, self.settings.idle_stops, notices))
+        idle_stops = self.settings.idle_stops if has_settings(self.places, self.project) else IDLE_STOPS
+        return self.sessions.start(plan, Opening(task, id_, conversation, replaces, idle_stops, notices))
 
     async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> Report:
         """Run the exit checks of the current phase, and leave it if they hold."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 
+from handrail import SETTINGS_FILE
 from handrail.errors import UsageError
 
 TYPE_CHECKING = False
@@ -63,6 +64,12 @@ class Places:
 
     def runs(self, project: str) -> str:
         return os.path.join(self.state, "runs", file_name(project))
+
+
+def has_settings(places: Places, project: str) -> bool:
+    """True if the user or the project has a settings file."""
+    folders = (places.config, os.path.join(project, ".handrail"))
+    return any(os.path.lexists(os.path.join(folder, SETTINGS_FILE)) for folder in folders)
 
 
 def session_name(agent: str, conversation: str) -> str:

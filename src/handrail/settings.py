@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from handrail import SETTINGS_FILE as FILE
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.files import Root, Unopened, decode
@@ -17,7 +18,6 @@ from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 
-FILE = "settings.yaml"
 GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop", "local-fix-loop")
 DEFAULT = "default"
 Own = tuple[str | None, str | None]

@@ -20,8 +20,8 @@ from handrail.state import jsonlite
 from handrail.workflows import plan as plans
 from handrail.workflows.compile import compile_plan
 from handrail.workflows.exits import exit_checks
+from handrail.workflows.keys import EXIT, PHASE, TOOLS, WORKFLOW
 from handrail.workflows.load import Loaded, load
-from handrail.workflows.spec import EXIT, PHASE, TOOLS, WORKFLOW
 
 WORKFLOW_TEXT = b"""\
 name: Release

@@ -28,10 +28,11 @@ from handrail.source.plain import plain
 from handrail.source.suggest import did_you_mean
 from handrail.view.flow import flow_mermaid, flow_tree
 from handrail.view.workflow import mermaid, tree
+from handrail.workflows.keys import PHASE, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.plan import to_json
 from handrail.workflows.schema import phase_schema
-from handrail.workflows.spec import PHASE, WORKFLOW, WorkflowSpec
+from handrail.workflows.spec import WorkflowSpec
 
 FLOW_MARK = "flow:"
 SCHEMAS: dict[str, tuple[str, Callable[[], dict[str, object]]]] = {

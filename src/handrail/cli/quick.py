@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from handrail import SETTINGS_FILE
 from handrail.cli.invocation import make_app, project_folder
 from handrail.cli.output import Shell, echo
 from handrail.cli.reply import list_runs, reply
@@ -84,7 +85,7 @@ def _names_engine(options: Options, env: Mapping[str, str]) -> bool:
     project = project_folder(options.get("--project"))
     for folder in (Places(env).config, os.path.join(project, ".handrail")):
         try:
-            with open(os.path.join(folder, "settings.yaml"), "rb") as file:
+            with open(os.path.join(folder, SETTINGS_FILE), "rb") as file:
                 if b"engine" in file.read():
                     return True
         except OSError:

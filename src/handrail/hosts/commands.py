@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from handrail.app import App
-from handrail.contracts import Host
-from handrail.contracts.messages import Answer, CommandTyped, Context, Held, PromptGiven
 from handrail.errors import HandrailError, StateError
 from handrail.hosts.context import context, mark_of
 from handrail.project import find_root
 from handrail.sessions import links, marks, words
-from handrail.sessions.report import Report
 from handrail.sessions.sessions import Conversation
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from handrail.contracts import Host
+    from handrail.contracts.messages import Answer, CommandTyped, Context, Held, PromptGiven
+    from handrail.sessions.report import Report
 
 REPLACE = "--replace"
 

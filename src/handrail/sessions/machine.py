@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 Status = Literal["none", "active", "done", "cancelled"]
 MAX_SUMMARIES = 3
+IDLE_STOPS = 3
+"""How often an agent without progress is sent on, if the settings do not say."""
 
 
 class State(NamedTuple):
@@ -35,7 +37,7 @@ class State(NamedTuple):
     idle_stops: int = 0
     told: bool = False
     summaries: tuple[tuple[str, str], ...] = ()
-    idle_limit: int = 3
+    idle_limit: int = IDLE_STOPS
     reminders: int = 0
     sent_on: int = 0
     checked: str = ""
@@ -63,7 +65,7 @@ class Start(NamedTuple):
     task_id: str
     time: float
     replace: bool = False
-    idle_limit: int = 3
+    idle_limit: int = IDLE_STOPS
 
 
 class Next(NamedTuple):
@@ -114,7 +116,7 @@ class Started(NamedTuple):
     task: str
     task_id: str
     time: float
-    idle_limit: int = 3
+    idle_limit: int = IDLE_STOPS
 
 
 class Checked(NamedTuple):

@@ -43,7 +43,7 @@ class Opening(NamedTuple):
     session: str | None = None
     conversation: Conversation | None = None
     replaces: bool = False
-    idle_stops: int = 3
+    idle_stops: int = machine.IDLE_STOPS
     notices: tuple[str, ...] = ()
 
 

@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from handrail import __version__, registry
-from handrail.source import fields, given, kinds, simpleyaml, yamltree
-from handrail.source import files as sourcefile
-from handrail.source.files import Stamp
 from handrail.state.files import write_whole
-from handrail.workflows import exits, placeholders, rules, spec
-from handrail.workflows import load as loading
-from handrail.workflows.load import Loaded
 from handrail.workflows.plan import ExitCheck
 from handrail.workflows.spec import Entry, LazyEntries, PhaseSpec, Reference, WorkflowSpec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.source.files import Stamp
+    from handrail.workflows.load import Loaded
 
 FRESH_NS = 1_000_000_000
 
@@ -123,17 +122,13 @@ def _row_from_json(row: list[Any], entries: bytes) -> Row:
 
 
 def _version() -> str:
-    """A key that changes whenever the code that reads definitions changes."""
-    readers = (loading, exits, spec, rules, placeholders, fields, given, kinds, sourcefile, simpleyaml, yamltree)
-    times = [os.stat(module.__file__ or "").st_mtime_ns for module in readers]
-    return f"{__version__}/{max(times)}/{_checks_version()}"
-
-
-def _checks_version() -> str:
-    """A key that changes whenever a kind of check is added or a built-in one changes."""
-    with os.scandir(os.path.join(os.path.dirname(registry.__file__), "checks")) as entries:
-        newest = max(entry.stat().st_mtime_ns for entry in entries if entry.name.endswith(".py"))
-    return f"{zlib.crc32(repr(registry.CHECKS).encode()):08x}/{newest}"
+    """A key that changes whenever the code that reads definitions, or a kind of check, changes."""
+    package = os.path.dirname(registry.__file__)
+    newest = 0
+    for room in ("checks", "source", "workflows"):
+        with os.scandir(os.path.join(package, room)) as entries:
+            newest = max([newest, *(e.stat().st_mtime_ns for e in entries if e.name.endswith(".py"))])
+    return f"{__version__}/{newest}/{zlib.crc32(repr(registry.CHECKS).encode()):08x}"
 
 
 def _row_from_spec(workflow: WorkflowSpec, names: list[str], stamps: list[int]) -> Row:

@@ -9,13 +9,16 @@ from typing import Protocol
 
 from handrail.errors import DefinitionError, NotFound, RefusedError, UsageError
 from handrail.source.diagnostics import Diagnostic, in_order, of_file
-from handrail.source.files import Root
 from handrail.source.suggest import nearest
 from handrail.workflows import rules
 from handrail.workflows.compile import MAX_STOPS, compile_plan, count_stops
-from handrail.workflows.load import WORKFLOW_FILE, Loaded, load, located
 from handrail.workflows.plan import Plan
-from handrail.workflows.spec import Reference, WorkflowSpec
+from handrail.workflows.spec import WORKFLOW_FILE, Reference, WorkflowSpec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.source.files import Root
+    from handrail.workflows.load import Loaded
 
 MAX_DEPTH = 6
 MAX_FOLDERS = 20_000
@@ -170,8 +173,14 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
     catalog = Catalog(chosen, tuple(found), ())
     built_in = {entry.file for entry in found if entry.source == "builtin"}
     twice = rules.duplicate_commands(catalog.in_precedence(), built_in)
-    problems.extend(located(problem, "commandName") for problem in twice)
+    problems.extend(_located(problem, "commandName") for problem in twice)
     return replace(catalog, problems=tuple(in_order(problems)))
+
+
+def _located(problem: Diagnostic, key: str) -> Diagnostic:
+    from handrail.workflows.load import located  # reads files; not needed if there are no problems
+
+    return located(problem, key)
 
 
 def _dangling_of_broken(found: list[Found], every: list[str]) -> Iterator[Diagnostic]:
@@ -197,8 +206,23 @@ def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnosti
             kept[key] = spec
             continue
         problem = of_file("plan-too-large", spec.file, message, hint)
-        problems.append(located(problem, "phases"))
+        problems.append(_located(problem, "phases"))
     return kept
+
+
+class _Reader:
+    """Reads workflows below a root. What reads files is imported when a workflow is not in the cache."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._root: Root | None = None
+
+    def load(self, folder: str) -> Loaded:
+        from handrail.source.files import Root
+        from handrail.workflows.load import load
+
+        self._root = self._root or Root(self.path)
+        return load(self._root, folder)
 
 
 def _read_root(source: str, path: str, memory: Memory | None, problems: list[Diagnostic]) -> Iterator[Found]:
@@ -209,7 +233,7 @@ def _read_root(source: str, path: str, memory: Memory | None, problems: list[Dia
 def _read_folders(
     source: str, path: str, folders: Iterable[str], memory: Memory | None, problems: list[Diagnostic]
 ) -> Iterator[Found]:
-    root = Root(path)
+    reader = _Reader(path)
     owners: dict[str, str] = {}
     for folder in folders:
         key = os.path.basename(folder)
@@ -224,7 +248,7 @@ def _read_folders(
         spec = memory.recall(path, folder) if memory else None
         references: tuple[Reference, ...] = ()
         if spec is None:
-            loaded = load(root, folder)
+            loaded = reader.load(folder)
             problems.extend(loaded.problems)
             spec, references = loaded.spec, loaded.references
             if memory is not None:

@@ -11,8 +11,8 @@ from handrail.source.given import check_fields, value_of
 from handrail.source.kinds import KIND, Chosen, choose, example, several_kinds_message, short_forms, shorts, union
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
+from handrail.workflows.keys import EXIT
 from handrail.workflows.plan import ExitCheck
-from handrail.workflows.spec import EXIT
 
 Checks = Mapping[str, contracts.Check]
 

@@ -18,9 +18,9 @@ from handrail.source.suggest import nearest
 from handrail.source.yamltree import Node
 from handrail.workflows import rules
 from handrail.workflows.exits import read_exit
-from handrail.workflows.spec import PHASE, TEXTS, TOOLS, WORKFLOW, PhaseSpec, Reference, WorkflowSpec
+from handrail.workflows.keys import PHASE, TEXTS, TOOLS, WORKFLOW
+from handrail.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
 
-WORKFLOW_FILE = "workflow.yaml"
 _KEY_HINT = "name the key of a workflow: the name of its folder"
 
 
@@ -52,7 +52,8 @@ class _Load:
 
     def read(self, entry: str, place: Callable[[], Diagnostic]) -> Source | None:
         """The text of a file of this workflow. `place` locates the reference to the file if it cannot be opened."""
-        path = os.path.normpath(os.path.join(self.folder, entry))
+        is_plain = "/" not in entry and entry not in ("", ".", "..")
+        path = f"{self.folder}/{entry}" if is_plain else os.path.normpath(os.path.join(self.folder, entry))
         opened = self.root.open(self.folder, entry)
         if isinstance(opened, Unopened):
             self.stamps[path] = stamp(path)

@@ -8,7 +8,7 @@ from typing import Any
 from handrail.contracts import Check
 from handrail.source.fields import json_schema
 from handrail.source.kinds import kinds_schema
-from handrail.workflows.spec import EXIT, PHASE
+from handrail.workflows.keys import EXIT, PHASE
 
 
 def phase_schema(checks: Mapping[str, Check]) -> dict[str, Any]:
