@@ -7,6 +7,7 @@ events that need definitions, it restarts itself with all packages.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -37,6 +38,7 @@ def main(argv: list[str], env: Mapping[str, str]) -> int:
     if agent not in registry.hosts() or rest not in ([], [STATUS_LINE]):
         sys.stderr.write(f"error: `handrail hook` takes one of these agents: {', '.join(registry.hosts())}\n")
         return 2
+    gc.disable()  # this process ends before there is garbage to collect
     _end_after(SECONDS)
     host, body = registry.host(agent), sys.stdin.buffer.read().decode("utf-8", "replace")
     if rest:
