@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> Answer:
-    if request["event"] == "step":
-        from handrail.hosts.tools import step
-
-        return step(request)
     if needs_definitions(request):
         result: Answer = import_lazily("handrail.hosts.commands").answer(host, agent, request, env)
         return result
     places = Places(env)
     ref = find_session(agent, request, places)
+    if request["event"] == "step":  # a fork may begin with this call, so its session had to be found first
+        from handrail.hosts.tools import step
+
+        return step(request)
     if request["event"] == "tool":
         from handrail.hosts.tools import judge
 
