@@ -14,8 +14,6 @@ from functools import cached_property
 import handrail
 from handrail.errors import NotFound
 from handrail.project import Places, flow_roots, has_settings, random_token, workflow_roots
-from handrail.sessions.machine import IDLE_STOPS
-from handrail.sessions.sessions import Conversation, Opening, Sessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,6 +25,7 @@ if TYPE_CHECKING:
     from handrail.sessions.checking import OnCheck
     from handrail.sessions.machine import Result
     from handrail.sessions.report import Report
+    from handrail.sessions.sessions import Conversation, Sessions
     from handrail.settings import Settings
     from handrail.source.diagnostics import Diagnostic
     from handrail.workflows.catalog import Catalog
@@ -69,6 +68,8 @@ class App:
 
     @cached_property
     def sessions(self) -> Sessions:
+        from handrail.sessions.sessions import Sessions
+
         return Sessions(self.project, self.env, self.clock, self.token)
 
     @cached_property
@@ -158,6 +159,9 @@ class App:
         replaces: bool = False,
     ) -> Report:
         """Start a workflow in a new session, or in a session without an active workflow."""
+        from handrail.sessions.machine import IDLE_STOPS
+        from handrail.sessions.sessions import Opening
+
         plan, notices = self.catalog.startable(name)
         id_ = conversation.session if conversation is not None else session
         idle_stops = self.settings.idle_stops if has_settings(self.places, self.project) else IDLE_STOPS
@@ -179,6 +183,7 @@ class App:
         """Cancel a workflow. A confirmed cancel also unlinks a host's conversation whose session does not exist."""
         if confirmed and id_ is not None:
             from handrail import registry
+            from handrail.sessions.sessions import Conversation
 
             agent, _, conversation = id_.partition("-")
             freed = self.sessions.free_orphan(Conversation(agent, conversation)) if agent in registry.hosts() else None

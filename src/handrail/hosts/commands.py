@@ -7,7 +7,6 @@ from handrail.errors import HandrailError, StateError
 from handrail.hosts.context import context, mark_of
 from handrail.project import find_root
 from handrail.sessions import links, marks, words
-from handrail.sessions.sessions import Conversation
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from handrail.contracts import Host
     from handrail.contracts.messages import Answer, CommandTyped, Context, Held, PromptGiven
     from handrail.sessions.report import Report
+    from handrail.sessions.sessions import Conversation
 
 REPLACE = "--replace"
 
@@ -24,6 +24,8 @@ def answer(host: Host, agent: str, request: CommandTyped | PromptGiven, env: Map
     app = App(find_root(request["cwd"]), env)
     if request["event"] == "prompt":
         return context(None, _title(app, request["starts"] or ""))
+    from handrail.sessions.sessions import Conversation
+
     typed = _TypedCommand(host, app, Conversation(agent, request["conversation"]))
     try:
         return typed.cancel() if request["name"] == "cancel" else typed.start(request["arguments"])
@@ -125,4 +127,4 @@ def _title(app: App, arguments: str) -> str | None:
         spec = app.catalog.find(name)
     except HandrailError:
         return None
-    return words.session_title(app.catalog.plan(spec), task) if task else None
+    return words.session_title(spec, task) if task else None

@@ -5,16 +5,16 @@ The default texts are defined here, and placeholders are resolved here. A workfl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from handrail import STEP_TOOL
-from handrail.sessions.machine import Result, State
 from handrail.source.templates import render
 from handrail.workflows.placeholders import DONE, NONE
-from handrail.workflows.plan import Plan, Stop
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from handrail.contracts.messages import GateRules
+    from handrail.sessions.machine import Result, State
+    from handrail.workflows.plan import Plan, Stop
+    from handrail.workflows.spec import WorkflowSpec
 
 MAX_LISTED = 40
 
@@ -80,7 +80,7 @@ def variables(plan: Plan, state: State) -> dict[str, str]:
     return values
 
 
-def text(plan: Plan, name: str) -> str:
+def text(plan: Plan | WorkflowSpec, name: str) -> str:
     """A message template: the one of the workflow if it has one, else the default."""
     return plan.texts.get(name, DEFAULTS.get(name, ""))
 
@@ -89,7 +89,7 @@ def initial_message(plan: Plan, state: State) -> str:
     return render(plan.initial_message, variables(plan, state))
 
 
-def session_title(plan: Plan, task: str) -> str:
+def session_title(plan: Plan | WorkflowSpec, task: str) -> str:
     """The title of the host's session: the prefix and the task, cut to the length that the workflow sets."""
     shown = task if len(task) <= plan.session_name_length else task[: plan.session_name_length] + "…"
     return text(plan, "sessionNamePrefix") + shown

@@ -21,17 +21,6 @@ from handrail.state.files import is_below
 MAX_BYTES = 1_048_576
 
 
-@dataclass(frozen=True)
-class Stamp:
-    """Metadata that changes when a file changes, so that the file need not be read again."""
-
-    device: int
-    inode: int
-    size: int
-    modified: int
-    changed: int
-
-
 class Source:
     """The text of a file with `\\n` line ends, and the file name for messages.
 
@@ -86,7 +75,7 @@ class Opened:
     """The content and the stamp of a file that was read."""
 
     data: bytes
-    stamp: Stamp
+    stamp: os.stat_result
 
 
 @dataclass(frozen=True)
@@ -139,7 +128,7 @@ class Root:
             data += more
         if len(data) > MAX_BYTES:
             return _too_large(entry, f"more than {MAX_BYTES}")
-        return Opened(data, stamp_of(status))
+        return Opened(data, status)
 
     def _contains(self, folder: str, entry: str, status: os.stat_result) -> bool:
         """True if the opened file is below this root after all links are followed."""
@@ -223,14 +212,10 @@ def _too_large(entry: str, size: str) -> Unopened:
     return Unopened("file-too-large", f"`{entry}` has {size} bytes, {MAX_BYTES} are allowed", hint)
 
 
-def stamp_of(status: os.stat_result) -> Stamp:
-    return Stamp(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-
-
-def stamp(path: str) -> Stamp | None:
+def stamp(path: str) -> os.stat_result | None:
     """The current stamp of a path, after following links. None if there is no file."""
     try:
-        return stamp_of(os.stat(path))
+        return os.stat(path)
     except (OSError, ValueError):  # a NUL character in the path is a ValueError
         return None
 

@@ -21,7 +21,6 @@ from handrail.workflows.spec import Entry, LazyEntries, PhaseSpec, Reference, Wo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from handrail.source.files import Stamp
     from handrail.workflows.load import Loaded
 
 FRESH_NS = 1_000_000_000
@@ -58,7 +57,7 @@ class CatalogCache:
         try:
             for name in row.names:
                 now = os.stat(name if name[0] == "/" else f"{folder}/{name}")
-                if [now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns] != stamps[place : place + 5]:
+                if numbers(now) != stamps[place : place + 5]:
                     return None
                 place += 5
         except OSError:
@@ -74,12 +73,12 @@ class CatalogCache:
         if loaded.spec is not None and not loaded.problems and self._are_settled(stamps):
             below = folder + "/"
             names = [path.removeprefix(below) for path in loaded.stamps]
-            flat = [number for stamp in stamps if stamp is not None for number in vars(stamp).values()]
+            flat = [number for stamp in stamps if stamp is not None for number in numbers(stamp)]
             known[folder] = _row_from_spec(loaded.spec, names, flat)
 
-    def _are_settled(self, stamps: list[Stamp | None]) -> bool:
+    def _are_settled(self, stamps: list[os.stat_result | None]) -> bool:
         limit = self.now_ns() - FRESH_NS
-        return all(stamp is not None and max(stamp.modified, stamp.changed) < limit for stamp in stamps)
+        return all(stamp is not None and max(stamp.st_mtime_ns, stamp.st_ctime_ns) < limit for stamp in stamps)
 
     def save(self) -> None:
         """Write the changed roots. An error while writing is ignored."""
@@ -119,6 +118,11 @@ class CatalogCache:
 def _row_from_json(row: list[Any], entries: bytes) -> Row:
     names, stamps, head, references, phases = row
     return Row(names, stamps, head, references, phases, entries)
+
+
+def numbers(stamp: os.stat_result) -> list[int]:
+    """What tells two states of a file apart without reading it."""
+    return [stamp.st_dev, stamp.st_ino, stamp.st_size, stamp.st_mtime_ns, stamp.st_ctime_ns]
 
 
 def _version() -> str:

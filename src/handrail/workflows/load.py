@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from handrail.source import simpleyaml
 from handrail.source.diagnostics import Diagnostic, has_errors, of_file
 from handrail.source.fields import Reader, Shape, found, quoted
-from handrail.source.files import Root, Source, Stamp, Unopened, decode, stamp
+from handrail.source.files import Root, Source, Unopened, decode, stamp
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import nearest
 from handrail.source.yamltree import Node
@@ -32,7 +32,7 @@ class Loaded:
     file: str
     spec: WorkflowSpec | None
     problems: tuple[Diagnostic, ...]
-    stamps: dict[str, Stamp | None]
+    stamps: dict[str, os.stat_result | None]
     references: tuple[Reference, ...] = ()
 
 
@@ -44,7 +44,7 @@ class _Load:
         self.folder = folder
         self.key = os.path.basename(folder)
         self.problems: list[Diagnostic] = []
-        self.stamps: dict[str, Stamp | None] = {}
+        self.stamps: dict[str, os.stat_result | None] = {}
         self.references: list[Reference] = []
 
     def report(self, problem: Diagnostic) -> None:
