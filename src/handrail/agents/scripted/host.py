@@ -111,4 +111,7 @@ def step_caller(arguments: Mapping[str, Any]) -> StepCaller:
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
     """Not supported: the scripted agent calls the hook itself, so there is nothing to install."""
-    raise NotImplementedError
+    del env, project, stubs
+    from handrail.errors import RefusedError
+
+    raise RefusedError("there is nothing to install for the scripted agent: it calls the hook by itself")
