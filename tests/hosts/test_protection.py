@@ -63,6 +63,13 @@ def test_a_link_to_a_protected_file_is_protected(active: Project) -> None:
     (home(active) / ".claude" / "settings.json").write_text("{}")
     (active.folder / "notes.json").symlink_to(home(active) / ".claude" / "settings.json")
     assert reason(active, "Write", file_path="notes.json", content="{}")
+    assert reason(active, "Bash", command="echo x > notes.json")
+    assert reason(active, "Bash", command="cp other notes.json")
+
+
+@pytest.mark.parametrize("path", [".cl\\aude/set\\tings.json", "'.cl'aude/'sett'ings.json", '".mc""p.json"'])
+def test_quotes_do_not_hide_a_protected_file(active: Project, path: str) -> None:
+    assert reason(active, "Bash", command=f"echo x > {path}")
 
 
 @pytest.mark.parametrize(

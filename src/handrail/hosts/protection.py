@@ -24,7 +24,7 @@ def touched(host: Host, call: Call, cwd: str, places: Places, env: Mapping[str, 
     for path in call["writes"]:
         if _is_guarded(path, guarded):
             return path
-    if call["runs"] is None or not _may_reach(call["runs"], guarded):
+    if call["runs"] is None or call["runs"].isalnum():  # a single word has no arguments and no redirection
         return None
     from handrail.source.shell import changes
 
@@ -32,16 +32,6 @@ def touched(host: Host, call: Call, cwd: str, places: Places, env: Mapping[str, 
         if _is_guarded(change.path, guarded, holds=change.is_whole):
             return change.path
     return None
-
-
-def _may_reach(line: str, guarded: tuple[str, ...]) -> bool:
-    """False if a command line names no part of a protected path and nothing that removes whole folders.
-
-    A quick look, so that most command lines are not taken apart.
-    """
-    if any(word in line for word in ("rm", "mv", "ch", "rsync", "shred", "unlink")):
-        return True
-    return any(part in line for path in guarded for part in path.rsplit("/", 2)[1:])
 
 
 def _is_guarded(path: str, guarded: tuple[str, ...], *, holds: bool = False) -> bool:
