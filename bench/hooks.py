@@ -23,7 +23,8 @@ The hooks that `handrail install claude` installs, run as Claude Code runs them:
 `hooks.json`, the event as JSON on standard input, and a workflow that was started with `/workflow` in the conversation.
 Each hook is one shell and one Python, and both are measured. {ROUNDS} processes of each; p50 is compared with the p50
 of Python, p95 with its p95. *No workflow* means that none is active in the conversation. At each stop the agent has
-made progress, so a record is written and the agent is sent on; the transcript is long."""
+made progress, so a record is written and the agent is sent on; the transcript is long. The allowed call is a `Bash`
+call of `git status --short`, which the gate takes apart."""
 
 
 class _Host:
@@ -78,7 +79,7 @@ class _Hook:
 
 def measure(folder: Path) -> Part:
     host = _Host(folder / "hooks")
-    bash = {"tool_name": "Bash", "tool_input": {"command": "true", "description": "nothing"}}
+    bash = {"tool_name": "Bash", "tool_input": {"command": "git status --short", "description": "status"}}
     edit = {"tool_name": "Edit", "tool_input": {"file_path": "a", "old_string": "b", "new_string": "c"}}
     gate, prompt = "PreToolUse", "UserPromptSubmit"
     hooks = {

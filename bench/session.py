@@ -12,7 +12,7 @@ from bench.piworkflows import Missing
 from bench.place import KEY, TASK, environment, write_workflow
 from bench.rows import Bound, Part, Row, skipped, slower
 
-ROUNDS, CALLS, STARTS = 5, 50, 20
+ROUNDS, SHORT_ROUNDS, CALLS, STARTS = 5, 20, 50, 10
 PYTHON = "`python -I -c pass`"
 WITHOUT = "the same without Handrail"
 WHOLE = f"a session of {CALLS} tool calls"
@@ -21,10 +21,10 @@ BOUNDS = {ONCE: Bound(30)}
 ABOUT = f"""\
 The real Claude Code without a terminal, a scripted model on this machine that answers immediately, and {CALLS} turns
 with one `Bash` call of `true` each. With Handrail, a workflow of one phase is started before and finished after these
-calls. {ROUNDS} sessions of each, in turn, and as many without a tool call. *Once per session* is the difference between
-the sessions without tool calls: the server of `workflow_step`, the start, one move and the end. *Per tool call* is the
-remaining difference between the long sessions, divided by {CALLS}. A model that takes seconds per turn hides most of
-it."""
+calls. {ROUNDS} sessions of each, in turn, and {SHORT_ROUNDS} without a tool call. *Once per session* is the difference
+between the sessions without tool calls: the server of `workflow_step`, the start, one move and the end. *Per tool
+call* is the remaining difference between the long sessions, divided by {CALLS}. A model that takes seconds per turn
+hides most of it."""
 
 
 class _Side(NamedTuple):
@@ -76,16 +76,15 @@ def _rows(folder: Path, model: host.Model) -> list[Row]:
         starts.extend(spawn(argv, env) for _ in range(STARTS))
         return 0.0
 
-    jobs: dict[str, Job] = {
-        "with": lambda: ours.run(CALLS),
-        "bare": lambda: bare.run(CALLS),
+    long: dict[str, Job] = {"with": lambda: ours.run(CALLS), "bare": lambda: bare.run(CALLS)}
+    short: dict[str, Job] = {
         "with, no calls": lambda: ours.run(0),
         "bare, no calls": lambda: bare.run(0),
         "python": start,
     }
     ours.run(0)
     bare.run(0)
-    times = interleave("sessions", jobs, ROUNDS)
+    times = {**interleave("sessions", long, ROUNDS), **interleave("short sessions", short, SHORT_ROUNDS)}
     times["python"] = Sample(tuple(starts))
     medians = {name: sample.median for name, sample in times.items()}
     minima = {name: sample.best for name, sample in times.items()}

@@ -8,9 +8,9 @@ import sys
 def main() -> None:
     argv = sys.argv[1:]
     if argv[:1] == ["hook"]:
-        from handrail.hosts.entry import main as hook
+        from handrail.hosts.entry import run
 
-        sys.exit(hook(argv[1:], os.environ))
+        run(argv[1:], os.environ)
     if argv[:1] == ["mcp"] and argv[1:2] == ["--agent"]:
         from handrail.hosts.mcp import main as mcp
 

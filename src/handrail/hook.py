@@ -5,6 +5,6 @@ import sys
 
 if __name__ == "__main__":
     sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    from handrail.hosts.entry import main
+    from handrail.hosts.entry import run
 
-    sys.exit(main(sys.argv[1:], os.environ))
+    run(sys.argv[1:], os.environ)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from handrail.workflows.compile import compile_plan
 from handrail.workflows.plan import ExitCheck, Plan
 from handrail.workflows.spec import PhaseSpec, Reference, WorkflowSpec
@@ -53,4 +51,4 @@ def plan(*specs: WorkflowSpec) -> Plan:
 
 def replaced(spec: WorkflowSpec, *entries: Entry) -> WorkflowSpec:
     """The same workflow with other phases."""
-    return replace(spec, entries=entries)
+    return spec._replace(entries=entries)

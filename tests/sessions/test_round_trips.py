@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -108,10 +107,10 @@ def test_data_that_is_not_a_state_raises_a_value_error(data: Any) -> None:
 
 
 def rich_plan() -> Plan:
-    gated = replace(phase("gated"), deny=("bash", "edit"), profiles=("fast",), instructions=ODD_TEXT)
-    shut = replace(phase("shut"), allow=(), exit=(ExitCheck("run", {"argv": ["a", "b"], "timeout": 0.5}, "a b"),))
+    gated = phase("gated")._replace(deny=("bash", "edit"), profiles=("fast",), instructions=ODD_TEXT)
+    shut = phase("shut")._replace(allow=(), exit=(ExitCheck("run", {"argv": ["a", "b"], "timeout": 0.5}, "a b"),))
     inner = workflow("inner", gated, shut, loopable=False)
-    top = replace(workflow("top", phase("first", 2), run("inner")), texts={"roleInstruction": "r"})
+    top = workflow("top", phase("first", 2), run("inner"))._replace(texts={"roleInstruction": "r"})
     return plan(top, inner)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from handrail.cli.output import BOLD, DIM, RED, YELLOW, echo, styled
 from handrail.project import shown_path
@@ -12,7 +11,7 @@ from handrail.source.diagnostics import Diagnostic, as_github, as_text, in_order
 
 def shown(found: Iterable[Diagnostic], cwd: str) -> list[Diagnostic]:
     """The problems in order, with paths relative to the working directory."""
-    return in_order(replace(d, file=shown_path(d.file, cwd)) for d in found)
+    return in_order(d._replace(file=shown_path(d.file, cwd)) for d in found)
 
 
 def print_problems(found: list[Diagnostic], style: str) -> None:

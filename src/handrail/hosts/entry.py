@@ -2,7 +2,7 @@
 
 This is a new process for every tool call, so it does little: read the session's card, answer, exit. Without an active
 workflow it prints nothing. With one, it denies any call that it cannot decide. Standard library only; for the few
-events that need definitions, it restarts itself with all packages.
+events that need definitions, it makes the installed packages importable first.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from handrail.state import jsonlite
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import NoReturn
 
     from handrail.contracts import Host
 
@@ -28,6 +29,17 @@ usage: handrail hook AGENT [status-line]
 
 Answers one hook message of an agent: JSON on stdin, JSON on stdout. Installed stubs call this.
 """
+
+
+def run(argv: list[str], env: Mapping[str, str]) -> NoReturn:
+    """Answer and end the process at once: Python's own clean-up takes longer than the answer."""
+    code = main(argv, env)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os._exit(1)  # the host no longer reads
+    sys.stderr.flush()
+    os._exit(code)
 
 
 def main(argv: list[str], env: Mapping[str, str]) -> int:
@@ -68,7 +80,7 @@ def _answer(host: Host, agent: str, body: str, env: Mapping[str, str]) -> int:
     if request is None:
         return 0
     if sys.flags.no_site and needs_definitions(request):
-        _run_with_all_packages(agent, body)
+        _add_packages()
     try:
         reply = answer(host, agent, request, env)
     except Exception as error:  # noqa: BLE001 - after any error the host still needs a valid answer
@@ -79,13 +91,8 @@ def _answer(host: Host, agent: str, body: str, env: Mapping[str, str]) -> int:
     return 0
 
 
-def _run_with_all_packages(agent: str, body: str) -> None:
-    """Replace this process by the same hook with all packages. Does not return."""
-    import tempfile
+def _add_packages() -> None:
+    """Make the installed packages importable in this process, which was started without them (`-S`)."""
+    import site
 
-    with tempfile.TemporaryFile() as file:
-        file.write(body.encode("utf-8", "surrogatepass"))
-        file.flush()
-        os.lseek(file.fileno(), 0, os.SEEK_SET)
-        os.dup2(file.fileno(), 0)
-        os.execv(sys.executable, [sys.executable, "-I", "-m", "handrail", "hook", agent])  # noqa: S606 - ourselves
+    site.main()

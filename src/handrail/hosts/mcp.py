@@ -132,6 +132,8 @@ class Server:
             self.fail(call.id, -32603, f"{type(error).__name__}: {error}")
         else:
             self.say({"jsonrpc": "2.0", "id": call.id, "result": result})
+            if method == "tools/list":
+                self.prepare()
         finally:
             self.calls.pop(jsonlite.dumps(call.id), None)
 
@@ -148,6 +150,12 @@ class Server:
         if method == "tools/call":
             return self.call_tool(call)
         raise _NoMethod(method)
+
+    def prepare(self) -> None:
+        """Import what a call needs now, while the model thinks, and not while it waits for its result."""
+        registry.host(self.agent)
+        for module in ("threading", "handrail.hosts.context", "handrail.secrets", "handrail.sessions.sessions"):
+            __import__(module)
 
     def call_tool(self, call: _Call) -> dict[str, Any]:
         arguments = call.params.get("arguments") or {}

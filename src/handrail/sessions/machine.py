@@ -6,21 +6,24 @@ Standard library only.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, assert_never, get_args
-
+from handrail.source.record import Record
 from handrail.workflows.plan import Plan, relocate
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any, Literal, assert_never
+
     from handrail.contracts.messages import StateData
 
-Status = Literal["none", "active", "done", "cancelled"]
+    Status = Literal["none", "active", "done", "cancelled"]
+
 MAX_SUMMARIES = 3
 IDLE_STOPS = 3
 """How often an agent without progress is sent on, if the settings do not say."""
 
 
-class State(NamedTuple):
+class State(Record):
     """The state of a session. Everything else is derived from the plan.
 
     `sent_on` counts how often the agent tried to stop and was told to continue; `reminders` counts since the last move.
@@ -47,7 +50,7 @@ class State(NamedTuple):
         return self.status == "active"
 
 
-class Result(NamedTuple):
+class Result(Record):
     """The result of a check. `held` is None if the check could not run; it then counts as failed."""
 
     name: str
@@ -57,7 +60,7 @@ class Result(NamedTuple):
     seconds: float
 
 
-class Start(NamedTuple):
+class Start(Record):
     """Start a workflow. `plan` is the digest of the pinned plan."""
 
     plan: str
@@ -68,40 +71,40 @@ class Start(NamedTuple):
     idle_limit: int = IDLE_STOPS
 
 
-class Next(NamedTuple):
+class Next(Record):
     """Leave the phase. `results` are the results of its exit checks, which the caller has just run for this stop."""
 
     summary: str = ""
     results: tuple[Result, ...] = ()
 
 
-class Loop(NamedTuple):
+class Loop(Record):
     """Restart the innermost workflow."""
 
 
-class Cancel(NamedTuple):
+class Cancel(Record):
     """Cancel the workflow. A person confirms it, or an agent asks twice in a row."""
 
     confirmed: bool = False
     reason: str = ""
 
 
-class AgentStopped(NamedTuple):
+class AgentStopped(Record):
     """The agent wants to end its turn. `aborted`: a person stopped it. `progress`: it did work since the last stop."""
 
     aborted: bool = False
     progress: bool = False
 
 
-class Resumed(NamedTuple):
+class Resumed(Record):
     """The conversation was reopened. This withdraws a pending cancel request."""
 
 
-class Tell(NamedTuple):
+class Tell(Record):
     """The person is told how the workflow ended."""
 
 
-class Reload(NamedTuple):
+class Reload(Record):
     """Continue with an edited definition."""
 
     plan: str
@@ -111,7 +114,7 @@ class Reload(NamedTuple):
 Command = Start | Next | Loop | Cancel | AgentStopped | Resumed | Tell | Reload
 
 
-class Started(NamedTuple):
+class Started(Record):
     plan: str
     task: str
     task_id: str
@@ -119,57 +122,57 @@ class Started(NamedTuple):
     idle_limit: int = IDLE_STOPS
 
 
-class Checked(NamedTuple):
+class Checked(Record):
     at: int
     results: tuple[Result, ...]
 
 
-class Moved(NamedTuple):
+class Moved(Record):
     origin: int
     to: int
     phase: str
     summary: str
 
 
-class Finished(NamedTuple):
+class Finished(Record):
     origin: int
     phase: str
     summary: str
 
 
-class Looped(NamedTuple):
+class Looped(Record):
     origin: int
     to: int
 
 
-class CancelAsked(NamedTuple):
+class CancelAsked(Record):
     at: int
 
 
-class CancelWithdrawn(NamedTuple):
+class CancelWithdrawn(Record):
     at: int
 
 
-class Cancelled(NamedTuple):
+class Cancelled(Record):
     at: int
     reason: str
 
 
-class SentOn(NamedTuple):
+class SentOn(Record):
     at: int
     idle: int
 
 
-class LetGo(NamedTuple):
+class LetGo(Record):
     at: int
     reason: str
 
 
-class Told(NamedTuple):
+class Told(Record):
     status: str
 
 
-class Reloaded(NamedTuple):
+class Reloaded(Record):
     plan: str
     to: int
 
@@ -188,17 +191,17 @@ Event = (
     | Told
     | Reloaded
 )
-EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
+EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__args__}
 
 
-class Refusal(NamedTuple):
+class Refusal(Record):
     """Why a command was refused. `code` is stable; `reason` is a sentence for the agent."""
 
     code: str
     reason: str
 
 
-class Decision(NamedTuple):
+class Decision(Record):
     """The events that a command causes, and the refusal, if it was refused."""
 
     events: tuple[Event, ...] = ()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from typing import NamedTuple
 
 from handrail.sessions import machine, words
 from handrail.sessions.machine import Refusal, Result, State
 from handrail.sessions.store import Outcome, Session, Snapshot
+from handrail.source.record import Record
 from handrail.workflows.plan import Plan
 
 
-class Report(NamedTuple):
+class Report(Record):
     """The state of a session, and the message about the last command. `refusal` is None if it was carried out."""
 
     session: str

@@ -7,8 +7,6 @@ server of `workflow_step` starts fast.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple
 
 from handrail.errors import NotFound, RefusedError, StateError
 from handrail.project import Places, session_name
@@ -18,13 +16,17 @@ from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
 from handrail.sessions.report import Report, report_after, report_now
 from handrail.sessions.store import Session, exclusive, sessions_in
+from handrail.source.record import Record
 from handrail.workflows.plan import ExitCheck, Plan
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from handrail.contracts.messages import Verdict
 
 
-class Conversation(NamedTuple):
+class Conversation(Record):
     """A conversation of a host. `is_linked`: the host finds its session by a link, not by the session's id."""
 
     agent: str
@@ -36,7 +38,7 @@ class Conversation(NamedTuple):
         return session_name(self.agent, self.id) if self.is_linked else self.id
 
 
-class Opening(NamedTuple):
+class Opening(Record):
     """How to start a workflow: the task, the session, and the conversation of a host, if there is one."""
 
     task: str
@@ -47,7 +49,7 @@ class Opening(NamedTuple):
     notices: tuple[str, ...] = ()
 
 
-class Leaving(NamedTuple):
+class Leaving(Record):
     """A phase that is about to be left: its session, the state before its checks run, and the checks."""
 
     session: Session

@@ -9,20 +9,23 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
 
 from handrail.errors import StateError
 from handrail.sessions import card as cards
 from handrail.sessions import links, machine, words
 from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Command, Decision, State
+from handrail.source.record import Record
 from handrail.state import files, journal, jsonlite, lines, locks
 from handrail.state.digest import hex_digest
 from handrail.state.files import make_private
 from handrail.workflows.plan import Plan, from_json, to_json
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
     from handrail.contracts.messages import Card, CardBody
 
 LOCK_SECONDS = 30.0
@@ -35,7 +38,7 @@ class SessionBusy(StateError):
     code = "busy"
 
 
-class Snapshot(NamedTuple):
+class Snapshot(Record):
     """The state from a session's journal, and where the next record goes."""
 
     state: State
@@ -45,7 +48,7 @@ class Snapshot(NamedTuple):
     mark: str = ""
 
 
-class Outcome(NamedTuple):
+class Outcome(Record):
     """A decided command: the states before and after it, and the decision."""
 
     plan: Plan | None

@@ -7,27 +7,27 @@ changed less than a second ago are not cached. Deleting or damaging the cache co
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import zlib
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 from handrail import __version__, registry
+from handrail.source.record import Record
+from handrail.state import jsonlite
 from handrail.state.files import write_whole
 from handrail.workflows.plan import ExitCheck
 from handrail.workflows.spec import Entry, LazyEntries, PhaseSpec, Reference, WorkflowSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from handrail.workflows.load import Loaded
 
 FRESH_NS = 1_000_000_000
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(Record):
     """One cached workflow: its file names, their stamps in one flat list, its head fields and its entries."""
 
     names: list[str]
@@ -94,7 +94,7 @@ class CatalogCache:
         os.makedirs(self.folder, 0o700, exist_ok=True)
         rows = self.known[root]
         heads = {folder: [row.names, row.stamps, row.head, row.references, row.phases] for folder, row in rows.items()}
-        body = json.dumps({"root": root, "version": _version(), "rows": heads}, separators=(",", ":"))
+        body = jsonlite.dumps({"root": root, "version": _version(), "rows": heads})
         data = b"\n".join([body.encode(), *[row.entries for row in rows.values()]])
         write_whole(self._file(root), b"%08x\n%s" % (zlib.crc32(data), data), durable=False)
 
@@ -106,7 +106,7 @@ class CatalogCache:
             if head != b"%08x\n" % zlib.crc32(data):
                 return {}
             first, *entries = data.split(b"\n")
-            kept = json.loads(first)
+            kept = jsonlite.loads(first.decode())
             if kept["root"] != root or kept["version"] != _version():
                 return {}
             rows = zip(kept["rows"].items(), entries, strict=True)
@@ -136,10 +136,10 @@ def _version() -> str:
 
 
 def _row_from_spec(workflow: WorkflowSpec, names: list[str], stamps: list[int]) -> Row:
-    entries = [["ref" if isinstance(e, Reference) else "phase", vars(e)] for e in workflow.entries]
-    head = {name: value for name, value in vars(workflow).items() if name != "entries"}
-    references = [list(vars(ref).values()) for ref in workflow.references]
-    return Row(names, stamps, head, references, len(entries), json.dumps(entries).encode())
+    entries = [["ref" if isinstance(e, Reference) else "phase", e._asdict()] for e in workflow.entries]
+    head = {name: value for name, value in workflow._asdict().items() if name != "entries"}
+    references = [list(ref) for ref in workflow.references]
+    return Row(names, stamps, head, references, len(entries), jsonlite.dumps(entries).encode())
 
 
 def _spec_from_row(row: Row) -> WorkflowSpec:
@@ -149,7 +149,7 @@ def _spec_from_row(row: Row) -> WorkflowSpec:
 
 
 def _entries(data: bytes) -> tuple[Entry, ...]:
-    return tuple(Reference(**row) if kind == "ref" else _phase(row) for kind, row in json.loads(data))
+    return tuple(Reference(**row) if kind == "ref" else _phase(row) for kind, row in jsonlite.loads(data.decode()))
 
 
 def _phase(row: dict[str, Any]) -> PhaseSpec:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Protocol
 
 from handrail.errors import DefinitionError, NotFound, RefusedError, UsageError
 from handrail.source.diagnostics import Diagnostic, in_order, of_file
+from handrail.source.record import Record
 from handrail.source.suggest import nearest
 from handrail.workflows import rules
 from handrail.workflows.compile import MAX_STOPS, compile_plan, count_stops
@@ -17,24 +15,26 @@ from handrail.workflows.spec import WORKFLOW_FILE, Reference, WorkflowSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Protocol
+
     from handrail.source.files import Root
     from handrail.workflows.load import Loaded
+
+    class Memory(Protocol):
+        """Caches specs between starts. `recall` may return None at any time."""
+
+        def recall(self, root: str, folder: str) -> WorkflowSpec | None: ...
+
+        def store(self, root: str, folder: str, loaded: Loaded) -> None: ...
+
 
 MAX_DEPTH = 6
 MAX_FOLDERS = 20_000
 MAX_NESTING = 100
 
 
-class Memory(Protocol):
-    """Caches specs between starts. `recall` may return None at any time."""
-
-    def recall(self, root: str, folder: str) -> WorkflowSpec | None: ...
-
-    def store(self, root: str, folder: str, loaded: Loaded) -> None: ...
-
-
-@dataclass(frozen=True, kw_only=True)
-class Found:
+class Found(Record):
     """A workflow folder. `spec` is None if its files have errors."""
 
     source: str
@@ -45,8 +45,7 @@ class Found:
     references: tuple[Reference, ...] = ()
 
 
-@dataclass(frozen=True)
-class Catalog:
+class Catalog(Record):
     """The usable workflows by key, everything that was found in order of precedence, and all problems."""
 
     workflows: dict[str, WorkflowSpec]
@@ -136,7 +135,7 @@ def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
     local = list(problems)
     catalog = _resolve(found, problems)
     mine = [problem for problem in catalog.problems if problem in local or problem.file in files]
-    return replace(catalog, problems=tuple(mine))
+    return catalog._replace(problems=tuple(mine))
 
 
 def _folders_by_root(path: str, roots: list[str], problems: list[Diagnostic]) -> dict[str, list[str]]:
@@ -174,7 +173,7 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
     built_in = {entry.file for entry in found if entry.source == "builtin"}
     twice = rules.duplicate_commands(catalog.in_precedence(), built_in)
     problems.extend(_located(problem, "commandName") for problem in twice)
-    return replace(catalog, problems=tuple(in_order(problems)))
+    return catalog._replace(problems=tuple(in_order(problems)))
 
 
 def _located(problem: Diagnostic, key: str) -> Diagnostic:

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 from handrail.errors import DefinitionError
+from handrail.source.record import Record
 from handrail.workflows.placeholders import DONE, START
 from handrail.workflows.plan import Level, Plan, Stop
 from handrail.workflows.spec import PhaseSpec, Reference, WorkflowSpec
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 MAX_STOPS = 2_000
 
 
-@dataclass(frozen=True)
-class _Scope:
+class _Scope(Record):
     """A workflow that is being unfolded: the levels above it, and the name of what follows it there."""
 
     spec: WorkflowSpec

@@ -6,13 +6,12 @@ There is a spec only if the workflow's own files have no errors. Warnings are al
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from handrail.source import simpleyaml
 from handrail.source.diagnostics import Diagnostic, has_errors, of_file
 from handrail.source.fields import Reader, Shape, found, quoted
 from handrail.source.files import Root, Source, Unopened, decode, stamp
+from handrail.source.record import Record
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import nearest
 from handrail.source.yamltree import Node
@@ -21,11 +20,14 @@ from handrail.workflows.exits import read_exit
 from handrail.workflows.keys import PHASE, TEXTS, TOOLS, WORKFLOW
 from handrail.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _KEY_HINT = "name the key of a workflow: the name of its folder"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Loaded:
+class Loaded(Record):
     """The result for one workflow folder: a spec or None, all problems, and a stamp for each file."""
 
     key: str
@@ -57,7 +59,7 @@ class _Load:
         opened = self.root.open(self.folder, entry)
         if isinstance(opened, Unopened):
             self.stamps[path] = stamp(path)
-            self.report(replace(place(), code=opened.code, message=opened.message, hint=opened.hint))
+            self.report(place()._replace(code=opened.code, message=opened.message, hint=opened.hint))
             return None
         self.stamps[path] = opened.stamp
         source, problems = decode(path, opened.data)
@@ -310,4 +312,4 @@ def located(problem: Diagnostic, key: str) -> Diagnostic:
         return problem
     node = tree.value[key]
     line, column, width = (*tree.keys[key], len(key)) if node.kind == "list" else (node.line, node.column, node.width)
-    return replace(problem, line=line, column=column, width=width, excerpt=source.line(line))
+    return problem._replace(line=line, column=column, width=width, excerpt=source.line(line))

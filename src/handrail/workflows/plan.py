@@ -6,12 +6,16 @@ Pure; standard library only.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from handrail.source.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 FORMAT = 1
 
 
-class Level(NamedTuple):
+class Level(Record):
     """The place of a stop in one workflow of its breadcrumb: `position` (from 0) of `total` entries."""
 
     key: str
@@ -20,7 +24,7 @@ class Level(NamedTuple):
     total: int
 
 
-class ExitCheck(NamedTuple):
+class ExitCheck(Record):
     """A check that has to hold before the stop can be left. `words` is its claim, such as "exits with 0".
 
     Plans that 0.1.0 wrote have no words.
@@ -32,7 +36,7 @@ class ExitCheck(NamedTuple):
     words: str = ""
 
 
-class Stop(NamedTuple):
+class Stop(Record):
     """One leaf phase, with its breadcrumb and the names before and after it."""
 
     id: str
@@ -58,7 +62,7 @@ class Stop(NamedTuple):
         return " > ".join(level.name for level in self.levels)
 
 
-class Plan(NamedTuple):
+class Plan(Record):
     """A whole workflow, ready for a session."""
 
     key: str

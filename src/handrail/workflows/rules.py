@@ -6,13 +6,16 @@ Rules return all problems and raise nothing. `resolve` removes broken workflows 
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.templates import placeholders
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.spec import Reference, WorkflowSpec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
 _COMMAND = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 

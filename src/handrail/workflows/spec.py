@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
+from handrail.source.record import Record
 from handrail.workflows.plan import ExitCheck
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
 
 WORKFLOW_FILE = "workflow.yaml"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PhaseSpec:
+class PhaseSpec(Record):
     """One stage of a workflow."""
 
     id: str
@@ -26,8 +29,7 @@ class PhaseSpec:
     file: str
 
 
-@dataclass(frozen=True)
-class Reference:
+class Reference(Record):
     """A place where another workflow runs as one phase of this one."""
 
     key: str
@@ -68,8 +70,7 @@ class LazyEntries(Sequence[Entry]):
     __hash__ = None  # type: ignore[assignment]  # like a list
 
 
-@dataclass(frozen=True, kw_only=True)
-class WorkflowSpec:
+class WorkflowSpec(Record):
     """A workflow and everything its own files say."""
 
     key: str

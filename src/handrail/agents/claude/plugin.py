@@ -65,7 +65,7 @@ def hooks(stubs: str) -> dict[str, Any]:
     return {
         "PreToolUse": [{"matcher": "*", "hooks": [{**run("gate"), "onFailure": "block"}]}],
         "UserPromptSubmit": [{"hooks": [run("event")]}],
-        "UserPromptExpansion": [{"hooks": [run("event", "command")]}],
+        "UserPromptExpansion": [{"hooks": [run("event")]}],
         "SessionStart": [{"matcher": "resume|compact|fork", "hooks": [run("event")]}],
         "SubagentStart": [{"hooks": [run("event", "active")]}],
         "Stop": [{"hooks": [run("event", "active")]}],
@@ -108,16 +108,12 @@ def gate_stub(stubs: Stubs) -> str:
 
 
 def event_stub(stubs: Stubs) -> str:
-    """The stub of all other hooks. With `active` it runs only while a workflow is active.
-
-    With `command` the hook starts with all packages: a typed command needs them, and would have to start again.
-    """
-    with_packages = shlex.join([*(word for word in stubs.hook if word != "-S"), "claude"])
+    """The stub of all other hooks. With `active` it runs only while a workflow is active."""
     return (
         "# Handrail's other hooks for Claude Code.\n"
         f"{_defer_to_user_stub('event')}"
         f'{_STATE}[ "${{1-}}" != active ] || [ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
-        f'if [ "${{1-}}" = command ]; then {with_packages}; else {_hook_command(stubs)}; fi || exit 0\n'
+        f"{_hook_command(stubs)} || exit 0\n"
     )
 
 
