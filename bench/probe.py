@@ -6,6 +6,7 @@ as `bench/pi-workflows/entry.mjs`.
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import time
@@ -23,6 +24,7 @@ def load(root: str, cache: str | None = None) -> dict[str, object]:
     """Load, check and resolve a catalog; with a cache, as `App.catalog` does."""
     import handrail.workflows.load  # noqa: F401 - imported on first use; the other side has all its imports, too
 
+    gc.disable()  # as `handrail` itself does before it reads definitions
     begin = time.perf_counter()
     catalog, remembered = _remembered(root, cache) if cache else (read_catalog([("project", root)]), False)
     seconds = time.perf_counter() - begin

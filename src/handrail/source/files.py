@@ -10,15 +10,16 @@ import errno
 import os
 import stat
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
 from handrail.source.diagnostics import Diagnostic, Severity
+from handrail.source.record import Record
 from handrail.source.suggest import nearest
 from handrail.state.files import is_below
 
 MAX_BYTES = 1_048_576
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Source:
@@ -70,16 +71,14 @@ class Source:
         )
 
 
-@dataclass(frozen=True)
-class Opened:
+class Opened(Record):
     """The content and the stamp of a file that was read."""
 
     data: bytes
     stamp: os.stat_result
 
 
-@dataclass(frozen=True)
-class Unopened:
+class Unopened(Record):
     """The reason why a file was not read."""
 
     code: str
@@ -104,18 +103,28 @@ class Root:
             return Unopened("path-escape", f"`{entry}` contains a NUL character", "remove `\\0` from the path")
         path = f"{folder}/{entry}"  # the entry is relative, so this is what `os.path.join` gives, faster
         try:
-            handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+            handle, is_checked = self._open(folder, entry)
         except OSError as error:
             return self._explain(path, entry, error)
         try:
-            return self._read(handle, folder, entry)
+            status = os.fstat(handle)
+            if not is_checked and not self._contains(folder, entry, status):
+                return self._escape_problem(entry)
+            return self._read(handle, entry, status)
         finally:
             os.close(handle)
 
-    def _read(self, handle: int, folder: str, entry: str) -> Opened | Unopened:
-        status = os.fstat(handle)
-        if not self._contains(folder, entry, status):
-            return self._escape_problem(entry)
+    def _open(self, folder: str, entry: str) -> tuple[int, bool]:
+        """A handle, and whether it surely belongs to a file in this root: a file of the real folder that is no link."""
+        if "/" not in entry and entry not in ("", ".", "..") and self._is_below(real := self._real_folder(folder)):
+            try:
+                return os.open(f"{real}/{entry}", _FLAGS | os.O_NOFOLLOW), True
+            except OSError as error:
+                if error.errno not in (errno.ELOOP, errno.EMLINK):
+                    raise
+        return os.open(f"{folder}/{entry}", _FLAGS), False
+
+    def _read(self, handle: int, entry: str, status: os.stat_result) -> Opened | Unopened:
         if stat.S_ISDIR(status.st_mode):
             hint = "name a file in this folder, or replace the folder with a file"
             return Unopened("path-folder", f"`{entry}` is a folder, a file was expected", hint)

@@ -25,6 +25,8 @@ else:
 
         def __new__(cls, *values, **named):
             fields, given = cls._fields, len(values)
+            if not given and tuple(named) == fields:
+                return tuple.__new__(cls, named.values())
             if given != len(fields):
                 rest = {**cls._field_defaults, **named}
                 values += tuple([rest[name] for name in fields[given:] if name in rest])
