@@ -32,7 +32,7 @@ def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> 
     if request["event"] == "step":  # a fork may begin with this call, so its session had to be found first
         from handrail.hosts.tools import step
 
-        return step(request)
+        return step(agent, ref, request, places)
     if request["event"] == "tool":
         from handrail.hosts.tools import judge
 
