@@ -31,6 +31,46 @@ def find_root(start: str) -> str:
         folder = above
 
 
+class Checkout:
+    """A checkout of a Git repository: its top folder, and the folder with the data that all worktrees share."""
+
+    __slots__ = ("data", "top")
+
+    def __init__(self, top: str, data: str) -> None:
+        self.top = top
+        self.data = data
+
+
+def checkout(folder: str) -> Checkout | None:
+    """The Git checkout around a folder; None if there is none. Starts no process."""
+    folder = os.path.realpath(folder)
+    while not os.path.exists(mark := os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return Checkout(folder, mark if os.path.isdir(mark) else _shared_data(mark))
+
+
+def _shared_data(mark: str) -> str:
+    """The data folder that the `.git` file of a worktree leads to; the file itself if it is not a worktree's.
+
+    The repository has to list the worktree: a copied or invented `.git` file leads nowhere.
+    """
+    try:
+        own = os.path.join(os.path.dirname(mark), _first_line(mark).removeprefix("gitdir: "))
+        if os.path.realpath(os.path.join(own, _first_line(os.path.join(own, "gitdir")))) == mark:
+            return os.path.realpath(os.path.join(own, _first_line(os.path.join(own, "commondir"))))
+    except (OSError, ValueError):
+        pass
+    return mark
+
+
+def _first_line(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.readline().rstrip("\n")
+
+
 class Places:
     """The user's folders: below `HANDRAIL_HOME` if it is set, otherwise the XDG folders."""
 
@@ -61,6 +101,11 @@ class Places:
 
     def sessions(self, project: str) -> str:
         return os.path.join(self.state, "sessions", file_name(os.path.realpath(project)))
+
+    def installation(self, agent: str, project: str | None) -> str:
+        """The record of an installation for one project, or for the user."""
+        scope = file_name(project) if project else "user"
+        return os.path.join(self.state, "installed", f"{agent}@{scope}.json")
 
     def runs(self, project: str) -> str:
         return os.path.join(self.state, "runs", file_name(project))

@@ -16,7 +16,6 @@ from handrail import registry
 from handrail.app import App
 from handrail.contracts import Recipe, Stubs
 from handrail.errors import HandrailError
-from handrail.hosts.ownership import record_path
 from handrail.state.files import make_private, mode_of, real_inside, replace, write_whole
 
 
@@ -170,7 +169,7 @@ def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:
     """The installer for an agent, for the user or for this project only."""
     project = app.project if for_project else None
     recipe = registry.host(agent).recipe(app.env, project, app.stubs)
-    return Installer(agent, recipe, record_path(app.places, agent, project), project)
+    return Installer(agent, recipe, app.places.installation(agent, project), project)
 
 
 def write_marketplace(agent: str, folder: str) -> list[str]:

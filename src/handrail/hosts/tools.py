@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handrail.hosts.protection import touched
+from handrail.hosts.protection import is_as_installed, touched
 from handrail.sessions import marks
 from handrail.sessions.current import current_card
 from handrail.sessions.gate import verdict
@@ -40,12 +40,10 @@ def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places,
 
 def step(agent: str, ref: SessionRef | None, request: StepCall, places: Places) -> Verdict:
     """`workflow_step` is always allowed, but only the main conversation may move a session."""
-    if "installed" in request:
-        from handrail.hosts.ownership import is_as_installed
-
-        if ref is None or not is_as_installed(places, agent, ref.project, request["installed"]):
-            card = current_card(ref) if ref is not None else None
-            return verdict(card["gate"] if card is not None else None, request["tool"], request["aliases"])
+    proof = request.get("installed")
+    if proof is not None and (ref is None or not is_as_installed(places, agent, ref.project, proof)):
+        card = current_card(ref) if ref is not None else None
+        return verdict(card["gate"] if card is not None else None, request["tool"], request["aliases"])
     if request["is_subagent"] and request["action"] != "status":
         reason = (
             "Only the main conversation moves the workflow. You may ask for its status. "
