@@ -95,7 +95,8 @@ class App:
 
         hook = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
         call = (sys.executable, "-I", "-S", hook)
-        return Stubs(call, (sys.executable, "-I", "-m", "handrail"), handrail.__version__)
+        own = (sys.executable, "-I", "-m", "handrail")
+        return Stubs(call, own, handrail.__version__, self.places.state, self.places.home)
 
     @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:

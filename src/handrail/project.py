@@ -72,14 +72,18 @@ def _first_line(path: str) -> str:
 
 
 class Places:
-    """The user's folders: below `HANDRAIL_HOME` if it is set, otherwise the XDG folders."""
+    """The user's folders: below `HANDRAIL_HOME` if it is set, otherwise the XDG folders.
+
+    `HANDRAIL_STATE` is the state folder itself. Installed stubs set it to the folder that was used when they were
+    installed, so that they and the programs they start agree, whatever else is set or missing later.
+    """
 
     __slots__ = ("cache", "config", "home", "state")
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.home = env.get("HOME") or os.path.expanduser("~")
-        own = env.get("HANDRAIL_HOME")
-        for name, value in (("HOME", self.home), ("HANDRAIL_HOME", own)):
+        own, state = env.get("HANDRAIL_HOME"), env.get("HANDRAIL_STATE")
+        for name, value in (("HOME", self.home), ("HANDRAIL_HOME", own), ("HANDRAIL_STATE", state)):
             if value and not os.path.isabs(value):
                 raise UsageError(f"`{name}` has to be an absolute path, found `{value}`", f"set {name} to a full path")
         if own:
@@ -88,6 +92,7 @@ class Places:
             self.config = self._xdg(env, "XDG_CONFIG_HOME", ".config")
             self.state = self._xdg(env, "XDG_STATE_HOME", os.path.join(".local", "state"))
             self.cache = self._xdg(env, "XDG_CACHE_HOME", ".cache")
+        self.state = state or self.state
 
     def _xdg(self, env: Mapping[str, str], name: str, default: str) -> str:
         base = env.get(name, "")

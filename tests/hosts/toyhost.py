@@ -83,6 +83,9 @@ class Recipe:
         del texts
         return {self.own: " ".join(self.stubs.hook) + "\n"}
 
+    def kept(self) -> list[str]:
+        return []
+
     def add(self, path: str, text: str | None) -> str:
         del path
         return (text or "") + f"hook = {self.own}\n"

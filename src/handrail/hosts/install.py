@@ -133,7 +133,7 @@ class Installer:
         if not self.next:
             if os.path.exists(self.record):
                 os.unlink(self.record)
-            for folder in sorted(folders, reverse=True):
+            for folder in sorted(set(folders).difference(self.recipe.kept()), reverse=True):
                 _remove_empty(folder)
 
 
