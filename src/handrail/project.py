@@ -149,6 +149,11 @@ def _percent(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
 
 
+def orchestrating_roots(project: str, of_agents: Sequence[str]) -> list[str]:
+    """The folders with workflows that were written for pi-workflows."""
+    return [os.path.join(project, ".pi", "workflows"), *of_agents]
+
+
 def workflow_roots(project: str, places: Places, of_agents: Sequence[str]) -> list[tuple[str, str]]:
     """(source, folder) of each folder with workflows. An earlier folder wins; the built-in one is last.
 
