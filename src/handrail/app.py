@@ -13,7 +13,7 @@ from functools import cached_property
 
 import handrail
 from handrail.errors import NotFound
-from handrail.project import Places, flow_roots, has_settings, random_token, workflow_roots
+from handrail.project import Places, flow_roots, has_settings, orchestrating_roots, random_token, workflow_roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ class App:
 
         memory = CatalogCache(self.places.cache, time.time_ns)
         folders = registry.workflow_folders(self.env, self.places.home)
-        catalog = read_catalog(workflow_roots(self.project, self.places, folders), memory)
+        roots = workflow_roots(self.project, self.places, folders)
+        catalog = read_catalog(roots, memory, orchestrating_roots(self.project, folders))
         memory.save()
         return catalog
 
@@ -95,7 +96,8 @@ class App:
 
         hook = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
         call = (sys.executable, "-I", "-S", hook)
-        return Stubs(call, (sys.executable, "-I", "-m", "handrail"), handrail.__version__)
+        own = (sys.executable, "-I", "-m", "handrail")
+        return Stubs(call, own, handrail.__version__, self.places.state, self.places.home)
 
     @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:

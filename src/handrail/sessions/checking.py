@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 
 from handrail import registry
 from handrail.contracts import CheckContext
+from handrail.errors import RefusedError
+from handrail.project import checkout
 from handrail.sessions.machine import Result
+from handrail.state.files import real_inside
 from handrail.workflows.plan import ExitCheck
 
 OnCheck = Callable[[ExitCheck], None]
+_BACK = "go back to the project or to a worktree of its repository, then repeat this action"
+
+
+def work_folder(project: str, cwd: str) -> str:
+    """The folder for the checks of an agent that works in `cwd`: the project, or the same folder in a worktree.
+
+    A check belongs to the project, so it runs in the project also if the agent is in a folder below it. But in another
+    worktree of the same repository, the agent's work is there. Anywhere else the checks would prove nothing.
+    """
+    if not cwd:
+        return project
+    here, home = checkout(cwd), checkout(project)
+    if here is not None and home is not None and here.data == home.data:
+        folder = os.path.normpath(os.path.join(here.top, os.path.relpath(project, home.top)))
+        if os.path.isdir(folder):
+            return folder
+        raise RefusedError(f"The exit checks were not run: there is no `{folder}`", _BACK)
+    if real_inside(project, cwd) is not None:
+        return project
+    message = f"The exit checks were not run: you work in `{cwd}`, which is not part of the project `{project}`"
+    raise RefusedError(message, _BACK)
 
 
 async def run_checks(
-    checks: tuple[ExitCheck, ...], project: str, env: Mapping[str, str], on_check: OnCheck | None = None
+    checks: tuple[ExitCheck, ...], folder: str, env: Mapping[str, str], on_check: OnCheck | None = None
 ) -> tuple[Result, ...]:
     """The results of all checks, in order. `on_check` is called with each check before it runs."""
-    context = CheckContext(project, env)
+    context = CheckContext(folder, env)
     return tuple([await _run(check, context, on_check) for check in checks])
 
 

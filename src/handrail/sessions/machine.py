@@ -50,6 +50,13 @@ class State(Record):
         return self.status == "active"
 
 
+class Place(Record):
+    """Where the agent works, and the folder in which the checks of its phase ran; empty texts if it is not known."""
+
+    cwd: str = ""
+    folder: str = ""
+
+
 class Result(Record):
     """The result of a check. `held` is None if the check could not run; it then counts as failed."""
 
@@ -76,6 +83,7 @@ class Next(Record):
 
     summary: str = ""
     results: tuple[Result, ...] = ()
+    place: Place = Place()
 
 
 class Loop(Record):
@@ -123,8 +131,11 @@ class Started(Record):
 
 
 class Checked(Record):
+    """`folder` is where the checks ran; empty in journals of 0.1.0."""
+
     at: int
     results: tuple[Result, ...]
+    folder: str = ""
 
 
 class Moved(Record):
@@ -132,12 +143,14 @@ class Moved(Record):
     to: int
     phase: str
     summary: str
+    cwd: str = ""
 
 
 class Finished(Record):
     origin: int
     phase: str
     summary: str
+    cwd: str = ""
 
 
 class Looped(Record):
@@ -264,12 +277,12 @@ def _next(plan: Plan, state: State, command: Next) -> Decision:
     if stop.checks:
         if len(command.results) != len(stop.checks):
             return Decision((), Refusal("unchecked", f"The exit checks of {stop.name} were not run."))
-        checked = (Checked(state.at, command.results),)
+        checked = (Checked(state.at, command.results, command.place.folder),)
         if not all(result.held for result in command.results):
             return Decision(checked, Refusal("check-failed", f"{stop.name} cannot be left yet."))
     if state.at + 1 == len(plan.stops):
-        return Decision((*checked, Finished(state.at, stop.name, command.summary)))
-    return Decision((*checked, Moved(state.at, state.at + 1, stop.name, command.summary)))
+        return Decision((*checked, Finished(state.at, stop.name, command.summary, command.place.cwd)))
+    return Decision((*checked, Moved(state.at, state.at + 1, stop.name, command.summary, command.place.cwd)))
 
 
 def _loop(plan: Plan, state: State) -> Decision:

@@ -13,7 +13,7 @@ from handrail.project import Places, session_name
 from handrail.sessions import links, machine, words
 from handrail.sessions.gate import undecided, verdict
 from handrail.sessions.links import SessionRef
-from handrail.sessions.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
+from handrail.sessions.machine import Cancel, Decision, Loop, Next, Place, Refusal, Reload, Result, Start, State
 from handrail.sessions.report import Report, report_after, report_now
 from handrail.sessions.store import Session, exclusive, sessions_in
 from handrail.source.record import Record
@@ -160,9 +160,10 @@ class Sessions:
         checks = plan.stops[state.at].checks if plan and state.is_active else ()
         return Leaving(session, state, checks)
 
-    def leave(self, leaving: Leaving, summary: str, results: tuple[Result, ...]) -> Report:
+    def leave(self, leaving: Leaving, summary: str, results: tuple[Result, ...], place: Place | None = None) -> Report:
         """Leave the phase if all checks passed."""
-        outcome = leaving.session.do(Next(summary, results), lambda found: _moved_meanwhile(leaving.state, found))
+        command = Next(summary, results, place or Place())
+        outcome = leaving.session.do(command, lambda found: _moved_meanwhile(leaving.state, found))
         return report_after(leaving.session, outcome, results)
 
     def loop(self, id_: str | None) -> Report:

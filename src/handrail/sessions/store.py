@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
     from handrail.contracts.messages import Card, CardBody
 
-LOCK_SECONDS = 30.0
+LOCK_SECONDS = 8.0
+"""Less than a hook may take (`hosts.entry.SECONDS`), so that a hook can still say why it failed."""
 ABOUT = "about"
 
 

@@ -15,7 +15,7 @@ from handrail.workflows.spec import WORKFLOW_FILE, Reference, WorkflowSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from typing import Protocol
 
     from handrail.source.files import Root
@@ -115,11 +115,24 @@ def _folder(file: str) -> str:
     return os.path.dirname(file) + os.sep
 
 
-def read_catalog(roots: Iterable[tuple[str, str]], memory: Memory | None = None) -> Catalog:
-    """All workflows below the roots. If two roots have the same key, the first root wins."""
+def read_catalog(
+    roots: Iterable[tuple[str, str]], memory: Memory | None = None, orchestrating: Collection[str] = ()
+) -> Catalog:
+    """All workflows below the roots. If two roots have the same key, the first root wins.
+
+    `orchestrating` are the roots with workflows that were written for pi-workflows.
+    """
     problems: list[Diagnostic] = []
-    found = [entry for source, path in roots for entry in _read_root(source, path, memory, problems)]
+    found = [
+        _as_orchestrator(entry) if path in orchestrating else entry
+        for source, path in roots
+        for entry in _read_root(source, path, memory, problems)
+    ]
     return _resolve(found, problems)
+
+
+def _as_orchestrator(found: Found) -> Found:
+    return found if found.spec is None else found._replace(spec=found.spec._replace(orchestrates=True))
 
 
 def read_given(paths: Iterable[str], others: Catalog) -> Catalog:

@@ -37,7 +37,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "tool": tool,
             "aliases": tuple(data.get("aliases") or ()),
             "call": arguments(tool, given if isinstance(given, dict) else {}, project),
-            "is_lookup": False,
+            "is_harmless": False,
             "is_subagent": False,
         }
     if event == "prompt":
