@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from threading import Thread
     from typing import Any
 
+    from handrail.contracts import CheckContext
     from handrail.sessions.links import SessionRef
     from handrail.sessions.machine import Result
     from handrail.sessions.report import Report
@@ -154,7 +155,12 @@ class Server:
     def prepare(self) -> None:
         """Import what a call needs now, while the model thinks, and not while it waits for its result."""
         registry.host(self.agent)
-        for module in ("threading", "handrail.hosts.context", "handrail.secrets", "handrail.sessions.sessions"):
+        for module in (
+            "threading",
+            "handrail.hosts.context",
+            "handrail.sessions.checking",
+            "handrail.sessions.sessions",
+        ):
             __import__(module)
 
     def call_tool(self, call: _Call) -> dict[str, Any]:
@@ -198,26 +204,30 @@ class Server:
         import time
 
         from handrail.project import random_token
-        from handrail.secrets import Redactor
         from handrail.sessions.sessions import Sessions
 
         sessions = Sessions(ref.project, self.env, time.time, random_token)
         if action == "next":
             leaving = sessions.leaving(ref.session)
-            results = self.checked(call, leaving, sessions.project) if leaving.checks else ()
-            return sessions.leave(leaving, Redactor(self.env).text(summary), results)
+            if not leaving.checks and not summary:
+                return sessions.leave(leaving, "", ())
+            from handrail.sessions.checking import check_context
+
+            context = check_context(sessions.project, self.env)
+            results = self.checked(call, leaving, context) if leaving.checks else ()
+            return sessions.leave(leaving, context.mask(summary), results)
         if action == "loop":
             return sessions.loop(ref.session)
         return sessions.cancel(ref.session, confirmed=False) if action == "cancel" else sessions.status(ref.session)
 
-    def checked(self, call: _Call, leaving: Leaving, project: str) -> tuple[Result, ...]:
+    def checked(self, call: _Call, leaving: Leaving, context: CheckContext) -> tuple[Result, ...]:
         """The results of the exit checks. Raises `_Cancelled` if the host cancels its request."""
         import asyncio
 
         from handrail.sessions.checking import run_checks
 
         async def run() -> tuple[Result, ...]:
-            task = asyncio.ensure_future(run_checks(leaving.checks, project, self.env, lambda c: self.tell(call, c)))
+            task = asyncio.ensure_future(run_checks(leaving.checks, context, lambda c: self.tell(call, c)))
             loop = asyncio.get_running_loop()
             call.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
             if call.is_cancelled:
