@@ -176,3 +176,13 @@ def test_a_secret_that_was_cut_is_masked_too() -> None:
 
 def test_short_values_are_not_looked_for() -> None:
     assert not Secrets({"API_TOKEN": "true"})
+
+
+def test_a_deep_value_is_stored_and_masked() -> None:
+    value: Any = "tok-1234567890"
+    for _ in range(900):
+        value = [value]
+    masked_: Any = Secrets(ENV).for_people(value)
+    for _ in range(900):
+        masked_ = masked_[0]
+    assert masked_ == HIDDEN

@@ -208,11 +208,9 @@ class Server:
 
         sessions = Sessions(ref.project, self.env, time.time, random_token)
         if action == "next":
-            leaving = sessions.leaving(ref.session)
-            if not leaving.checks and not summary:
-                return sessions.leave(leaving, "", ())
             from handrail.sessions.checking import check_context
 
+            leaving = sessions.leaving(ref.session)
             context = check_context(sessions.project, self.env)
             results = self.checked(call, leaving, context) if leaving.checks else ()
             return sessions.leave(leaving, context.mask(summary), results)

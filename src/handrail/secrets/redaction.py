@@ -160,21 +160,21 @@ def _lost_name(value: Any) -> str | None:
 
 
 def _changed(value: Any, change: Callable[[str], str]) -> Any:
-    """The value with all its texts changed. Raises `ValueError` if it is nested too deeply."""
-    try:
-        return _walk(value, change)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-
-
-def _walk(value: Any, change: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {_walk(name, change): _walk(member, change) for name, member in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)([_walk(item, change) for item in value])
-    return value
+    """A copy of the value with all its texts changed, including the keys of objects. Any depth is possible."""
+    whole: list[Any] = [value]
+    waiting: list[tuple[Any, Any]] = [(whole, 0)]
+    while waiting:
+        place, key = waiting.pop()
+        found = place[key]
+        if isinstance(found, str):
+            place[key] = change(found)
+        elif isinstance(found, dict):
+            place[key] = copy = {change(name) if isinstance(name, str) else name: found[name] for name in found}
+            waiting += [(copy, name) for name in copy]
+        elif isinstance(found, list | tuple):
+            place[key] = items = list(found)
+            waiting += [(items, number) for number in range(len(items))]
+    return whole[0]
 
 
 def _forms(value: str) -> dict[str, str]:

@@ -83,6 +83,12 @@ class DurableRun:
         """A recorded value, with the secrets that it refers to."""
         return self.secrets.from_storage(self.payloads.value(kept))
 
+    def _digest_of(self, value: Any) -> str:
+        """The digest of a value without its secrets: a secret that changed does not change it."""
+        text = jsonlite.dumps(value)
+        stored = self.secrets.for_storage(value, text)
+        return _digest_of_text(text if stored is value else jsonlite.dumps(stored))
+
     async def node(self, work: Work, retry: Retry) -> Any:
         kind = self.outside.nodes.get(work.node)
         if kind is None:
@@ -91,7 +97,7 @@ class DurableRun:
             return await self._run_instant(kind, work)
         if work.path in self.memory.finished:
             return self._real(self.memory.finished[work.path])
-        digest = digest_of(self.secrets.for_storage([work.node, work.params, work.prompt]))
+        digest = self._digest_of([work.node, work.params, work.prompt])
         if self.memory.inputs.get(work.path, digest) != digest:
             self.note(machine.Noticed(work.path, INPUT_CHANGED))
         rerun = work.rerun or kind.NODE.rerun
@@ -320,4 +326,8 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
 
 
 def digest_of(value: Any) -> str:
-    return hashlib.sha256(jsonlite.dumps(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return _digest_of_text(jsonlite.dumps(value))
+
+
+def _digest_of_text(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
