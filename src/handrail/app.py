@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from handrail.contracts import Stubs
     from handrail.flows.catalog import FlowCatalog, FoundFlow
     from handrail.runs.runs import Runs
+    from handrail.secrets.redaction import Secrets
     from handrail.sessions.checking import OnCheck
     from handrail.sessions.machine import Result
     from handrail.sessions.report import Report
@@ -85,9 +86,20 @@ class App:
         if name not in registry.ENGINES:
             hint = did_you_mean(name, registry.ENGINES) or f"known: {', '.join(registry.ENGINES)}"
             raise NotFound(f"there is no engine `{name}`, which `settings.yaml` names", hint)
-        site = Site(project=self.project, state=self.places.state, env=self.env, clock=self.clock)
+        rules = self.secrets.rules
+        site = Site(project=self.project, state=self.places.state, env=self.env, clock=self.clock, secrets=rules)
         guide = SessionGuide(self.sessions, self, self.settings.idle_stops, self.stubs)
         return Runs(site, registry.engine(name, site), self.settings, guide)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """The secrets in the environment, by the rules of the settings."""
+        from handrail.secrets.redaction import Secrets
+        from handrail.secrets.rules import SecretRules
+
+        if not has_settings(self.places, self.project):
+            return Secrets(self.env)
+        return Secrets(self.env, SecretRules(self.settings.secrets, self.settings.not_secret))
 
     @property
     def stubs(self) -> Stubs:
@@ -167,19 +179,20 @@ class App:
         plan, notices = self.catalog.startable(name)
         id_ = conversation.session if conversation is not None else session
         idle_stops = self.settings.idle_stops if has_settings(self.places, self.project) else IDLE_STOPS
+        task = self.secrets.mask(task)
         return self.sessions.start(plan, Opening(task, id_, conversation, replaces, idle_stops, notices))
 
     async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> Report:
         """Run the exit checks of the current phase, and leave it if they hold."""
-        from handrail.secrets import Redactor
-
         leaving = self.sessions.leaving(id_)
         results: tuple[Result, ...] = ()
         if leaving.checks:
+            from handrail.contracts import CheckContext
             from handrail.sessions.checking import run_checks
 
-            results = await run_checks(leaving.checks, self.project, self.env, shown)
-        return self.sessions.leave(leaving, Redactor(self.env).text(summary), results)
+            context = CheckContext(self.project, self.env, self.secrets.mask)
+            results = await run_checks(leaving.checks, context, shown)
+        return self.sessions.leave(leaving, self.secrets.mask(summary), results)
 
     def cancel(self, id_: str | None, *, confirmed: bool) -> Report:
         """Cancel a workflow. A confirmed cancel also unlinks a host's conversation whose session does not exist."""

@@ -20,7 +20,7 @@ from handrail.runs import machine
 from handrail.runs.embedded.durable import DurableRun
 from handrail.runs.embedded.ledger import Ledger
 from handrail.runs.interpret import FlowFailed, Interpreter
-from handrail.secrets import Redactor
+from handrail.secrets.redaction import Secrets
 from handrail.source.files import Source
 from handrail.state import journal
 
@@ -80,7 +80,7 @@ def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[Du
     given = json.loads(text)
     flows = {name: plan(spec, name) for name, spec in children.items()}
     (folder / "run" / "1").mkdir(parents=True)
-    ledger = Ledger(str(folder / "run" / "1"), lambda: 0.0, Redactor({}))
+    ledger = Ledger(str(folder / "run" / "1"), lambda: 0.0, Secrets({}))
     context = NodeContext(project=str(folder), env={})
     run = DurableRun(ledger, lambda: 0.0, Outside(nodes=NODES, context=context))
     interpreter = Interpreter(run, plan(given["spec"], "flow"), flows.get, {})

@@ -13,6 +13,7 @@ from crash.conftest import Stage
 from crash.flows import command, phase
 from crash.pool import Pool
 from handrail.runs.embedded.inbox import Inbox
+from handrail.secrets.redaction import Secrets
 from support import Said
 
 WORKED = Doom("torn", keep="nothing", event="NodeFinished", path="a/x")
@@ -159,5 +160,5 @@ def test_one_answer_is_never_used_for_two_questions(unsure: Cut) -> None:
 
 def test_an_invalid_answer_in_the_inbox_is_ignored(unsure: Cut) -> None:
     unsure.resume()
-    Inbox(unsure.case.attempt).put("a/x", {"rerun": "perhaps"})
+    Inbox(unsure.case.attempt, Secrets({})).put("a/x", {"rerun": "perhaps"})
     assert unsure.resume(doom=Doom(seconds=10)).code == 4

@@ -39,8 +39,10 @@ from handrail.runs import machine
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
+from handrail.runs.stored import question_for_people, stored
 from handrail.runs.together import limited, together
 from handrail.runs.verify import verify
+from handrail.secrets.redaction import Secrets
 
 MOST = 1_000_000_000
 
@@ -146,7 +148,8 @@ class InMemory:
     ) -> History:
         old = self.runs[run]
         made = await make(old.history, MemoryRun(replace(old), self.site.clock, replace(outside, nodes={})))
-        records = [(self.site.clock(), event) for event in made.events]
+        secrets = Secrets(self.site.env, self.site.secrets)
+        records = [(self.site.clock(), stored(event, secrets)) for event in made.events]
         self.runs[run] = Kept(made.about, records, old.attempt + 1)
         return self.runs[run].history
 
@@ -159,30 +162,35 @@ class MemoryRun:
         self.clock = clock
         self.outside = outside
         self.memory = Memory()
+        self.secrets = Secrets(outside.context.env, outside.context.secrets)
         self.world = World(outside.context.project)
         for _, event in kept.records:
             self.memory.take(event)
 
     def record(self, event: Event) -> None:
+        event = stored(event, self.secrets)
         self.kept.records.append((self.clock(), event))
         self.memory.take(event)
         if self.outside.observer is not None:
             self.outside.observer(event)
 
     def note(self, event: Event) -> None:
-        if self.memory.is_news(event):
+        if self.memory.is_news(stored(event, self.secrets)):
             self.record(event)
 
     def done(self, path: str) -> Done | None:
-        return self.memory.done(path)
+        known = self.memory.done(path)
+        return None if known is None else replace(known, value=self.secrets.from_storage(known.value))
 
     async def node(self, work: Work, retry: Retry) -> Any:
         kind = self.outside.nodes.get(work.node)
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
-        given = json.dumps([work.node, work.params, work.prompt])
-        if (work.path, given) in self.memory.finished:
-            return self.memory.finished[work.path, given].value
+        if work.path in self.memory.finished:
+            return self.secrets.from_storage(self.memory.finished[work.path].value)
+        given = json.dumps(self.secrets.for_storage([work.node, work.params, work.prompt]))
+        if self.memory.inputs.get(work.path, given) != given:
+            self.note(machine.Noticed(work.path, "the input of this step changed"))
         wait = retry.wait
         for attempt in range(1, retry.attempts + 1):
             number = self.memory.starts.get(work.path, 0) + 1
@@ -190,6 +198,7 @@ class MemoryRun:
             try:
                 value = await self._run(kind, work)
             except NodeError as error:
+                error.message = self.secrets.mask(error.message)
                 self.record(machine.NodeFailed(work.path, given, number, error.code, error.message))
                 if attempt == retry.attempts or not error.transient:
                     raise
@@ -209,9 +218,10 @@ class MemoryRun:
             return await kind.run(work, context)
 
     async def _ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        question = question_for_people(question, self.secrets)
         given = json.dumps(question)
         if (path, given) in self.memory.answers:
-            return self.memory.answers[path, given]
+            return self._answer(path, given)
         if path not in self.memory.state.questions:
             self.record(machine.Asked(path, given, question))
         values = self.kept.answers.pop(path, None)
@@ -220,13 +230,17 @@ class MemoryRun:
         if values is None:
             raise Waiting(path, str(question["title"]))
         self.record(machine.Answered(path, given, forms.accept(formspec.from_json(question), values)))
-        return self.memory.answers[path, given]
+        return self._answer(path, given)
+
+    def _answer(self, path: str, given: str) -> dict[str, Any]:
+        answer: dict[str, Any] = self.secrets.from_storage(self.memory.answers[path, given])
+        return answer
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
-        known = self.memory.facts.get(path, {})
-        if (place, kind, subject) not in known:
+        known, key = self.memory.facts.get(path, {}), (place, kind, self.secrets.for_storage(subject))
+        if key not in known:
             self.record(machine.FactFound(path, place, kind, subject, self.world.look(kind, subject)))
-        return self.memory.facts[path][place, kind, subject]
+        return self.secrets.from_storage(self.memory.facts[path][key])
 
     async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:
         return await verify(kind, params, self.outside.context)

@@ -11,7 +11,7 @@ from handrail.artifacts.schemas import artifact_table
 from handrail.artifacts.shelf import Draft, Shelf
 from handrail.artifacts.world import World
 from handrail.contracts import Made, NodeContext, NodeError
-from handrail.secrets import Redactor
+from handrail.secrets.redaction import Secrets
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -21,7 +21,7 @@ class Publisher:
 
     def __init__(self, context: NodeContext, folder: str, clock: Callable[[], float]) -> None:
         self.world = World(context.project)
-        self.redact = Redactor(context.env)
+        self.secrets = Secrets(context.env, context.secrets)
         self.scope = context.scope
         self.run = context.run
         self.clock = clock
@@ -34,6 +34,8 @@ class Publisher:
     def publish(self, made: Made, step: str, inputs: list[str]) -> dict[str, Any] | None:
         """Publish a file that a step made. None if the file is optional and missing."""
         real, shown = self.world.inside(made.path), self.shown(made.path)
+        for what in (shown, made.name or ""):
+            self._refuse_secret(what, f"the path or name of the artifact `{shown}`")
         if not os.path.isfile(real):
             if not made.required:
                 return None
@@ -44,10 +46,16 @@ class Publisher:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
             raise NodeError("artifact-too-large", f"`{shown}` has more than {MAX_BYTES} bytes", transient=False)
-        if self.redact.finds(content):
-            message = f"`{shown}` contains the value of a secret environment variable, so it is not published"
-            raise NodeError("artifact-secret", message, transient=False)
+        self._refuse_secret(content, f"`{shown}`")
         return self.shelf.publish(self._draft(made, step, inputs), content).to_json()
+
+    def _refuse_secret(self, data: str | bytes, what: str) -> None:
+        """Raise `NodeError` if the data contains a secret. The content of a published file is never changed."""
+        name = self.secrets.found_in(data)
+        if name is not None:
+            message = f"{what} contains the value of the secret variable `{name}`, so it is not published"
+            hint = f"if `{name}` is no secret, write `secrets: {{except: [{name}]}}` in your own settings"
+            raise NodeError("artifact-secret", f"{message} ({hint})", transient=False)
 
     def _draft(self, made: Made, step: str, inputs: list[str]) -> Draft:
         real, shown = self.world.inside(made.path), self.shown(made.path)

@@ -54,7 +54,7 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
         ended = await run(_argv(params), context.project, context.env, timeout)
     except OSError as error:
         return Finding(None, f"it cannot be started: {error.strerror}")
-    said = tail(ended.output)
+    said = tail(context.mask(ended.output))
     if ended.timed_out:
         return Finding(False, _with(f"not done after {timeout:g} seconds", said))
     if ended.exit_code != 0:

@@ -13,8 +13,8 @@ from handrail.cli.output import Shell, time_of_day
 from handrail.cli.reply import list_runs
 from handrail.cli.watch import view_of
 from handrail.errors import StateError, UsageError
-from handrail.runs import machine
 from handrail.runs.machine import Event
+from handrail.runs.stored import shown
 from handrail.source.plain import plain
 from handrail.view.run import RunView
 
@@ -69,11 +69,11 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool) -> None
 
 
 def _data(moment: float, event: Event) -> dict[str, object]:
-    return {"time": moment, **machine.event_to_json(event)}
+    return {"time": moment, **shown(event)}
 
 
 def _line(moment: float, event: Event) -> str:
-    data = {name: value for name, value in vars(event).items() if value is not None and name != "path"}
+    data = {name: value for name, value in shown(event).items() if value is not None and name not in ("path", "type")}
     path = getattr(event, "path", "")
     rest = json.dumps(data, ensure_ascii=False) if data else ""
     return plain(f"{time_of_day(moment)}  {type(event).__name__:<18} {path:<24} {rest[:400]}").rstrip()

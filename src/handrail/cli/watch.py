@@ -24,6 +24,7 @@ from handrail.forms.form import WrongAnswers, accept
 from handrail.runs import machine
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Mode
+from handrail.runs.stored import shown
 from handrail.runs.summary import Summary
 from handrail.view.run import RunView
 
@@ -51,7 +52,7 @@ class Watch:
 
     def observer(self, event: machine.Event) -> None:
         if self.events:
-            click.echo(json.dumps({"time": self.clock(), **machine.event_to_json(event)}, ensure_ascii=False))
+            click.echo(json.dumps({"time": self.clock(), **shown(event)}, ensure_ascii=False))
         elif self.show is not None:
             self.show.observer(event)
 

@@ -45,10 +45,11 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckContext:
-    """Where a check runs."""
+    """Where a check runs. `mask` hides secrets in a text; a check calls it before it cuts the output of a program."""
 
     project: str
     env: Mapping[str, str]
+    mask: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,11 @@ from typing import Any, Literal, Protocol
 
 from handrail.contracts.check import Finding
 from handrail.contracts.node import NodeContext, NodeKind, Work
+from handrail.secrets.rules import DEFAULT, SecretRules
 
 Event = Any
-"""An event of `handrail.runs.machine`, a higher layer than this module. An engine returns events as recorded."""
+"""An event of `handrail.runs.machine`, a higher layer than this module. An engine returns events as recorded: in their
+stored form, without the values of secrets (`handrail.runs.stored`). Observers get them in this form, too."""
 Record = tuple[float, Event]
 """When an event was recorded, in seconds since 1970, and the event."""
 Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
@@ -47,7 +49,9 @@ class Durable(Protocol):
     """All that the interpreter of flows knows about durability. Another engine implements exactly these methods.
 
     Paths identify steps by names, never by positions. Work is data, so that it can be done in another process. Running
-    branches in parallel is a method, so that an engine can decide how to order them.
+    branches in parallel is a method, so that an engine can decide how to order them. `node` returns the result of
+    finished work by its path, even if its input changed since. All values are real: an engine restores the secrets in
+    what it stored (`handrail.secrets.redaction`).
     """
 
     def note(self, event: Event) -> None: ...
@@ -75,12 +79,16 @@ class Durable(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where Handrail works: the project, the folder of its own state, the environment and the clock."""
+    """Where Handrail works: the project, the folder of its own state, the environment and the clock.
+
+    `secrets` says which variables of the environment hold secrets.
+    """
 
     project: str
     state: str
     env: Mapping[str, str]
     clock: Callable[[], float]
+    secrets: SecretRules = DEFAULT
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from handrail.contracts.executor import AgentSaid
 from handrail.contracts.session import Guide
+from handrail.secrets.rules import DEFAULT, SecretRules
 from handrail.settings import Route
 from handrail.source.fields import Field, Shape, shape
 
@@ -78,7 +79,8 @@ class NodeContext:
     `key` identifies this piece of work. It stays the same after a crash, so a program can recognise a repeated request
     by it. `route` returns the agent for a routing group and the step's own (agent, model). `hold` returns a locked
     descriptor that a started program inherits; it shows whether the program outlives us. `session` is the agent and
-    its conversation if the step was interrupted. `ask` asks a person; `tell` reports what an agent does.
+    its conversation if the step was interrupted. `ask` asks a person; `tell` reports what an agent does. `secrets` says
+    which variables of `env` hold secrets.
     """
 
     project: str
@@ -88,6 +90,7 @@ class NodeContext:
     scope: str = ""
     route: Callable[[str | None, Own], Route | None] = _no_route
     pass_env: tuple[str, ...] = ()
+    secrets: SecretRules = DEFAULT
     guide: Guide | None = None
     hold: Callable[[], int | None] = _no_descriptor
     session: tuple[str, str] | None = None

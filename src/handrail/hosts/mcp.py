@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from threading import Thread
     from typing import Any
 
+    from handrail.contracts import CheckContext
     from handrail.contracts.messages import StepCaller
     from handrail.sessions.links import SessionRef
     from handrail.sessions.machine import Place, Result
@@ -155,7 +156,12 @@ class Server:
     def prepare(self) -> None:
         """Import what a call needs now, while the model thinks, and not while it waits for its result."""
         registry.host(self.agent)
-        for module in ("threading", "handrail.hosts.context", "handrail.secrets", "handrail.sessions.sessions"):
+        for module in (
+            "threading",
+            "handrail.hosts.context",
+            "handrail.sessions.checking",
+            "handrail.sessions.sessions",
+        ):
             __import__(module)
 
     def call_tool(self, call: _Call) -> dict[str, Any]:
@@ -199,30 +205,35 @@ class Server:
         import time
 
         from handrail.project import random_token
-        from handrail.secrets import Redactor
         from handrail.sessions.machine import Place
         from handrail.sessions.sessions import Sessions
 
         sessions = Sessions(ref.project, self.env, time.time, random_token)
         if action == "next":
+            from handrail.sessions.checking import check_context
+
             leaving = sessions.leaving(ref.session)
-            results, place = self.checked(call, leaving, sessions.project, cwd) if leaving.checks else ((), Place(cwd))
-            return sessions.leave(leaving, Redactor(self.env).text(summary), results, place)
+            context = check_context(sessions.project, self.env)
+            results, place = self.checked(call, leaving, context, cwd) if leaving.checks else ((), Place(cwd))
+            return sessions.leave(leaving, context.mask(summary), results, place)
         if action == "loop":
             return sessions.loop(ref.session)
         return sessions.cancel(ref.session, confirmed=False) if action == "cancel" else sessions.status(ref.session)
 
-    def checked(self, call: _Call, leaving: Leaving, project: str, cwd: str) -> tuple[tuple[Result, ...], Place]:
+    def checked(
+        self, call: _Call, leaving: Leaving, context: CheckContext, cwd: str
+    ) -> tuple[tuple[Result, ...], Place]:
         """The results of the exit checks, and where they ran. Raises `_Cancelled` if the host cancels its request."""
         import asyncio
+        from dataclasses import replace
 
         from handrail.sessions.checking import run_checks, work_folder
         from handrail.sessions.machine import Place
 
-        folder = work_folder(project, cwd)
+        context = replace(context, project=work_folder(context.project, cwd))
 
         async def run() -> tuple[Result, ...]:
-            task = asyncio.ensure_future(run_checks(leaving.checks, folder, self.env, lambda c: self.tell(call, c)))
+            task = asyncio.ensure_future(run_checks(leaving.checks, context, lambda c: self.tell(call, c)))
             loop = asyncio.get_running_loop()
             call.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
             if call.is_cancelled:
@@ -230,7 +241,7 @@ class Server:
             return await task
 
         try:
-            return asyncio.run(run()), Place(cwd, folder)
+            return asyncio.run(run()), Place(cwd, context.project)
         except asyncio.CancelledError:
             raise _Cancelled from None
         finally:

@@ -8,7 +8,7 @@ from typing import Any
 from handrail import registry
 from handrail.contracts import PERMISSIONS, AgentJob, AgentSaid, Executor, NodeContext, NodeError, Work
 from handrail.nodes.calling import call
-from handrail.secrets import allowed
+from handrail.secrets.rules import allowed
 from handrail.settings import Route
 from handrail.source.fields import Field, Reader, quoted
 from handrail.source.suggest import did_you_mean
@@ -64,7 +64,7 @@ def _name(value: Any) -> str | None:
 
 
 def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> AgentJob:
-    env = allowed(context.env, (*agent.executor.ENVIRONMENT, *context.pass_env))
+    env = allowed(context.env, (*agent.executor.ENVIRONMENT, *context.pass_env), context.secrets)
     env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
     permissions, schema = work.params.get("permissions", "work"), work.params.get("schema")
     if permissions not in PERMISSIONS:

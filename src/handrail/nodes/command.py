@@ -14,7 +14,7 @@ from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.process.child import KEEP, Task, perform
-from handrail.secrets import without_secrets
+from handrail.secrets.rules import without_secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
 from handrail.state.files import real_inside
@@ -56,7 +56,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     cwd = real_inside(context.project, str(work.params.get("cwd") or "."))
     if cwd is None:
         raise NodeError("params", f"`cwd` leads out of the project: `{work.params['cwd']}`", transient=False)
-    env = without_secrets(context.env, context.pass_env)
+    env = without_secrets(context.env, context.pass_env, context.secrets)
     env |= {str(name): as_text(value) for name, value in (work.params.get("env") or {}).items()}
     env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
     seconds = float(work.timeout or SECONDS)

@@ -14,12 +14,13 @@ from typing import Any, NoReturn
 from handrail.contracts import Done, Durable, Made, NodeError, Work
 from handrail.contracts.check import subject
 from handrail.expressions.tree import Expression
-from handrail.flows.account import FlowResult, envelope, pending, result, skipped, texts, with_defaults
+from handrail.flows.account import FlowResult, envelope, pending, skipped, texts, with_defaults
 from handrail.flows.paths import segment
 from handrail.flows.plan import After, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
 from handrail.runs import machine
 from handrail.runs.resolve import Resolver
+from handrail.secrets.redaction import has_lost
 from handrail.source.templates import render
 from handrail.source.values import Unresolved, as_text, is_true
 
@@ -56,6 +57,7 @@ class Interpreter:
     def prepare(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> None:
         self.base, self.context, self.values.params = base, context, params
         self.values.context = {**context, "env": _allowed(context, self.plan)}
+        self.values.has_lost = has_lost([params, self.values.context])
         self.values.steps = {phase.id: {step.id: pending() for step in phase.steps} for phase in self.plan.phases}
 
     async def run(
@@ -160,8 +162,10 @@ class Interpreter:
         if known.status == "skipped":
             self.values.steps[phase.id][step.id] = skipped()
             return None
-        value = known.value if known.has_value else await self.node(phase, step, self.at(phase, step))
-        self.values.steps[phase.id][step.id] = result(value)
+        value = known.value
+        if not known.has_value:
+            value = await self.node(phase, step, self.at(phase, step), is_recalled=True)
+        self.values.keep(phase, step, value)
         return (f"{phase.id}:{step.id}", step.stop_outcome) if known.stop else None
 
     async def _work(self, phase: Phase, step: Step, path: str) -> Stop:
@@ -172,7 +176,7 @@ class Interpreter:
             return None
         before = await self._existing_outputs(phase, step, path)
         value = await self.node(phase, step, path)
-        self.values.steps[phase.id][step.id] = result(value)
+        self.values.keep(phase, step, value)
         await self.check(phase, step, path)
         for number, action in enumerate(step.after):
             await self.run_after(phase, action, path, f"after.{number}")
@@ -185,11 +189,14 @@ class Interpreter:
         self.durable.note(machine.StepFailed(path, code, message))
         raise FlowFailed(path, code, message)
 
-    async def _all(self, values: Mapping[str, Expression], phase: Phase, path: str, place: str) -> dict[str, Any]:
-        return {n: await self.values.resolve(v, phase, path, f"{place}.{n}") for n, v in values.items()}
+    async def _all(
+        self, values: Mapping[str, Expression], phase: Phase, path: str, place: str, *, is_recalled: bool = False
+    ) -> dict[str, Any]:
+        resolve = partial(self.values.resolve, is_recalled=is_recalled)
+        return {n: await resolve(v, phase, path, f"{place}.{n}") for n, v in values.items()}
 
-    async def node(self, phase: Phase, step: Step, path: str) -> Any:
-        params = await self._all(step.params, phase, path, "params")
+    async def node(self, phase: Phase, step: Step, path: str, *, is_recalled: bool = False) -> Any:
+        params = await self._all(step.params, phase, path, "params", is_recalled=is_recalled)
         prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
         if step.makes:
             self.used[path] = [*self.used.get(path, ()), *texts(params)]

@@ -13,6 +13,7 @@ from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.machine import RunState, StepState
 from handrail.runs.request import About
+from handrail.secrets.redaction import masked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +54,8 @@ class LoadedRun:
         return named(self.plans, name)
 
     def value(self, step: StepState) -> Any:
-        """The result of the node of a step."""
-        return step.value if step.payload is None else self.payload(step.payload)
+        """The result of the node of a step, as people see it: without secrets."""
+        return masked(step.value if step.payload is None else self.payload(step.payload))
 
     def with_history(self, history: History) -> LoadedRun:
         """The same run with a newer history."""

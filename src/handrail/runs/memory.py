@@ -24,11 +24,16 @@ class Kept:
 
 
 class Memory:
-    """Everything that is known from the events of a run."""
+    """Everything that is known from the events of a run. All values are in their stored form.
+
+    `finished` has the result of each node that finished in its current attempt, `inputs` the digest of what each node
+    was started with.
+    """
 
     def __init__(self) -> None:
         self.state = RunState()
-        self.finished: dict[tuple[str, str], Kept] = {}
+        self.finished: dict[str, Kept] = {}
+        self.inputs: dict[str, str] = {}
         self.under_way: dict[str, str] = {}
         self.starts: dict[str, int] = {}
         self.facts: dict[str, dict[tuple[str, str, str], Any]] = {}
@@ -44,10 +49,12 @@ class Memory:
             return
         match event:
             case machine.NodeFinished():
-                self.finished[event.path, event.input] = Kept(event.value, event.payload)
+                self.finished[event.path] = Kept(event.value, event.payload)
                 self.under_way.pop(event.path, None)
             case machine.NodeStarted():
                 self.waiting.discard(event.path)
+                self.finished.pop(event.path, None)  # a new attempt: only its own result counts
+                self.inputs[event.path] = event.input
                 self.under_way[event.path] = event.input
                 self.starts[event.path] = self.starts.get(event.path, 0) + 1
             case machine.NodeFailed():
@@ -116,9 +123,9 @@ class Memory:
         """Forget everything about these phases of the outermost flow."""
         if not phases:
             return
-        for known in (self.under_way, self.starts, self.facts, self.published, self.sessions):
+        of_paths: list[dict[str, Any]] = [self.finished, self.inputs, self.under_way, self.starts, self.facts]
+        for known in (*of_paths, self.published, self.sessions):
             for path in [path for path in known if top(path) in phases]:
                 del known[path]
-        for keyed in (self.finished, self.answers):
-            for pair in [pair for pair in keyed if top(pair[0]) in phases]:
-                del keyed[pair]
+        for pair in [pair for pair in self.answers if top(pair[0]) in phases]:
+            del self.answers[pair]

@@ -33,7 +33,8 @@ class About:
     """The stored request of a run. `flows` are the texts of the flows that it may run: id → (file, text).
 
     `aside` are files of the previous attempt, as (path, digest). They are removed from the project before this one
-    starts.
+    starts. `env` are the environment variables that the flows name, as they were when the attempt was stored; None in
+    requests of 0.1.0. The params, the task and `env` are in their stored form, without the values of secrets.
     """
 
     flow: str
@@ -41,6 +42,7 @@ class About:
     flows: dict[str, list[str]]
     created: float
     aside: list[list[str]] = field(default_factory=list)
+    env: dict[str, str] | None = None
 
     @property
     def digest(self) -> str:

@@ -45,9 +45,9 @@ async def restart(runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, 
     """Make the next attempt of a run. The caller has to drive it."""
     flow = find(old.about.flow)
     assert flow.plan is not None
-    request = replace(old.about.request, start=None, until=None)
+    request = replace(runs.real_request(old.about), start=None, until=None)
     about, plans = runs.check_request(catalog, flow, replace(request, start=start))
-    about = replace(about, request=request, created=old.about.created)
+    about = replace(about, request=replace(old.about.request, start=None, until=None), created=old.about.created)
     job = _Job(runs, old, _before(flow.plan, start))
     history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
     changes = differences(old.plan, flow.plan) if about.digest != old.about.digest else []

@@ -44,7 +44,7 @@ from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
 from handrail.runs.request import About, Request, about_from_text, needed_flows
 from handrail.runs.summary import Summary, flow_of, life
-from handrail.secrets import Redactor
+from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
 from handrail.source.files import Source
 from handrail.source.suggest import did_you_mean, nearest
@@ -62,6 +62,7 @@ class Runs:
         self.settings = settings
         self.guide = guide
         self.project = site.project
+        self.secrets = Secrets(site.env, site.secrets)
         self.shelves = os.path.join(site.state, "artifacts", file_name(site.project))
 
     def ids(self) -> list[str]:
@@ -139,20 +140,24 @@ class Runs:
             raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
         _refuse_phases(flow.plan, request)
         _refuse_agents(request)
-        for name, value in params.items():
-            if Redactor(self.site.env).value(value) != value:
-                hint = "name the variable in the flow: `env: [NAME]`, and use `${context.env.NAME}`"
-                raise UsageError(f"the param `{name}` contains a secret, and parameters are stored on disk", hint)
+        scope = self._scope(request)
+        table = {**self.settings.routes, **self.settings.flows.get(flow.id, {}), **request.table}
+        params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
+        request = replace(request, params=params, task=task, scope=scope, table=table)
+        found = needed_flows(catalog, flow)
+        texts = {id_: [one.file, one.text] for id_, one in found.items()}
+        plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
+        env = self.secrets.variables(_env_names(plans))
+        return About(flow.id, request, texts, self.site.clock(), env=env), plans
+
+    def _scope(self, request: Request) -> str:
         try:
             scope = scope_name(request.scope) if request.scope else default_scope(self.project)
         except Unresolved as error:
             raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
-        table = {**self.settings.routes, **self.settings.flows.get(flow.id, {}), **request.table}
-        request = replace(request, params=params, scope=scope, table=table)
-        found = needed_flows(catalog, flow)
-        texts = {id_: [one.file, one.text] for id_, one in found.items()}
-        plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
-        return About(flow.id, request, texts, self.site.clock()), plans
+        if (name := self.secrets.found_in(scope)) is not None:
+            raise UsageError(f"the scope contains the value of the secret `{name}`", "name another one: `--scope NAME`")
+        return scope
 
     def _plans(self, about: About) -> Plans:
         """The flows, compiled from the texts that were stored when the run began."""
@@ -176,6 +181,7 @@ class Runs:
             scope=request.scope,
             route=lambda group, own: _route(request, group, own),
             pass_env=self.settings.pass_env,
+            secrets=self.site.secrets,
             guide=self.guide,
         )
         return Outside(
@@ -200,25 +206,30 @@ class Runs:
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""
         interpreter = Interpreter(durable, run.plan, run.find, {})
-        params = with_defaults(run.plan, run.about.request.params)
-        interpreter.prepare(params, self._context(run.about.request, run.plans, run.id))
+        params = with_defaults(run.plan, self.secrets.from_storage(run.about.request.params))
+        interpreter.prepare(params, self._context(run.about, run.plans, run.id))
         return interpreter
 
-    def _context(self, request: Request, plans: Plans, run: str) -> dict[str, Any]:
-        """The value of `context` in expressions. `env` has only the variables that the flows name."""
-        env = self.site.env
+    def _context(self, about: About, plans: Plans, run: str) -> dict[str, Any]:
+        """The value of `context` in expressions, as it was when the attempt was stored.
+
+        `env` has only the variables that the flows name. A secret among them has the value that it has now.
+        """
+        request = about.request
         return {
             **({"run": run} if run else {}),
             "cwd": self.project,
             "project": self.project,
             "scope": request.scope,
-            "task": request.task,
+            "task": self.secrets.from_storage(request.task),
             "taskKey": request.scope,
             "issueKey": request.scope,
             "agent": request.agent,
             "model": request.model,
             "dryRun": not run,
-            "env": {name: env[name] for plan in plans.values() for name in plan.env if name in env},
+            "env": self.secrets.from_storage(
+                self.secrets.variables(_env_names(plans)) if about.env is None else about.env
+            ),
         }
 
     def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[PreviewRow]:
@@ -227,8 +238,19 @@ class Runs:
         world, part = World(self.project), PreviewPart(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(named, plans)
-        params = with_defaults(plans[about.flow], about.request.params)
-        return preview(plans[about.flow], params, self._context(about.request, plans, ""), exists, find, part)
+        params = with_defaults(plans[about.flow], self.secrets.from_storage(about.request.params))
+        rows = preview(plans[about.flow], params, self._context(about, plans, ""), exists, find, part)
+        return [replace(row, **self.secrets.for_people(vars(row))) for row in rows] if self.secrets else rows
+
+    def real_request(self, about: About) -> Request:
+        """The request with the secrets that it refers to. Raises `UsageError` if one is not set any more."""
+        request = about.request
+        params, task = self.secrets.from_storage([request.params, request.task])
+        try:
+            refuse_lost([params, task])
+        except Unresolved as error:
+            raise UsageError(error.message, "set it, then run the command again") from error
+        return replace(request, params=params, task=task)
 
     async def answer(self, id_: str, path: str, values: Mapping[str, Any]) -> bool:
         """Store an answer for the driver of a run. True if the run has no driver, so the caller has to drive it."""
@@ -240,6 +262,11 @@ class Runs:
         if status in ("completed", "stopped", "cancelled"):
             raise RefusedError(f"run `{run.id}` is already {status}", f"`handrail log {run.id}` shows what happened")
         return run.with_history(await self.engine.stop(run.id, opening(run.about, run.plan)))
+
+
+def _env_names(plans: Plans) -> list[str]:
+    """The environment variables that the flows name."""
+    return sorted({name for plan in plans.values() for name in plan.env})
 
 
 def _refuse_agents(request: Request) -> None:

@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from handrail import registry
 from handrail.contracts import CheckContext
 from handrail.errors import RefusedError
-from handrail.project import checkout
+from handrail.project import Places, checkout, has_settings
+from handrail.secrets.redaction import Secrets
+from handrail.secrets.rules import DEFAULT, SecretRules
 from handrail.sessions.machine import Result
 from handrail.state.files import real_inside
 from handrail.workflows.plan import ExitCheck
@@ -38,11 +40,21 @@ def work_folder(project: str, cwd: str) -> str:
     raise RefusedError(message, _BACK)
 
 
+def check_context(project: str, env: Mapping[str, str]) -> CheckContext:
+    """Where exit checks run. Secrets are hidden by the settings of the user and the project."""
+    rules, places = DEFAULT, Places(env)
+    if has_settings(places, project):
+        from handrail.settings import read_settings
+
+        settings, _ = read_settings(places.config, project)
+        rules = SecretRules(settings.secrets, settings.not_secret)
+    return CheckContext(project, env, Secrets(env, rules).mask)
+
+
 async def run_checks(
-    checks: tuple[ExitCheck, ...], folder: str, env: Mapping[str, str], on_check: OnCheck | None = None
+    checks: tuple[ExitCheck, ...], context: CheckContext, on_check: OnCheck | None = None
 ) -> tuple[Result, ...]:
-    """The results of all checks, in order. `on_check` is called with each check before it runs."""
-    context = CheckContext(folder, env)
+    """The results of all checks, in order, without secrets. `on_check` is called with each check before it runs."""
     return tuple([await _run(check, context, on_check) for check in checks])
 
 
@@ -51,4 +63,5 @@ async def _run(check: ExitCheck, context: CheckContext, on_check: OnCheck | None
         on_check(check)
     begin = time.monotonic()
     finding = await registry.check_kind(check.kind).verify(check.params, context)
-    return Result(check.name, check.kind, finding.held, finding.detail, round(time.monotonic() - begin, 3))
+    detail = context.mask(finding.detail)
+    return Result(check.name, check.kind, finding.held, detail, round(time.monotonic() - begin, 3))

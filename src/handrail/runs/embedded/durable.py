@@ -1,7 +1,8 @@
 """One run on disk while it is driven: one folder, one journal, one process at a time. Implements `Durable`.
 
-A finished node never runs again: its result is found by its path and the digest of its input. If a node was running
-when the process died, `rerun` of its step or its node decides: run it again, ask a person, or fail.
+A finished node never runs again: its result is found by its path, whatever its input is now. If a node was running when
+the process died, `rerun` of its step or its node decides: run it again, ask a person, or fail. What is recorded has no
+secrets in it; what is returned to the interpreter has the real values again.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from handrail.runs.embedded.payloads import LARGE, Payloads
 from handrail.runs.embedded.telling import Telling
 from handrail.runs.machine import Event, RunState
 from handrail.runs.memory import RERUN, Kept, Memory
+from handrail.runs.stored import question_for_people
 from handrail.runs.together import limited, together
 from handrail.runs.verify import verify
 from handrail.state import jsonlite
@@ -36,6 +38,7 @@ BREATH = 0.02
 PATIENCE = 20
 LONGEST_MESSAGE = 2_000
 LONGEST = 7 * 24 * 3600.0
+INPUT_CHANGED = "the input of this step is not the same as when it was started before"
 _T = TypeVar("_T")
 
 
@@ -49,9 +52,9 @@ class DurableRun:
         self.context = outside.context
         self.payloads = Payloads(ledger.attempt)
         self.programs = lease.Programs(ledger.attempt)
-        self.inbox = Inbox(ledger.attempt)
+        self.secrets = ledger.secrets
+        self.inbox = Inbox(ledger.attempt, self.secrets)
         self.world = World(outside.context.project)
-        self.redact = ledger.recorder.redact
         self._publishing = asyncio.Lock()
         self._yielded = 0.0
 
@@ -74,7 +77,17 @@ class DurableRun:
         if known is None or not known.has_value:
             return known
         step = self.state.steps[path]
-        return replace(known, value=self.payloads.value(Kept(step.value, step.payload)))
+        return replace(known, value=self._real(Kept(step.value, step.payload)))
+
+    def _real(self, kept: Kept) -> Any:
+        """A recorded value, with the secrets that it refers to."""
+        return self.secrets.from_storage(self.payloads.value(kept))
+
+    def _digest_of(self, value: Any) -> str:
+        """The digest of a value without its secrets: a secret that changed does not change it."""
+        text = jsonlite.dumps(value)
+        stored = self.secrets.for_storage(value, text)
+        return _digest_of_text(text if stored is value else jsonlite.dumps(stored))
 
     async def node(self, work: Work, retry: Retry) -> Any:
         kind = self.outside.nodes.get(work.node)
@@ -82,9 +95,11 @@ class DurableRun:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
         if kind.NODE.instant:
             return await self._run_instant(kind, work)
-        digest = digest_of([work.node, work.params, work.prompt])
-        if (work.path, digest) in self.memory.finished:
-            return self.payloads.value(self.memory.finished[work.path, digest])
+        if work.path in self.memory.finished:
+            return self._real(self.memory.finished[work.path])
+        digest = self._digest_of([work.node, work.params, work.prompt])
+        if self.memory.inputs.get(work.path, digest) != digest:
+            self.note(machine.Noticed(work.path, INPUT_CHANGED))
         rerun = work.rerun or kind.NODE.rerun
         if work.path in self.memory.under_way or self.programs.is_held(work.path):
             await self._wait_for_program(work.path)
@@ -99,7 +114,7 @@ class DurableRun:
             try:
                 value = await self._run_within_limits(kind, work)
             except NodeError as error:
-                message = self.redact.text(error.message)[:LONGEST_MESSAGE]
+                message = self.secrets.mask(error.message)[:LONGEST_MESSAGE]
                 self.record(machine.NodeFailed(work.path, digest, number, error.code, message))
                 if attempt == retry.attempts or not error.transient:
                     raise NodeError(error.code, message, transient=error.transient) from error
@@ -113,22 +128,21 @@ class DurableRun:
         """Run a node that has no side effects and takes no time. Only its result is recorded."""
         known = self.state.steps.get(work.path)
         if known is not None and known.has_value:
-            return self.payloads.value(Kept(known.value, known.payload))
+            return self._real(Kept(known.value, known.payload))
         return await self._finish(work.path, "", await kind.run(work, self.context), is_plain=True)
 
     async def _finish(self, path: str, digest: str, made: Any, *, is_plain: bool = False) -> Any:
         """Record the result of a node, as JSON without secrets. Yields to the event loop every `BREATH` seconds."""
         try:
             text = jsonlite.dumps(made)
+            value = made if is_plain else jsonlite.loads(text)
+            stored = self.secrets.for_storage(value, text)
         except (ValueError, TypeError) as error:
             raise NodeError("result", f"its result cannot be stored as JSON: {error}", transient=False) from error
-        value = made if is_plain else jsonlite.loads(text)
-        if self.redact.values:
-            value = self.redact.value(value)
-            text = jsonlite.dumps(value)
-        kept = Kept(value, None) if len(text) <= LARGE else self.payloads.keep(value, text)
+        text = text if stored is value else jsonlite.dumps(stored)
+        kept = Kept(stored, None) if len(text) <= LARGE else self.payloads.keep(stored, text)
         number = self.memory.starts.get(path, 1)
-        self.record(machine.NodeFinished(path, digest, number, kept.value, kept.payload))
+        self.ledger.record_stored(machine.NodeFinished(path, digest, number, kept.value, kept.payload))
         now = time.monotonic()
         if now - self._yielded > BREATH:
             self._yielded = now
@@ -180,7 +194,7 @@ class DurableRun:
                     raise
                 left = max(left, min(60.0, 0.1 * 2**tried))  # `resets_at` may be in the past
                 until = self.clock() + left
-                self.record(machine.Delayed(work.path, until, self.redact.text(error.message)))
+                self.record(machine.Delayed(work.path, until, error.message))
                 await asyncio.sleep(left)
         return await self._run(kind, work)
 
@@ -197,7 +211,7 @@ class DurableRun:
             return await self.ask(work.path, question)
 
         def tell(said: AgentSaid) -> None:
-            for event in telling.events(work.path, said, self.redact):
+            for event in telling.events(work.path, said, self.secrets):
                 self.record(event, durable=isinstance(event, machine.SessionOpened))
 
         telling = Telling()
@@ -230,10 +244,11 @@ class DurableRun:
 
     async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
         """A person's answer. Raises `Waiting` if the person has not answered yet."""
+        question = question_for_people(question, self.secrets)
         digest = digest_of(question)
         if (path, digest) in self.memory.answers:
             self.inbox.clear(path)  # left there if the process was killed before it was cleared
-            return self.memory.answers[path, digest]
+            return self._answer(path, digest)
         asked = self.state.questions.get(path)
         if asked is None or asked.input != digest:
             self.record(machine.Asked(path, digest, question))
@@ -246,14 +261,18 @@ class DurableRun:
         self.inbox.clear(path)
         return values
 
+    def _answer(self, path: str, digest: str) -> dict[str, Any]:
+        answer: dict[str, Any] = self.secrets.from_storage(self.memory.answers[path, digest])
+        return answer
+
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
         known = self.memory.facts.get(path, {})
-        key = (place, kind, subject)
+        key = (place, kind, self.secrets.for_storage(subject))
         if key not in known:
             found = machine.FactFound(path, place, kind, subject, self.world.look(kind, subject))
             self.record(found)
             return found.value
-        return known[key]
+        return self.secrets.from_storage(known[key])
 
     async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:
         return await verify(kind, params, self.context)
@@ -307,4 +326,8 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
 
 
 def digest_of(value: Any) -> str:
-    return hashlib.sha256(jsonlite.dumps(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return _digest_of_text(jsonlite.dumps(value))
+
+
+def _digest_of_text(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

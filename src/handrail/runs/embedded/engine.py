@@ -37,7 +37,8 @@ from handrail.runs.embedded.ledger import JOURNAL, Ledger
 from handrail.runs.embedded.payloads import Payloads
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
-from handrail.secrets import Redactor
+from handrail.runs.stored import stored
+from handrail.secrets.redaction import Secrets
 from handrail.state import files
 
 LOOK_AGAIN = 0.1
@@ -56,6 +57,7 @@ class Embedded:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.folder = os.path.join(site.state, "runs", file_name(site.project))
+        self.secrets = Secrets(site.env, site.secrets)
         self._follower = Follower()
 
     def ids(self) -> list[str]:
@@ -100,7 +102,7 @@ class Embedded:
     async def _held(self, run: str, observer: Observer | None = None) -> AsyncIterator[Ledger]:
         """Acquire the run's lock, then read its journal and open it for writing."""
         async with lease.held(self._home(run)):
-            ledger = Ledger(self.attempt(run), self.site.clock, Redactor(self.site.env), observer)
+            ledger = Ledger(self.attempt(run), self.site.clock, self.secrets, observer)
             ledger.read()
             try:
                 yield ledger
@@ -114,7 +116,7 @@ class Embedded:
                 _prepare(ledger.attempt, life)
             for event in events:
                 ledger.record(event, durable=_is_rewind(event))
-            durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt)
+            durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt, self.secrets)
             inbox.clear_stop()
             has_answer = lambda: any(map(inbox.holds, ledger.memory.state.questions))  # noqa: E731 - one line
             try:
@@ -125,7 +127,7 @@ class Embedded:
         return ledger.history
 
     async def answer(self, run: str, path: str, values: Mapping[str, Any]) -> bool:
-        inbox = Inbox(self.attempt(run))
+        inbox = Inbox(self.attempt(run), self.secrets)
         inbox.put(path, values)
         end = time.monotonic() + PATIENCE
         while self.driver(run) is not None and time.monotonic() < end:
@@ -135,7 +137,7 @@ class Embedded:
         return self.driver(run) is None
 
     async def stop(self, run: str, opening: Sequence[Event]) -> History:
-        Inbox(self.attempt(run)).request_stop()
+        Inbox(self.attempt(run), self.secrets).request_stop()
         end = time.monotonic() + PATIENCE
         while self.driver(run) is not None:
             if time.monotonic() > end:
@@ -147,7 +149,7 @@ class Embedded:
             await lease.Programs(ledger.attempt).end(run)
             if ledger.memory.state.status != "cancelled":
                 ledger.record(STOPPED)
-            Inbox(ledger.attempt).clear_stop()
+            Inbox(ledger.attempt, self.secrets).clear_stop()
         return ledger.history
 
     async def restart(
@@ -167,19 +169,19 @@ class Embedded:
         path = os.path.join(folder, JOURNAL)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # left by a restart that was interrupted
-        ledger = Ledger(folder, self.site.clock, Redactor({}))
+        ledger = Ledger(folder, self.site.clock, self.secrets)
         if not events:
             return ledger.history
         os.makedirs(folder, mode=0o700, exist_ok=True)
         payloads = Payloads(folder)
         for event in events:
-            ledger.record(_stored(event, payloads), durable=False)
+            ledger.record_stored(_moved(stored(event, self.secrets), payloads), durable=False)
         ledger.recorder.flush(durable=True)
         ledger.close()
         return ledger.history
 
 
-def _stored(event: Event, payloads: Payloads) -> Event:
+def _moved(event: Event, payloads: Payloads) -> Event:
     """The event. A large value is moved to a file, and the event holds its digest."""
     if not isinstance(event, machine.NodeFinished):
         return event

@@ -11,6 +11,7 @@ from typing import Any
 from handrail.forms import form as forms
 from handrail.forms import read as formspec
 from handrail.project import file_name
+from handrail.secrets.redaction import Secrets
 from handrail.source.values import Unresolved
 from handrail.state import files
 from handrail.state.files import make_private
@@ -20,10 +21,11 @@ STOP = "stop"
 
 
 class Inbox:
-    """The inbox of one run: an answer for each step that waits, and a request to stop."""
+    """The inbox of one run: an answer for each step that waits, and a request to stop. Answers are in stored form."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, secrets: Secrets) -> None:
         self.run = folder
+        self.secrets = secrets
         self.folder = os.path.join(folder, FOLDER)
 
     def _file(self, path: str) -> str:
@@ -31,7 +33,8 @@ class Inbox:
 
     def put(self, path: str, values: Mapping[str, Any]) -> None:
         make_private(self.folder)
-        files.replace(self._file(path), json.dumps(dict(values), ensure_ascii=False).encode(), durable=True)
+        text = json.dumps(self.secrets.for_storage(dict(values)), ensure_ascii=False)
+        files.replace(self._file(path), text.encode(), durable=True)
 
     def holds(self, path: str) -> bool:
         return os.path.exists(self._file(path))
@@ -40,7 +43,7 @@ class Inbox:
         """The answer to a question, or None if there is no valid one. It stays here until the journal has it."""
         try:
             with open(self._file(path), "rb") as file:
-                given = json.loads(file.read())
+                given = self.secrets.from_storage(json.loads(file.read()))
             return forms.accept(formspec.from_json(question), given)
         except (OSError, ValueError, Unresolved, forms.WrongAnswers):
             self.clear(path)  # invalid, so it must not be read again

@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.contracts import AgentSaid
 from handrail.runs import machine
-from handrail.secrets import Redactor
+from handrail.secrets.redaction import Secrets
 
 SHORT = 200
 
@@ -26,7 +26,7 @@ class Telling:
         self.usages, self._usage = self.usages + last, None
         return self.usages
 
-    def events(self, path: str, said: AgentSaid, redact: Redactor) -> Iterator[machine.Event]:
+    def events(self, path: str, said: AgentSaid, secrets: Secrets) -> Iterator[machine.Event]:
         data = said.data
         match said.kind:
             case "session":
@@ -36,10 +36,10 @@ class Telling:
             case "finished":
                 self.settle()
             case "tool":
-                text = f"{data.get('name')} {json.dumps(redact.value(data.get('input')), ensure_ascii=False)}"
-                yield machine.AgentActed(path, "tool", redact.text(text)[:SHORT])
+                text = f"{data.get('name')} {json.dumps(secrets.for_people(data.get('input')), ensure_ascii=False)}"
+                yield machine.AgentActed(path, "tool", secrets.mask(text)[:SHORT])
             case "denied":
                 text = f"{data.get('name')}: {data.get('reason')}"
-                yield machine.AgentActed(path, "denied", redact.text(text)[:SHORT])
+                yield machine.AgentActed(path, "denied", secrets.mask(text)[:SHORT])
             case "retry":
-                yield machine.AgentActed(path, "retry", redact.text(str(data.get("message")))[:SHORT])
+                yield machine.AgentActed(path, "retry", secrets.mask(str(data.get("message")))[:SHORT])
