@@ -27,7 +27,8 @@ from handrail.runs.machine import (
     StepStarted,
     UsageReported,
 )
-from handrail.view.progress import Progress, clipped, columns, duration, event_line
+from handrail.view.columns import clipped, columns, duration
+from handrail.view.progress import Progress, event_line
 
 SET = "node: set, params: {n: 1}"
 FLOW = f"""

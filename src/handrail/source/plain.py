@@ -15,6 +15,16 @@ def plain_lines(text: str) -> str:
     return "\n".join(map(plain, text.split("\n")))
 
 
+def one_line(text: str) -> str:
+    """The text in one line, without characters that control a terminal."""
+    return plain(" ".join(text.split()))
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """`1 phase`, `2 phases`, `no phases`; `plural` is the plural if it is not the noun with an `s`."""
+    return f"{number or 'no'} {noun if number == 1 else plural or noun + 's'}"
+
+
 def _is_harmless(text: str, at: int) -> bool:
     import unicodedata
 

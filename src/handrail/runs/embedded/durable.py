@@ -198,7 +198,10 @@ class DurableRun:
 
         def tell(said: AgentSaid) -> None:
             for event in telling.events(work.path, said, self.redact):
-                self.record(event, durable=isinstance(event, machine.SessionOpened))
+                if isinstance(event, machine.Guided):
+                    self.note(event)  # once, even if the run was resumed
+                else:
+                    self.record(event, durable=isinstance(event, machine.SessionOpened))
 
         telling = Telling()
         session = self.memory.sessions.get(work.path)
