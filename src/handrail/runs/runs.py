@@ -116,6 +116,21 @@ class Runs:
         except LookupError as error:
             raise self._missing(id_) from error
 
+    def attempts(self, id_: str) -> list[int]:
+        """The numbers of all attempts of a run, the current one last."""
+        try:
+            return self.engine.attempts(id_)
+        except LookupError as error:
+            raise self._missing(id_) from error
+
+    def records(self, id_: str, attempt: int) -> list[Record]:
+        """All events of one attempt of a run."""
+        known = self.attempts(id_)
+        if attempt not in known:
+            hint = f"attempts: {', '.join(map(str, known))}"
+            raise NotFound(f"run `{id_}` has no attempt {attempt}", hint)
+        return self.engine.records(id_, attempt)
+
     def log(self, id_: str) -> str:
         """The file that gets the output of a driver in the background."""
         return self.engine.log(id_)

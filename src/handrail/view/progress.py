@@ -98,7 +98,7 @@ class Progress:
                 del known[path]
         self._finished = {path for path in self._finished if top(path) not in rewound}
         for path in self._begun:
-            if self.status(path) == "running":
+            if path not in self._took:
                 self._begun[path] = now
 
     def status(self, path: str) -> str:
@@ -174,7 +174,7 @@ class Progress:
             parts = [f"{'  ' * depth}{SIGNS[visit.sign]} {plain(visit.place)}", duration(took), one_line(visit.remark)]
             return "  ".join(part for part in parts if part)
         status = self.status(path)
-        parts = [f"{'  ' * depth}{SIGNS[status]} {_name(path)}"]
+        parts = [f"{'  ' * depth}{SIGNS[status]} {name_of(path)}"]
         elapsed = self.elapsed(path, now)
         if elapsed is not None:
             parts.append(duration(elapsed))
@@ -241,7 +241,7 @@ def event_line(event: Event, progress: Progress, now: float) -> str | None:
             sign = SIGNS["done"]
         case machine.PhaseSkipped():
             sign, more = SIGNS["skipped"], event.reason
-        case machine.StepSkipped():
+        case machine.StepSkipped() if event.path.rpartition("/")[0] in progress.state.phases:
             sign = SIGNS["skipped"]
         case machine.StepFailed():
             sign, more = SIGNS["failed"], event.message
@@ -287,6 +287,6 @@ def _is_step(path: str) -> bool:
     return path.count("/") % 2 == 1
 
 
-def _name(path: str) -> str:
+def name_of(path: str) -> str:
     """The id at the end of a path."""
     return plain(path.rpartition("/")[2].replace("%2F", "/").replace("%25", "%"))
