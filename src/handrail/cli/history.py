@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import click
 
 from handrail.app import App
 from handrail.cli.common import command, run_argument
-from handrail.cli.output import BOLD, DIM, Shell, date_of, echo, painted, styled, time_of_day, width
-from handrail.cli.reply import list_runs
+from handrail.cli.output import BOLD, DIM, Shell, date_and_time, date_of, echo, painted, styled, time_of_day, width
+from handrail.cli.reply import list_runs, print_table
 from handrail.cli.watch import view_of
 from handrail.contracts import Record
 from handrail.errors import StateError, UsageError
@@ -133,8 +134,12 @@ def artifacts(app: App, shell: Shell, run_id: str) -> None:
     made = app.runs.load(run_id).state.artifacts
     if shell.as_json:
         return shell.data({"run": run_id, "artifacts": made})
-    for artifact in made:
-        shell.say(plain(f"{artifact['id']}  {artifact['path']}  {artifact['sha256'][:12]}"))
     if not made:
-        shell.say("this run published no artifacts")
-    return None
+        return shell.say("this run published no artifacts")
+    return print_table(shell, [("PATH", "MADE", "STEP", "ARTIFACT", "SHA256"), *map(_artifact_row, made)])
+
+
+def _artifact_row(artifact: dict[str, Any]) -> tuple[str, ...]:
+    created = artifact.get("created")
+    made = date_and_time(created) if isinstance(created, int | float) else ""
+    return artifact["path"], made, str(artifact.get("step") or ""), artifact["id"], artifact["sha256"][:12]

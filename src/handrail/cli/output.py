@@ -52,6 +52,15 @@ def in_colour(line: str) -> str:
     return f"{head}\x1b[{colour}m{begin[0]}\x1b[0m{begin[1:]}" if colour else head + begin
 
 
+def painted_status(line: str) -> str:
+    """The line with the sign of its status in colour: the first one between two spaces."""
+    if not shows_colour(sys.stdout):
+        return line
+    signs = [(line.find(f" {sign} "), sign) for sign in SIGN_COLOURS]
+    at, sign = min(((at, sign) for at, sign in signs if at >= 0), default=(-1, ""))
+    return line if at < 0 else f"{line[: at + 1]}\x1b[{SIGN_COLOURS[sign]}m{sign}\x1b[0m{line[at + 2 :]}"
+
+
 def width() -> int:
     """The width of the terminal, or of a line if the output is no terminal."""
     try:

@@ -43,7 +43,7 @@ from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
 from handrail.runs.request import About, Request, about_from_text, needed_flows
-from handrail.runs.summary import Summary, flow_of, life
+from handrail.runs.summary import Summary, flow_of, given_in, life, seconds_in
 from handrail.secrets import Redactor
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
 from handrail.source.files import Source
@@ -107,7 +107,9 @@ class Runs:
         except StateError as error:
             return Summary(id_, "", "damaged", None, error.message)
         status, why = life(machine.event_to_json(event) for _, event in history.records)
-        return Summary(id_, flow, status, history.driver, why)
+        created, given = given_in(text)
+        seconds = seconds_in((moment, type(event).__name__) for moment, event in history.records)
+        return Summary(id_, flow, status, history.driver, why, created, seconds, given)
 
     def events(self, id_: str, offset: int = 0) -> tuple[list[Record], int]:
         """The events after an offset, as (time, event), and the offset for the next call."""
