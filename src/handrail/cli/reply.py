@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from handrail.cli.output import BOLD, DIM, date_and_time, painted_status, styled, width
-from handrail.source.plain import one_line, plain, plain_lines
+from handrail.cli.output import BOLD, DIM, date_and_time, painted, painted_status, styled, width
+from handrail.source.plain import one_line, plain
 from handrail.view.columns import clipped, duration, table
+from handrail.view.person import session_text
 from handrail.view.session import session_json
 
 TYPE_CHECKING = False
@@ -26,15 +27,19 @@ STATUS_SIGNS = {
 WIDEST_CELL = 40
 
 
-def reply(shell: Shell, report: Report) -> None:
-    """Print a session after a command. Raises `SystemExit` if the command was refused."""
+def reply(shell: Shell, report: Report, session: str | None = None) -> None:
+    """Print a session after a command. Raises `SystemExit` if the command was refused.
+
+    `session` is the id that the person typed, so that the commands that are shown name it too.
+    """
     if shell.as_json:
         shell.data(session_json(report))
     else:
         if report.status_line:
             shell.say(styled(plain(report.status_line), BOLD))
         if not shell.quiet or not report.status_line or report.refusal:
-            shell.say(plain_lines(report.message))
+            for line in session_text(report, session, date_and_time).split("\n"):
+                shell.say(painted(line))
     for notice in report.notices:
         shell.talk(f"warning: {notice}")
     if report.refusal:

@@ -43,7 +43,7 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
         raise UsageError("the task is blank", f"write the task: `handrail start {workflow} TASK`")
     if session is not None and not session.strip():
         raise UsageError("the session id is blank")
-    reply(shell, app.start(workflow, words, session, replaces=replace))
+    reply(shell, app.start(workflow, words, session, replaces=replace), session)
 
 
 @click.command()
@@ -51,7 +51,7 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
 @command
 def status(app: App, shell: Shell, session: str | None) -> None:
     """Show the current phase of a session and its instructions."""
-    reply(shell, app.sessions.status(session))
+    reply(shell, app.sessions.status(session), session)
 
 
 @click.command(name="next")
@@ -64,7 +64,7 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     def shown(check: ExitCheck) -> None:
         shell.talk(f"checking: {check.name}")
 
-    reply(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))))
+    reply(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))), session)
 
 
 async def _ended_by_sigterm(work: Coroutine[Any, Any, Report]) -> Report:
@@ -82,7 +82,7 @@ async def _ended_by_sigterm(work: Coroutine[Any, Any, Report]) -> Report:
 @command
 def loop(app: App, shell: Shell, session: str | None) -> None:
     """Go back to the first phase of the innermost workflow."""
-    reply(shell, app.sessions.loop(session))
+    reply(shell, app.sessions.loop(session), session)
 
 
 @click.command()
@@ -98,7 +98,7 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
             shell.talk("kept")
             raise SystemExit(1)
     report = app.cancel(session, confirmed=yes)
-    reply(shell, report)
+    reply(shell, report, session)
     if report.state.cancel_asked:
         raise SystemExit(4)
 
@@ -108,7 +108,7 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
 @command
 def reload(app: App, shell: Shell, session: str | None) -> None:
     """Load the workflow's files again and stay in the same phase. A session does not follow edits by itself."""
-    reply(shell, app.reload(session))
+    reply(shell, app.reload(session), session)
 
 
 @click.command()

@@ -251,14 +251,18 @@ def looped(plan: Plan, before: State, after: State) -> str:
 
 
 def checks_failed(results: tuple[Result, ...], stop: Stop) -> str:
-    """The result of `next` if an exit check fails. Agents and people read it, so it names no tool or command."""
+    """The result of `next` if an exit check fails."""
+    return "\n".join([*check_lines(results, stop), 'Fix this, then repeat the action "next".'])
+
+
+def check_lines(results: tuple[Result, ...], stop: Stop) -> list[str]:
+    """Which exit checks of a stop hold and which do not, for agents and people."""
     lines = [f"✗ {stop.name} cannot be left yet: {_failed(results)}."]
     for check, result in zip(stop.checks, results, strict=True):
         lines.append(f"{'✓' if result.held else '✗'} {_check_line(check, result)}")
         if not result.held and "\n" in result.detail:
             lines.extend("    " + line for line in result.detail.splitlines()[1:])
-    lines.append('Fix this, then repeat the action "next".')
-    return "\n".join(lines)
+    return lines
 
 
 def _failed(results: tuple[Result, ...]) -> str:

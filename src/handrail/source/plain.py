@@ -25,6 +25,15 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number or 'no'} {noun if number == 1 else plural or noun + 's'}"
 
 
+def command_line(*words: str) -> str:
+    """A command as a person types it in a shell, quoted where needed."""
+    return " ".join(word if _needs_no_quotes(word) else "'" + word.replace("'", "'\"'\"'") + "'" for word in words)
+
+
+def _needs_no_quotes(word: str) -> bool:
+    return bool(word) and word.isascii() and all(char.isalnum() or char in "@%+=:,./-_" for char in word)
+
+
 def _is_harmless(text: str, at: int) -> bool:
     import unicodedata
 
