@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from handrail.source.plain import counted
 from handrail.view.person import without_marks
 from support import Project
 
@@ -93,3 +94,11 @@ def test_a_command_given_as_a_list_is_shown_as_it_is_typed_in_a_shell(project: P
 def test_markdown_is_shown_without_its_marks() -> None:
     text = "# Title\n\n**Do** this:\n```sh\n# a **comment**\n```\n- `**` stays"
     assert without_marks(text) == "Title\n\nDo this:\n    # a **comment**\n- `**` stays"
+
+
+def test_plurals_are_right(project: Project) -> None:
+    assert [counted(n, "phase") for n in (0, 1, 2, 1.5, 600.0)] == [
+        *("no phases", "1 phase", "2 phases", "1.5 phases", "600 phases")
+    ]
+    project.write(".handrail/flows/broken.yaml", "phases: [{id: a, steps: [{id: x, node: sett}]}]\n")
+    assert "1 problem; `handrail validate` shows them" in project.run("list").err

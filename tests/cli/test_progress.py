@@ -170,7 +170,7 @@ def test_a_closed_view_is_drawn_again_below_an_answer(terminal: Terminal) -> Non
     terminal.say("yes\n")
     live.observer(Answered("plan/read", "i", {}))
     live.tick()
-    left = ["○ plan", "○ build", "? plan/read  Sure?", "0/3 steps", "yes"]
+    left = ["○ plan", "○ build", "0/3 steps", "yes"]
     assert terminal.screen() == [*left, "○ plan", "○ build", "0/3 steps", ""]
 
 

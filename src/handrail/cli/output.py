@@ -115,6 +115,10 @@ class Shell:
         if not self.quiet:
             echo(plain_lines(text), err=True)
 
+    def insist(self, text: str) -> None:
+        """Print to stderr what a person has to know, also with `--quiet`."""
+        echo(plain_lines(text), err=True)
+
 
 def print_error(error: HandrailError, *, to_json: bool) -> None:
     """Print an error for people, and with `--json` also one object for programs."""

@@ -67,9 +67,12 @@ class Live:
             self._draw()
 
     def close(self) -> None:
-        """Draw the state a last time and leave it on the screen. Only an answer makes it draw again."""
+        """Draw the state a last time and leave it on the screen. Only an answer makes it draw again.
+
+        Open questions are left out: they are asked below, or the command says how to answer them.
+        """
         if not self.is_paused:
-            self._draw()
+            self._draw(asks=False)
             self._drawn = []
             self.is_paused = True
 
@@ -83,9 +86,9 @@ class Live:
         finally:
             self.is_paused = was_paused
 
-    def _draw(self) -> None:
+    def _draw(self, *, asks: bool = True) -> None:
         width, height = _size(self.stream)
-        lines = self.progress.lines(self.clock(), width - 1, max(1, height - 1))
+        lines = self.progress.lines(self.clock(), width - 1, max(1, height - 1), asks=asks)
         if lines != self._drawn:
             self._put(lines)
 

@@ -20,9 +20,10 @@ def one_line(text: str) -> str:
     return plain(" ".join(text.split()))
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 phase`, `2 phases`, `no phases`; `plural` is the plural if it is not the noun with an `s`."""
-    return f"{number or 'no'} {noun if number == 1 else plural or noun + 's'}"
+def counted(number: float, noun: str) -> str:
+    """`1 phase`, `2 phases`, `1.5 seconds`, `no phases`. The one place that forms plurals."""
+    shown = f"{number:g}" if number % 1 else int(number) or "no"
+    return f"{shown} {noun}{'' if number == 1 else 's'}"
 
 
 def command_line(*words: str) -> str:

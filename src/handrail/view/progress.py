@@ -11,7 +11,7 @@ from handrail.flows.paths import segment, top
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.machine import Event, RunState, StepState
-from handrail.source.plain import one_line, plain
+from handrail.source.plain import counted, one_line, plain
 from handrail.view.columns import clipped, duration
 from handrail.view.guided import Visit, Walk, guided_words
 
@@ -129,9 +129,12 @@ class Progress:
     def took(self, path: str) -> float | None:
         return self._took.get(path)
 
-    def lines(self, now: float, width: int, height: int) -> list[str]:
-        """The lines of the screen: at most `height` lines, none wider than `width` columns."""
-        foot = [*self._questions(), *self._noticed(), self._foot(now)][-max(1, height) :]
+    def lines(self, now: float, width: int, height: int, *, asks: bool = True) -> list[str]:
+        """The lines of the screen: at most `height` lines, none wider than `width` columns.
+
+        Without `asks` there are no open questions: they are asked below.
+        """
+        foot = [*(self._questions() if asks else ()), *self._noticed(), self._foot(now)][-max(1, height) :]
         room = max(0, height - len(foot))
         places, at = self._places()
         start = max(0, min(at - room // 2, len(places) - room))
@@ -221,13 +224,15 @@ class Progress:
 
     def _foot(self, now: float) -> str:
         state = self.state
-        parts = [f"{self.finished}/{self.total} steps"]
+        parts = [f"{self.finished}/{counted(self.total, 'step')}"]
         if self._began is not None:
             parts.append(duration((now if self._ended is None else self._ended) - self._began))
         parts.extend(self._usage())
         if state.status != "running":
             parts.insert(0, state.status)
         why = state.error or state.reason if state.status not in ("running", "waiting") else None
+        if any(step.status == "failed" and step.error == why for step in state.steps.values()):
+            why = None  # the line of the step says it
         return ", ".join(parts) + (f": {one_line(why)}" if why else "")
 
 

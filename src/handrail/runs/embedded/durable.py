@@ -29,6 +29,7 @@ from handrail.runs.machine import Event, RunState
 from handrail.runs.memory import RERUN, Kept, Memory
 from handrail.runs.together import limited, together
 from handrail.runs.verify import verify
+from handrail.source.plain import counted
 from handrail.state import jsonlite
 
 LOOK_AGAIN = 0.2
@@ -210,7 +211,7 @@ class DurableRun:
             async with asyncio.timeout(work.timeout):
                 value = await kind.run(work, context)
         except TimeoutError as error:
-            raise NodeError("timeout", f"not done after {work.timeout or 0:g} seconds") from error
+            raise NodeError("timeout", f"not done after {counted(work.timeout or 0.0, 'second')}") from error
         except OSError as error:
             raise NodeError("failed", str(error)) from error
         except StateError:
