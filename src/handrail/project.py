@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_MARKERS = (".handrail", os.path.join(".pi", "workflows"), ".agentweaver", ".git")
+MARKERS = (".handrail", os.path.join(".pi", "workflows"), ".agentweaver", ".git")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -23,7 +23,7 @@ def find_root(start: str) -> str:
     start = os.path.realpath(start)
     folder = start
     while True:
-        if any(os.path.exists(os.path.join(folder, marker)) for marker in _MARKERS):
+        if any(os.path.exists(os.path.join(folder, marker)) for marker in MARKERS):
             return folder
         above = os.path.dirname(folder)
         if above == folder:

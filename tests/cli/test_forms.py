@@ -354,3 +354,11 @@ def test_invalid_answers_are_reported_with_their_positions(tmp_path: Path) -> No
         f"{file}:2:1: `go` is not answered; true or false is needed\n"
         f"{file}:3:10: `level` has to be one of `low`, `high`, found the text `hgih`; did you mean `high`?"
     )
+
+
+def test_a_question_that_is_the_title_of_its_form_is_not_printed_twice() -> None:
+    text = "`a/x` was running, and may have finished"
+    field = {"id": "rerun", "type": "single-select", "label": text, "required": True, "options": ["again", "done"]}
+    shown = form_text(form_from({"formId": "rerun", "title": text, "fields": [field]}))
+    assert shown.count(text) == 1
+    assert "rerun (single-select, required)\n" in shown

@@ -37,7 +37,7 @@ def test_the_agent_is_told_the_rules_of_its_phase(project: Project, tools: str, 
     project.json("start", "w", "make tea")
     line = f"**Tools:** In this phase, {told}."
     assert "**Tools:**" not in project.run("context").out
-    assert line in project.run("next").out.splitlines()
+    assert line in project.json("next")["message"].splitlines()
     assert line in project.run("context").out.splitlines()
     if "denied is" not in told:
         denied = project.json("gate", "write")["reason"] or project.json("gate", "edit")["reason"]

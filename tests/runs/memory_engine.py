@@ -58,6 +58,7 @@ class Kept:
     is_driven: bool = False
     is_stop_requested: bool = False
     answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    earlier: dict[int, list[Record]] = field(default_factory=dict)
 
     @property
     def history(self) -> History:
@@ -97,6 +98,13 @@ class InMemory:
         kept = self.runs[run]
         attempt, position = divmod(offset, MOST)
         return kept.records[position if attempt == kept.attempt - 1 else 0 :], kept.offset
+
+    def attempts(self, run: str) -> list[int]:
+        return [*self.runs[run].earlier, self.runs[run].attempt]
+
+    def records(self, run: str, attempt: int) -> list[Record]:
+        kept = self.runs[run]
+        return list(kept.earlier.get(attempt, kept.records))
 
     def payload(self, run: str, digest: str) -> Any:
         raise LookupError(f"{run} keeps every value in its event: {digest}")
@@ -150,7 +158,8 @@ class InMemory:
         made = await make(old.history, MemoryRun(replace(old), self.site.clock, replace(outside, nodes={})))
         secrets = Secrets(self.site.env, self.site.secrets)
         records = [(self.site.clock(), stored(event, secrets)) for event in made.events]
-        self.runs[run] = Kept(made.about, records, old.attempt + 1)
+        earlier = {**old.earlier, old.attempt: old.records}
+        self.runs[run] = Kept(made.about, records, old.attempt + 1, earlier=earlier)
         return self.runs[run].history
 
 

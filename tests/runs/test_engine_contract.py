@@ -270,7 +270,7 @@ def test_an_engine_is_chosen_in_the_settings(project: Project, engine: str) -> N
     project.write("answer.json", json.dumps({"f": {"who": "Ada"}}))
     assert project.json("answer", run, "--file", "answer.json")["status"] == "completed"
     assert [row["run"] for row in project.json("runs")["runs"]] == [run]
-    assert "RunEnded" in project.run("log", "last", "--follow").out
+    assert "✓ completed" in project.run("log", "last", "--follow").out
     assert (project.home / "state" / "runs").exists() is (engine == "embedded")
 
 
@@ -280,3 +280,15 @@ def test_an_unknown_engine_is_a_user_error(project: Project) -> None:
     assert said.code == 1
     assert "there is no engine `embeded`" in said.err
     assert "did you mean `embedded`?" in said.err
+
+
+def test_every_attempt_of_a_run_can_be_read(place: Place) -> None:
+    run = place.drive(place.begin(LOG, READY))
+    flows = place.app.flows
+    made = asyncio.run(restart(place.runs, flows, flows.find, run, None))
+    again = place.drive(made.run, "restart")
+    assert place.runs.attempts(run.id) == [1, 2]
+    assert place.runs.records(run.id, 1) == run.records
+    assert place.runs.records(run.id, 2) == again.records
+    with pytest.raises(NotFound, match="has no attempt 3"):
+        place.runs.records(run.id, 3)

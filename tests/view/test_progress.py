@@ -27,7 +27,8 @@ from handrail.runs.machine import (
     StepStarted,
     UsageReported,
 )
-from handrail.view.progress import Progress, clipped, columns, duration, event_line
+from handrail.view.columns import clipped, columns, duration
+from handrail.view.progress import Progress, event_line
 
 SET = "node: set, params: {n: 1}"
 FLOW = f"""
@@ -118,7 +119,7 @@ def test_a_failure_stays_unfolded_with_its_reason() -> None:
         "  ✗ sub  1.0s  `make` ended with 2",
         "  ○ push",
         "○ ship",
-        "failed, 1/6 steps, 1.0s: `make` ended with 2",
+        "failed, 1/6 steps, 1.0s",
     ]
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from handrail.artifacts.names import Table
 from handrail.errors import DefinitionError, NotFound
+from handrail.source.plain import counted
 from handrail.source.suggest import did_you_mean
 from handrail.state.files import real_inside
 
@@ -213,9 +214,11 @@ def _what(error: _Error) -> str:
         case "pattern":
             return "is empty" if wanted == r"\S" else f"has to match `{wanted}`, found {_shown(value)}"
         case "minItems":
-            return f"needs at least {wanted} items, found {len(value)}"
+            return f"needs at least {counted(wanted, 'item')}, found {len(value)}"
         case "anyOf" | "oneOf" if error.context:
-            return f"matches none of its {len(wanted)} forms; the nearest one: {_what(_nearest(error.context))}"
+            return (
+                f"matches none of its {counted(len(wanted), 'form')}; the nearest one: {_what(_nearest(error.context))}"
+            )
         case _:
             return error.message
 

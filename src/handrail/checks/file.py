@@ -9,6 +9,7 @@ from typing import Any
 
 from handrail.contracts import Check, CheckContext, Finding
 from handrail.source.fields import Field, Reader
+from handrail.source.plain import counted
 from handrail.source.values import as_text
 from handrail.source.yamltree import Node
 from handrail.state.files import real_inside
@@ -50,4 +51,4 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
         return Finding(False, "it is not a file")
     if status.st_size == 0:
         return Finding(False, "it is empty")
-    return Finding(True, f"{status.st_size} bytes")
+    return Finding(True, counted(status.st_size, "byte"))

@@ -8,6 +8,7 @@ from typing import Any
 
 from handrail.contracts import Check, CheckContext, Finding
 from handrail.source.fields import Field
+from handrail.source.plain import counted
 from handrail.source.values import as_text
 from handrail.state.files import real_inside
 
@@ -40,4 +41,4 @@ def missing(paths: list[Any], context: CheckContext) -> Finding:
             return Finding(None, f"`{path}` leads out of the project")
         if not os.path.isfile(real):
             return Finding(False, f"`{path}` is missing")
-    return Finding(True, "1 file" if len(paths) == 1 else f"{len(paths)} files")
+    return Finding(True, counted(len(paths), "file"))

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
     from handrail.contracts.host import Host, Market, Recipe, Stubs
     from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work
-    from handrail.contracts.session import Guide, Standing
+    from handrail.contracts.session import Guide, GuideNews, Standing
 
 _MODULES = {
     "check": ("Check", "CheckContext", "CheckKind", "Finding"),
@@ -42,7 +42,7 @@ _MODULES = {
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Host", "Market", "Recipe", "Stubs"),
     "node": ("Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
-    "session": ("Guide", "Standing"),
+    "session": ("Guide", "GuideNews", "Standing"),
 }
 _PLACES = {name: f"handrail.contracts.{module}" for module, names in _MODULES.items() for name in names}
 
@@ -64,6 +64,7 @@ __all__ = [
     "Executor",
     "Finding",
     "Guide",
+    "GuideNews",
     "History",
     "Host",
     "Launch",

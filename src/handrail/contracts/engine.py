@@ -176,6 +176,14 @@ class Engine(Protocol):
         """
         ...
 
+    def attempts(self, run: str) -> list[int]:
+        """The numbers of all attempts of a run, the current one last."""
+        ...
+
+    def records(self, run: str, attempt: int) -> list[Record]:
+        """All events of one attempt. Earlier attempts are kept as they were."""
+        ...
+
     def payload(self, run: str, digest: str) -> Any:
         """A large value, by the digest in its event."""
         ...

@@ -16,6 +16,7 @@ from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.process.child import KEEP, Task, perform
 from handrail.secrets.rules import without_secrets
 from handrail.source.fields import SCALARS, Field
+from handrail.source.plain import counted
 from handrail.source.values import as_text
 from handrail.state.files import real_inside
 
@@ -70,7 +71,7 @@ async def run(work: Work, context: NodeContext) -> Any:
         Task(argv=argv, cwd=cwd, env=env, timeout=seconds, stdin=given, hold=context.hold()), _kept(work)
     )
     if ended.timed_out:
-        raise NodeError("timeout", f"`{argv[0]}` was not done after {seconds:g} seconds")
+        raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(seconds, 'second')}")
     value = {"exitCode": ended.exit_code, "output": ended.output, "result": _last_json(ended.output)}
     if ended.exit_code != 0 and not may_fail:
         last = "".join(f": {line}" for line in ended.output.strip().splitlines()[-1:])

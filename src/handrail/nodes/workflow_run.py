@@ -6,12 +6,15 @@ conversation, as long as it makes progress.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import uuid
 from dataclasses import replace
 from typing import Any
 
 from handrail import registry
-from handrail.contracts import AgentJob, Guide, Node, NodeContext, NodeError, Standing, Work
+from handrail.contracts import AgentJob, AgentSaid, Guide, Node, NodeContext, NodeError, Standing, Work
+from handrail.errors import StateError
 from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, Agent, choose_agent, failure, job_for, run_job
 from handrail.source.fields import SCALARS, Field
 
@@ -37,6 +40,8 @@ NODE = Node(
     },
     routed=True,
 )
+LOOK_AGAIN = 0.2
+STOPPED = "it stopped before the workflow was done"
 GO_ON = "You were interrupted. Continue the workflow at its current phase."
 
 
@@ -69,15 +74,25 @@ class Walk:
         self.guide = guide
         self.context = context
         self.host = host
+        self.news = guide.follow(host)
         self.denied = 0
         self.calls = 0
 
     async def through(self, job: AgentJob, standing: Standing, *, is_new: bool) -> dict[str, Any]:
+        following = asyncio.ensure_future(self._following())
+        try:
+            return self._account(await self._until_done(job, standing, is_new=is_new))
+        finally:
+            following.cancel()
+            self._tell_news()
+
+    async def _until_done(self, job: AgentJob, standing: Standing, *, is_new: bool) -> Standing:
         idle = 0
         has_session = not is_new
         while standing.status == "active":
             known, fresh = (self.host[1], None) if has_session else (None, self.host[1])
             found = await run_job(self.agent, replace(job, session=known, new_session=fresh), self.context)
+            self._tell_news()
             self.calls += 1
             self.denied += found["denied"]
             has_session = has_session or found["sessionId"] is not None
@@ -92,7 +107,19 @@ class Walk:
                 told = wrong.message if wrong is not None else "it stopped repeatedly without progress"
                 raise NodeError("stuck", f"{standing.status_line}: {told}", transient=False)
             job = replace(job, prompt=f"{GO_ON}\n\n{standing.message}" if wrong is not None else standing.message)
-        return self._account(standing)
+            self.context.tell(AgentSaid("again", {"message": wrong.message if wrong is not None else STOPPED}))
+        return standing
+
+    async def _following(self) -> None:
+        """Tell what happens in the session while the agent works."""
+        while True:
+            self._tell_news()
+            await asyncio.sleep(LOOK_AGAIN)
+
+    def _tell_news(self) -> None:
+        with contextlib.suppress(StateError, ValueError, KeyError):  # `standing` reports a session that is damaged
+            for news in self.news():
+                self.context.tell(AgentSaid("guided", {"news": news}))
 
     def _standing(self) -> Standing:
         standing = self.guide.standing(self.host)

@@ -135,10 +135,27 @@ class SessionOpened:
 
 @dataclass(frozen=True)
 class AgentActed:
-    """Something that an agent did: `kind` is tool, denied or retry."""
+    """Something that an agent did: `kind` is tool, denied, retry or again (it was called again)."""
 
     path: str
     kind: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Guided:
+    """Something happened in the workflow that an agent is driven through. See `contracts.GuideNews`.
+
+    `session` and `number` identify it, so it is recorded once. `time` is when it happened.
+    """
+
+    path: str
+    session: str
+    number: int
+    time: float
+    kind: str
+    phase: str
+    place: str
     text: str
 
 
@@ -214,7 +231,7 @@ OfStep = (
 )  # fmt: skip
 OfRun = (
     RunStarted | RunResumed | FactFound | Asked | Answered | ArtifactPublished | SummarySet | SessionOpened
-    | AgentActed | UsageReported | Delayed | Noticed | RunParked | RunEnded
+    | AgentActed | Guided | UsageReported | Delayed | Noticed | RunParked | RunEnded
 )  # fmt: skip
 Event = OfStep | OfRun
 EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
@@ -301,7 +318,7 @@ class RunState:
                 self.delays[event.path] = event
             case SessionOpened():
                 self.delays.pop(event.path, None)
-            case FactFound() | Noticed() | AgentActed():
+            case FactFound() | Noticed() | AgentActed() | Guided():
                 pass
             case _:
                 assert_never(event)

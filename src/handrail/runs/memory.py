@@ -41,6 +41,7 @@ class Memory:
         self.sessions: dict[str, tuple[str, str]] = {}
         self.published: dict[str, list[dict[str, Any]]] = {}
         self.noticed: set[machine.Noticed] = set()
+        self.guided: set[tuple[str, int]] = set()
         self.waiting: set[str] = set()
 
     def take(self, event: Event) -> None:
@@ -75,6 +76,8 @@ class Memory:
                 self._forget(set(event.rewound))
             case machine.Noticed():
                 self.noticed.add(event)
+            case machine.Guided():
+                self.guided.add((event.session, event.number))
             case _:
                 pass
 
@@ -93,6 +96,8 @@ class Memory:
                 return self.state.phases.get(event.path) not in ("done", "skipped")
             case machine.Noticed():
                 return event not in self.noticed
+            case machine.Guided():
+                return (event.session, event.number) not in self.guided
             case _:
                 return True
 

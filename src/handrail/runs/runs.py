@@ -43,7 +43,7 @@ from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
 from handrail.runs.request import About, Request, about_from_text, needed_flows
-from handrail.runs.summary import Summary, flow_of, life
+from handrail.runs.summary import Summary, flow_of, given_in, life, seconds_in
 from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
 from handrail.source.files import Source
@@ -108,7 +108,9 @@ class Runs:
         except StateError as error:
             return Summary(id_, "", "damaged", None, error.message)
         status, why = life(machine.event_to_json(event) for _, event in history.records)
-        return Summary(id_, flow, status, history.driver, why)
+        created, given = given_in(text)
+        seconds = seconds_in((moment, type(event).__name__) for moment, event in history.records)
+        return Summary(id_, flow, status, history.driver, why, created, seconds, given)
 
     def events(self, id_: str, offset: int = 0) -> tuple[list[Record], int]:
         """The events after an offset, as (time, event), and the offset for the next call."""
@@ -116,6 +118,21 @@ class Runs:
             return self.engine.events(id_, offset)
         except LookupError as error:
             raise self._missing(id_) from error
+
+    def attempts(self, id_: str) -> list[int]:
+        """The numbers of all attempts of a run, the current one last."""
+        try:
+            return self.engine.attempts(id_)
+        except LookupError as error:
+            raise self._missing(id_) from error
+
+    def records(self, id_: str, attempt: int) -> list[Record]:
+        """All events of one attempt of a run."""
+        known = self.attempts(id_)
+        if attempt not in known:
+            hint = f"attempts: {', '.join(map(str, known))}"
+            raise NotFound(f"run `{id_}` has no attempt {attempt}", hint)
+        return self.engine.records(id_, attempt)
 
     def log(self, id_: str) -> str:
         """The file that gets the output of a driver in the background."""

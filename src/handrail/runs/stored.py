@@ -45,6 +45,12 @@ def shown(event: Event) -> dict[str, Any]:
     return data | {name: masked(data[name]) for name in _FIELDS[type(event)][0]}
 
 
+def seen(event: Event) -> Event:
+    """A stored event as people see it."""
+    names = _FIELDS[type(event)][0]
+    return replace(event, **{name: masked(getattr(event, name)) for name in names}) if names else event
+
+
 def question_for_people(question: dict[str, Any], secrets: Secrets) -> dict[str, Any]:
     """A form as people see it. Raises `NodeError` if a person would choose or accept a value that contains a secret."""
     for field in question.get("fields") or ():

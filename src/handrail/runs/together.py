@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
 from handrail.contracts import NodeError, Waiting
+from handrail.source.plain import counted
 
 
 async def together(works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
@@ -50,4 +51,4 @@ async def limited(path: str, seconds: float | None) -> AsyncIterator[None]:
             yield
     except TimeoutError as error:
         what = f"`{path}`" if path else "the run"
-        raise NodeError("timeout", f"{what} was not done after {seconds or 0:g} seconds") from error
+        raise NodeError("timeout", f"{what} was not done after {counted(seconds or 0.0, 'second')}") from error

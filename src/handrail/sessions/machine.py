@@ -6,6 +6,7 @@ Standard library only.
 
 from __future__ import annotations
 
+from handrail.source.plain import counted
 from handrail.source.record import Record
 from handrail.workflows.plan import Plan, relocate
 
@@ -297,7 +298,7 @@ def _agent_stopped(state: State, command: AgentStopped) -> Decision:
         return Decision()
     idle = 1 if command.progress else state.idle_stops + 1
     if idle > state.idle_limit:
-        return Decision((LetGo(state.at, f"no progress after {state.idle_limit} reminders"),))
+        return Decision((LetGo(state.at, f"no progress after {counted(state.idle_limit, 'reminder')}"),))
     return Decision((SentOn(state.at, idle),))
 
 

@@ -10,9 +10,16 @@ from handrail.sessions.store import Outcome, Session, Snapshot
 from handrail.source.record import Record
 from handrail.workflows.plan import Plan
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.sessions.machine import Event
+
 
 class Report(Record):
-    """The state of a session, and the message about the last command. `refusal` is None if it was carried out."""
+    """The state of a session, and the message about the last command. `refusal` is None if it was carried out.
+
+    `message` is for the agent; `view/person.py` has the text for a person. `event` is what the command caused last.
+    """
 
     session: str
     plan: Plan | None
@@ -21,6 +28,7 @@ class Report(Record):
     refusal: Refusal | None = None
     results: tuple[Result, ...] = ()
     notices: tuple[str, ...] = ()
+    event: Event | None = None
 
     @property
     def status_line(self) -> str | None:
@@ -51,7 +59,9 @@ def report_after(session: Session, outcome: Outcome, results: tuple[Result, ...]
     """The report of a session after a command."""
     plan = session.plan(outcome.after.plan)
     message = _message(outcome, plan, results)
-    return Report(session.id, plan, outcome.after, message, outcome.decision.refusal, results)
+    decision = outcome.decision
+    event = decision.events[-1] if decision.events and decision.refusal is None else None
+    return Report(session.id, plan, outcome.after, message, decision.refusal, results, event=event)
 
 
 def moment(seconds: float) -> str:

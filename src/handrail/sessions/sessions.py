@@ -137,7 +137,8 @@ class Sessions:
         if outcome.decision.refusal:
             raise self._busy(session)
         message = words.initial_message(plan, outcome.after)
-        return Report(session.id, plan, outcome.after, message, notices=opening.notices)
+        started = outcome.decision.events[-1]
+        return Report(session.id, plan, outcome.after, message, notices=opening.notices, event=started)
 
     def link(self, conversation: Conversation) -> str:
         """The path of the link from a host's conversation to its session."""

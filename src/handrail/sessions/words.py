@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from handrail.contracts.messages import GateRules
     from handrail.sessions.machine import Result, State
-    from handrail.workflows.plan import Plan, Stop
+    from handrail.workflows.plan import ExitCheck, Plan, Stop
     from handrail.workflows.spec import WorkflowSpec
 
 MAX_LISTED = 40
@@ -145,10 +145,15 @@ def status_line(plan: Plan, state: State) -> str | None:
     """`Release > Review [2/3] > 🔍 Static Analysis [1/2]`; None if no workflow is active."""
     if not state.is_active:
         return None
-    stop = plan.stops[state.at]
+    return f"{plan.name} > {place(plan, state.at)}"
+
+
+def place(plan: Plan, at: int) -> str:
+    """A stop inside its workflow: `Review [2/3] > 🔍 Static Analysis [1/2]`."""
+    stop = plan.stops[at]
     names = [level.name for level in stop.levels[1:]] + [f"{stop.emoji} {stop.name}"]
     parts = [f"{name} [{level.position + 1}/{level.total}]" for name, level in zip(names, stop.levels, strict=True)]
-    return " > ".join([plan.name, *parts])
+    return " > ".join(parts)
 
 
 def step_list(plan: Plan, at: int) -> list[str]:
@@ -300,20 +305,36 @@ def looped(plan: Plan, before: State, after: State) -> str:
 
 
 def checks_failed(results: tuple[Result, ...], stop: Stop) -> str:
-    """The result of `next` if an exit check fails. Agents and people read it, so it names no tool or command."""
+    """The result of `next` if an exit check fails."""
+    return "\n".join([*check_lines(results, stop), 'Fix this, then repeat the action "next".'])
+
+
+def check_lines(results: tuple[Result, ...], stop: Stop) -> list[str]:
+    """Which exit checks of a stop hold and which do not, for agents and people."""
     lines = [f"✗ {stop.name} cannot be left yet: {_failed(results)}."]
     for check, result in zip(stop.checks, results, strict=True):
-        sign, words = "✓" if result.held else "✗", check.words or check.kind
-        lines.append(f"{sign} {words}: {result.name} ({result.detail.splitlines()[0]})" if result.detail else "")
+        lines.append(f"{'✓' if result.held else '✗'} {_check_line(check, result)}")
         if not result.held and "\n" in result.detail:
             lines.extend("    " + line for line in result.detail.splitlines()[1:])
-    lines.append('Fix this, then repeat the action "next".')
-    return "\n".join(lines)
+    return lines
 
 
 def _failed(results: tuple[Result, ...]) -> str:
-    failed = sum(not result.held for result in results)
-    return f"{failed} of {len(results)} exit checks {'does' if failed == 1 else 'do'} not hold"
+    failed, number = sum(not result.held for result in results), len(results)
+    if number == 1:
+        return "the exit check does not hold"
+    return f"{failed} of {number} exit checks {'does' if failed == 1 else 'do'} not hold"
+
+
+def failed_checks(results: tuple[Result, ...], stop: Stop) -> str:
+    """The checks that failed, in one line: `exits with 0: make test (it ended with 2)`."""
+    pairs = [(check, result) for check, result in zip(stop.checks, results, strict=True) if not result.held]
+    return "; ".join(_check_line(check, result) for check, result in pairs)
+
+
+def _check_line(check: ExitCheck, result: Result) -> str:
+    detail = f" ({result.detail.splitlines()[0]})" if result.detail else ""
+    return f"{check.words or check.kind}: {result.name}{detail}"
 
 
 def status(plan: Plan, state: State, started: str) -> str:

@@ -6,6 +6,7 @@ import os
 
 from handrail.errors import DefinitionError, NotFound, RefusedError, UsageError
 from handrail.source.diagnostics import Diagnostic, in_order, of_file
+from handrail.source.plain import counted
 from handrail.source.record import Record
 from handrail.source.suggest import nearest
 from handrail.workflows import rules
@@ -93,7 +94,7 @@ class Catalog(Record):
         for found in self.found:
             if found.key == name:
                 count = sum(p.severity == "error" for p in self.problems if p.file.startswith(_folder(found.file)))
-                errors = "an error" if count == 1 else f"{count or 'some'} errors"
+                errors = counted(count, "error") if count else "some errors"
                 message = f"workflow `{name}` cannot be used: its files have {errors}"
                 raise DefinitionError(message, f"run `handrail validate {os.path.dirname(found.file)}`")
 

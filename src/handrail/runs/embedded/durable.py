@@ -31,6 +31,7 @@ from handrail.runs.memory import RERUN, Kept, Memory
 from handrail.runs.stored import question_for_people
 from handrail.runs.together import limited, together
 from handrail.runs.verify import verify
+from handrail.source.plain import counted
 from handrail.state import jsonlite
 
 LOOK_AGAIN = 0.2
@@ -212,7 +213,10 @@ class DurableRun:
 
         def tell(said: AgentSaid) -> None:
             for event in telling.events(work.path, said, self.secrets):
-                self.record(event, durable=isinstance(event, machine.SessionOpened))
+                if isinstance(event, machine.Guided):
+                    self.note(event)  # once, even if the run was resumed
+                else:
+                    self.record(event, durable=isinstance(event, machine.SessionOpened))
 
         telling = Telling()
         session = self.memory.sessions.get(work.path)
@@ -221,7 +225,7 @@ class DurableRun:
             async with asyncio.timeout(work.timeout):
                 value = await kind.run(work, context)
         except TimeoutError as error:
-            raise NodeError("timeout", f"not done after {work.timeout or 0:g} seconds") from error
+            raise NodeError("timeout", f"not done after {counted(work.timeout or 0.0, 'second')}") from error
         except OSError as error:
             raise NodeError("failed", str(error)) from error
         except StateError:

@@ -65,10 +65,13 @@ class Embedded:
 
     def attempt(self, run: str) -> str:
         """The folder of a run's current attempt."""
+        return self._attempts(run)[-1]
+
+    def _attempts(self, run: str) -> list[str]:
         found = attempts(self._home(run))
         if not found:
             raise KeyError(run)
-        return found[-1]
+        return found
 
     def _home(self, run: str) -> str:
         return os.path.join(self.folder, file_name(run))
@@ -88,6 +91,12 @@ class Embedded:
         attempt = self.attempt(run)
         records, end = self._follower.read_behind(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
         return records, offset_at(attempt, end)
+
+    def attempts(self, run: str) -> list[int]:
+        return [number_of(attempt) for attempt in self._attempts(run)]
+
+    def records(self, run: str, attempt: int) -> list[Record]:
+        return read_all(os.path.join(self._home(run), str(attempt), JOURNAL))[0]
 
     def payload(self, run: str, digest: str) -> Any:
         return Payloads(self.attempt(run)).read(digest)

@@ -6,11 +6,12 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from handrail.contracts import AgentSaid
+from handrail.contracts import AgentSaid, GuideNews
 from handrail.runs import machine
 from handrail.secrets.redaction import Secrets
 
 SHORT = 200
+LONG = 2_000
 
 
 class Telling:
@@ -41,5 +42,8 @@ class Telling:
             case "denied":
                 text = f"{data.get('name')}: {data.get('reason')}"
                 yield machine.AgentActed(path, "denied", secrets.mask(text)[:SHORT])
-            case "retry":
-                yield machine.AgentActed(path, "retry", secrets.mask(str(data.get("message")))[:SHORT])
+            case "retry" | "again":
+                yield machine.AgentActed(path, said.kind, secrets.mask(str(data.get("message")))[:SHORT])
+            case "guided":
+                news: GuideNews = data["news"]
+                yield machine.Guided(path, **{**vars(news), "text": secrets.mask(news.text)[:LONG]})
