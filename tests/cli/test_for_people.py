@@ -102,3 +102,19 @@ def test_plurals_are_right(project: Project) -> None:
     ]
     project.write(".handrail/flows/broken.yaml", "phases: [{id: a, steps: [{id: x, node: sett}]}]\n")
     assert "1 problem; `handrail validate` shows them" in project.run("list").err
+
+
+def test_quiet_prints_results_and_errors_only(walked: Project) -> None:
+    walked.write(".handrail/flows/demo.yaml", "phases: [{id: a, steps: [{id: x, node: set, params: {n: 1}}]}]\n")
+    walked.write(".handrail/flows/broken.yaml", "phases: [{id: a, steps: [{id: x, node: sett}]}]\n")
+    said = walked.run("run", "demo", "-q")
+    assert (said.err, said.out.split()[1:]) == ("", ["demo", "completed"])
+    assert walked.run("list", "-q").err == ""
+    assert walked.run("init", "-q").err == ""
+    said = walked.run("start", "tiny", "work", "-q")
+    assert (said.err, said.out) == ("", "Tiny > • One [1/2]\n")
+    walked.run("next", "-q")
+    said = walked.run("next", "-q")
+    assert said.err == ""
+    assert "✗ exists: out.txt (it does not exist)" in said.out
+    assert walked.run("show", "nothing", "-q").err.startswith("error: there is no workflow and no flow `nothing`")

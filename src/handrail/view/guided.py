@@ -43,7 +43,7 @@ class Walk:
     def _leave(self, event: Guided, sign: str, remark: str) -> None:
         if self.visits and self.visits[-1].ended is None:
             last = self.visits[-1]
-            last.sign, last.ended, last.remark = sign, event.time, remark or last.remark
+            last.sign, last.ended, last.remark = sign, event.time, remark
 
     @property
     def shown(self) -> list[Visit]:

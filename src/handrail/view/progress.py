@@ -63,6 +63,7 @@ class Progress:
                 self._doing[event.path] = event
             case machine.Guided():
                 self._walks.setdefault(event.path, Walk()).take(event)
+                self._doing.pop(event.path, None)
             case machine.PhaseStarted() | machine.StepStarted():
                 self._appear(event.path)
                 self._begun[event.path] = now
