@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 
 import click
 
 from handrail.app import App
 from handrail.cli.common import command, run_argument
-from handrail.cli.output import Shell, time_of_day
+from handrail.cli.output import Shell, echo, has_reader, time_of_day
 from handrail.cli.reply import list_runs
 from handrail.cli.watch import view_of
 from handrail.errors import StateError, UsageError
@@ -60,9 +61,10 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool) -> None
     last = ""
     while True:
         for moment, event in records:
-            click.echo(json.dumps(_data(moment, event), ensure_ascii=False) if events else _line(moment, event))
+            if not echo(json.dumps(_data(moment, event), ensure_ascii=False) if events else _line(moment, event)):
+                return None
             last = type(event).__name__
-        if not follow or last in _ENDS:
+        if not follow or last in _ENDS or not has_reader(sys.stdout):
             return None
         time.sleep(LOOK_AGAIN)
         records, offset = app.runs.events(run_id, offset)

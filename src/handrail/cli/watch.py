@@ -15,7 +15,7 @@ import click
 
 from handrail.app import App
 from handrail.cli.ask import ask, can_ask
-from handrail.cli.output import Shell, time_of_day
+from handrail.cli.output import Shell, echo, time_of_day
 from handrail.cli.progress import Live, Plain, can_draw
 from handrail.cli.reply import run_line
 from handrail.forms import read as formspec
@@ -51,7 +51,8 @@ class Watch:
 
     def observer(self, event: machine.Event) -> None:
         if self.events:
-            click.echo(json.dumps({"time": self.clock(), **machine.event_to_json(event)}, ensure_ascii=False))
+            with contextlib.suppress(OSError):  # a full disk behind stdout must not end the run
+                echo(json.dumps({"time": self.clock(), **machine.event_to_json(event)}, ensure_ascii=False))
         elif self.show is not None:
             self.show.observer(event)
 
