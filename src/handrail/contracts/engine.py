@@ -17,8 +17,8 @@ Event = Any
 """An event of `handrail.runs.machine`, a higher layer than this module. An engine returns events as recorded."""
 Record = tuple[float, Event]
 """When an event was recorded, in seconds since 1970, and the event."""
-Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
-"""Asks a person: (path of the step, form) → values; None if nobody answers now."""
+Asker = Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
+"""Asks a person: (id of the question, path of the step, form) → values; None if nobody answers now."""
 Observer = Callable[[Event], None]
 
 
@@ -75,12 +75,16 @@ class Durable(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where Handrail works: the project, the folder of its own state, the environment and the clock."""
+    """Where Handrail works: the project, the folder of its own state, the environment and the clock.
+
+    `by` is who uses it: `person`, `script`, `agent:NAME` or `run:ID`; None if it is not known.
+    """
 
     project: str
     state: str
     env: Mapping[str, str]
     clock: Callable[[], float]
+    by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,13 +110,17 @@ class Publishing(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Outside:
-    """What a run needs from outside: its nodes, their context, and who publishes, observes and answers."""
+    """What a run needs from outside: its nodes, their context, and who publishes, observes and answers.
+
+    `by` is who drives the run, and so who gives the answers of `asker`.
+    """
 
     nodes: Mapping[str, NodeKind]
     context: NodeContext
     publisher: Publishing | None = None
     observer: Observer | None = None
     asker: Asker | None = None
+    by: str | None = None
 
 
 class Life(Protocol):
@@ -182,11 +190,14 @@ class Engine(Protocol):
         """Drive a run until it ends or waits for a person. Finished work is not done again."""
         ...
 
-    async def answer(self, run: str, path: str, values: Mapping[str, Any]) -> bool:
-        """Store an answer for the driver of a run. True if the run has no driver, so the caller has to drive it."""
+    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+        """Store the answer to an open question. True if the run has no driver, so the caller has to drive it.
+
+        Of several answers to one question, exactly one is stored. Others raise `RefusedError` and leave nothing.
+        """
         ...
 
-    async def stop(self, run: str, opening: Sequence[Event]) -> History:
+    async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
         """Stop a run and every process that it started. `opening` are its first events, if it has none yet."""
         ...
 

@@ -42,6 +42,7 @@ from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
+from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows
 from handrail.runs.summary import Summary, flow_of, life
 from handrail.secrets import Redactor
@@ -184,6 +185,7 @@ class Runs:
             publisher=self.publisher(context),
             observer=observer,
             asker=asker,
+            by=self.site.by,
         )
 
     def publisher(self, context: NodeContext) -> Publisher:
@@ -194,7 +196,7 @@ class Runs:
         self, run: LoadedRun, mode: Mode = "resume", observer: Observer | None = None, asker: Asker | None = None
     ) -> LoadedRun:
         """Drive a run until it ends or waits for a person. Finished work is not done again."""
-        life = FlowLife(run, mode, self.project, partial(self.interpreter, run))
+        life = FlowLife(run, mode, self.project, partial(self.interpreter, run), self.site.by)
         return run.with_history(await self.engine.drive(run.id, life, self.outside(run, observer, asker)))
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
@@ -230,16 +232,19 @@ class Runs:
         params = with_defaults(plans[about.flow], about.request.params)
         return preview(plans[about.flow], params, self._context(about.request, plans, ""), exists, find, part)
 
-    async def answer(self, id_: str, path: str, values: Mapping[str, Any]) -> bool:
-        """Store an answer for the driver of a run. True if the run has no driver, so the caller has to drive it."""
-        return await self.engine.answer(id_, path, values)
+    async def answer(self, run: LoadedRun, question: str, values: Mapping[str, Any]) -> bool:
+        """Store the answer to an open question. True if the run has no driver, so the caller has to drive it."""
+        refuse_unless_waiting(run.id, run.state, is_driven=run.driver is not None)
+        find(run.id, run.state, question)
+        return await self.engine.answer(run.id, question, values, self.site.by)
 
     async def stop(self, run: LoadedRun) -> LoadedRun:
         """Stop a run and every process that it started. It can be resumed."""
         status = run.state.status
         if status in ("completed", "stopped", "cancelled"):
             raise RefusedError(f"run `{run.id}` is already {status}", f"`handrail log {run.id}` shows what happened")
-        return run.with_history(await self.engine.stop(run.id, opening(run.about, run.plan)))
+        by = self.site.by
+        return run.with_history(await self.engine.stop(run.id, opening(run.about, run.plan, by), by))
 
 
 def _refuse_agents(request: Request) -> None:
