@@ -148,6 +148,9 @@ class InMemory:
             kept.records.append((now, replace(STOPPED, by=by)))
         return kept.history
 
+    async def notice(self, run: str, text: str) -> None:
+        self.runs[run].records.append((self.site.clock(), machine.Noticed("", text)))
+
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
     ) -> History:

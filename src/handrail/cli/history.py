@@ -63,7 +63,7 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool) -> None
         for moment, event in records:
             if not echo(json.dumps(_data(moment, event), ensure_ascii=False) if events else _line(moment, event)):
                 return None
-            last = type(event).__name__
+            last = last if isinstance(event, machine.Noticed) else type(event).__name__
         if not follow or last in _ENDS or not has_reader(sys.stdout):
             return None
         time.sleep(LOOK_AGAIN)

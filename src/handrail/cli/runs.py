@@ -67,6 +67,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     if options["dry_run"]:
         return _preview(app, shell, flow, request)
     if options["answers"] is not None:
+        app.refuse_agents("run --answers")
         read_answers(options["answers"])  # report errors in the file before the run starts
     begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
     shell.talk(f"run {begun.id}")
@@ -95,6 +96,12 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
     print_run(shell, app.runs.updated(run))
 
 
+def _refuse_answers(app: App, command: str, run_id: str, answers: str | None) -> None:
+    """An answers file answers like `handrail answer`, so an agent may not use it either."""
+    if answers is not None:
+        app.refuse_agents(f"{command} --answers", run=run_id)
+
+
 @click.command()
 @run_argument
 @answers_option
@@ -103,6 +110,7 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
 @command
 def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: bool, first: bool) -> None:
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
+    _refuse_answers(app, "resume", run_id, answers)
     drive(app, shell, app.runs.load(run_id), "run" if first else "resume", Driving(events, answers))
 
 
@@ -113,6 +121,7 @@ def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: boo
 @command
 def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: bool) -> None:
     """Continue a run that ended, if its flow allows that."""
+    _refuse_answers(app, "continue", run_id, answers)
     drive(app, shell, app.runs.load(run_id), "continue", Driving(events, answers))
 
 
@@ -124,6 +133,7 @@ def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: 
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str | None, events: bool) -> None:
     """Start a run again with the current definitions. Unchanged files that it published are removed; a copy is kept."""
+    _refuse_answers(app, "restart", run_id, answers)
     made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start))
     for change in made.changes:
         shell.talk(f"since the last attempt, {change}")
@@ -139,6 +149,7 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str
 @command
 def stop(app: App, shell: Shell, run_id: str) -> None:
     """Stop a run and every process that it started. It can be resumed."""
+    app.refuse_agents("stop", run=run_id)
     print_run(shell, asyncio.run(app.runs.stop(app.runs.load(run_id))))
 
 
@@ -153,6 +164,8 @@ def stop(app: App, shell: Shell, run_id: str) -> None:
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Answer a question that a run waits for, then resume the run. The exit code is 0 if the answer was accepted."""
     waiting = app.runs.load(run_id)
+    if not options["show"]:
+        app.refuse_agents("answer", run=run_id)
     refuse_unless_waiting(run_id, waiting.state, is_driven=waiting.driver is not None)
     asked = choose(run_id, waiting.state, options["question"], options["step"])
     form, file = formspec.from_json(asked.question), options["file"]

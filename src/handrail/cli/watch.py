@@ -90,7 +90,7 @@ class Person:
 def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> None:
     """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
     person = Person(how.answers)
-    may_ask = can_ask() and not shell.as_json and not how.events
+    may_ask = can_ask() and not shell.as_json and not how.events and app.caller.sign is None
     try:
         run = _once(app, shell, run, mode, (how, person))
         while run.state.status == "waiting" and may_ask and run.state.questions:

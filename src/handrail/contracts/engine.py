@@ -201,6 +201,10 @@ class Engine(Protocol):
         """Stop a run and every process that it started. `opening` are its first events, if it has none yet."""
         ...
 
+    async def notice(self, run: str, text: str) -> None:
+        """Record a notice for people. If the run is driven, its driver records it when this life ends."""
+        ...
+
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
     ) -> History:

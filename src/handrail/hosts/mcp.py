@@ -201,7 +201,7 @@ class Server:
         from handrail.secrets import Redactor
         from handrail.sessions.sessions import Sessions
 
-        sessions = Sessions(ref.project, self.env, time.time, random_token)
+        sessions = Sessions(ref.project, self.env, time.time, random_token, lambda: f"agent:{self.agent}")
         if action == "next":
             leaving = sessions.leaving(ref.session)
             results = self.checked(call, leaving, sessions.project) if leaving.checks else ()

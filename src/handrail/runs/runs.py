@@ -5,6 +5,7 @@ This module decides what runs may do. An engine stores and drives them.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -237,6 +238,13 @@ class Runs:
         refuse_unless_waiting(run.id, run.state, is_driven=run.driver is not None)
         find(run.id, run.state, question)
         return await self.engine.answer(run.id, question, values, self.site.by)
+
+    def notice(self, id_: str, text: str) -> None:
+        """Record something that people should know about a run. It does not change the run."""
+        try:
+            asyncio.run(self.engine.notice(id_, text))
+        except LookupError as error:
+            raise self._missing(id_) from error
 
     async def stop(self, run: LoadedRun) -> LoadedRun:
         """Stop a run and every process that it started. It can be resumed."""

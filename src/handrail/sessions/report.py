@@ -12,7 +12,10 @@ from handrail.workflows.plan import Plan
 
 
 class Report(Record):
-    """The state of a session, and the message about the last command. `refusal` is None if it was carried out."""
+    """The state of a session, and the message about the last command. `refusal` is None if it was carried out.
+
+    `by` is who caused the last record of the session.
+    """
 
     session: str
     plan: Plan | None
@@ -21,6 +24,7 @@ class Report(Record):
     refusal: Refusal | None = None
     results: tuple[Result, ...] = ()
     notices: tuple[str, ...] = ()
+    by: str | None = None
 
     @property
     def status_line(self) -> str | None:
@@ -44,14 +48,14 @@ def report_now(session: Session, known: Snapshot) -> Report:
     """The report of a session without a command."""
     plan = session.pinned(known.state)
     message = words.status(plan, known.state, moment(known.state.started)) if plan else ""
-    return Report(session.id, plan, known.state, message)
+    return Report(session.id, plan, known.state, message, by=known.by)
 
 
 def report_after(session: Session, outcome: Outcome, results: tuple[Result, ...] = ()) -> Report:
     """The report of a session after a command."""
     plan = session.plan(outcome.after.plan)
     message = _message(outcome, plan, results)
-    return Report(session.id, plan, outcome.after, message, outcome.decision.refusal, results)
+    return Report(session.id, plan, outcome.after, message, outcome.decision.refusal, results, by=outcome.by)
 
 
 def moment(seconds: float) -> str:

@@ -124,6 +124,8 @@ class Embedded:
             has_answer = lambda: any(inbox.holds(q.id) for q in ledger.memory.state.questions.values())  # noqa: E731
             try:
                 ended = await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_answer)
+                for text in inbox.take_notices():
+                    ledger.note(machine.Noticed("", text))
                 ledger.record(ended if ended is not STOPPED else replace(STOPPED, by=inbox.stopped_by()))
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
@@ -164,6 +166,14 @@ class Embedded:
                 ledger.record(replace(STOPPED, by=by))
             Inbox(ledger.attempt).clear_stop()
         return ledger.history
+
+    async def notice(self, run: str, text: str) -> None:
+        try:
+            async with self._held(run) as ledger:
+                if ledger.records:  # its first event has to be `RunStarted`
+                    ledger.record(machine.Noticed("", text))
+        except RefusedError:
+            Inbox(self.attempt(run)).put_notice(text)
 
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside

@@ -19,10 +19,12 @@ from handrail.project import file_name
 from handrail.runs.machine import Asked
 from handrail.source.values import Unresolved
 from handrail.state import files
+from handrail.state.digest import hex_digest
 from handrail.state.files import make_private
 
 FOLDER = "inbox"
 STOP = "stop"
+NOTICES = "notices"
 
 
 class Letter(NamedTuple):
@@ -83,6 +85,22 @@ class Inbox:
             for name in os.listdir(self.folder):
                 if name not in kept and not name.endswith((".letter", ".new")):
                     os.unlink(os.path.join(self.folder, name))
+
+    def put_notice(self, text: str) -> None:
+        """Leave a notice for the driver. The same notice is left once."""
+        folder = os.path.join(self.run, NOTICES)
+        make_private(folder)
+        files.replace(os.path.join(folder, hex_digest(text.encode())[:24]), text.encode(), durable=False)
+
+    def take_notices(self) -> list[str]:
+        """The notices that were left for the driver. They are removed."""
+        found: list[str] = []
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            for entry in sorted(os.scandir(os.path.join(self.run, NOTICES)), key=lambda entry: entry.name):
+                with open(entry.path, encoding="utf-8") as file:
+                    found.append(file.read())
+                os.unlink(entry.path)
+        return found
 
     def request_stop(self, by: str | None) -> None:
         make_private(self.run)
