@@ -11,9 +11,20 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from handrail import registry
+from handrail.callers import OPEN
 from handrail.cli.main import main
 
 PHASE = "---\nid: {id}\nname: {name}\nemoji: {emoji}\n{more}---\n\nDo {id}.\n"
+
+
+def open_to_agents(home: Path, patch: pytest.MonkeyPatch) -> None:
+    """Let the tests run every command, also if an agent runs the tests: the way that `docs/design/callers.md` names."""
+    for signs in registry.signs().values():
+        for name in signs.VARIABLES:
+            patch.delenv(name, raising=False)
+    (home / "state").mkdir(parents=True, mode=0o700)
+    (home / "state" / OPEN).touch()
 
 
 class Said(NamedTuple):
@@ -43,6 +54,7 @@ class Project:
         patch.setenv("HOME", str(folder / "user"))
         patch.setenv("HANDRAIL_HOME", str(self.home))
         patch.setenv("NO_COLOR", "1")
+        open_to_agents(self.home, patch)
         patch.chdir(self.folder)
         (self.folder / ".handrail").mkdir()
 

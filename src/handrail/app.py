@@ -6,19 +6,21 @@ and most commands need only the state of a session.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 from functools import cached_property
 
 import handrail
-from handrail.errors import NotFound
+from handrail.errors import HandrailError, NotFound
 from handrail.project import Places, flow_roots, has_settings, orchestrating_roots, random_token, workflow_roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from handrail.callers import Caller
     from handrail.contracts import Stubs
     from handrail.flows.catalog import FlowCatalog, FoundFlow
     from handrail.runs.runs import Runs
@@ -41,12 +43,43 @@ class App:
         env: Mapping[str, str],
         clock: Callable[[], float] = time.time,
         token: Callable[[], str] = random_token,
+        by: str | None = None,
     ) -> None:
         self.project = os.path.realpath(project)
         self.env = env
         self.clock = clock
         self.token = token
         self.places = Places(env)
+        self._by = by
+
+    @cached_property
+    def caller(self) -> Caller:
+        """Who calls this process, or whoever the caller of this class says."""
+        from handrail import registry
+        from handrail.callers import Caller, find_caller, has_terminal
+        from handrail.process.ancestors import ancestors
+
+        if self._by is not None:
+            return Caller(self._by)
+        return find_caller(self.env, ancestors(os.getpid()), registry.signs(), has_terminal=has_terminal())
+
+    def refuse_agents(self, command: str, *, session: str | None = None, run: str | None = None) -> None:
+        """Raise `RefusedError` if an agent calls a command that loosens its leash. The person is told of it."""
+        from handrail import registry
+        from handrail.callers import OPEN, refusal
+
+        caller = self.caller
+        if caller.sign is None or os.path.exists(os.path.join(self.places.state, OPEN)):
+            return
+        with contextlib.suppress(HandrailError):
+            if run is None:
+                self.sessions.note_refused(session, f"handrail {command}")
+            else:
+                text = f"an agent tried `handrail {command}`; only a person may run it ({caller.by})"
+                self.runs.notice(run, text)
+        agent = caller.by.removeprefix("agent:")
+        cancel = registry.host(agent).COMMANDS["cancel"] if agent in registry.hosts() else None
+        raise refusal(caller, command, cancel if command == "cancel" else None)
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -72,7 +105,7 @@ class App:
     def sessions(self) -> Sessions:
         from handrail.sessions.sessions import Sessions
 
-        return Sessions(self.project, self.env, self.clock, self.token)
+        return Sessions(self.project, self.env, self.clock, self.token, lambda: self.caller.by)
 
     @cached_property
     def runs(self) -> Runs:
@@ -86,8 +119,14 @@ class App:
         if name not in registry.ENGINES:
             hint = did_you_mean(name, registry.ENGINES) or f"known: {', '.join(registry.ENGINES)}"
             raise NotFound(f"there is no engine `{name}`, which `settings.yaml` names", hint)
-        rules = self.secrets.rules
-        site = Site(project=self.project, state=self.places.state, env=self.env, clock=self.clock, secrets=rules)
+        site = Site(
+            project=self.project,
+            state=self.places.state,
+            env=self.env,
+            clock=self.clock,
+            secrets=self.secrets.rules,
+            by=self.caller.by,
+        )
         guide = SessionGuide(self.sessions, self, self.settings.idle_stops, self.stubs)
         return Runs(site, registry.engine(name, site), self.settings, guide)
 

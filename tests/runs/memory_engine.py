@@ -39,6 +39,7 @@ from handrail.runs import machine
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
+from handrail.runs.questions import find, next_id
 from handrail.runs.stored import question_for_people, stored
 from handrail.runs.together import limited, together
 from handrail.runs.verify import verify
@@ -57,7 +58,8 @@ class Kept:
     is_prepared: bool = False
     is_driven: bool = False
     is_stop_requested: bool = False
-    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stopped_by: str | None = None
+    answers: dict[str, tuple[dict[str, Any], str | None]] = field(default_factory=dict)
     earlier: dict[int, list[Record]] = field(default_factory=dict)
 
     @property
@@ -126,9 +128,10 @@ class InMemory:
         if life.needs_preparation and not kept.is_prepared:
             life.prepare()
         kept.is_prepared, kept.is_driven, kept.is_stop_requested = True, True, False
-        has_answer = lambda: any(path in kept.answers for path in durable.memory.state.questions)  # noqa: E731
+        has_answer = lambda: any(q.id in kept.answers for q in durable.memory.state.questions.values())  # noqa: E731
         try:
-            durable.record(await play_to_end(lambda: life.play(durable), lambda: kept.is_stop_requested, has_answer))
+            ended = await play_to_end(lambda: life.play(durable), lambda: kept.is_stop_requested, has_answer)
+            durable.record(ended if ended is not STOPPED else replace(STOPPED, by=kept.stopped_by))
         except asyncio.CancelledError:
             durable.record(INTERRUPTED)
             raise
@@ -136,20 +139,27 @@ class InMemory:
             kept.is_driven = False
         return kept.history
 
-    async def answer(self, run: str, path: str, values: Mapping[str, Any]) -> bool:
-        self.runs[run].answers[path] = dict(values)
-        return not self.runs[run].is_driven
-
-    async def stop(self, run: str, opening: Sequence[Event]) -> History:
+    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
         kept = self.runs[run]
-        kept.is_stop_requested = True
+        find(run, machine.fold(event for _, event in kept.records), question)
+        if question in kept.answers:
+            raise RefusedError(f"question `{question}` already has an answer")
+        kept.answers[question] = (dict(values), by)
+        return not kept.is_driven
+
+    async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
+        kept = self.runs[run]
+        kept.is_stop_requested, kept.stopped_by = True, by
         while kept.is_driven:
             await asyncio.sleep(0.01)
         now = self.site.clock()
         kept.records += [(now, event) for event in opening if not kept.records]
         if machine.fold(event for _, event in kept.records).status != "cancelled":
-            kept.records.append((now, STOPPED))
+            kept.records.append((now, replace(STOPPED, by=by)))
         return kept.history
+
+    async def notice(self, run: str, text: str) -> None:
+        self.runs[run].records.append((self.site.clock(), machine.Noticed("", text)))
 
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
@@ -232,13 +242,14 @@ class MemoryRun:
         if (path, given) in self.memory.answers:
             return self._answer(path, given)
         if path not in self.memory.state.questions:
-            self.record(machine.Asked(path, given, question))
-        values = self.kept.answers.pop(path, None)
+            self.record(machine.Asked(path, given, question, next_id(self.memory.state, self.kept.attempt)))
+        id_ = self.memory.state.questions[path].id
+        values, by = self.kept.answers.pop(id_, (None, self.outside.by))
         if values is None and self.outside.asker is not None:
-            values = await self.outside.asker(path, question)
+            values = await self.outside.asker(id_, path, question)
         if values is None:
             raise Waiting(path, str(question["title"]))
-        self.record(machine.Answered(path, given, forms.accept(formspec.from_json(question), values)))
+        self.record(machine.Answered(path, given, forms.accept(formspec.from_json(question), values), id_, by))
         return self._answer(path, given)
 
     def _answer(self, path: str, given: str) -> dict[str, Any]:

@@ -270,7 +270,7 @@ def test_an_answer_with_a_secret_is_stored_by_name_and_restored(place: Place) ->
     place.begin(TOKEN=SECRET)
     run = place.drive(TOKEN=SECRET)
     assert run.state.questions["a/ask"].question["title"] == "For [hidden]"
-    asyncio.run(place.app(TOKEN=SECRET).runs.answer("r-1", "a/ask", {"t": f"it is {SECRET}"}))
+    asyncio.run(place.app(TOKEN=SECRET).runs.answer(run, run.state.questions["a/ask"].id, {"t": f"it is {SECRET}"}))
     place.assert_no_file_contains(SECRET)
     assert place.drive(TOKEN=SECRET).state.status == "failed"
     place.touch("ready")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import Any
 
@@ -10,7 +11,19 @@ import click
 
 from handrail.app import App
 from handrail.cli.common import command, run_argument
-from handrail.cli.output import BOLD, DIM, Shell, date_and_time, date_of, echo, painted, styled, time_of_day, width
+from handrail.cli.output import (
+    BOLD,
+    DIM,
+    Shell,
+    date_and_time,
+    date_of,
+    echo,
+    has_reader,
+    painted,
+    styled,
+    time_of_day,
+    width,
+)
 from handrail.cli.reply import list_runs, print_table
 from handrail.cli.watch import view_of
 from handrail.contracts import Record
@@ -79,11 +92,12 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt
 def _follow(app: App, run_id: str, teller: _Raw | _Told) -> None:
     """Tell the current attempt until it ends or waits. If the run is restarted meanwhile, the new attempt is next."""
     offset = 0
-    while True:
+    while has_reader(sys.stdout):
         records, offset = app.runs.events(run_id, offset)
         if records:
             teller.tell(app.runs.attempts(run_id)[-1], records)
-            if isinstance(records[-1][1], machine.RunEnded | machine.RunParked):
+            last = next((event for _, event in reversed(records) if not isinstance(event, machine.Noticed)), None)
+            if isinstance(last, machine.RunEnded | machine.RunParked):
                 return
         time.sleep(LOOK_AGAIN)
 
@@ -96,7 +110,7 @@ class _Raw:
 
     def tell(self, attempt: int, records: list[Record]) -> None:
         for moment, event in records:
-            click.echo(json.dumps(_data(moment, event, attempt), ensure_ascii=False))
+            echo(json.dumps(_data(moment, event, attempt), ensure_ascii=False))
 
 
 class _Told:

@@ -78,11 +78,42 @@ def wants_colour(env: Mapping[str, str]) -> bool | None:
     return False if env.get("NO_COLOR") else None
 
 
-def echo(text: str = "", *, err: bool = False) -> None:
-    """Print a line and flush it, so that lines of both streams keep their order."""
+def echo(text: str = "", *, err: bool = False) -> bool:
+    """Print a line and flush it, so that lines of both streams keep their order.
+
+    If the reader of the stream left, this line and all later ones are dropped, and the command goes on. False if it
+    left just now.
+    """
     stream = sys.stderr if err else sys.stdout
-    stream.write(f"{text}\n")
-    stream.flush()
+    try:
+        stream.write(f"{text}\n")
+        stream.flush()
+    except (BrokenPipeError, ConnectionResetError):
+        _discard(stream)
+        return False
+    return True
+
+
+def _discard(stream: TextIO) -> None:
+    """Send a stream whose reader left to nowhere, including what it still buffers."""
+    try:
+        handle = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(handle, stream.fileno())
+        os.close(handle)
+    except (OSError, ValueError):  # not a real file
+        return
+
+
+def has_reader(stream: TextIO) -> bool:
+    """False if the stream is a pipe or a socket whose other end is closed."""
+    import select
+
+    try:
+        watch = select.poll()
+        watch.register(stream.fileno(), 0)  # errors are always reported
+        return not any(event & (select.POLLERR | select.POLLHUP) for _, event in watch.poll(0))
+    except (OSError, ValueError, AttributeError):  # not a real file, or a system without `poll`
+        return True
 
 
 def as_json(value: Any, indent: int | None = None) -> str:

@@ -24,6 +24,8 @@ from handrail.forms.answers import read_answers, wrong_answers
 from handrail.forms.form import Form, WrongAnswers, accept
 from handrail.process.child import detach
 from handrail.runs.loaded import LoadedRun
+from handrail.runs.machine import Asked
+from handrail.runs.questions import choose, refuse_unless_waiting
 from handrail.runs.request import Request
 from handrail.runs.restart import restart as make_attempt
 
@@ -65,6 +67,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     if options["dry_run"]:
         return _preview(app, shell, flow, request)
     if options["answers"] is not None:
+        app.refuse_agents("run --answers")
         read_answers(options["answers"])  # report errors in the file before the run starts
     begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
     shell.talk(f"run {begun.id}")
@@ -93,6 +96,12 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
     print_run(shell, app.runs.updated(run))
 
 
+def _refuse_answers(app: App, command: str, run_id: str, answers: str | None) -> None:
+    """An answers file answers like `handrail answer`, so an agent may not use it either."""
+    if answers is not None:
+        app.refuse_agents(f"{command} --answers", run=run_id)
+
+
 @click.command()
 @run_argument
 @answers_option
@@ -101,6 +110,7 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
 @command
 def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: bool, first: bool) -> None:
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
+    _refuse_answers(app, "resume", run_id, answers)
     drive(app, shell, app.runs.load(run_id), "run" if first else "resume", Driving(events, answers))
 
 
@@ -111,6 +121,7 @@ def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: boo
 @command
 def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: bool) -> None:
     """Continue a run that ended, if its flow allows that."""
+    _refuse_answers(app, "continue", run_id, answers)
     drive(app, shell, app.runs.load(run_id), "continue", Driving(events, answers))
 
 
@@ -122,6 +133,7 @@ def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: 
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str | None, events: bool) -> None:
     """Start a run again with the current definitions. Unchanged files that it published are removed; a copy is kept."""
+    _refuse_answers(app, "restart", run_id, answers)
     made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start))
     for change in made.changes:
         shell.talk(f"since the last attempt, {change}")
@@ -137,47 +149,49 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str
 @command
 def stop(app: App, shell: Shell, run_id: str) -> None:
     """Stop a run and every process that it started. It can be resumed."""
+    app.refuse_agents("stop", run=run_id)
     print_run(shell, asyncio.run(app.runs.stop(app.runs.load(run_id))))
 
 
 @click.command()
 @run_argument
 @click.option("--file", "file", metavar="FILE", help="A file with answers (JSON or YAML); `-` is the standard input.")
-@click.option("--step", metavar="PATH", help="The step to answer, if several wait.")
+@click.option("--question", metavar="ID", help="The question to answer, such as `q1`; needed if several are open.")
+@click.option("--step", metavar="PATH", help="Instead of its id: the step that asks.")
 @click.option("--show", is_flag=True, help="Only print the form.")
 @events_option
 @command
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
-    """Answer the form that a run waits for, then resume the run."""
+    """Answer a question that a run waits for, then resume the run. The exit code is 0 if the answer was accepted."""
     waiting = app.runs.load(run_id)
-    path, question = _question(waiting, options["step"])
-    form, file = formspec.from_json(question), options["file"]
+    if not options["show"]:
+        app.refuse_agents("answer", run=run_id)
+    refuse_unless_waiting(run_id, waiting.state, is_driven=waiting.driver is not None)
+    asked = choose(run_id, waiting.state, options["question"], options["step"])
+    form, file = formspec.from_json(asked.question), options["file"]
     if options["show"] or (file is None and not can_ask()):
         if shell.as_json:
-            shell.data({"run": run_id, "path": path, "form": question})
+            shell.data({"run": run_id, "question": asked.id, "path": asked.path, "form": asked.question})
         print_form(shell, form)
         raise SystemExit(0 if options["show"] else 4)
-    values = ask(form) if file is None else _from_file(file, form, path)
-    if asyncio.run(app.runs.answer(run_id, path, values)):
-        return drive(app, shell, waiting, "resume", Driving(options["events"]))
+    values = ask(form) if file is None else _from_file(file, form, asked)
+    if asyncio.run(app.runs.answer(waiting, asked.id, values)):
+        return _drive_answered(app, shell, waiting, options["events"])
     return print_run(shell, app.runs.updated(waiting), events=options["events"])
 
 
-def _question(run: LoadedRun, step: str | None) -> tuple[str, dict[str, Any]]:
-    run_id, questions = run.id, run.state.questions
-    if step is None and len(questions) > 1:
-        raise RefusedError(
-            f"run `{run_id}` waits for several answers: {', '.join(questions)}", "choose one with `--step PATH`"
-        )
-    path = step or next(iter(questions), None)
-    if path is None or path not in questions:
-        raise RefusedError(f"run `{run_id}` does not wait for an answer", f"`handrail log {run_id}` shows its state")
-    return path, questions[path].question
+def _drive_answered(app: App, shell: Shell, run: LoadedRun, events: bool) -> None:
+    """Resume a run after its answer was accepted, unless another command was faster."""
+    try:
+        drive(app, shell, run, "resume", Driving(events, is_answered=True))
+    except RefusedError as error:
+        shell.talk(f"the answer was accepted; {error.message}")
+        print_run(shell, app.runs.updated(run), events=events)
 
 
-def _from_file(file: str, form: Form, path: str) -> dict[str, Any]:
+def _from_file(file: str, form: Form, asked: Asked) -> dict[str, Any]:
     answers = read_answers(file)
     try:
-        return accept(form, answers.for_form(form, path) or {})
+        return accept(form, answers.for_form(form, asked.path, asked.id) or {})
     except WrongAnswers as error:
-        raise wrong_answers(answers, form, path, error.problems) from error
+        raise wrong_answers(answers, form, asked.path, error.problems, asked.id) from error

@@ -43,6 +43,8 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
         raise UsageError("the task is blank", f"write the task: `handrail start {workflow} TASK`")
     if session is not None and not session.strip():
         raise UsageError("the session id is blank")
+    if replace:
+        app.refuse_agents("start --replace", session=session)
     reply(shell, app.start(workflow, words, session, replaces=replace), session)
 
 
@@ -91,6 +93,7 @@ def loop(app: App, shell: Shell, session: str | None) -> None:
 @command
 def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
     """Cancel a workflow. Without --yes it asks; without a terminal, run the command twice to confirm."""
+    app.refuse_agents("cancel", session=session)
     if not yes and not shell.as_json and sys.stdin.isatty():
         report = app.sessions.status(session)
         yes = click.confirm(f"Cancel {report.status_line or report.session}?", err=True)
@@ -108,6 +111,7 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
 @command
 def reload(app: App, shell: Shell, session: str | None) -> None:
     """Load the workflow's files again and stay in the same phase. A session does not follow edits by itself."""
+    app.refuse_agents("reload", session=session)
     reply(shell, app.reload(session), session)
 
 

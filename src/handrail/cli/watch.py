@@ -15,7 +15,7 @@ import click
 
 from handrail.app import App
 from handrail.cli.ask import ask, can_ask
-from handrail.cli.output import Shell, time_of_day
+from handrail.cli.output import Shell, echo, time_of_day
 from handrail.cli.progress import Live, Plain, can_draw
 from handrail.cli.reply import run_line
 from handrail.forms import read as formspec
@@ -33,10 +33,14 @@ TICK = 0.1
 
 @dataclass(frozen=True)
 class Driving:
-    """How a run is driven: whether events are printed as JSON, and the file with answers."""
+    """How a run is driven: whether events are printed as JSON, and the file with answers.
+
+    `is_answered`: an answer was accepted. That is what the command was for, so its exit code is 0 however the run ends.
+    """
 
     events: bool = False
     answers: str | None = None
+    is_answered: bool = False
 
 
 class Watch:
@@ -52,7 +56,8 @@ class Watch:
 
     def observer(self, event: machine.Event) -> None:
         if self.events:
-            click.echo(json.dumps({"time": self.clock(), **shown(event)}, ensure_ascii=False))
+            with contextlib.suppress(OSError):  # a full disk behind stdout must not end the run
+                echo(json.dumps({"time": self.clock(), **shown(event)}, ensure_ascii=False))
         elif self.show is not None:
             self.show.observer(event)
 
@@ -72,32 +77,32 @@ class Person:
     def __init__(self, file: str | None) -> None:
         self.answers = read_answers(file) if file is not None else None
 
-    async def answer(self, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
+    async def answer(self, id_: str, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
         form = formspec.from_json(question)
-        given = self.answers.for_form(form, path) if self.answers is not None else None
+        given = self.answers.for_form(form, path, id_) if self.answers is not None else None
         if self.answers is None or given is None:
             return None
         try:
             return accept(form, given)
         except WrongAnswers as error:
-            raise wrong_answers(self.answers, form, path, error.problems) from error
+            raise wrong_answers(self.answers, form, path, error.problems, id_) from error
 
 
 def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> None:
     """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
     person = Person(how.answers)
-    may_ask = can_ask() and not shell.as_json and not how.events
+    may_ask = can_ask() and not shell.as_json and not how.events and app.caller.sign is None
     try:
         run = _once(app, shell, run, mode, (how, person))
         while run.state.status == "waiting" and may_ask and run.state.questions:
             for asked in list(run.state.questions.values()):
-                asyncio.run(app.runs.answer(run.id, asked.path, ask(formspec.from_json(asked.question))))
+                asyncio.run(app.runs.answer(run, asked.id, ask(formspec.from_json(asked.question))))
             run = _once(app, shell, run, "resume", (how, person))
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
         shell.talk(f"interrupted; `handrail resume {run.id}` resumes it")
         raise SystemExit(130) from None
     print_run(shell, run, events=how.events)
-    if code := view_of(run).exit_code:
+    if (code := view_of(run).exit_code) and not how.is_answered:
         raise SystemExit(code)
 
 
@@ -143,8 +148,10 @@ def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
         return shell.data(view.to_json())
     if not events:
         shell.say(line(view))
-    for asked in run.state.questions.values() if run.state.status == "waiting" else ():
-        shell.talk(f"`{asked.path}` waits for an answer: `handrail answer {run.id}`")
+    questions = list(run.state.questions.values()) if run.state.status == "waiting" else []
+    for asked in questions:
+        which = f" --question {asked.id}" if len(questions) > 1 else ""
+        shell.talk(f"`{asked.path}` waits for an answer to {asked.id}: `handrail answer {run.id}{which}`")
     if run.state.status in ("failed", "cancelled"):
         shell.talk(f"`handrail log {run.id}` shows what happened, `handrail resume {run.id}` resumes it")
     return None

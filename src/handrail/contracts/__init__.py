@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from handrail.contracts.host import Host, Market, Recipe, Stubs
     from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work
     from handrail.contracts.session import Guide, GuideNews, Standing
+    from handrail.contracts.signs import Signs
 
 _MODULES = {
     "check": ("Check", "CheckContext", "CheckKind", "Finding"),
@@ -43,6 +44,7 @@ _MODULES = {
     "host": ("Host", "Market", "Recipe", "Stubs"),
     "node": ("Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
     "session": ("Guide", "GuideNews", "Standing"),
+    "signs": ("Signs",),
 }
 _PLACES = {name: f"handrail.contracts.{module}" for module, names in _MODULES.items() for name in names}
 
@@ -80,6 +82,7 @@ __all__ = [
     "Publishing",
     "Recipe",
     "Record",
+    "Signs",
     "Site",
     "Standing",
     "Stubs",

@@ -19,8 +19,8 @@ Event = Any
 stored form, without the values of secrets (`handrail.runs.stored`). Observers get them in this form, too."""
 Record = tuple[float, Event]
 """When an event was recorded, in seconds since 1970, and the event."""
-Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
-"""Asks a person: (path of the step, form) → values; None if nobody answers now."""
+Asker = Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
+"""Asks a person: (id of the question, path of the step, form) → values; None if nobody answers now."""
 Observer = Callable[[Event], None]
 
 
@@ -81,7 +81,8 @@ class Durable(Protocol):
 class Site:
     """Where Handrail works: the project, the folder of its own state, the environment and the clock.
 
-    `secrets` says which variables of the environment hold secrets.
+    `secrets` says which variables of the environment hold secrets. `by` is who uses it: `person`, `script`,
+    `agent:NAME` or `run:ID`; None if it is not known.
     """
 
     project: str
@@ -89,6 +90,7 @@ class Site:
     env: Mapping[str, str]
     clock: Callable[[], float]
     secrets: SecretRules = DEFAULT
+    by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,13 +116,17 @@ class Publishing(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Outside:
-    """What a run needs from outside: its nodes, their context, and who publishes, observes and answers."""
+    """What a run needs from outside: its nodes, their context, and who publishes, observes and answers.
+
+    `by` is who drives the run, and so who gives the answers of `asker`.
+    """
 
     nodes: Mapping[str, NodeKind]
     context: NodeContext
     publisher: Publishing | None = None
     observer: Observer | None = None
     asker: Asker | None = None
+    by: str | None = None
 
 
 class Life(Protocol):
@@ -198,12 +204,19 @@ class Engine(Protocol):
         """Drive a run until it ends or waits for a person. Finished work is not done again."""
         ...
 
-    async def answer(self, run: str, path: str, values: Mapping[str, Any]) -> bool:
-        """Store an answer for the driver of a run. True if the run has no driver, so the caller has to drive it."""
+    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+        """Store the answer to an open question. True if the run has no driver, so the caller has to drive it.
+
+        Of several answers to one question, exactly one is stored. Others raise `RefusedError` and leave nothing.
+        """
         ...
 
-    async def stop(self, run: str, opening: Sequence[Event]) -> History:
+    async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
         """Stop a run and every process that it started. `opening` are its first events, if it has none yet."""
+        ...
+
+    async def notice(self, run: str, text: str) -> None:
+        """Record a notice for people. If the run is driven, its driver records it when this life ends."""
         ...
 
     async def restart(

@@ -183,6 +183,7 @@ class StateData(TypedDict):
     reminders: int
     sent_on: int
     checked: str
+    refused: list[str]
 
 
 class CardBody(TypedDict):

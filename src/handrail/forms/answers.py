@@ -1,7 +1,7 @@
 """Reads answers files, in JSON or YAML, and reports every problem with its place.
 
-A file answers one form (`field: value`) or several (`FORM: {field: value}`, `phase/step: {field: value}`). Files that
-AgentWeaver wrote (`form_id`, `values`) work too.
+A file answers one form (`field: value`) or several: `QUESTION: {field: value}`, by the question's id, the step's path
+or the form's id. Files that AgentWeaver wrote (`form_id`, `values`) work too.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def read_answers(path: str) -> Answers:
     return Answers(reading.sets, source.file, reading.places)
 
 
-def wrong_answers(answers: Answers, form: Form, path: str, problems: list[Problem]) -> UsageError:
+def wrong_answers(answers: Answers, form: Form, path: str, problems: list[Problem], question: str = "") -> UsageError:
     """An error with the places of all wrong answers in the file."""
-    places = [(answers.place(form, path, problem.field), problem.text) for problem in problems]
+    places = [(answers.place(form, path, problem.field, question), problem.text) for problem in problems]
     found = [
         Diagnostic(code="answer", severity="error", file=answers.file, line=line, column=column, message=text)
         for (line, column), text in places

@@ -18,10 +18,11 @@ if TYPE_CHECKING:
     from handrail.sessions.sessions import Conversation
 
 REPLACE = "--replace"
+PERSON = "person"
 
 
 def answer(host: Host, agent: str, request: CommandTyped | PromptGiven, env: Mapping[str, str]) -> Answer:
-    app = App(find_root(request["cwd"]), env)
+    app = App(find_root(request["cwd"]), env, by=PERSON)
     if request["event"] == "prompt":
         return context(None, _title(app, request["starts"] or ""))
     from handrail.sessions.sessions import Conversation
@@ -54,7 +55,7 @@ class _TypedCommand:
             return held("This conversation no longer follows the workflow of its parent conversation.")
         if ref is None:
             return held("No workflow is active in this conversation.")
-        return held(App(ref.project, self.app.env).sessions.cancel(ref.session, confirmed=True).message)
+        return held(App(ref.project, self.app.env, by=PERSON).sessions.cancel(ref.session, confirmed=True).message)
 
     def start(self, arguments: str, turn: str | None) -> Held | Context:
         name, task, replaces = parse(arguments)
@@ -86,7 +87,7 @@ class _TypedCommand:
             return None
         if ref is None:
             return None
-        other = App(ref.project, self.app.env)
+        other = App(ref.project, self.app.env, by=PERSON)
         now = other.sessions.status(ref.session)
         if not now.state.is_active:
             return None

@@ -208,7 +208,7 @@ class Server:
         from handrail.sessions.machine import Place
         from handrail.sessions.sessions import Sessions
 
-        sessions = Sessions(ref.project, self.env, time.time, random_token)
+        sessions = Sessions(ref.project, self.env, time.time, random_token, lambda: f"agent:{self.agent}")
         if action == "next":
             from handrail.sessions.checking import check_context
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from handrail.contracts import Durable, History, NodeError, Waiting
@@ -27,13 +28,24 @@ LOOK_AGAIN = 0.1
 
 
 class FlowLife:
-    """A run of a flow while it is driven. `interpreter` makes a new interpreter, which starts at the first phase."""
+    """A run of a flow while it is driven. `interpreter` makes a new interpreter, which starts at the first phase.
 
-    def __init__(self, run: LoadedRun, mode: Mode, project: str, interpreter: Callable[[Durable], Interpreter]) -> None:
+    `by` is who drives it.
+    """
+
+    def __init__(
+        self,
+        run: LoadedRun,
+        mode: Mode,
+        project: str,
+        interpreter: Callable[[Durable], Interpreter],
+        by: str | None = None,
+    ) -> None:
         self.run = run
         self.mode = mode
         self.project = project
         self.interpreter = interpreter
+        self.by = by
         self.until: str | None = None
 
     @property
@@ -49,8 +61,8 @@ class FlowLife:
             raise RefusedError(f"run `{run}` was restarted by another command", "run the command again")
         if not history.records:
             self.until = self.run.about.request.until
-            return opening(self.run.about, plan)
-        resumed = _resumed(run, state, plan, self.mode)
+            return opening(self.run.about, plan, self.by)
+        resumed = replace(_resumed(run, state, plan, self.mode), by=self.by)
         self.until = resumed.until
         return [resumed]
 
@@ -64,9 +76,9 @@ class FlowLife:
             return machine.RunEnded("failed", None, error.code, error.message, error.code)
 
 
-def opening(about: About, plan: FlowPlan) -> list[Event]:
+def opening(about: About, plan: FlowPlan, by: str | None) -> list[Event]:
     """The first events of a run: it starts, and skips the phases before `--from`."""
-    events: list[Event] = [machine.RunStarted(plan.id, about.digest, about.request.until)]
+    events: list[Event] = [machine.RunStarted(plan.id, about.digest, about.request.until, by)]
     ids = [phase.id for phase in plan.phases]
     before = ids[: ids.index(about.request.start)] if about.request.start else []
     skipped = [machine.PhaseSkipped(segment(id_), "the run starts with a later phase") for id_ in before]

@@ -7,7 +7,7 @@ The state is changed in place, so an event costs the same after ten steps and af
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, assert_never, get_args
 
 from handrail.flows.paths import top
@@ -20,11 +20,15 @@ PhaseStatus = Literal["running", "done", "skipped"]
 
 @dataclass(frozen=True)
 class RunStarted:
-    """`digest` is the digest of all definitions that the run was started with. The run keeps these."""
+    """`digest` is the digest of all definitions that the run was started with. The run keeps these.
+
+    Here and below, `by` says who caused the event: `person`, `script`, `agent:NAME` or `run:ID`. None if not known.
+    """
 
     flow: str
     digest: str
     until: str | None
+    by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,7 @@ class RunResumed:
     mode: Mode
     rewound: list[str]
     until: str | None
+    by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -104,11 +109,12 @@ class FactFound:
 
 @dataclass(frozen=True)
 class Asked:
-    """A person has to answer a form. `input` is the digest of the question."""
+    """A person has to answer a form. `input` is its digest. Another form or attempt is another question (`id`)."""
 
     path: str
     input: str
     question: dict[str, Any]
+    id: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,6 +122,8 @@ class Answered:
     path: str
     input: str
     values: dict[str, Any]
+    id: str = ""
+    by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -223,6 +231,7 @@ class RunEnded:
     reason: str | None
     error: str | None
     code: str | None = None
+    by: str | None = None
 
 
 OfStep = (
@@ -257,6 +266,7 @@ class RunState:
         self.phases: dict[str, PhaseStatus] = {}
         self.steps: dict[str, StepState] = {}
         self.questions: dict[str, Asked] = {}
+        self.closed: dict[str, Literal["answered", "withdrawn"]] = {}
         self.artifacts: list[dict[str, Any]] = []
         self.usage: dict[str, list[dict[str, Any]]] = {}
         self.delays: dict[str, Delayed] = {}
@@ -271,6 +281,8 @@ class RunState:
 
     def apply(self, event: Event) -> None:
         """Change the state by one event. Touches only the phase or step that the event is about."""
+        if self.questions and isinstance(event, StepDone | StepSkipped | StepFailed):
+            self._withdraw(event.path)
         match event:
             case StepStarted():
                 step = self._step(event.path)
@@ -302,9 +314,13 @@ class RunState:
     def _apply_to_run(self, event: OfRun) -> None:
         match event:
             case Asked():
-                self.questions[event.path] = event
+                self._withdraw(event.path)
+                known = len(self.closed) + len(self.questions)
+                self.questions[event.path] = event if event.id else replace(event, id=f"q{known + 1}")
             case Answered():
-                self.questions.pop(event.path, None)
+                asked = self.questions.pop(event.path, None)
+                if asked is not None:
+                    self.closed[asked.id] = "answered"
             case ArtifactPublished():
                 if all(known["id"] != event.artifact["id"] for known in self.artifacts[-100:]):
                     self.artifacts.append(event.artifact)
@@ -349,7 +365,13 @@ class RunState:
         for path in [path for path in self.steps if top(path) in gone]:
             del self.steps[path]
         for path in [path for path in self.questions if top(path) in gone]:
-            del self.questions[path]
+            self._withdraw(path)
+
+    def _withdraw(self, path: str) -> None:
+        """Close the question of a step, if it has one: nobody needs an answer any more."""
+        asked = self.questions.pop(path, None)
+        if asked is not None:
+            self.closed[asked.id] = "withdrawn"
 
     def _step(self, path: str) -> StepState:
         found = self.steps.get(path)

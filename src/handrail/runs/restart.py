@@ -79,7 +79,7 @@ class _Job:
         events: list[Event] = []
         if self.kept:
             results = await self._results(durable)
-            events.append(machine.RunStarted(about.flow, about.digest, None))
+            events.append(machine.RunStarted(about.flow, about.digest, None, self.runs.site.by))
             for phase in self.kept:
                 events += _kept_events(phase, results[phase.id], self.old.state, published)
         self.aside = self._aside(published)

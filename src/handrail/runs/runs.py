@@ -5,6 +5,7 @@ This module decides what runs may do. An engine stores and drives them.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -42,6 +43,7 @@ from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
+from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows
 from handrail.runs.summary import Summary, flow_of, given_in, life, seconds_in
 from handrail.secrets.redaction import Secrets, refuse_lost
@@ -207,6 +209,7 @@ class Runs:
             publisher=self.publisher(context),
             observer=observer,
             asker=asker,
+            by=self.site.by,
         )
 
     def publisher(self, context: NodeContext) -> Publisher:
@@ -217,7 +220,7 @@ class Runs:
         self, run: LoadedRun, mode: Mode = "resume", observer: Observer | None = None, asker: Asker | None = None
     ) -> LoadedRun:
         """Drive a run until it ends or waits for a person. Finished work is not done again."""
-        life = FlowLife(run, mode, self.project, partial(self.interpreter, run))
+        life = FlowLife(run, mode, self.project, partial(self.interpreter, run), self.site.by)
         return run.with_history(await self.engine.drive(run.id, life, self.outside(run, observer, asker)))
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
@@ -269,16 +272,26 @@ class Runs:
             raise UsageError(error.message, "set it, then run the command again") from error
         return replace(request, params=params, task=task)
 
-    async def answer(self, id_: str, path: str, values: Mapping[str, Any]) -> bool:
-        """Store an answer for the driver of a run. True if the run has no driver, so the caller has to drive it."""
-        return await self.engine.answer(id_, path, values)
+    async def answer(self, run: LoadedRun, question: str, values: Mapping[str, Any]) -> bool:
+        """Store the answer to an open question. True if the run has no driver, so the caller has to drive it."""
+        refuse_unless_waiting(run.id, run.state, is_driven=run.driver is not None)
+        find(run.id, run.state, question)
+        return await self.engine.answer(run.id, question, values, self.site.by)
+
+    def notice(self, id_: str, text: str) -> None:
+        """Record something that people should know about a run. It does not change the run."""
+        try:
+            asyncio.run(self.engine.notice(id_, text))
+        except LookupError as error:
+            raise self._missing(id_) from error
 
     async def stop(self, run: LoadedRun) -> LoadedRun:
         """Stop a run and every process that it started. It can be resumed."""
         status = run.state.status
         if status in ("completed", "stopped", "cancelled"):
             raise RefusedError(f"run `{run.id}` is already {status}", f"`handrail log {run.id}` shows what happened")
-        return run.with_history(await self.engine.stop(run.id, opening(run.about, run.plan)))
+        by = self.site.by
+        return run.with_history(await self.engine.stop(run.id, opening(run.about, run.plan, by), by))
 
 
 def _env_names(plans: Plans) -> list[str]:

@@ -28,6 +28,7 @@ class State(Record):
     """The state of a session. Everything else is derived from the plan.
 
     `sent_on` counts how often the agent tried to stop and was told to continue; `reminders` counts since the last move.
+    `refused` are the last commands that an agent tried and may not run.
     """
 
     status: Status = "none"
@@ -45,6 +46,7 @@ class State(Record):
     reminders: int = 0
     sent_on: int = 0
     checked: str = ""
+    refused: tuple[str, ...] = ()
 
     @property
     def is_active(self) -> bool:
@@ -120,7 +122,13 @@ class Reload(Record):
     new: Plan
 
 
-Command = Start | Next | Loop | Cancel | AgentStopped | Resumed | Tell | Reload
+class NoteRefused(Record):
+    """An agent tried a command that only a person may run."""
+
+    command: str
+
+
+Command = Start | Next | Loop | Cancel | AgentStopped | Resumed | Tell | Reload | NoteRefused
 
 
 class Started(Record):
@@ -191,20 +199,14 @@ class Reloaded(Record):
     to: int
 
 
+class CommandRefused(Record):
+    command: str
+
+
 Event = (
-    Started
-    | Checked
-    | Moved
-    | Finished
-    | Looped
-    | CancelAsked
-    | CancelWithdrawn
-    | Cancelled
-    | SentOn
-    | LetGo
-    | Told
-    | Reloaded
-)
+    Started | Checked | Moved | Finished | Looped | CancelAsked | CancelWithdrawn | Cancelled | SentOn | LetGo | Told
+    | Reloaded | CommandRefused
+)  # fmt: skip
 EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__args__}
 
 
@@ -266,6 +268,8 @@ def _decide_active(plan: Plan, state: State, command: Command) -> Decision:
             return Decision()
         case Reload():
             return _reload(plan, state, command)
+        case NoteRefused():
+            return Decision((CommandRefused(command.command),))
         case Start() | Tell():
             raise AssertionError("`_decide` handles these")
         case _:
@@ -340,6 +344,8 @@ def apply(state: State, event: Event) -> State:
             return quiet._replace(told=True)
         case Reloaded():
             return quiet._replace(plan=event.plan, at=event.to)
+        case CommandRefused():
+            return state._replace(refused=(*state.refused, event.command)[-MAX_SUMMARIES:])
         case _:
             assert_never(event)
 
@@ -393,6 +399,7 @@ def state_from_json(data: StateData) -> State:
     try:
         fields: dict[str, Any] = {**data}
         state = State(**fields)
-        return state._replace(summaries=tuple((phase, text) for phase, text in state.summaries))
+        summaries = tuple((phase, text) for phase, text in state.summaries)
+        return state._replace(summaries=summaries, refused=tuple(state.refused))
     except (TypeError, ValueError) as error:
         raise ValueError(f"not a state: {error}") from error

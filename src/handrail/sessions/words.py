@@ -351,6 +351,7 @@ def status(plan: Plan, state: State, started: str) -> str:
         *([f"**Path:** {stop.breadcrumb}"] if len(stop.levels) > 1 else []),
         f"**Phase:** {stop.emoji} {stop.name} [{here.position + 1}/{here.total}]{nested}",
         f"**Started:** {started}",
+        *[f"**Refused:** an agent tried `{command}`; only a person may run it" for command in state.refused],
         "",
         *_summaries(state),
         "**What to do now:**",

@@ -209,7 +209,7 @@ class Progress:
         if self.state.status not in ("running", "waiting"):
             return []
         asked = list(self.state.questions.values())[:MOST_QUESTIONS]
-        return [f"? {plain(question.path)}  {question_title(question)}" for question in asked]
+        return [f"? {plain(question.path)}  {question_title(question)} ({question.id})" for question in asked]
 
     def _noticed(self) -> list[str]:
         if self.notice is None:

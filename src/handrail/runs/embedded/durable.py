@@ -22,12 +22,14 @@ from handrail.errors import HandrailError, StateError
 from handrail.flows.plan import Retry
 from handrail.runs import machine
 from handrail.runs.embedded import lease
-from handrail.runs.embedded.inbox import Inbox
+from handrail.runs.embedded.attempts import number_of
+from handrail.runs.embedded.inbox import Inbox, Letter
 from handrail.runs.embedded.ledger import Ledger
 from handrail.runs.embedded.payloads import LARGE, Payloads
 from handrail.runs.embedded.telling import Telling
 from handrail.runs.machine import Event, RunState
 from handrail.runs.memory import RERUN, Kept, Memory
+from handrail.runs.questions import next_id
 from handrail.runs.stored import question_for_people
 from handrail.runs.together import limited, together
 from handrail.runs.verify import verify
@@ -251,19 +253,24 @@ class DurableRun:
         question = question_for_people(question, self.secrets)
         digest = digest_of(question)
         if (path, digest) in self.memory.answers:
-            self.inbox.clear(path)  # left there if the process was killed before it was cleared
             return self._answer(path, digest)
         asked = self.state.questions.get(path)
         if asked is None or asked.input != digest:
-            self.record(machine.Asked(path, digest, question))
-        values = self.inbox.take(path, question)
-        if values is None and self.outside.asker is not None:
-            values = await self.outside.asker(path, question)
-        if values is None:
+            if asked is not None:
+                self.inbox.clear(asked.id)
+            self.record(machine.Asked(path, digest, question, next_id(self.state, number_of(self.ledger.attempt))))
+            asked = self.state.questions[path]
+        letter = self.inbox.take(asked)
+        if letter is None and self.outside.asker is not None:
+            values = await self.outside.asker(asked.id, path, question)
+            if values is not None:
+                self.inbox.put(asked.id, Letter(values, self.outside.by))  # unless another process answered first
+                letter = self.inbox.take(asked)
+        if letter is None:
             raise Waiting(path, str(question.get("title") or "a question"))
-        self.record(machine.Answered(path, digest, values))
-        self.inbox.clear(path)
-        return values
+        self.record(machine.Answered(path, digest, letter.values, asked.id, letter.by))
+        self.inbox.clear(asked.id)
+        return letter.values
 
     def _answer(self, path: str, digest: str) -> dict[str, Any]:
         answer: dict[str, Any] = self.secrets.from_storage(self.memory.answers[path, digest])

@@ -28,15 +28,17 @@ from handrail.runs.embedded.attempts import (
     read_about,
     run_ids,
     write_about,
+    write_created,
 )
 from handrail.runs.embedded.driver import holder
 from handrail.runs.embedded.durable import DurableRun
 from handrail.runs.embedded.follow import Follower, read_all
-from handrail.runs.embedded.inbox import Inbox
+from handrail.runs.embedded.inbox import Inbox, Letter
 from handrail.runs.embedded.ledger import JOURNAL, Ledger
 from handrail.runs.embedded.payloads import Payloads
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
-from handrail.runs.machine import Event
+from handrail.runs.machine import Event, RunState
+from handrail.runs.questions import find, late
 from handrail.runs.stored import stored
 from handrail.secrets.redaction import Secrets
 from handrail.state import files
@@ -77,7 +79,9 @@ class Embedded:
         return os.path.join(self.folder, file_name(run))
 
     def begin(self, run: str, about: str) -> History:
-        write_about(os.path.join(self._home(run), "1"), about)
+        attempt = os.path.join(self._home(run), "1")
+        write_created(attempt, self.site.clock())
+        write_about(attempt, about)
         return History(records=[], offset=0)
 
     def load(self, run: str) -> tuple[str, History]:
@@ -127,26 +131,39 @@ class Embedded:
                 ledger.record(event, durable=_is_rewind(event))
             durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt, self.secrets)
             inbox.clear_stop()
-            has_answer = lambda: any(map(inbox.holds, ledger.memory.state.questions))  # noqa: E731 - one line
+            inbox.clear_closed(ledger.memory.state.questions)
+            has_answer = lambda: any(inbox.holds(q.id) for q in ledger.memory.state.questions.values())  # noqa: E731
             try:
-                ledger.record(await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_answer))
+                ended = await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_answer)
+                for text in inbox.take_notices():
+                    ledger.note(machine.Noticed("", text))
+                ledger.record(ended if ended is not STOPPED else replace(STOPPED, by=inbox.stopped_by()))
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise
         return ledger.history
 
-    async def answer(self, run: str, path: str, values: Mapping[str, Any]) -> bool:
-        inbox = Inbox(self.attempt(run), self.secrets)
-        inbox.put(path, values)
+    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+        attempt = self.attempt(run)
+        inbox = Inbox(attempt, self.secrets)
+        if not inbox.put(question, Letter(dict(values), by)):
+            message = f"question `{question}` of run `{run}` already has an answer, from another command"
+            raise RefusedError(message, f"if no process uses it, `handrail resume {run}` does")
+        try:
+            # Another answer may have been recorded just before. Its file is gone only after the journal has it.
+            find(run, _state(attempt), question)
+        except RefusedError:
+            inbox.clear(question)
+            raise
         end = time.monotonic() + PATIENCE
-        while self.driver(run) is not None and time.monotonic() < end:
-            if not inbox.holds(path):
-                return False
+        while self.driver(run) is not None and time.monotonic() < end and inbox.holds(question):
             await asyncio.sleep(LOOK_AGAIN)
-        return self.driver(run) is None
+        if not inbox.holds(question) and (state := _state(attempt)).closed.get(question) != "answered":
+            raise late(run, state, question)
+        return inbox.holds(question) and self.driver(run) is None
 
-    async def stop(self, run: str, opening: Sequence[Event]) -> History:
-        Inbox(self.attempt(run), self.secrets).request_stop()
+    async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
+        Inbox(self.attempt(run), self.secrets).request_stop(by)
         end = time.monotonic() + PATIENCE
         while self.driver(run) is not None:
             if time.monotonic() > end:
@@ -157,9 +174,17 @@ class Embedded:
                 ledger.record(event, durable=False)
             await lease.Programs(ledger.attempt).end(run)
             if ledger.memory.state.status != "cancelled":
-                ledger.record(STOPPED)
+                ledger.record(replace(STOPPED, by=by))
             Inbox(ledger.attempt, self.secrets).clear_stop()
         return ledger.history
+
+    async def notice(self, run: str, text: str) -> None:
+        try:
+            async with self._held(run) as ledger:
+                if ledger.records:  # its first event has to be `RunStarted`
+                    ledger.record(machine.Noticed("", text))
+        except RefusedError:
+            Inbox(self.attempt(run), self.secrets).put_notice(text)
 
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
@@ -196,6 +221,11 @@ def _moved(event: Event, payloads: Payloads) -> Event:
         return event
     kept = payloads.keep(event.value)
     return replace(event, value=kept.value, payload=kept.payload)
+
+
+def _state(attempt: str) -> RunState:
+    records, _ = read_all(os.path.join(attempt, JOURNAL))
+    return machine.fold(event for _, event in records)
 
 
 def _prepare(attempt: str, life: Life) -> None:
