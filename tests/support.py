@@ -18,13 +18,11 @@ from handrail.cli.main import main
 PHASE = "---\nid: {id}\nname: {name}\nemoji: {emoji}\n{more}---\n\nDo {id}.\n"
 
 
-def open_to_agents(home: Path, patch: pytest.MonkeyPatch) -> None:
+def open_to_agents(home: Path) -> None:
     """Let the tests run every command, also if an agent runs the tests: the way that `docs/design/callers.md` names."""
-    for signs in registry.signs().values():
-        for name in signs.VARIABLES:
-            patch.delenv(name, raising=False)
-    (home / "state").mkdir(parents=True, mode=0o700)
-    (home / "state" / OPEN).touch()
+    home.mkdir(mode=0o700)
+    (home / "state").mkdir(mode=0o700)
+    (home / "state" / OPEN).touch(mode=0o600)
 
 
 class Said(NamedTuple):
@@ -54,7 +52,10 @@ class Project:
         patch.setenv("HOME", str(folder / "user"))
         patch.setenv("HANDRAIL_HOME", str(self.home))
         patch.setenv("NO_COLOR", "1")
-        open_to_agents(self.home, patch)
+        for signs in registry.signs().values():
+            for name in signs.VARIABLES:
+                patch.delenv(name, raising=False)
+        open_to_agents(self.home)
         patch.chdir(self.folder)
         (self.folder / ".handrail").mkdir()
 

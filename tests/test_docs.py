@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from support import open_to_agents
+
 ROOT = Path(__file__).parent.parent
 GUIDES = sorted((ROOT / "docs" / "guides").glob("*.md"))
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -96,6 +98,7 @@ def commands(page: Path) -> list[tuple[str, str]]:
 def test_console_blocks_print_what_they_show(page: Path, tmp_path: Path) -> None:
     project = tmp_path / "project"
     project.mkdir()
+    open_to_agents(tmp_path / "home")
     env = {
         "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"],
         "HOME": str(tmp_path),
