@@ -33,21 +33,26 @@ class Publisher:
 
     def publish(self, made: Made, step: str, inputs: list[str]) -> dict[str, Any] | None:
         """Publish a file that a step made. None if the file is optional and missing."""
+        content = self.checked(made)
+        return None if content is None else self.shelf.publish(self._draft(made, step, inputs), content).to_json()
+
+    def checked(self, made: Made) -> bytes | None:
+        """The content of a file, None if it is optional and missing. Raises `NodeError` if it cannot be published."""
         real, shown = self.world.inside(made.path), self.shown(made.path)
         if not os.path.isfile(real):
             if not made.required:
                 return None
             raise NodeError("artifact-missing", f"the step did not make `{shown}`")
         if made.schema is not None and (wrong := self.world.against_schema(made.path, made.schema)):
-            raise NodeError("artifact-schema", wrong, transient=False)
+            raise NodeError("artifact-schema", wrong)
         with open(real, "rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise NodeError("artifact-too-large", f"`{shown}` has more than {MAX_BYTES} bytes", transient=False)
+            raise NodeError("artifact-too-large", f"`{shown}` has more than {MAX_BYTES} bytes")
         if self.redact.finds(content):
             message = f"`{shown}` contains the value of a secret environment variable, so it is not published"
-            raise NodeError("artifact-secret", message, transient=False)
-        return self.shelf.publish(self._draft(made, step, inputs), content).to_json()
+            raise NodeError("artifact-secret", message)
+        return content
 
     def _draft(self, made: Made, step: str, inputs: list[str]) -> Draft:
         real, shown = self.world.inside(made.path), self.shown(made.path)

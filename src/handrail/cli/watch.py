@@ -22,12 +22,15 @@ from handrail.forms import read as formspec
 from handrail.forms.answers import read_answers, wrong_answers
 from handrail.forms.form import WrongAnswers, accept
 from handrail.runs import machine
+from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Mode
 from handrail.runs.summary import Summary
+from handrail.view.onward import onward
 from handrail.view.run import RunView
 
 TICK = 0.1
+_ENDED_EARLY = ("failed", "cancelled")
 
 
 @dataclass(frozen=True)
@@ -137,15 +140,15 @@ def view_of(run: LoadedRun) -> RunView:
 
 def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
     """Print the state of a run, and what to do next."""
-    view = view_of(run)
+    view, hints = view_of(run), onward(run, changed_files(run.about)) if run.state.status in _ENDED_EARLY else []
     if shell.as_json and not events:
-        return shell.data(view.to_json())
+        return shell.data({**view.to_json(), "hints": hints})
     if not events:
         shell.say(line(view))
     for asked in run.state.questions.values() if run.state.status == "waiting" else ():
         shell.talk(f"`{asked.path}` waits for an answer: `handrail answer {run.id}`")
-    if run.state.status in ("failed", "cancelled"):
-        shell.talk(f"`handrail log {run.id}` shows what happened, `handrail resume {run.id}` resumes it")
+    for hint in hints:
+        shell.talk(hint)
     return None
 
 
