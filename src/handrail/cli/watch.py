@@ -25,6 +25,7 @@ from handrail.runs import machine
 from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Mode
+from handrail.runs.routing import Choice
 from handrail.runs.summary import Summary
 from handrail.view.onward import onward
 from handrail.view.run import RunView
@@ -35,10 +36,11 @@ _ENDED_EARLY = ("failed", "cancelled")
 
 @dataclass(frozen=True)
 class Driving:
-    """How a run is driven: whether events are printed as JSON, and the file with answers."""
+    """How a run is driven: whether events are printed as JSON, the file with answers, and the chosen agents."""
 
     events: bool = False
     answers: str | None = None
+    choice: Choice | None = None
 
 
 class Watch:
@@ -106,16 +108,16 @@ def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> N
 def _once(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: tuple[Driving, Person]) -> LoadedRun:
     watch = Watch(app, shell, run, events=how[0].events)
     try:
-        return asyncio.run(_drive(app, run, mode, watch, how[1]))
+        return asyncio.run(_drive(app, run, mode, watch, how))
     finally:
         watch.close()
 
 
-async def _drive(app: App, run: LoadedRun, mode: Mode, watch: Watch, person: Person) -> LoadedRun:
+async def _drive(app: App, run: LoadedRun, mode: Mode, watch: Watch, how: tuple[Driving, Person]) -> LoadedRun:
     with _ended_by(signal.SIGTERM, signal.SIGHUP):
         ticking = asyncio.ensure_future(watch.ticking())
         try:
-            return await app.runs.drive(run, mode, watch.observer, person.answer)
+            return await app.runs.drive(run, mode, watch.observer, how[1].answer, how[0].choice)
         finally:
             ticking.cancel()
 

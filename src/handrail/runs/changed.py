@@ -9,14 +9,13 @@ from handrail.source.files import decode
 
 
 def changed_files(about: About) -> list[str]:
-    """The files of the run's flows whose text is another one now, or that are gone."""
-    return [file for file, text in about.flows.values() if os.path.isabs(file) and _text(file) != text]
+    """The files of the run's flows whose text is another one now. A file that is gone has no new text to use."""
+    return [file for file, text in about.flows.values() if os.path.isabs(file) and _text(file) not in (text, None)]
 
 
 def _text(file: str) -> str | None:
     try:
         with open(file, "rb") as opened:
-            source, problems = decode(file, opened.read())
+            return decode(file, opened.read())[0].text
     except OSError:
         return None
-    return None if problems else source.text

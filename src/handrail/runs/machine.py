@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, assert_never, get_args
 
 from handrail.flows.paths import top
+from handrail.runs.routing import Routed as Routed
 from handrail.runs.tries import AttemptFailed as AttemptFailed
 from handrail.runs.tries import AttemptStarted as AttemptStarted
 from handrail.runs.tries import TimeSpent as TimeSpent
@@ -217,7 +218,8 @@ OfStep = (
 )  # fmt: skip
 OfRun = (
     RunStarted | RunResumed | FactFound | Asked | Answered | ArtifactPublished | SummarySet | SessionOpened
-    | AgentActed | UsageReported | Delayed | Noticed | TimeSpent | RunParked | RunEnded
+    | AgentActed | UsageReported | Delayed | Noticed | TimeSpent | Routed
+    | RunParked | RunEnded
 )  # fmt: skip
 Event = OfStep | OfRun
 EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
@@ -254,6 +256,7 @@ class RunState:
         self.summary: str | None = None
         self.until: str | None = None
         self.rewinds = 0
+        self.routing: Routed | None = None
 
     def apply(self, event: Event) -> None:
         """Change the state by one event. Touches only the phase or step that the event is about."""
@@ -312,6 +315,8 @@ class RunState:
                 self.usage.setdefault(event.path, []).append(event.usage)
             case Delayed():
                 self.delays[event.path] = event
+            case Routed():
+                self.routing = event
             case SessionOpened():
                 self.delays.pop(event.path, None)
             case FactFound() | Noticed() | AgentActed() | TimeSpent():

@@ -24,6 +24,7 @@ from handrail.runs.interpret import FlowFailed
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event, RunState
 from handrail.runs.request import About
+from handrail.runs.routing import Choice
 from handrail.runs.runs import Runs
 from handrail.source.values import Unresolved
 
@@ -41,12 +42,16 @@ class Restarted:
     removed: list[str]
 
 
-async def restart(runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None) -> Restarted:
-    """Make the next attempt of a run. The caller has to drive it."""
+async def restart(
+    runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None, choice: Choice | None = None
+) -> Restarted:
+    """Make the next attempt of a run, with the current settings and definitions. The caller has to drive it."""
     flow = find(old.about.flow)
     assert flow.plan is not None
-    request = replace(old.about.request, start=None, until=None)
+    routed = runs.routed(old, choice or Choice())
+    request = replace(old.about.request, **vars(routed), start=None, until=None)
     about, plans = runs.check_request(catalog, flow, replace(request, start=start))
+    runs.refuse_without_agent(about, plans, about.request)
     about = replace(about, request=request, created=old.about.created)
     job = _Job(runs, old, _before(flow.plan, start))
     history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
