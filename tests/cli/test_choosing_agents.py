@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -120,6 +122,23 @@ def test_restart_reads_the_settings_again_and_takes_another_agent(asking: Projec
     asking.write(".handrail/settings.yaml", "agent: 'scripted:new'\n")
     assert of_agent(asking.json("restart", run)) == ("completed", "scripted", "new")
     assert of_agent(asking.json("restart", run, "--agent", "scripted", "--from", "b"))[2] is None
+
+
+def test_the_limit_of_another_agent_is_not_waited_for(asking: Project) -> None:
+    asking.write("script.yaml", "- {fail: rate-limit, message: too many, resetsIn: 3600}\n")
+    with asking_in_background(asking) as run:
+        asking.json("stop", run)
+    asking.write("script.yaml", FINE)
+    assert of_agent(asking.json("resume", run, "--model", "other")) == ("completed", "scripted", "other")
+
+
+@contextlib.contextmanager
+def asking_in_background(project: Project) -> Iterator[str]:
+    """A run in the background whose agent waits for a limit."""
+    run = project.json("run", "demo", "--agent", "scripted", "--detach")["run"]
+    while all(event["type"] != "Delayed" for event in project.json("log", run)["events"]):
+        assert project.json("runs")["runs"][0]["status"] == "running"
+    yield run
 
 
 def test_continue_takes_another_agent(asking: Project) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from handrail.runs import machine
+from handrail.runs.memory import Memory
 from support import Project
 
 
@@ -183,3 +185,16 @@ def test_a_person_who_resumes_gives_the_step_its_attempts_anew(steps: Steps) -> 
     assert steps.logged == ["x"] * 4
     (noticed,) = steps.events(run, "Noticed")
     assert noticed["text"] == "2 attempts failed before; from here it gets 2 attempts again"
+
+
+def test_a_failed_proof_is_known_from_a_journal_of_an_older_version() -> None:
+    memory = Memory()
+    for event in (
+        machine.StepStarted("a/x"),
+        machine.NodeStarted("a/x", "d", 1),
+        machine.NodeFinished("a/x", "d", 1, {}),
+        machine.StepFailed("a/x", "expectation", "no"),
+    ):
+        memory.take(event)
+    tried = memory.tried("a/x")
+    assert (tried.is_refuted, tried.is_over, tried.failure) == (True, True, ("expectation", "no"))

@@ -317,6 +317,7 @@ class RunState:
                 self.delays[event.path] = event
             case Routed():
                 self.routing = event
+                self.delays.clear()  # the limit of another agent is not waited for
             case SessionOpened():
                 self.delays.pop(event.path, None)
             case FactFound() | Noticed() | AgentActed() | TimeSpent():
