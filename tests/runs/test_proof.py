@@ -112,6 +112,13 @@ def test_resume_runs_a_safe_step_again_if_the_proof_still_does_not_hold(steps: S
     assert (steps.run("resume", run)["status"], steps.logged) == ("completed", ["x", "x"])
 
 
+def test_the_proof_of_another_attempt_uses_no_older_facts(steps: Steps) -> None:
+    """The condition of the expectation was looked at before the step ran again."""
+    steps.flow(command(SECOND, "expect: [{run: 'false', when: {not: {exists: made}}}], rerun: safe"))
+    run = steps.run(code=1)["run"]
+    assert (steps.run("resume", run)["status"], steps.logged) == ("completed", ["x", "x"])
+
+
 def test_resume_asks_before_it_runs_a_finished_command_again(steps: Steps) -> None:
     steps.flow(command(SECOND, "makes: [made]"))
     run = steps.run(code=1)["run"]

@@ -82,6 +82,7 @@ class Memory:
                 self.finished[event.path, event.input] = Kept(event.value, event.payload)
                 self.under_way.pop(event.path, None)
                 self.tries.finish(event.path)
+                self._drop_proof(event.path)
             case machine.NodeStarted():
                 self.waiting.discard(event.path)
                 self.finished.pop((event.path, event.input), None)
@@ -95,6 +96,7 @@ class Memory:
             case machine.AttemptStarted():
                 self.tries.start(event.path)
                 self.published.pop(event.path, None)
+                self._drop_proof(event.path)
                 if event.again:
                     self._forget(lambda path: path.startswith(f"{event.path}/"))
             case machine.AttemptFailed():
@@ -154,6 +156,9 @@ class Memory:
         """Forget the facts that the proof of an attempt used. A node without a recorded start looks at all anew."""
         if path not in self.starts:
             self.facts.pop(path, None)
+        self._drop_proof(path)
+
+    def _drop_proof(self, path: str) -> None:
         known = self.facts.get(path, {})
         for key in [key for key in known if key[0].partition(".")[0] in _PROOF]:
             del known[key]
