@@ -140,3 +140,22 @@ def test_routes_are_chosen_by_group_and_stored_with_the_run(project: Project, mo
     assert "there is no agent `nobody`" in str(models(code=1)[3])
     assert "there is no routing group `reviews`" in project.run("run", "mine", "--route", "reviews=x").err
     assert "there is no preset `cheep`" in project.run("run", "mine", "--preset", "cheep").err
+
+
+def test_a_workflow_whose_result_is_not_accepted_is_begun_again(nested: Project) -> None:
+    """The second agent works in a conversation of its own, and is told what was missing."""
+    nested.workflow("judge", ["look"])
+    nested.write(
+        ".handrail/flows/twice.yaml",
+        "phases:\n- id: a\n  steps:\n  - {id: x, node: workflow-run, params: {workflow: judge, task: tea}, "
+        "makes: [made.txt], retry: {attempts: 2, wait: 0}}\n",
+    )
+    play = "{step: next, summary: judged}"
+    made = "{tool: write, input: {path: made.txt, content: x}}"
+    nested.write(
+        "script.yaml",
+        f"prompts:\n- match: did not make `made.txt`\n  play: [{made}, {play}]\n- match: begin\n  play: [{play}]\n",
+    )
+    data = nested.json("run", "twice", "--agent", "scripted")
+    opened = [event for event in nested.json("log", data["run"])["events"] if event["type"] == "SessionOpened"]
+    assert (data["status"], len({event["session"] for event in opened})) == ("completed", 2)

@@ -21,16 +21,28 @@ from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event, Mode, RunState
 from handrail.runs.modes import is_partial, phases_to_rewind
 from handrail.runs.request import About
+from handrail.runs.routing import Routed
 from handrail.source.values import Unresolved
 
 LOOK_AGAIN = 0.1
 
 
 class FlowLife:
-    """A run of a flow while it is driven. `interpreter` makes a new interpreter, which starts at the first phase."""
+    """A run of a flow while it is driven. `interpreter` makes a new interpreter, which starts at the first phase.
 
-    def __init__(self, run: LoadedRun, mode: Mode, project: str, interpreter: Callable[[Durable], Interpreter]) -> None:
+    `routed` is recorded if the run is resumed: other agents than before.
+    """
+
+    def __init__(
+        self,
+        run: LoadedRun,
+        mode: Mode,
+        project: str,
+        interpreter: Callable[[Durable], Interpreter],
+        routed: Routed | None = None,
+    ) -> None:
         self.run = run
+        self.routed = routed
         self.mode = mode
         self.project = project
         self.interpreter = interpreter
@@ -52,7 +64,7 @@ class FlowLife:
             return opening(self.run.about, plan)
         resumed = _resumed(run, state, plan, self.mode)
         self.until = resumed.until
-        return [resumed]
+        return [resumed] if self.routed is None else [resumed, self.routed]
 
     async def play(self, durable: Durable) -> Event:
         interpreter = self.interpreter(durable)

@@ -13,6 +13,7 @@ from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.machine import RunState, StepState
 from handrail.runs.request import About
+from handrail.runs.routing import Routed
 from handrail.secrets.redaction import masked
 
 
@@ -48,6 +49,11 @@ class LoadedRun:
     @cached_property
     def state(self) -> RunState:
         return machine.fold(event for _, event in self.records)
+
+    @property
+    def routing(self) -> Routed:
+        """Which agent gets which step now."""
+        return self.state.routing or self.about.request.routing
 
     def find(self, name: str) -> FlowPlan | None:
         """A flow that this run may run, by its id or by a file name that only one flow has; None if there is none."""

@@ -6,11 +6,15 @@ The state is changed in place, so an event costs the same after ten steps and af
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, assert_never, get_args
 
 from handrail.flows.paths import top
+from handrail.runs.routing import Routed as Routed
+from handrail.runs.tries import AttemptFailed as AttemptFailed
+from handrail.runs.tries import AttemptStarted as AttemptStarted
+from handrail.runs.tries import TimeSpent as TimeSpent
 
 Mode = Literal["run", "resume", "continue", "restart"]
 RunStatus = Literal["running", "waiting", "completed", "stopped", "failed", "cancelled"]
@@ -210,11 +214,12 @@ class RunEnded:
 
 OfStep = (
     PhaseStarted | PhaseSkipped | PhaseDone | StepStarted | StepSkipped | NodeStarted | NodeFinished | NodeFailed
-    | StepDone | StepFailed
+    | StepDone | StepFailed | AttemptStarted | AttemptFailed
 )  # fmt: skip
 OfRun = (
     RunStarted | RunResumed | FactFound | Asked | Answered | ArtifactPublished | SummarySet | SessionOpened
-    | AgentActed | UsageReported | Delayed | Noticed | RunParked | RunEnded
+    | AgentActed | UsageReported | Delayed | Noticed | TimeSpent | Routed
+    | RunParked | RunEnded
 )  # fmt: skip
 Event = OfStep | OfRun
 EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Event)}
@@ -251,6 +256,7 @@ class RunState:
         self.summary: str | None = None
         self.until: str | None = None
         self.rewinds = 0
+        self.routing: Routed | None = None
 
     def apply(self, event: Event) -> None:
         """Change the state by one event. Touches only the phase or step that the event is about."""
@@ -266,12 +272,22 @@ class RunState:
             case StepDone():
                 step = self._step(event.path)
                 step.status, step.stop, step.error = "done", event.stop, None
+                self.questions.pop(event.path, None)  # open, if the proof came to hold while it was asked
             case PhaseStarted() | PhaseDone() | PhaseSkipped():
                 self.phases[event.path] = _PHASE_STATUS[type(event).__name__]
             case StepSkipped():
                 self._step(event.path).status = "skipped"
             case NodeStarted():
                 self._step(event.path).attempts = event.attempt
+                self.delays.pop(event.path, None)
+            case AttemptStarted():
+                self._step(event.path).attempts = event.attempt
+                self.delays.pop(event.path, None)
+                if event.again:
+                    self._forget(lambda path: path.startswith(f"{event.path}/"))
+            case AttemptFailed():
+                self._step(event.path).error = event.message
+                self.delays.pop(event.path, None)
             case NodeFailed():
                 step = self._step(event.path)
                 step.error, step.attempts = event.message, event.attempt
@@ -299,9 +315,12 @@ class RunState:
                 self.usage.setdefault(event.path, []).append(event.usage)
             case Delayed():
                 self.delays[event.path] = event
+            case Routed():
+                self.routing = event
+                self.delays.clear()  # the limit of another agent is not waited for
             case SessionOpened():
                 self.delays.pop(event.path, None)
-            case FactFound() | Noticed() | AgentActed():
+            case FactFound() | Noticed() | AgentActed() | TimeSpent():
                 pass
             case _:
                 assert_never(event)
@@ -325,14 +344,15 @@ class RunState:
         self.until = event.until
         self.rewinds += bool(event.rewound)
         gone = set(event.rewound)
-        if not gone:
-            return
-        for path in [path for path in self.phases if top(path) in gone]:
-            del self.phases[path]
-        for path in [path for path in self.steps if top(path) in gone]:
-            del self.steps[path]
-        for path in [path for path in self.questions if top(path) in gone]:
-            del self.questions[path]
+        if gone:
+            self._forget(lambda path: top(path) in gone)
+
+    def _forget(self, is_gone: Callable[[str], bool]) -> None:
+        """Forget phases and steps that run again."""
+        known: dict[str, Any]
+        for known in (self.phases, self.steps, self.questions):
+            for path in [path for path in known if is_gone(path)]:
+                del known[path]
 
     def _step(self, path: str) -> StepState:
         found = self.steps.get(path)

@@ -232,7 +232,7 @@ def event_line(event: Event, progress: Progress, now: float) -> str | None:
             sign = SIGNS["skipped"]
         case machine.StepFailed():
             sign, more = SIGNS["failed"], event.message
-        case machine.NodeStarted() if event.attempt > 1:
+        case machine.NodeStarted() | machine.AttemptStarted() if event.attempt > 1:
             return _said(event.path, SIGNS["running"], progress.attempt(event.path))
         case machine.Asked():
             sign, more = "?", question_title(event)
