@@ -132,14 +132,13 @@ def test_routes_are_chosen_by_group_and_stored_with_the_run(project: Project, mo
     )
     project.write(".handrail/flows/mine.yaml", f"phases:\n- id: a\n  steps:\n{steps}")
 
-    def models(*argv: str, code: int = 0) -> list[object]:
-        found = project.json("run", "mine", *argv, code=code)["phases"][0]["steps"]
-        return [step["value"]["model"] if step["value"] else step["error"] for step in found]
+    def models(*argv: str) -> list[object]:
+        return [step["value"]["model"] for step in project.json("run", "mine", *argv)["phases"][0]["steps"]]
 
     assert models("--preset", "cheap") == ["p1", "r1", "m", "cheap"]
     assert models("--agent", "scripted", "--model", "z") == ["z", "z", "z", "z"]
     assert models("--preset", "cheap", "--route", "review=scripted:q") == ["p1", "q", "m", "cheap"]
-    assert "there is no agent `nobody`" in str(models(code=1)[3])
+    assert "step `a/rest` of `mine` needs `nobody`, which is no agent" in project.run("run", "mine").err
     assert "there is no routing group `reviews`" in project.run("run", "mine", "--route", "reviews=x").err
     assert "there is no preset `cheep`" in project.run("run", "mine", "--preset", "cheep").err
 
@@ -207,3 +206,22 @@ def test_what_happened_while_handrail_was_dead_is_told_once_after_a_resume(neste
     nested.json("resume", data["run"])
     found = guided(nested.json("log", data["run"])["events"])
     assert found == [("entered", "Plan"), ("entered", "Judge"), ("entered", "Ship"), ("finished", "Ship")]
+
+
+def test_a_workflow_whose_result_is_not_accepted_is_begun_again(nested: Project) -> None:
+    """The second agent works in a conversation of its own, and is told what was missing."""
+    nested.workflow("judge", ["look"])
+    nested.write(
+        ".handrail/flows/twice.yaml",
+        "phases:\n- id: a\n  steps:\n  - {id: x, node: workflow-run, params: {workflow: judge, task: tea}, "
+        "makes: [made.txt], retry: {attempts: 2, wait: 0}}\n",
+    )
+    play = "{step: next, summary: judged}"
+    made = "{tool: write, input: {path: made.txt, content: x}}"
+    nested.write(
+        "script.yaml",
+        f"prompts:\n- match: did not make `made.txt`\n  play: [{made}, {play}]\n- match: begin\n  play: [{play}]\n",
+    )
+    data = nested.json("run", "twice", "--agent", "scripted")
+    opened = [event for event in nested.json("log", data["run"])["events"] if event["type"] == "SessionOpened"]
+    assert (data["status"], len({event["session"] for event in opened})) == ("completed", 2)

@@ -19,6 +19,7 @@ from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.embedded.durable import DurableRun
 from handrail.runs.embedded.ledger import Ledger
+from handrail.runs.fold import StepState
 from handrail.runs.interpret import FlowFailed, Interpreter
 from handrail.secrets.redaction import Secrets
 from handrail.source.files import Source
@@ -130,7 +131,7 @@ def test_a_flow_runs_as_in_agentweaver(case: corpus.Case, children: dict[str, An
             compare(run.state.steps.get(f"{phase['id']}/{step['id']}"), step, tmp_path)
 
 
-def compare(found: machine.StepState | None, step: dict[str, Any], folder: Path) -> None:
+def compare(found: StepState | None, step: dict[str, Any], folder: Path) -> None:
     if step["status"] == "pending":
         assert found is None
         return

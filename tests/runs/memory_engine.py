@@ -28,20 +28,22 @@ from handrail.contracts import (
     Outside,
     Record,
     Site,
+    Tried,
     Waiting,
     Work,
 )
 from handrail.errors import RefusedError
-from handrail.flows.plan import Retry
 from handrail.forms import form as forms
 from handrail.forms import read as formspec
 from handrail.runs import machine
+from handrail.runs.fold import fold
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
+from handrail.runs.limits import Limits
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
 from handrail.runs.questions import find, next_id
 from handrail.runs.stored import question_for_people, stored
-from handrail.runs.together import limited, together
+from handrail.runs.together import together
 from handrail.runs.verify import verify
 from handrail.secrets.redaction import Secrets
 
@@ -141,7 +143,7 @@ class InMemory:
 
     async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
         kept = self.runs[run]
-        find(run, machine.fold(event for _, event in kept.records), question)
+        find(run, fold(event for _, event in kept.records), question)
         if question in kept.answers:
             raise RefusedError(f"question `{question}` already has an answer")
         kept.answers[question] = (dict(values), by)
@@ -154,7 +156,7 @@ class InMemory:
             await asyncio.sleep(0.01)
         now = self.site.clock()
         kept.records += [(now, event) for event in opening if not kept.records]
-        if machine.fold(event for _, event in kept.records).status != "cancelled":
+        if fold(event for _, event in kept.records).status != "cancelled":
             kept.records.append((now, replace(STOPPED, by=by)))
         return kept.history
 
@@ -183,6 +185,7 @@ class MemoryRun:
         self.memory = Memory()
         self.secrets = Secrets(outside.context.env, outside.context.secrets)
         self.world = World(outside.context.project)
+        self.limits = Limits(lambda path: self.memory.tries.spent.get(path, 0.0), self.record)
         for _, event in kept.records:
             self.memory.take(event)
 
@@ -201,42 +204,41 @@ class MemoryRun:
         known = self.memory.done(path)
         return None if known is None else replace(known, value=self.secrets.from_storage(known.value))
 
-    async def node(self, work: Work, retry: Retry) -> Any:
+    def tried(self, path: str) -> Tried:
+        return self.memory.tried(path)
+
+    async def node(self, work: Work, *, again: bool = False) -> Any:
         kind = self.outside.nodes.get(work.node)
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
-        if work.path in self.memory.finished:
+        if not again and work.path in self.memory.finished:
             return self.secrets.from_storage(self.memory.finished[work.path].value)
         given = json.dumps(self.secrets.for_storage([work.node, work.params, work.prompt]))
         if self.memory.inputs.get(work.path, given) != given:
             self.note(machine.Noticed(work.path, "the input of this step changed"))
-        wait = retry.wait
-        for attempt in range(1, retry.attempts + 1):
-            number = self.memory.starts.get(work.path, 0) + 1
-            self.record(machine.NodeStarted(work.path, given, number))
-            try:
-                value = await self._run(kind, work)
-            except NodeError as error:
-                error.message = self.secrets.mask(error.message)
-                self.record(machine.NodeFailed(work.path, given, number, error.code, error.message))
-                if attempt == retry.attempts or not error.transient:
-                    raise
-                await asyncio.sleep(wait)
-                wait *= retry.factor
-            else:
-                self.record(machine.NodeFinished(work.path, given, number, value))
-                return value
-        raise AssertionError("the last attempt returns or raises")
+        number = self.memory.starts.get(work.path, 0) + 1
+        self.record(machine.NodeStarted(work.path, given, number))
+        try:
+            value = await self._run(kind, work)
+        except NodeError as error:
+            error.message = self.secrets.mask(error.message)
+            self.record(machine.NodeFailed(work.path, given, number, error.code, error.message))
+            raise
+        self.record(machine.NodeFinished(work.path, given, number, value))
+        return value
 
     async def _run(self, kind: NodeKind, work: Work) -> Any:
         async def ask(question: dict[str, Any]) -> dict[str, Any]:
-            return await self._ask(work.path, question)
+            return await self.ask(work.path, question)
 
-        context: NodeContext = replace(self.outside.context, key=f"{self.outside.context.run}/{work.path}", ask=ask)
-        async with limited(work.path, work.timeout):
-            return await kind.run(work, context)
+        tried, key = self.memory.tried(work.path), f"{self.outside.context.run}/{work.path}"
+        context: NodeContext = replace(
+            self.outside.context, key=key, ask=ask, failure=tried.failure, failures=tried.total
+        )
+        async with self.limits.within(work.path, work.timeout):
+            return await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
 
-    async def _ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
         question = question_for_people(question, self.secrets)
         given = json.dumps(question)
         if (path, given) in self.memory.answers:
@@ -272,6 +274,9 @@ class MemoryRun:
         known = {artifact["path"] for artifact in self.memory.published.get(path, ())}
         for item in made if self.outside.publisher is not None else ():
             assert self.outside.publisher is not None
+            self.outside.publisher.checked(item)
+        for item in made if self.outside.publisher is not None else ():
+            assert self.outside.publisher is not None
             if self.outside.publisher.shown(item.path) not in known:
                 artifact = self.outside.publisher.publish(item, path, inputs)
                 if artifact is not None:
@@ -280,9 +285,15 @@ class MemoryRun:
     async def together(self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
         return await together(works, limit, on_failure)
 
-    async def pause(self, path: str, seconds: float) -> None:
-        del path
-        await asyncio.sleep(seconds)
+    async def pause(self, path: str, seconds: float, reason: str) -> None:
+        if seconds > 0:
+            self.record(machine.Delayed(path, self.clock() + seconds, reason))
+            await asyncio.sleep(seconds)
+
+    async def rest(self, path: str) -> None:
+        delay = self.memory.state.delays.get(path)
+        if delay is not None:
+            await asyncio.sleep(max(delay.until - self.clock(), 0.0))
 
     def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
-        return limited(path, seconds)
+        return self.limits.within(path, seconds)

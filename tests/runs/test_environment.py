@@ -14,6 +14,7 @@ import pytest
 from handrail.app import App
 from handrail.errors import UsageError
 from handrail.runs import machine
+from handrail.runs.fold import StepState
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Mode
 from handrail.runs.request import Request
@@ -22,7 +23,7 @@ from handrail.runs.runs import Runs
 
 SECRET, ROTATED = "tok-1234567890abcdef", "new-0987654321fedcba"
 READY = "  - {id: ready, node: command, params: {argv: [test, -e, ready]}}\n"
-Steps = dict[str, machine.StepState]
+Steps = dict[str, StepState]
 
 
 class Place:
@@ -321,3 +322,32 @@ def test_observers_and_error_messages_have_no_secrets(place: Place) -> None:
     run = asyncio.run(runs.drive(runs.load("r-1"), observer=observe))
     assert run.state.error == "`/bin/sh` ended with 1: no [hidden]"
     assert SECRET not in repr(seen)
+
+
+def test_a_proof_that_needs_a_missing_secret_does_not_repeat_finished_work(place: Place) -> None:
+    """It cannot be looked at, so nobody knows whether it holds."""
+    step = writes("log", "x").replace("}}\n", "}, rerun: safe, expect: [{file: 'as-${context.env.TOKEN}'}]}\n")
+    place.flow(f"env: [TOKEN]\nphases:\n- id: a\n  steps:\n{step}")
+    place.begin(TOKEN=SECRET)
+    run = place.drive(TOKEN=SECRET)
+    assert (run.state.code, place.read("log")) == ("expectation", "x\n")
+    failed = next(event for _, event in run.records if isinstance(event, machine.AttemptFailed))
+    assert "as-[hidden]" in failed.message
+    for _ in range(2):
+        assert (place.drive().state.code, place.read("log")) == ("secret-missing", "x\n")
+    (place.folder / f"as-{SECRET}").write_text("yes")
+    assert (place.drive(TOKEN=SECRET).state.status, place.read("log")) == ("completed", "x\n")
+    place.assert_no_file_contains(SECRET)
+
+
+def test_later_steps_get_the_result_of_the_attempt_whose_proof_held(place: Place) -> None:
+    script = "echo x >> log; echo $T $(wc -l < log); test $(wc -l < log) -lt 2 || touch made"
+    params = f"{{argv: [/bin/sh, -c, '{script}'], env: {{T: '${{context.env.TOKEN}}'}}}}"
+    step = f"  - {{id: show, node: command, params: {params}, makes: [made], retry: {{attempts: 3, wait: 0}}}}\n"
+    place.flow(f"env: [TOKEN]\nphases:\n- id: a\n  steps:\n{step}{USE}")
+    place.begin(TOKEN=SECRET)
+    assert place.drive(TOKEN=SECRET).state.steps["b/ready"].status == "failed"
+    place.touch("ready")
+    run = place.drive(TOKEN=SECRET)
+    assert (run.state.status, place.read("seen").split()) == ("completed", [SECRET, "2"])
+    assert notices(run) == []

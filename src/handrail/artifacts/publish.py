@@ -33,6 +33,11 @@ class Publisher:
 
     def publish(self, made: Made, step: str, inputs: list[str]) -> dict[str, Any] | None:
         """Publish a file that a step made. None if the file is optional and missing."""
+        content = self.checked(made)
+        return None if content is None else self.shelf.publish(self._draft(made, step, inputs), content).to_json()
+
+    def checked(self, made: Made) -> bytes | None:
+        """The content of a file, None if it is optional and missing. Raises `NodeError` if it cannot be published."""
         real, shown = self.world.inside(made.path), self.shown(made.path)
         for what in (shown, made.name or ""):
             self._refuse_secret(what, f"the path or name of the artifact `{shown}`")
@@ -41,21 +46,20 @@ class Publisher:
                 return None
             raise NodeError("artifact-missing", f"the step did not make `{shown}`")
         if made.schema is not None and (wrong := self.world.against_schema(made.path, made.schema)):
-            raise NodeError("artifact-schema", wrong, transient=False)
+            raise NodeError("artifact-schema", wrong)
         with open(real, "rb") as file:
             content = file.read(MAX_BYTES + 1)
         if len(content) > MAX_BYTES:
-            raise NodeError("artifact-too-large", f"`{shown}` has more than {MAX_BYTES} bytes", transient=False)
+            raise NodeError("artifact-too-large", f"`{shown}` has more than {MAX_BYTES} bytes")
         self._refuse_secret(content, f"`{shown}`")
-        return self.shelf.publish(self._draft(made, step, inputs), content).to_json()
+        return content
 
     def _refuse_secret(self, data: str | bytes, what: str) -> None:
         """Raise `NodeError` if the data contains a secret. The content of a published file is never changed."""
         name = self.secrets.found_in(data)
         if name is not None:
             message = f"{what} contains the value of the secret variable `{name}`, so it is not published"
-            hint = f"if `{name}` is no secret, write `secrets: {{except: [{name}]}}` in your own settings"
-            raise NodeError("artifact-secret", f"{message} ({hint})", transient=False)
+            raise NodeError("artifact-secret", message)
 
     def _draft(self, made: Made, step: str, inputs: list[str]) -> Draft:
         real, shown = self.world.inside(made.path), self.shown(made.path)

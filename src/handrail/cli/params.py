@@ -1,16 +1,23 @@
-"""Parameters from the command line and from a file."""
+"""Parameters and agents from the command line, and parameters from a file."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+import click
+
+from handrail.app import App
 from handrail.errors import UsageError
 from handrail.expressions.parse import plain_value
+from handrail.runs.routing import Choice
 from handrail.settings import DEFAULT, GROUPS, parse_route
 from handrail.source.files import decode
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
@@ -48,6 +55,27 @@ def given_routes(pairs: tuple[str, ...]) -> dict[str, str]:
         except ValueError:
             raise UsageError(f"`{item}` is not `GROUP=AGENT:MODEL`") from None
     return routes
+
+
+def route_options(function: F) -> F:
+    """The options that choose the agents of a run."""
+    for option in (
+        click.option("--preset", metavar="NAME", help="A set of routes from the settings."),
+        click.option(
+            "--route", "routes", multiple=True, metavar="GROUP=AGENT[:MODEL]", help="The agent for a routing group."
+        ),
+        click.option("--model", help="The model for that agent."),
+        click.option("--agent", help="The agent for every prompt."),
+    ):
+        function = option(function)
+    return function
+
+
+def given_choice(app: App, options: Mapping[str, Any]) -> Choice:
+    """The agents that were chosen with `route_options`. Raises `NotFound` for an unknown preset."""
+    if options["preset"] is not None:
+        app.preset(options["preset"])
+    return Choice(options["agent"], options["model"], given_routes(options["routes"]), options["preset"])
 
 
 def _from_file(path: str) -> dict[str, Any]:

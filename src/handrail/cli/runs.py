@@ -15,7 +15,7 @@ from handrail.cli.ask import ask, can_ask, print_form
 from handrail.cli.common import command, complete_flow, run_argument
 from handrail.cli.dryrun import print_preview, rows_to_json
 from handrail.cli.output import Shell
-from handrail.cli.params import given_params, given_routes
+from handrail.cli.params import given_choice, given_params, given_routes, route_options
 from handrail.cli.watch import Driving, drive, print_run
 from handrail.errors import RefusedError
 from handrail.flows.catalog import FoundFlow
@@ -23,11 +23,13 @@ from handrail.forms import read as formspec
 from handrail.forms.answers import read_answers, wrong_answers
 from handrail.forms.form import Form, WrongAnswers, accept
 from handrail.process.child import detach
+from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Asked
 from handrail.runs.questions import choose, refuse_unless_waiting
 from handrail.runs.request import Request
 from handrail.runs.restart import restart as make_attempt
+from handrail.view.onward import changed_words
 
 events_option = click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
 answers_option = click.option("--answers", metavar="FILE", help="A file with answers to its forms (JSON or YAML).")
@@ -39,10 +41,7 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 @click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow.")
 @click.option("--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML).")
 @answers_option
-@click.option("--agent", help="The agent for every prompt.")
-@click.option("--model", help="The model for that agent.")
-@click.option("--route", "routes", multiple=True, metavar="GROUP=AGENT[:MODEL]", help="The agent for a routing group.")
-@click.option("--preset", metavar="NAME", help="A set of routes from the settings.")
+@route_options
 @click.option("--scope", default="", help="The scope of its artifacts; by default the current branch.")
 @click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one.")
 @click.option("--until", metavar="PHASE", help="End after this phase.")
@@ -63,6 +62,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         until=options["until"],
         routes=given_routes(options["routes"]),
         table=app.preset(options["preset"]) if options["preset"] else {},
+        preset=options["preset"] or "",
     )
     if options["dry_run"]:
         return _preview(app, shell, flow, request)
@@ -105,43 +105,52 @@ def _refuse_answers(app: App, command: str, run_id: str, answers: str | None) ->
 @click.command()
 @run_argument
 @answers_option
+@route_options
 @events_option
 @click.option("--first", is_flag=True, hidden=True)
 @command
-def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: bool, first: bool) -> None:
+def resume(app: App, shell: Shell, run_id: str, first: bool, **options: Any) -> None:
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
-    _refuse_answers(app, "resume", run_id, answers)
-    drive(app, shell, app.runs.load(run_id), "run" if first else "resume", Driving(events, answers))
+    _refuse_answers(app, "resume", run_id, options["answers"])
+    loaded = app.runs.load(run_id)
+    for told in changed_words(loaded, changed_files(loaded.about)):
+        shell.talk(told)
+    how = Driving(options["events"], options["answers"], given_choice(app, options))
+    drive(app, shell, loaded, "run" if first else "resume", how)
 
 
 @click.command("continue")
 @run_argument
 @answers_option
+@route_options
 @events_option
 @command
-def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: bool) -> None:
+def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Continue a run that ended, if its flow allows that."""
-    _refuse_answers(app, "continue", run_id, answers)
-    drive(app, shell, app.runs.load(run_id), "continue", Driving(events, answers))
+    _refuse_answers(app, "continue", run_id, options["answers"])
+    how = Driving(options["events"], options["answers"], given_choice(app, options))
+    drive(app, shell, app.runs.load(run_id), "continue", how)
 
 
 @click.command()
 @run_argument
 @click.option("--from", "start", metavar="PHASE", help="Keep the results of the phases before this one.")
 @answers_option
+@route_options
 @events_option
 @command
-def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str | None, events: bool) -> None:
+def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
     """Start a run again with the current definitions. Unchanged files that it published are removed; a copy is kept."""
-    _refuse_answers(app, "restart", run_id, answers)
-    made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start))
+    _refuse_answers(app, "restart", run_id, options["answers"])
+    choice = given_choice(app, options)
+    made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start, choice))
     for change in made.changes:
         shell.talk(f"since the last attempt, {change}")
     if made.kept:
         shell.talk(f"kept: {', '.join(made.kept)}")
     for path in made.removed:
         shell.talk(f"removed: {path}")
-    drive(app, shell, made.run, "restart", Driving(events, answers))
+    drive(app, shell, made.run, "restart", Driving(options["events"], options["answers"]))
 
 
 @click.command()

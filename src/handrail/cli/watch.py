@@ -22,24 +22,29 @@ from handrail.forms import read as formspec
 from handrail.forms.answers import read_answers, wrong_answers
 from handrail.forms.form import WrongAnswers, accept
 from handrail.runs import machine
+from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Mode
+from handrail.runs.routing import Choice
 from handrail.runs.stored import shown
 from handrail.runs.summary import Summary
+from handrail.view.onward import onward
 from handrail.view.run import RunView
 
 TICK = 0.1
+_ENDED_EARLY = ("failed", "cancelled")
 
 
 @dataclass(frozen=True)
 class Driving:
-    """How a run is driven: whether events are printed as JSON, and the file with answers.
+    """How a run is driven: whether events are printed as JSON, the file with answers, and the chosen agents.
 
     `is_answered`: an answer was accepted. That is what the command was for, so its exit code is 0 however the run ends.
     """
 
     events: bool = False
     answers: str | None = None
+    choice: Choice | None = None
     is_answered: bool = False
 
 
@@ -109,16 +114,16 @@ def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> N
 def _once(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: tuple[Driving, Person]) -> LoadedRun:
     watch = Watch(app, shell, run, events=how[0].events)
     try:
-        return asyncio.run(_drive(app, run, mode, watch, how[1]))
+        return asyncio.run(_drive(app, run, mode, watch, how))
     finally:
         watch.close()
 
 
-async def _drive(app: App, run: LoadedRun, mode: Mode, watch: Watch, person: Person) -> LoadedRun:
+async def _drive(app: App, run: LoadedRun, mode: Mode, watch: Watch, how: tuple[Driving, Person]) -> LoadedRun:
     with _ended_by(signal.SIGTERM, signal.SIGHUP):
         ticking = asyncio.ensure_future(watch.ticking())
         try:
-            return await app.runs.drive(run, mode, watch.observer, person.answer)
+            return await app.runs.drive(run, mode, watch.observer, how[1].answer, how[0].choice)
         finally:
             ticking.cancel()
 
@@ -143,17 +148,17 @@ def view_of(run: LoadedRun) -> RunView:
 
 def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
     """Print the state of a run, and what to do next."""
-    view = view_of(run)
+    view, hints = view_of(run), onward(run, changed_files(run.about)) if run.state.status in _ENDED_EARLY else []
     if shell.as_json and not events:
-        return shell.data(view.to_json())
+        return shell.data({**view.to_json(), "hints": hints})
     if not events:
         shell.say(line(view))
     questions = list(run.state.questions.values()) if run.state.status == "waiting" else []
     for asked in questions:
         which = f" --question {asked.id}" if len(questions) > 1 else ""
         shell.talk(f"`{asked.path}` waits for an answer to {asked.id}: `handrail answer {run.id}{which}`")
-    if run.state.status in ("failed", "cancelled"):
-        shell.talk(f"`handrail log {run.id}` shows what happened, `handrail resume {run.id}` resumes it")
+    for hint in hints:
+        shell.talk(hint)
     return None
 
 

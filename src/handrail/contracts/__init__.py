@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         Publishing,
         Record,
         Site,
+        Tried,
     )
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
     from handrail.contracts.host import Host, Market, Recipe, Stubs
@@ -38,7 +39,7 @@ _MODULES = {
     "check": ("Check", "CheckContext", "CheckKind", "Finding"),
     "engine": (
         *("Asker", "Attempt", "Done", "Durable", "Engine", "EngineKind", "History", "Life", "Made", "Observer"),
-        *("Outside", "Publishing", "Record", "Site"),
+        *("Outside", "Publishing", "Record", "Site", "Tried"),
     ),
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Host", "Market", "Recipe", "Stubs"),
@@ -86,6 +87,7 @@ __all__ = [
     "Site",
     "Standing",
     "Stubs",
+    "Tried",
     "Waiting",
     "Work",
 ]

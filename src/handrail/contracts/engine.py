@@ -45,6 +45,23 @@ class Made:
     is_new: bool = False
 
 
+@dataclass(frozen=True)
+class Tried:
+    """The attempts of a step so far.
+
+    `failures` failed since the step was last begun anew, `total` in the whole run. `failure` is the (code, message) of
+    the last one; None if its node has finished since. `is_refuted`: the node had finished, but the proof did not hold.
+    `is_over`: the step failed, so its next attempt is a first one. `is_interrupted`: its node began and did not end.
+    """
+
+    failures: int = 0
+    total: int = 0
+    failure: tuple[str, str] | None = None
+    is_refuted: bool = False
+    is_over: bool = False
+    is_interrupted: bool = False
+
+
 class Durable(Protocol):
     """All that the interpreter of flows knows about durability. Another engine implements exactly these methods.
 
@@ -58,7 +75,17 @@ class Durable(Protocol):
 
     def done(self, path: str) -> Done | None: ...
 
-    async def node(self, work: Work, retry: Any) -> Any: ...
+    def tried(self, path: str) -> Tried:
+        """The attempts of a step, including those of earlier lives of the run."""
+        ...
+
+    async def node(self, work: Work, *, again: bool = False) -> Any:
+        """The recorded result of a node; else one attempt of it. With `again` it runs although it had finished."""
+        ...
+
+    async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        """A person's answer. Raises `Waiting` if nobody has answered yet."""
+        ...
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any: ...
 
@@ -72,9 +99,17 @@ class Durable(Protocol):
         self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str
     ) -> list[Any]: ...
 
-    async def pause(self, path: str, seconds: float) -> None: ...
+    async def pause(self, path: str, seconds: float, reason: str) -> None:
+        """Wait before the next attempt. The end of the wait is recorded, so a later life does not wait again."""
+        ...
 
-    def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]: ...
+    async def rest(self, path: str) -> None:
+        """Wait until the recorded end of a wait that an earlier life began."""
+        ...
+
+    def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
+        """A time limit. It continues over the lives of the run; only time in which the run is driven counts."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,6 +145,8 @@ class Publishing(Protocol):
     """Publishes the files that steps made."""
 
     def shown(self, path: str) -> str: ...
+
+    def checked(self, made: Made) -> bytes | None: ...
 
     def publish(self, made: Made, step: str, inputs: list[str]) -> dict[str, Any] | None: ...
 

@@ -63,7 +63,8 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One unit of work. `rerun`: may it run again after an interruption? If None, its node decides.
+    """One unit of work. `rerun`: may it run again after an interruption? If None, its node decides. `policy` is what
+    holds for it: if its proof does not hold after its last attempt, it decides about another run.
 
     If the step runs a flow, `nested` is the param that names the flow, and the flow gets the other params. `paths` are
     the params that hold a path inside the project.
@@ -85,6 +86,7 @@ class Step:
     makes: tuple[Output, ...] = ()
     nested: str | None = None
     paths: tuple[str, ...] = ()
+    policy: str = "safe"
 
     @property
     def flow(self) -> Expression | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handrail import registry
-from handrail.contracts import PERMISSIONS, AgentJob, AgentSaid, Executor, NodeContext, NodeError, Work
+from handrail.contracts import OUTCOMES, PERMISSIONS, AgentJob, AgentSaid, Executor, NodeContext, NodeError, Work
 from handrail.nodes.calling import call
 from handrail.secrets.rules import allowed
 from handrail.settings import Route
@@ -101,6 +101,13 @@ async def run_job(agent: Agent, job: AgentJob, context: NodeContext) -> dict[str
                 if said.data.get("structured") is not None:
                     found["result"] = said.data["structured"]
     return found
+
+
+def missing_words(context: NodeContext) -> str | None:
+    """Tells an agent what was wrong with the result of its last attempt; None if it did not end with a result."""
+    if context.failure is None or context.failure[0] in OUTCOMES:
+        return None
+    return f"Your work was checked, and it is not done yet: {context.failure[1]}"
 
 
 def failure(found: dict[str, Any]) -> NodeError | None:

@@ -1,7 +1,8 @@
 """`workflow-run`: drives an agent through a workflow in guided mode, without a terminal, until it is done.
 
 The hooks enforce the phases. If the agent stops too early or its program dies, it is called again in the same
-conversation, as long as it makes progress.
+conversation, as long as it makes progress. If the workflow ended and its result was not accepted, it is begun again in
+a new conversation, and the agent is told what was missing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ from typing import Any
 from handrail import registry
 from handrail.contracts import AgentJob, AgentSaid, Guide, Node, NodeContext, NodeError, Standing, Work
 from handrail.errors import StateError
-from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, Agent, choose_agent, failure, job_for, run_job
+from handrail.nodes.asking import (
+    EXECUTOR,
+    MODEL,
+    PERMISSION,
+    Agent,
+    choose_agent,
+    failure,
+    job_for,
+    missing_words,
+    run_job,
+)
 from handrail.source.fields import SCALARS, Field
 
 NODE = Node(
@@ -51,19 +62,29 @@ async def run(work: Work, context: NodeContext) -> Any:
     if guide is None or agent.route.agent not in held:
         message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(held)}"
         raise NodeError("agent-unguided", message, transient=False)
-    conversation = str(uuid.uuid5(uuid.NAMESPACE_URL, f"handrail:{context.project}:{context.key}"))
+    host = (agent.route.agent, _conversation(context, 0))
     if context.session is not None and context.session[0] == agent.route.agent:
-        conversation = context.session[1]
-    host = (agent.route.agent, conversation)
-    standing = guide.standing(host)
+        host = context.session
+    standing, missing = guide.standing(host), missing_words(context)
+    if standing is not None and standing.status != "active" and context.failure is not None:
+        host = (agent.route.agent, _conversation(context, context.failures))  # it had ended: begin again
+        standing = guide.standing(host)
     is_new = standing is None
     if standing is None:
-        workflow, task = str(work.params["workflow"]), str(work.params.get("task") or "")
-        standing = guide.begin(workflow, task, host)
-    job = job_for(agent, work, context, standing.message if is_new else f"{GO_ON}\n\n{standing.message}")
+        standing = guide.begin(str(work.params["workflow"]), str(work.params.get("task") or ""), host)
+    told = standing.message if is_new else f"{GO_ON}\n\n{standing.message}"
+    if is_new and missing is not None:
+        told = f"{told}\n\nThis workflow was done before. {missing}"
+    job = job_for(agent, work, context, told)
     job = replace(job, stubs=guide.stubs)
     walk = Walk(agent, guide, context, host)
     return await walk.through(job, standing, is_new=is_new)
+
+
+def _conversation(context: NodeContext, failures: int) -> str:
+    """The id of a conversation that does not exist yet. A workflow that had ended is begun again in another one."""
+    again = f"#{failures}" if failures else ""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"handrail:{context.project}:{context.key}{again}"))
 
 
 class Walk:

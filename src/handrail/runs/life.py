@@ -17,11 +17,13 @@ from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.aside import remove_unchanged
+from handrail.runs.fold import RunState, fold
 from handrail.runs.interpret import FlowFailed, Interpreter
 from handrail.runs.loaded import LoadedRun
-from handrail.runs.machine import Event, Mode, RunState
+from handrail.runs.machine import Event, Mode
 from handrail.runs.modes import is_partial, phases_to_rewind
 from handrail.runs.request import About
+from handrail.runs.routing import Routed
 from handrail.source.values import Unresolved
 
 LOOK_AGAIN = 0.1
@@ -30,7 +32,7 @@ LOOK_AGAIN = 0.1
 class FlowLife:
     """A run of a flow while it is driven. `interpreter` makes a new interpreter, which starts at the first phase.
 
-    `by` is who drives it.
+    `routed` is recorded if the run is resumed: other agents than before. `by` is who drives it.
     """
 
     def __init__(
@@ -39,9 +41,11 @@ class FlowLife:
         mode: Mode,
         project: str,
         interpreter: Callable[[Durable], Interpreter],
+        routed: Routed | None = None,
         by: str | None = None,
     ) -> None:
         self.run = run
+        self.routed = routed
         self.mode = mode
         self.project = project
         self.interpreter = interpreter
@@ -56,7 +60,7 @@ class FlowLife:
         remove_unchanged(self.project, self.run.about.aside)
 
     def begin(self, history: History) -> list[Event]:
-        run, state, plan = self.run.id, machine.fold(event for _, event in history.records), self.run.plan
+        run, state, plan = self.run.id, fold(event for _, event in history.records), self.run.plan
         if history.attempt != self.run.attempt:
             raise RefusedError(f"run `{run}` was restarted by another command", "run the command again")
         if not history.records:
@@ -64,7 +68,7 @@ class FlowLife:
             return opening(self.run.about, plan, self.by)
         resumed = replace(_resumed(run, state, plan, self.mode), by=self.by)
         self.until = resumed.until
-        return [resumed]
+        return [resumed] if self.routed is None else [resumed, self.routed]
 
     async def play(self, durable: Durable) -> Event:
         interpreter = self.interpreter(durable)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from handrail.errors import RefusedError
-from handrail.runs.machine import Asked, RunState
+from handrail.runs.fold import RunState
+from handrail.runs.machine import Asked
 
 
 def next_id(state: RunState, attempt: int) -> str:

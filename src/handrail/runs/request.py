@@ -11,11 +11,15 @@ from handrail.errors import StateError
 from handrail.expressions.tree import Const
 from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.plan import FlowPlan
+from handrail.runs.routing import Routed
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a person asks for when a run starts. `routes` come from `--route`, `table` from the settings."""
+    """What a person asks for when a run starts. `routes` come from `--route`, `table` from the settings.
+
+    `preset` is the name of a set of routes; None in runs of 0.1.0, which did not store it.
+    """
 
     params: dict[str, Any]
     task: str = ""
@@ -26,6 +30,11 @@ class Request:
     until: str | None = None
     routes: dict[str, str] = field(default_factory=dict)
     table: dict[str, str] = field(default_factory=dict)
+    preset: str | None = None
+
+    @property
+    def routing(self) -> Routed:
+        return Routed(self.agent, self.model, self.routes, self.preset, self.table)
 
 
 @dataclass(frozen=True)

@@ -39,12 +39,14 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
 from handrail.runs import machine
+from handrail.runs.agents import Search
 from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
 from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows
+from handrail.runs.routing import Choice, Routed
 from handrail.runs.summary import Summary, flow_of, given_in, life, seconds_in
 from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
@@ -82,6 +84,7 @@ class Runs:
     def begin(self, catalog: FlowCatalog, flow: FoundFlow, request: Request, id_: str) -> LoadedRun:
         """Store a new run. Nothing is run yet."""
         about, plans = self.check_request(catalog, flow, request)
+        self.refuse_without_agent(about, plans, about.request)
         return self._loaded(id_, about, plans, self.engine.begin(id_, about.to_text()))
 
     def load(self, id_: str) -> LoadedRun:
@@ -158,11 +161,12 @@ class Runs:
         except NodeError as error:
             raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
         _refuse_phases(flow.plan, request)
-        _refuse_agents(request)
+        _refuse_agents(request.agent, request.routes)
         scope = self._scope(request)
-        table = {**self.settings.routes, **self.settings.flows.get(flow.id, {}), **request.table}
+        table = {**self._table(flow.id, None), **request.table}
         params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
-        request = replace(request, params=params, task=task, scope=scope, table=table)
+        preset = request.preset or ""
+        request = replace(request, params=params, task=task, scope=scope, table=table, preset=preset)
         found = needed_flows(catalog, flow)
         texts = {id_: [one.file, one.text] for id_, one in found.items()}
         plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
@@ -178,6 +182,26 @@ class Runs:
             raise UsageError(f"the scope contains the value of the secret `{name}`", "name another one: `--scope NAME`")
         return scope
 
+    def _table(self, flow: str, preset: str | None) -> dict[str, str]:
+        """The routes of the current settings for a flow."""
+        chosen = self.settings.presets.get(preset or "", {})
+        return {**self.settings.routes, **self.settings.flows.get(flow, {}), **chosen}
+
+    def routed(self, run: LoadedRun, choice: Choice) -> Routed:
+        """Which agent gets which step when a run is resumed: a new choice, and the settings as they are now."""
+        _refuse_agents(choice.agent, choice.routes)
+        now = run.routing.with_choice(choice)
+        is_whole = now.preset == "" or now.preset in self.settings.presets
+        return now.with_settings(self._table(run.about.flow, now.preset), is_whole=is_whole)
+
+    def refuse_without_agent(self, about: About, plans: Plans, request: Request) -> None:
+        """Raise `RefusedError` if a step that will certainly run has no agent."""
+        plan, router = plans[about.flow], partial(_route, request.routing)
+        ids = [phase.id for phase in plan.phases]
+        first = ids.index(request.start) if request.start else 0
+        end = ids.index(request.until) + 1 if request.until else len(ids)
+        Search(partial(named, plans), router).refuse(plan, list(plan.phases[first:end]))
+
     def _plans(self, about: About) -> Plans:
         """The flows, compiled from the texts that were stored when the run began."""
         known = known_in(self.project)
@@ -190,15 +214,21 @@ class Runs:
             raise StateError(f"the flow `{about.flow}` of this run cannot be read by this version")
         return plans
 
-    def outside(self, run: LoadedRun, observer: Observer | None = None, asker: Asker | None = None) -> Outside:
+    def outside(
+        self,
+        run: LoadedRun,
+        observer: Observer | None = None,
+        asker: Asker | None = None,
+        routed: Routed | None = None,
+    ) -> Outside:
         """What an engine needs to run the steps of a run."""
-        request = run.about.request
+        request, routing = run.about.request, routed or run.routing
         context = NodeContext(
             project=self.project,
             env=self.site.env,
             run=run.id,
             scope=request.scope,
-            route=lambda group, own: _route(request, group, own),
+            route=partial(_route, routing),
             pass_env=self.settings.pass_env,
             secrets=self.site.secrets,
             guide=self.guide,
@@ -217,11 +247,21 @@ class Runs:
         return Publisher(context, os.path.join(self.shelves, file_name(context.scope)), self.site.clock)
 
     async def drive(
-        self, run: LoadedRun, mode: Mode = "resume", observer: Observer | None = None, asker: Asker | None = None
+        self,
+        run: LoadedRun,
+        mode: Mode = "resume",
+        observer: Observer | None = None,
+        asker: Asker | None = None,
+        choice: Choice | None = None,
     ) -> LoadedRun:
-        """Drive a run until it ends or waits for a person. Finished work is not done again."""
-        life = FlowLife(run, mode, self.project, partial(self.interpreter, run), self.site.by)
-        return run.with_history(await self.engine.drive(run.id, life, self.outside(run, observer, asker)))
+        """Drive a run until it ends or waits for a person. Finished work is not done again.
+
+        If it is resumed, the settings are read again, and other agents than before are recorded.
+        """
+        routed = self.routed(run, choice or Choice()) if run.records else run.routing
+        news = routed if routed != run.routing else None
+        life = FlowLife(run, mode, self.project, partial(self.interpreter, run), news, self.site.by)
+        return run.with_history(await self.engine.drive(run.id, life, self.outside(run, observer, asker, routed)))
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""
@@ -299,17 +339,17 @@ def _env_names(plans: Plans) -> list[str]:
     return sorted({name for plan in plans.values() for name in plan.env})
 
 
-def _refuse_agents(request: Request) -> None:
-    """Refuse unknown agents on the command line. Agents in the settings are checked when a step needs them."""
-    for name in [request.agent, *(parse_route(route).agent for route in request.routes.values())]:
+def _refuse_agents(agent: str | None, routes: Mapping[str, str]) -> None:
+    """Refuse unknown agents on the command line. Agents in the settings are checked for the steps that need them."""
+    for name in [agent, *(parse_route(route).agent for route in routes.values())]:
         if name is not None and name not in registry.executors():
             hint = did_you_mean(name, registry.executors()) or f"known: {', '.join(registry.executors())}"
             raise UsageError(f"there is no agent `{name}`", hint)
 
 
-def _route(request: Request, group: str | None, own: tuple[str | None, str | None]) -> Route | None:
-    """The agent for a step, by the routes that were stored when the run began."""
-    return choose(RouteOverrides(request.agent, request.model, request.routes), request.table, group, own)
+def _route(routing: Routed, group: str | None, own: tuple[str | None, str | None]) -> Route | None:
+    """The agent for a step, by the recorded routes."""
+    return choose(RouteOverrides(routing.agent, routing.model, routing.routes), routing.table, group, own)
 
 
 def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """A run in one line, from its events as plain data. Compiles no flow.
 
-`handrail runs` imports nothing else of this package, so it starts fast. A test compares this with `machine.fold`.
+`handrail runs` imports nothing else of this package, so it starts fast. A test compares this with `runs.fold`.
 """
 
 from __future__ import annotations
@@ -84,8 +84,10 @@ def life(events: Iterable[dict[str, Any]]) -> tuple[str, str]:
                 summary = event["text"]
             case "Delayed":
                 delays[event["path"]] = event
-            case "NodeFinished" | "NodeFailed" | "SessionOpened":
+            case "NodeStarted" | "NodeFinished" | "NodeFailed" | "SessionOpened" | "AttemptStarted" | "AttemptFailed":
                 delays.pop(event["path"], None)
+            case "Routed":
+                delays.clear()
     first = min(delays.values(), key=lambda delay: delay["until"], default=None) if status == "running" else None
     delay = first and delay_words(first["path"], first["until"], first["reason"])
     return status, error or reason or delay or summary or ""

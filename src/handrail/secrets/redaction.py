@@ -17,6 +17,8 @@ from handrail.source.values import Unresolved
 from handrail.state import jsonlite
 
 HIDDEN = "[hidden]"
+MISSING = "secret-missing"
+"""The code of an error: a value needs a secret that is not set any more."""
 SHORTEST = 8
 """Shorter values are not looked for: they would be found everywhere."""
 _MARK = "${secret:"
@@ -143,7 +145,7 @@ def refuse_lost(value: Any) -> None:
     name = _lost_name(value)
     if name is not None:
         message = f"the environment variable `{name}` is not set; it holds a secret that this value needs"
-        raise Unresolved("secret-missing", message)
+        raise Unresolved(MISSING, message)
 
 
 def _lost_name(value: Any) -> str | None:

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from handrail.flows.paths import segment, top
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
-from handrail.runs.machine import Event, RunState, StepState
+from handrail.runs.fold import RunState, StepState
+from handrail.runs.machine import Event
 from handrail.source.plain import counted, one_line, plain
 from handrail.view.columns import clipped, duration
 from handrail.view.guided import Visit, Walk, guided_words
@@ -251,7 +252,7 @@ def event_line(event: Event, progress: Progress, now: float) -> str | None:
             sign = SIGNS["skipped"]
         case machine.StepFailed():
             sign, more = SIGNS["failed"], event.message
-        case machine.NodeStarted() if event.attempt > 1:
+        case machine.NodeStarted() | machine.AttemptStarted() if event.attempt > 1:
             return _said(event.path, SIGNS["running"], progress.attempt(event.path))
         case machine.Asked():
             sign, more = "?", question_title(event)

@@ -13,8 +13,9 @@ from handrail.flows.outline import child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.runs import machine
+from handrail.runs.fold import RunState, StepState
 from handrail.runs.loaded import LoadedRun
-from handrail.runs.machine import RunState, RunStatus, StepState, StepStatus
+from handrail.runs.machine import RunStatus, StepStatus
 from handrail.runs.modes import available
 
 EXIT_CODES: dict[RunStatus, int] = {"completed": 0, "waiting": 4}

@@ -1,8 +1,9 @@
 """One run on disk while it is driven: one folder, one journal, one process at a time. Implements `Durable`.
 
-A finished node never runs again: its result is found by its path, whatever its input is now. If a node was running when
-the process died, `rerun` of its step or its node decides: run it again, ask a person, or fail. What is recorded has no
-secrets in it; what is returned to the interpreter has the real values again.
+A finished node never runs again, unless the proof of its step does not hold: its result is found by its path, whatever
+its input is now. If a node was running when the process died, `rerun` of its step or its node decides: run it again,
+ask a person, or fail. What is recorded has no secrets in it; what is returned to the interpreter has the real values
+again.
 """
 
 from __future__ import annotations
@@ -17,9 +18,20 @@ from functools import partial
 from typing import Any, TypeVar
 
 from handrail.artifacts.world import World
-from handrail.contracts import AgentSaid, Done, Finding, Made, NodeError, NodeKind, Outside, Waiting, Work
+from handrail.contracts import (
+    AgentSaid,
+    Done,
+    Finding,
+    Made,
+    NodeContext,
+    NodeError,
+    NodeKind,
+    Outside,
+    Tried,
+    Waiting,
+    Work,
+)
 from handrail.errors import HandrailError, StateError
-from handrail.flows.plan import Retry
 from handrail.runs import machine
 from handrail.runs.embedded import lease
 from handrail.runs.embedded.attempts import number_of
@@ -27,13 +39,16 @@ from handrail.runs.embedded.inbox import Inbox, Letter
 from handrail.runs.embedded.ledger import Ledger
 from handrail.runs.embedded.payloads import LARGE, Payloads
 from handrail.runs.embedded.telling import Telling
-from handrail.runs.machine import Event, RunState
-from handrail.runs.memory import RERUN, Kept, Memory
+from handrail.runs.fold import RunState
+from handrail.runs.limits import Limits
+from handrail.runs.machine import Event
+from handrail.runs.memory import Kept, Memory
 from handrail.runs.questions import next_id
+from handrail.runs.rerun import RERUN, assumed_result, interrupted, interrupted_form
 from handrail.runs.stored import question_for_people
-from handrail.runs.together import limited, together
+from handrail.runs.together import together
 from handrail.runs.verify import verify
-from handrail.source.plain import counted
+from handrail.secrets.redaction import refuse_lost
 from handrail.state import jsonlite
 
 LOOK_AGAIN = 0.2
@@ -58,6 +73,7 @@ class DurableRun:
         self.secrets = ledger.secrets
         self.inbox = Inbox(ledger.attempt, self.secrets)
         self.world = World(outside.context.project)
+        self.limits = Limits(lambda path: self.memory.tries.spent.get(path, 0.0), partial(ledger.record, durable=False))
         self._publishing = asyncio.Lock()
         self._yielded = 0.0
 
@@ -92,13 +108,16 @@ class DurableRun:
         stored = self.secrets.for_storage(value, text)
         return _digest_of_text(text if stored is value else jsonlite.dumps(stored))
 
-    async def node(self, work: Work, retry: Retry) -> Any:
+    def tried(self, path: str) -> Tried:
+        return self.memory.tried(path)
+
+    async def node(self, work: Work, *, again: bool = False) -> Any:
         kind = self.outside.nodes.get(work.node)
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
         if kind.NODE.instant:
-            return await self._run_instant(kind, work)
-        if work.path in self.memory.finished:
+            return await self._run_instant(kind, work, again=again)
+        if not again and work.path in self.memory.finished:
             return self._real(self.memory.finished[work.path])
         digest = self._digest_of([work.node, work.params, work.prompt])
         if self.memory.inputs.get(work.path, digest) != digest:
@@ -106,31 +125,26 @@ class DurableRun:
         rerun = work.rerun or kind.NODE.rerun
         if work.path in self.memory.under_way or self.programs.is_held(work.path):
             await self._wait_for_program(work.path)
-        wait, is_parked = retry.wait, self.memory.is_parked(work.path)
-        if work.path in self.memory.under_way and not is_parked and not await self._may_rerun(work, rerun):
-            return await self._finish(work.path, digest, {"assumedDone": True})
-        for attempt in range(1, retry.attempts + 1):
-            number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
-            if not is_parked:
-                self.ledger.start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
-            is_parked = False
-            try:
-                value = await self._run_within_limits(kind, work)
-            except NodeError as error:
-                message = self.secrets.mask(error.message)[:LONGEST_MESSAGE]
-                self.record(machine.NodeFailed(work.path, digest, number, error.code, message))
-                if attempt == retry.attempts or not error.transient:
-                    raise NodeError(error.code, message, transient=error.transient) from error
-                await asyncio.sleep(wait)
-                wait *= retry.factor
-            else:
-                return await self._finish(work.path, digest, value)
-        raise AssertionError("the last attempt returns or raises")
+        is_parked = self.memory.is_parked(work.path)
+        if work.path in self.memory.under_way and not is_parked:
+            assumed = await self._assumed_result(work, rerun)
+            if assumed is not None:
+                return await self._finish(work.path, digest, assumed)
+        number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
+        if not is_parked:
+            self.ledger.start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
+        try:
+            value = await self._run_within_limits(kind, work)
+        except NodeError as error:
+            message = self.secrets.mask(error.message)[:LONGEST_MESSAGE]
+            self.record(machine.NodeFailed(work.path, digest, number, error.code, message))
+            raise NodeError(error.code, message, transient=error.transient) from error
+        return await self._finish(work.path, digest, value)
 
-    async def _run_instant(self, kind: NodeKind, work: Work) -> Any:
+    async def _run_instant(self, kind: NodeKind, work: Work, *, again: bool) -> Any:
         """Run a node that has no side effects and takes no time. Only its result is recorded."""
         known = self.state.steps.get(work.path)
-        if known is not None and known.has_value:
+        if known is not None and known.has_value and not again:
             return self._real(Kept(known.value, known.payload))
         return await self._finish(work.path, "", await kind.run(work, self.context), is_plain=True)
 
@@ -163,31 +177,22 @@ class DurableRun:
                 told = True
             await asyncio.sleep(LOOK_AGAIN)
 
-    async def _may_rerun(self, work: Work, rerun: str) -> bool:
-        """True if an interrupted node has to run again; False if a person says that it had finished."""
+    async def _assumed_result(self, work: Work, rerun: str) -> Any:
+        """The result of an interrupted node that had finished, as a person says; None if it has to run again."""
         if rerun == "safe":
-            return True
-        message = f"`{work.path}` was running when the run was interrupted, and may have finished"
+            return None
+        told = interrupted(work.path)
         if rerun == "never":
-            raise NodeError("rerun", f"{message}; it must not run twice", transient=False)
-        options = [
-            {"value": "again", "label": "run it again"},
-            {"value": "done", "label": "it had finished: continue"},
-            {"value": "fail", "label": "neither: fail the run"},
-        ]
-        field = {"id": "rerun", "type": "single-select", "label": message, "required": True, "options": options}
-        start = self.memory.starts.get(work.path, 0)
-        form = {"formId": RERUN, "title": message, "description": f"attempt {start}", "fields": [field]}
-        answer = (await self.ask(work.path, form)).get("rerun")
-        if answer == "fail":
-            raise NodeError("rerun", f"{message}; a person chose to fail the run", transient=False)
-        return answer != "done"
+            raise NodeError("rerun", f"{told}; it must not run twice", transient=False)
+        form = interrupted_form(work.path, self.memory.starts.get(work.path, 0), work.reads)
+        answer = await self.ask(work.path, form)
+        refuse_lost(answer)
+        if answer.get(RERUN) == "fail":
+            raise NodeError("rerun", f"{told}; a person chose to fail the run", transient=False)
+        return assumed_result(answer) if answer.get(RERUN) == "done" else None
 
     async def _run_within_limits(self, kind: NodeKind, work: Work) -> Any:
         """Run a node, and wait for a rate limit to reset. Such a wait does not count as an attempt of the step."""
-        known = self.state.delays.get(work.path)
-        if known is not None:
-            await asyncio.sleep(max(known.until - self.clock(), 0.0))
         for tried in range(PATIENCE):
             try:
                 return await self._run(kind, work)
@@ -221,13 +226,10 @@ class DurableRun:
                     self.record(event, durable=isinstance(event, machine.SessionOpened))
 
         telling = Telling()
-        session = self.memory.sessions.get(work.path)
-        context = replace(self.context, key=self._key(work.path), hold=hold, ask=ask, session=session, tell=tell)
+        context = replace(self._context_of(work.path), hold=hold, ask=ask, tell=tell)
         try:
-            async with asyncio.timeout(work.timeout):
-                value = await kind.run(work, context)
-        except TimeoutError as error:
-            raise NodeError("timeout", f"not done after {counted(work.timeout or 0.0, 'second')}") from error
+            async with self.limits.within(work.path, work.timeout):
+                value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
         except OSError as error:
             raise NodeError("failed", str(error)) from error
         except StateError:
@@ -243,6 +245,11 @@ class DurableRun:
             for handle in handles:
                 self.programs.release(work.path, handle)
         return value
+
+    def _context_of(self, path: str) -> NodeContext:
+        """The context of a step: with its key, its conversation and its failed attempts."""
+        session, tried = self.memory.sessions.get(path), self.memory.tried(path)
+        return replace(self.context, key=self._key(path), session=session, failure=tried.failure, failures=tried.total)
 
     def _key(self, path: str) -> str:
         again = f"#{self.state.rewinds}" if self.state.rewinds else ""
@@ -296,6 +303,8 @@ class DurableRun:
         publisher = self.outside.publisher
         if publisher is None:
             return
+        for item in made if len(made) > 1 else ():
+            await _in_thread(partial(publisher.checked, item))  # all of them or none
         for item in made:
             async with self._publishing:
                 known = {artifact["path"] for artifact in self.memory.published.get(path, ())}
@@ -308,12 +317,18 @@ class DurableRun:
     async def together(self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
         return await together(works, limit, on_failure)
 
-    async def pause(self, path: str, seconds: float) -> None:
-        del path
-        await asyncio.sleep(seconds)
+    async def pause(self, path: str, seconds: float, reason: str) -> None:
+        if seconds > 0:
+            self.record(machine.Delayed(path, self.clock() + seconds, reason))
+            await asyncio.sleep(seconds)
+
+    async def rest(self, path: str) -> None:
+        delay = self.state.delays.get(path)
+        if delay is not None:
+            await asyncio.sleep(max(delay.until - self.clock(), 0.0))
 
     def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
-        return limited(path, seconds)
+        return self.limits.within(path, seconds)
 
 
 def _until_reset(error: NodeError, now: float, tried: int) -> float | None:

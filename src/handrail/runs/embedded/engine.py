@@ -36,8 +36,9 @@ from handrail.runs.embedded.follow import Follower, read_all
 from handrail.runs.embedded.inbox import Inbox, Letter
 from handrail.runs.embedded.ledger import JOURNAL, Ledger
 from handrail.runs.embedded.payloads import Payloads
+from handrail.runs.fold import RunState, fold
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
-from handrail.runs.machine import Event, RunState
+from handrail.runs.machine import Event
 from handrail.runs.questions import find, late
 from handrail.runs.stored import stored
 from handrail.secrets.redaction import Secrets
@@ -225,7 +226,7 @@ def _moved(event: Event, payloads: Payloads) -> Event:
 
 def _state(attempt: str) -> RunState:
     records, _ = read_all(os.path.join(attempt, JOURNAL))
-    return machine.fold(event for _, event in records)
+    return fold(event for _, event in records)
 
 
 def _prepare(attempt: str, life: Life) -> None:
