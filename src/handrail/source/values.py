@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from handrail.source.patternsyntax import PatternError
 
 
 class Unresolved(Exception):
@@ -84,7 +86,7 @@ def _contains(whole: Any, part: Any) -> bool:
     if isinstance(whole, str):
         return as_text(part) in whole
     if isinstance(whole, Mapping):
-        return part in whole
+        return isinstance(part, str) and part in whole
     if isinstance(whole, list):
         return any(same(item, part) for item in whole)
     raise Unresolved(
@@ -92,11 +94,37 @@ def _contains(whole: Any, part: Any) -> bool:
     )
 
 
+PATTERN_HINT = "a pattern has no look-around and no back-references; escape special characters with `\\`"
+
+
 def _matches(text: Any, pattern: Any) -> bool:
+    from handrail.source.patterns import TooMuchWork, contains_match
+    from handrail.source.patternsyntax import PatternError
+
     try:
-        return re.search(as_text(pattern), as_text(text)[:100_000]) is not None
-    except re.error as error:
-        raise Unresolved("bad-pattern", f"`{as_text(pattern)}` is not a pattern: {error}") from error
+        return contains_match(as_text(pattern), as_text(text))
+    except PatternError as error:
+        raise _no_pattern(pattern, error) from error
+    except TooMuchWork as error:
+        raise Unresolved("pattern", f"`{_short(as_text(pattern))}` cannot be searched for: {error}") from error
+
+
+def refuse_pattern(pattern: Any) -> None:
+    """Raise `Unresolved` if a value is not a pattern that can be searched for in bounded time."""
+    from handrail.source.patterns import check_pattern
+
+    wrong = check_pattern(as_text(pattern))
+    if wrong is not None:
+        raise _no_pattern(pattern, wrong)
+
+
+def _no_pattern(pattern: Any, wrong: PatternError) -> Unresolved:
+    where = f"at character {wrong.at + 1}: {wrong.message}"
+    return Unresolved("pattern", f"`{_short(as_text(pattern))}` is not a pattern, {where}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _divide(numbers: list[float]) -> float:
