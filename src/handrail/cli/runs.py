@@ -35,7 +35,9 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 @click.argument("name", shell_complete=complete_flow)
 @click.argument("task", nargs=-1)
 @click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow.")
-@click.option("--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML).")
+@click.option(
+    "--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML); `-` is the standard input."
+)
 @answers_option
 @click.option("--agent", help="The agent for every prompt.")
 @click.option("--model", help="The model for that agent.")

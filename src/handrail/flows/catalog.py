@@ -13,8 +13,9 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.reading import Known, Nested, Suggestions
 from handrail.flows.spec import MAX_DEPTH
 from handrail.source.diagnostics import Diagnostic, in_order, of_file
-from handrail.source.files import Root, Source, Unopened, decode
+from handrail.source.files import MAX_BYTES, Root, Source, Unopened, decode
 from handrail.source.suggest import nearest
+from handrail.state.regular import Unreadable, read_regular
 
 ENDINGS = (".json", ".yaml", ".yml")
 MAX_FLOWS = 5_000
@@ -307,8 +308,11 @@ def problems_at(paths: Iterable[str], catalog: FlowCatalog, known: Known) -> lis
         if path in catalogued:
             found.extend(problem for problem in catalog.problems if os.path.realpath(problem.file) == path)
             continue
-        with open(path, "rb") as file:
-            source, wrong = decode(path, file.read())
+        try:
+            source, wrong = decode(path, read_regular(path, MAX_BYTES))
+        except Unreadable as error:
+            found.append(of_file("file-unreadable", path, f"`{os.path.basename(path)}` {error.message}"))
+            continue
         found.extend(wrong)
         if not wrong:
             found.extend(read_flow(source, os.path.splitext(os.path.basename(path))[0], known)[1].found)

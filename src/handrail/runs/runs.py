@@ -47,6 +47,7 @@ from handrail.runs.summary import Summary, flow_of, life
 from handrail.secrets import Redactor
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
 from handrail.source.files import Source
+from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved
 
@@ -140,6 +141,8 @@ class Runs:
         _refuse_phases(flow.plan, request)
         _refuse_agents(request)
         for name, value in params.items():
+            if is_too_deep(value):
+                raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
             if Redactor(self.site.env).value(value) != value:
                 hint = "name the variable in the flow: `env: [NAME]`, and use `${context.env.NAME}`"
                 raise UsageError(f"the param `{name}` contains a secret, and parameters are stored on disk", hint)

@@ -130,11 +130,35 @@ def _short(text: str) -> str:
 def _divide(numbers: list[float]) -> float:
     if numbers[1] == 0:
         raise Unresolved("not-a-number", "division by zero")
-    return _int_if_whole(numbers[0] / numbers[1])
+    return numbers[0] / numbers[1]
 
 
 def _int_if_whole(value: float) -> float:
     return int(value) if float(value).is_integer() else value
+
+
+def _counted(rule: Callable[[list[float]], float]) -> Callable[[list[Any]], float]:
+    """The operation on the numbers of values. A number that JSON or a float cannot hold is an error."""
+
+    def count(values: list[Any]) -> float:
+        numbers = [number(value) for value in values]
+        try:
+            if not all(map(math.isfinite, numbers)) or not math.isfinite(found := rule(numbers)):
+                raise OverflowError
+            return _int_if_whole(found)
+        except OverflowError:
+            raise Unresolved("not-a-number", "the number is too large to count with") from None
+
+    return count
+
+
+def _product(numbers: list[float]) -> float:
+    """The product. Each partial product has to be a number that a float can hold, so that it stays small."""
+    found: float = 1
+    for factor in numbers:
+        found *= factor
+        math.isfinite(found)  # raises `OverflowError` for a whole number that is too large
+    return found
 
 
 def _modulo(numbers: list[float]) -> float:
@@ -146,11 +170,11 @@ def _modulo(numbers: list[float]) -> float:
 OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "list": lambda values: values,
     "concat": lambda values: "".join(as_text(value) for value in values if value is not None),
-    "add": lambda values: _int_if_whole(sum(map(number, values))),
-    "sub": lambda values: _int_if_whole(number(values[0]) - number(values[1])),
-    "mul": lambda values: _int_if_whole(math.prod(map(number, values))),
-    "div": lambda values: _divide([number(value) for value in values]),
-    "mod": lambda values: _modulo([number(value) for value in values]),
+    "add": _counted(sum),
+    "sub": _counted(lambda numbers: numbers[0] - numbers[1]),
+    "mul": _counted(_product),
+    "div": _counted(_divide),
+    "mod": _counted(_modulo),
     "length": lambda values: _length(values[0]),
     "at": lambda values: _at(*values),
 }
