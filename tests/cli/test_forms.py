@@ -340,7 +340,7 @@ def test_an_unreadable_answers_file_gets_a_suggestion(tmp_path: Path) -> None:
         read_answers(str(tmp_path))
     with pytest.raises(UsageError, match="more than"):
         read_answers(str(tmp_path / "answers.yaml"))
-    with pytest.raises(UsageError, match="null byte"):
+    with pytest.raises(UsageError, match="contains a NUL character"):
         read_answers("a\0b")
 
 

@@ -1,4 +1,4 @@
-"""Data that no step can work with: each is a failed step with its reason, never a bug report and never a run that hangs."""
+"""Data that no step can work with: a failed step with a reason, never a bug report and never a run that hangs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(project: Project, step: dict[str, Any], code: int = 1) -> dict[str, Any]
     return project.json("run", "f", *given, code=code)
 
 
-FAILING = {
+FAILING: dict[str, tuple[dict[str, Any], str]] = {
     "read-file: nul": ({"node": "read-file", "params": {"path": NUL}}, "contains a NUL character, so it is no path"),
     "read-file: half": ({"node": "read-file", "params": {"path": HALF}}, "contains half of a surrogate pair"),
     "write-file: nul": ({"node": "write-file", "params": {"path": NUL, "text": ""}}, "contains a NUL character"),

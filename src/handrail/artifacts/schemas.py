@@ -130,13 +130,13 @@ def _checked(text: str, path: str) -> dict[str, Any]:
     if schema.get("$schema", DIALECT) not in (DIALECT, f"{DIALECT}#"):
         hint = f"remove `$schema`, or write `{DIALECT}`"
         raise DefinitionError(f"`{path}` has to use draft 2020-12, found {_shown(schema['$schema'])}", hint)
-    problem = _problem_of_schema(schema)
+    problem = problem_of_schema(schema)
     if problem is not None:
         raise DefinitionError(f"`{path}` is not a JSON Schema: {problem}")
     return schema
 
 
-def _problem_of_schema(schema: dict[str, Any]) -> str | None:
+def problem_of_schema(schema: dict[str, Any]) -> str | None:
     """What is wrong with a schema. None if it is valid."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError

@@ -135,7 +135,10 @@ class Param:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowPlan:
-    """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None."""
+    """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None.
+
+    `needs` are the environment variables without which it fails, each with its line and column.
+    """
 
     id: str
     file: str
@@ -152,6 +155,7 @@ class FlowPlan:
     env: tuple[str, ...] = ()
     again: str | None = None
     groups: tuple[Together, ...] = ()
+    needs: tuple[tuple[str, int, int], ...] = ()
 
 
 def groups_of(phases: Sequence[Phase]) -> Iterator[list[Phase]]:

@@ -140,6 +140,7 @@ class Runs:
             raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
         _refuse_phases(flow.plan, request)
         _refuse_agents(request)
+        self._refuse_missing_env(flow.plan)
         for name, value in params.items():
             if is_too_deep(value):
                 raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
@@ -157,9 +158,18 @@ class Runs:
         plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
         return About(flow.id, request, texts, self.site.clock()), plans
 
+    def _refuse_missing_env(self, plan: FlowPlan) -> None:
+        """Refuse a run that needs an environment variable which is not set, before any work is done."""
+        missing = [need for need in plan.needs if need[0] not in self.site.env]
+        if missing:
+            file = os.path.relpath(plan.file, self.project)
+            lines = [f"{file}:{line}:{column}: the variable `{name}` is not set" for name, line, column in missing]
+            hint = f"set it: `{missing[0][0]}=VALUE handrail run {plan.id}`, or give it a default value in the flow"
+            raise UsageError("\n".join(lines), hint)
+
     def _plans(self, about: About) -> Plans:
-        """The flows, compiled from the texts that were stored when the run began."""
-        known = known_in(self.project)
+        """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since."""
+        known = replace(known_in(self.project), schemas=frozenset())
         plans: dict[str, FlowPlan] = {}
         for id_, (file, text) in about.flows.items():
             plan, _ = load_flow(Source(file, text), id_, known)
