@@ -42,9 +42,8 @@ def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
             job.report(source.problem("not-mapping", place, message, hint))
         return None, job
     plan = _flow(job, Reader(source, tree, FLOW, job.report), id_)
-    if not job.is_partial and not job.is_cut_short:
-        for problem in check(job):
-            job.report(problem)
+    for problem in check(job):
+        job.report(problem)
     return (None if has_errors(job.found) else plan), job
 
 
