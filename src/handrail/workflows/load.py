@@ -19,6 +19,7 @@ from handrail.workflows import rules
 from handrail.workflows.exits import read_exit
 from handrail.workflows.keys import PHASE, TEXTS, TOOLS, WORKFLOW
 from handrail.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
+from handrail.workflows.toolnames import check_tool_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -284,6 +285,7 @@ def _tools(job: _Load, reader: Reader) -> tuple[tuple[str, ...] | None, tuple[st
         return None, None
     tools = Reader(reader.source, node, TOOLS, job.report)
     deny, allow = tools.texts("blacklist"), tools.texts("whitelist")
+    check_tool_names(tools)
     if deny is not None and allow is not None:
         line, column = node.keys["whitelist"]
         hint = "keep one: `blacklist` denies its tools, `whitelist` denies all others"
