@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from handrail import registry
+from handrail.agents.scripted.script import ACTIONS, CHOICE
 from handrail.cli.group import command_at, handrail
 from handrail.cli.table import SECTIONS
 from handrail.contracts import Check, Node
@@ -54,6 +55,14 @@ def files() -> str:
 def flows() -> str:
     more = "The `params` of a step are those of [its node](nodes.md); items of `expect` are [checks](checks.md).\n"
     return f"# Flow files\n\n{more}\n" + "\n".join(_shape(shape) for shape in FLOW_SHAPES)
+
+
+def scripts() -> str:
+    about = (
+        "What the scripted agent does. A script is a YAML list of lines, and each line has exactly one action. Instead "
+        "of a list, a script may have `prompts`: the first entry whose `match` is part of the prompt is played.\n"
+    )
+    return f"# Scripts\n\n{about}\n" + "\n".join(_shape(shape) for shape in (*ACTIONS.values(), CHOICE))
 
 
 def nodes() -> str:
@@ -152,6 +161,7 @@ PAGES = {
     "flows.md": flows,
     "nodes.md": nodes,
     "placeholders.md": placeholders,
+    "scripts.md": scripts,
 }
 
 
