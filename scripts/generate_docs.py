@@ -10,6 +10,7 @@ import click
 
 import handrail as handrail_package
 from handrail import registry
+from handrail.agents.scripted.script import ACTIONS, CHOICE
 from handrail.cli.group import command_at, handrail
 from handrail.cli.table import SECTIONS
 from handrail.contracts import Check, Node
@@ -68,6 +69,14 @@ def files() -> str:
 def flows() -> str:
     more = "The `params` of a step are those of [its node](nodes.md); items of `expect` are [checks](checks.md).\n"
     return f"# Flow files\n\n{more}\n" + "\n".join(_shape(shape) for shape in FLOW_SHAPES)
+
+
+def scripts() -> str:
+    about = (
+        "What the scripted agent does. A script is a YAML list of lines, and each line has exactly one action. Instead "
+        "of a list, a script may have `prompts`: the first entry whose `match` is part of the prompt is played.\n"
+    )
+    return f"# Scripts\n\n{about}\n" + "\n".join(_shape(shape) for shape in (*ACTIONS.values(), CHOICE))
 
 
 def nodes() -> str:
@@ -214,6 +223,7 @@ PAGES = {
     "folders.md": folders,
     "nodes.md": nodes,
     "placeholders.md": placeholders,
+    "scripts.md": scripts,
 }
 
 

@@ -39,6 +39,7 @@ AGENTS: dict[str, dict[str, str]] = {
         "signs": "handrail.agents.claude.signs",
         "host": "handrail.agents.claude.host",
         "executor": "handrail.agents.claude.executor",
+        "tools": "handrail.agents.claude.toolnames",
     },
     "codex": {"signs": "handrail.agents.codex.signs", "executor": "handrail.agents.codex.executor"},
     "copilot": {"signs": "handrail.agents.copilot.signs", "executor": "handrail.agents.copilot.executor"},
@@ -53,11 +54,13 @@ AGENTS: dict[str, dict[str, str]] = {
         "signs": "handrail.agents.scripted.signs",
         "host": "handrail.agents.scripted.host",
         "executor": "handrail.agents.scripted.executor",
+        "tools": "handrail.agents.scripted.host",
     },
 }
 """One row per agent: a `host` calls us, we call an `executor`, and `workflows` says where it has its definitions.
 
-`signs` say how a process recognises that the agent started it.
+`signs` say how a process recognises that the agent started it. `tools` has the names of a host's tools: `TOOLS`, and
+`FORMER_TOOLS` of other versions.
 """
 OWN_TOOLS = "scripted"  # the agent whose tools have Handrail's own names
 ENGINES: dict[str, str] = {"embedded": "handrail.runs.embedded.engine"}
@@ -144,6 +147,19 @@ def host(agent: str) -> Host:
     """The host module of an agent. Raises `KeyError` if it has none."""
     found: Host = _module(AGENTS[agent]["host"])
     return found
+
+
+def tool_names(agent: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of a host's tools in lists: of the tools that it has now, and of those of other versions."""
+    place = AGENTS[agent].get("tools")
+    if place is None:
+        return frozenset(), frozenset()
+    module, aliases = _module(place), host(agent).aliases
+    now, former = module.TOOLS, module.FORMER_TOOLS
+    return (
+        frozenset(name for tool in now for name in (tool, *aliases(tool))),
+        frozenset(name for tool in former for name in (tool, *aliases(tool))),
+    )
 
 
 def installable() -> list[str]:

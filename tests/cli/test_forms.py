@@ -336,11 +336,11 @@ def test_an_unreadable_answers_file_gets_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as missing:
         read_answers(str(tmp_path / "answer.yaml"))
     assert missing.value.hint == "did you mean `answers.yaml`?"
-    with pytest.raises(UsageError, match="s a directory"):
+    with pytest.raises(UsageError, match="is a folder, not a file"):
         read_answers(str(tmp_path))
     with pytest.raises(UsageError, match="more than"):
         read_answers(str(tmp_path / "answers.yaml"))
-    with pytest.raises(UsageError, match="null byte"):
+    with pytest.raises(UsageError, match="contains a NUL character"):
         read_answers("a\0b")
 
 

@@ -12,6 +12,7 @@ from handrail.artifacts.shelf import Draft, Shelf
 from handrail.artifacts.world import World
 from handrail.contracts import Made, NodeContext, NodeError
 from handrail.secrets.redaction import Secrets
+from handrail.state.regular import Unreadable, path_flaw, read_regular
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -47,10 +48,10 @@ class Publisher:
             raise NodeError("artifact-missing", f"the step did not make `{shown}`")
         if made.schema is not None and (wrong := self.world.against_schema(made.path, made.schema)):
             raise NodeError("artifact-schema", wrong)
-        with open(real, "rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise NodeError("artifact-too-large", f"`{shown}` has more than {MAX_BYTES} bytes")
+        try:
+            content = read_regular(real, MAX_BYTES)
+        except Unreadable as error:
+            raise NodeError("artifact-unreadable", f"`{shown}` {error.message}") from error
         self._refuse_secret(content, f"`{shown}`")
         return content
 
@@ -81,6 +82,8 @@ class Publisher:
         """Ids of the artifacts whose paths are among the inputs of the step."""
         found: dict[str, None] = {}
         for text in inputs:
+            if path_flaw(text) is not None:
+                continue
             path = os.path.relpath(os.path.realpath(os.path.join(self.world.project, text)), self.world.project)
             record = self.shelf.at(path) if path != own else None
             if record is not None:

@@ -13,6 +13,7 @@ from handrail.source.plain import counted
 from handrail.source.values import as_text
 from handrail.source.yamltree import Node
 from handrail.state.files import real_inside
+from handrail.state.regular import why_outside
 
 
 def _check_path(reader: Reader, node: Node) -> None:
@@ -42,7 +43,7 @@ CHECK = Check(
 async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
     real = real_inside(context.project, as_text(params["path"]))
     if real is None:
-        return Finding(False, "it leads out of the project")
+        return Finding(False, f"it {why_outside(as_text(params['path']))}")
     try:
         status = os.stat(real)
     except OSError as error:

@@ -55,6 +55,8 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
         ended = await run(_argv(params), context.project, context.env, timeout)
     except OSError as error:
         return Finding(None, f"it cannot be started: {error.strerror}")
+    except ValueError:  # the system takes no such text
+        return Finding(None, "it cannot be started: it contains a NUL character or half of a surrogate pair")
     said = tail(context.mask(ended.output))
     if ended.timed_out:
         return Finding(False, _with(f"not done after {counted(timeout, 'second')}", said))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
@@ -13,9 +14,10 @@ from handrail.errors import UsageError
 from handrail.expressions.parse import plain_value
 from handrail.runs.routing import Choice
 from handrail.settings import DEFAULT, GROUPS, parse_route
-from handrail.source.files import decode
+from handrail.source.files import MAX_BYTES, decode
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
+from handrail.state.regular import Unreadable, read_regular
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -80,10 +82,13 @@ def given_choice(app: App, options: Mapping[str, Any]) -> Choice:
 
 def _from_file(path: str) -> dict[str, Any]:
     try:
-        with open(path, "rb") as opened:
-            source, problems = decode(path, opened.read())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"the parameters in `{path}` cannot be read: {error}") from error
+        data = read_regular(path, MAX_BYTES) if path != "-" else sys.stdin.buffer.read(MAX_BYTES)
+    except Unreadable as error:
+        hint = (
+            None if error.is_missing else "write the parameters to a file, or use `--params -` for the standard input"
+        )
+        raise UsageError(f"the parameters cannot be read: `{path}` {error.message}", hint) from error
+    source, problems = decode("<stdin>" if path == "-" else path, data)
     if problems:
         raise UsageError(f"{path}:{problems[0].line}:{problems[0].column}: {problems[0].message}", problems[0].hint)
     tree, troubles = read_yaml(source.text)

@@ -39,7 +39,9 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 @click.argument("name", shell_complete=complete_flow)
 @click.argument("task", nargs=-1)
 @click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow.")
-@click.option("--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML).")
+@click.option(
+    "--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML); `-` is the standard input."
+)
 @answers_option
 @route_options
 @click.option("--scope", default="", help="The scope of its artifacts; by default the current branch.")
@@ -78,9 +80,14 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
 
 def _preview(app: App, shell: Shell, flow: FoundFlow, request: Request) -> None:
     rows = app.runs.preview(app.flows, flow, request)
+    failing = [row.path for row in rows if row.verdict == "fails"]
     if shell.as_json:
-        return shell.data({"name": flow.id, "dryRun": True, "rows": rows_to_json(rows)})
-    return print_preview(shell, rows)
+        shell.data({"name": flow.id, "dryRun": True, "ok": not failing, "rows": rows_to_json(rows)})
+    else:
+        print_preview(shell, rows)
+    if failing:
+        shell.talk(f"the run would fail: {', '.join(failing[:8])}")
+        raise SystemExit(2)
 
 
 def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None:

@@ -36,7 +36,7 @@ from handrail.source.diagnostics import Diagnostic
 from handrail.source.fields import found
 from handrail.source.files import Source
 from handrail.source.suggest import did_you_mean
-from handrail.source.values import Unresolved
+from handrail.source.values import PATTERN_HINT, Unresolved, refuse_pattern
 from handrail.source.yamltree import Node, as_text
 
 Place = tuple[int, int, int]
@@ -279,7 +279,7 @@ class Expressions:
         key = self._name_part(scope, "scope") if scope is not None else self.ref("context.scope", members["name"])
         if extension is not None:
             self._check_constant(extension, Const(plain_value(extension)), safe_extension, EXTENSION_HINT)
-        ending = text_of(extension) if extension is not None else "md"
+        ending = as_text(extension) if extension is not None else "md"
         return Artifact(key=key, name=self._name_part(members["name"], "name"), extension=ending)
 
     def _name_part(self, node: Node, what: str) -> Expression:
@@ -373,6 +373,8 @@ class Expressions:
                     return Defined(self.value(inner))
             case _:
                 sides = self._values(form, inner, 2, exact=True)
+                if form == "matches" and sides:
+                    self._check_constant(inner.value[1], sides[1], refuse_pattern, PATTERN_HINT)
                 return Test(form, sides[0], sides[1]) if sides else Const(False)
 
 
@@ -393,7 +395,3 @@ def plain_value(node: Node) -> Any:
     if node.kind == "list":
         return [plain_value(item) for item in node.value]
     return node.value
-
-
-def text_of(node: Node) -> str:
-    return as_text(node)

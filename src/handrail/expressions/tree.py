@@ -110,7 +110,7 @@ ABSENT = _Absent()
 def _member(value: Any, name: str, path: str) -> Any:
     if isinstance(value, Mapping) and name in value:
         return value[name]
-    if isinstance(value, list) and name.isascii() and name.isdigit() and int(name) < len(value):
+    if isinstance(value, list) and name.isascii() and name.isdigit() and len(name) < 10 and int(name) < len(value):
         return value[int(name)]
     raise Unresolved("ref-unresolvable", f"`{path}`: there is no `{name}`")
 

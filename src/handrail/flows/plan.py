@@ -137,7 +137,10 @@ class Param:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowPlan:
-    """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None."""
+    """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None.
+
+    `needs` are the environment variables without which it fails, each with its line and column.
+    """
 
     id: str
     file: str
@@ -154,6 +157,7 @@ class FlowPlan:
     env: tuple[str, ...] = ()
     again: str | None = None
     groups: tuple[Together, ...] = ()
+    needs: tuple[tuple[str, int, int], ...] = ()
 
 
 def groups_of(phases: Sequence[Phase]) -> Iterator[list[Phase]]:

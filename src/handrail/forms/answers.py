@@ -20,6 +20,7 @@ from handrail.source.jsonedit import NotJson, Span, outline
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Kind, Node
+from handrail.state.regular import Unreadable, read_regular
 
 _HINT = "write `field: value` lines, or the form's id and its fields below it"
 _JSON = re.compile(r'\s*\{\s*["}]')
@@ -54,18 +55,18 @@ def _error(problems: list[Diagnostic]) -> UsageError:
 
 
 def _read_bytes(path: str) -> bytes:
+    if path == "-":
+        data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise UsageError(f"the answers have more than {MAX_BYTES} bytes")
+        return data
     try:
-        if path == "-":
-            data = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with open(path, "rb") as file:
-                data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # a NUL character in the path is a ValueError
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise UsageError(f"the answers file `{path}` cannot be read: {reason}", _similar_file(path)) from error
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"the answers file `{path}` has more than {MAX_BYTES} bytes")
-    return data
+        return read_regular(path, MAX_BYTES)
+    except Unreadable as error:
+        hint = (
+            _similar_file(path) if error.is_missing else "write the answers to a file, or use `-`, the standard input"
+        )
+        raise UsageError(f"the answers file `{path}` {error.message}", hint) from error
 
 
 def _similar_file(path: str) -> str | None:

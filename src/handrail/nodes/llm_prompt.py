@@ -11,12 +11,25 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
-from handrail.artifacts.schemas import problems_of
+from handrail.artifacts.schemas import problem_of_schema, problems_of
 from handrail.contracts import AgentSaid, Node, NodeContext, NodeError, Work
 from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, choose_agent, failure, job_for, missing_words, run_job
-from handrail.source.fields import SCALARS, Field
+from handrail.source import given
+from handrail.source.fields import SCALARS, Field, Reader
+from handrail.source.yamltree import Node as Located
 
 PAUSES = (1.0, 4.0)
+
+
+def _check_schema(reader: Reader, node: Located) -> None:
+    """Report a schema that cannot be used, if the file has all of it."""
+    schema = given.plain(node)
+    wrong = None if given.has_later(schema) else problem_of_schema(schema)
+    if wrong is not None:
+        hint = "correct it: an answer could never be checked against it"
+        reader.on(node, "schema-broken", f"`schema` is not a JSON Schema: {wrong}", hint)
+
+
 GO_ON = "You were interrupted while working on this. Look at what is already done, and finish it; do not start over."
 FIX = "Correct this, and finish the task that you were given."
 OUTPUTS = {
@@ -32,7 +45,9 @@ PARAMS = (
     MODEL,
     PERMISSION,
     Field("session", ("text", "null"), "continue the conversation of another step: its `outputs.sessionId`"),
-    Field("schema", ("mapping",), "a JSON Schema; the answer has to match it and is `outputs.result`"),
+    Field(
+        "schema", ("mapping",), "a JSON Schema; the answer has to match it and is `outputs.result`", check=_check_schema
+    ),
     Field(
         "requiredArtifacts",
         ("list",),

@@ -51,6 +51,7 @@ from handrail.runs.summary import Summary, flow_of, given_in, life, seconds_in
 from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
 from handrail.source.files import Source
+from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved
 
@@ -162,6 +163,10 @@ class Runs:
             raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
         _refuse_phases(flow.plan, request)
         _refuse_agents(request.agent, request.routes)
+        self._refuse_missing_env(flow.plan)
+        for name, value in params.items():
+            if is_too_deep(value):
+                raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
         scope = self._scope(request)
         table = {**self._table(flow.id, None), **request.table}
         params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
@@ -202,9 +207,18 @@ class Runs:
         end = ids.index(request.until) + 1 if request.until else len(ids)
         Search(partial(named, plans), router).refuse(plan, list(plan.phases[first:end]))
 
+    def _refuse_missing_env(self, plan: FlowPlan) -> None:
+        """Refuse a run that needs an environment variable which is not set, before any work is done."""
+        missing = [need for need in plan.needs if need[0] not in self.site.env]
+        if missing:
+            file = os.path.relpath(plan.file, self.project)
+            lines = [f"{file}:{line}:{column}: the variable `{name}` is not set" for name, line, column in missing]
+            hint = f"set it: `{missing[0][0]}=VALUE handrail run {plan.id}`, or give it a default value in the flow"
+            raise UsageError("\n".join(lines), hint)
+
     def _plans(self, about: About) -> Plans:
-        """The flows, compiled from the texts that were stored when the run began."""
-        known = known_in(self.project)
+        """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since."""
+        known = replace(known_in(self.project), schemas=frozenset())
         plans: dict[str, FlowPlan] = {}
         for id_, (file, text) in about.flows.items():
             plan, _ = load_flow(Source(file, text), id_, known)

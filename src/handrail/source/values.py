@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from handrail.source.patternsyntax import PatternError
 
 
 class Unresolved(Exception):
@@ -84,7 +86,7 @@ def _contains(whole: Any, part: Any) -> bool:
     if isinstance(whole, str):
         return as_text(part) in whole
     if isinstance(whole, Mapping):
-        return part in whole
+        return isinstance(part, str) and part in whole
     if isinstance(whole, list):
         return any(same(item, part) for item in whole)
     raise Unresolved(
@@ -92,21 +94,71 @@ def _contains(whole: Any, part: Any) -> bool:
     )
 
 
+PATTERN_HINT = "a pattern has no look-around and no back-references; escape special characters with `\\`"
+
+
 def _matches(text: Any, pattern: Any) -> bool:
+    from handrail.source.patterns import TooMuchWork, contains_match
+    from handrail.source.patternsyntax import PatternError
+
     try:
-        return re.search(as_text(pattern), as_text(text)[:100_000]) is not None
-    except re.error as error:
-        raise Unresolved("bad-pattern", f"`{as_text(pattern)}` is not a pattern: {error}") from error
+        return contains_match(as_text(pattern), as_text(text))
+    except PatternError as error:
+        raise _no_pattern(pattern, error) from error
+    except TooMuchWork as error:
+        raise Unresolved("pattern", f"`{_short(as_text(pattern))}` cannot be searched for: {error}") from error
+
+
+def refuse_pattern(pattern: Any) -> None:
+    """Raise `Unresolved` if a value is not a pattern that can be searched for in bounded time."""
+    from handrail.source.patterns import check_pattern
+
+    wrong = check_pattern(as_text(pattern))
+    if wrong is not None:
+        raise _no_pattern(pattern, wrong)
+
+
+def _no_pattern(pattern: Any, wrong: PatternError) -> Unresolved:
+    where = f"at character {wrong.at + 1}: {wrong.message}"
+    return Unresolved("pattern", f"`{_short(as_text(pattern))}` is not a pattern, {where}")
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _divide(numbers: list[float]) -> float:
     if numbers[1] == 0:
         raise Unresolved("not-a-number", "division by zero")
-    return _int_if_whole(numbers[0] / numbers[1])
+    return numbers[0] / numbers[1]
 
 
 def _int_if_whole(value: float) -> float:
     return int(value) if float(value).is_integer() else value
+
+
+def _counted(rule: Callable[[list[float]], float]) -> Callable[[list[Any]], float]:
+    """The operation on the numbers of values. A number that JSON or a float cannot hold is an error."""
+
+    def count(values: list[Any]) -> float:
+        numbers = [number(value) for value in values]
+        try:
+            if not all(map(math.isfinite, numbers)) or not math.isfinite(found := rule(numbers)):
+                raise OverflowError
+            return _int_if_whole(found)
+        except OverflowError:
+            raise Unresolved("not-a-number", "the number is too large to count with") from None
+
+    return count
+
+
+def _product(numbers: list[float]) -> float:
+    """The product. Each partial product has to be a number that a float can hold, so that it stays small."""
+    found: float = 1
+    for factor in numbers:
+        found *= factor
+        math.isfinite(found)  # raises `OverflowError` for a whole number that is too large
+    return found
 
 
 def _modulo(numbers: list[float]) -> float:
@@ -118,11 +170,11 @@ def _modulo(numbers: list[float]) -> float:
 OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "list": lambda values: values,
     "concat": lambda values: "".join(as_text(value) for value in values if value is not None),
-    "add": lambda values: _int_if_whole(sum(map(number, values))),
-    "sub": lambda values: _int_if_whole(number(values[0]) - number(values[1])),
-    "mul": lambda values: _int_if_whole(math.prod(map(number, values))),
-    "div": lambda values: _divide([number(value) for value in values]),
-    "mod": lambda values: _modulo([number(value) for value in values]),
+    "add": _counted(sum),
+    "sub": _counted(lambda numbers: numbers[0] - numbers[1]),
+    "mul": _counted(_product),
+    "div": _counted(_divide),
+    "mod": _counted(_modulo),
     "length": lambda values: _length(values[0]),
     "at": lambda values: _at(*values),
 }

@@ -182,6 +182,7 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
     chosen, broken = rules.resolve(candidates)
     problems.extend(broken)
     problems.extend(_dangling_of_broken(found, sorted(candidates)))
+    problems.extend(_cycles_of_broken(found))
     chosen = _without_oversized(chosen, problems)
     catalog = Catalog(chosen, tuple(found), ())
     built_in = {entry.file for entry in found if entry.source == "builtin"}
@@ -203,6 +204,17 @@ def _dangling_of_broken(found: list[Found], every: list[str]) -> Iterator[Diagno
         for ref in entry.references if entry.spec is None else ():
             if ref.key not in known:
                 yield rules.dangling((entry.key, entry.file), ref, every)
+
+
+def _cycles_of_broken(found: list[Found]) -> Iterator[Diagnostic]:
+    """Cycles through workflows that also have other errors. If a key is found twice, the first one counts."""
+    first: dict[str, Found] = {}
+    for entry in found:
+        first.setdefault(entry.key, entry)
+    broken = frozenset(key for key, entry in first.items() if entry.spec is None and entry.references)
+    if broken:
+        linked = {key: entry if entry.spec is None else entry.spec for key, entry in first.items()}
+        yield from rules.cycles_of_broken(linked, broken)
 
 
 def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnostic]) -> dict[str, WorkflowSpec]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 COMMANDS: Commands = {"start": "handrail start", "cancel": "handrail cancel"}
 ENFORCES: dict[str, Level] = {"tools": "hard", "protected files": "hard", "stop": "hard"}
 LINKS = False
+TOOLS = ("bash", "edit", "read", "write")
+FORMER_TOOLS = ()
 
 
 def conversation(data: Mapping[str, Any]) -> str:

@@ -49,6 +49,7 @@ from handrail.runs.stored import question_for_people
 from handrail.runs.together import together
 from handrail.runs.verify import verify
 from handrail.secrets.redaction import refuse_lost
+from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.state import jsonlite
 
 LOOK_AGAIN = 0.2
@@ -146,7 +147,9 @@ class DurableRun:
         known = self.state.steps.get(work.path)
         if known is not None and known.has_value and not again:
             return self._real(Kept(known.value, known.payload))
-        return await self._finish(work.path, "", await kind.run(work, self.context), is_plain=True)
+        value = await kind.run(work, self.context)
+        _refuse_deep(value)
+        return await self._finish(work.path, "", value, is_plain=True)
 
     async def _finish(self, path: str, digest: str, made: Any, *, is_plain: bool = False) -> Any:
         """Record the result of a node, as JSON without secrets. Yields to the event loop every `BREATH` seconds."""
@@ -230,6 +233,7 @@ class DurableRun:
         try:
             async with self.limits.within(work.path, work.timeout):
                 value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
+                _refuse_deep(value)
         except OSError as error:
             raise NodeError("failed", str(error)) from error
         except StateError:
@@ -237,7 +241,10 @@ class DurableRun:
         except HandrailError as error:
             hint = f" ({error.hint})" if error.hint else ""
             raise NodeError(error.code, f"{error.message}{hint}", transient=False) from error
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        except UnicodeEncodeError as error:
+            message = "a text contains half of a surrogate pair, which files and programs do not take"
+            raise NodeError("text", message, transient=False) from error
+        except (ArithmeticError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             raise NodeError("failed", f"{type(error).__name__}: {error}", transient=False) from error
         finally:
             for usage in telling.settle():
@@ -329,6 +336,12 @@ class DurableRun:
 
     def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
         return self.limits.within(path, seconds)
+
+
+def _refuse_deep(value: Any) -> None:
+    if is_too_deep(value):
+        message = f"its result is nested deeper than {MAX_NESTING} levels"
+        raise NodeError("result", message, transient=False)
 
 
 def _until_reset(error: NodeError, now: float, tried: int) -> float | None:
