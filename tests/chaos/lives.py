@@ -104,7 +104,9 @@ class Lives:
         for question in end["questions"]:
             did = self.world.has_done(question["path"])
             letter = Path(self.world.folder / "letter.json")
-            letter.write_text(json.dumps({"rerun": "done" if did else "again"}))
+            fields = [field["id"] for field in question["form"]["fields"] if field["id"] != "rerun"]
+            outputs = dict.fromkeys(fields, "0")  # all that later steps read of an effect is its exit code
+            letter.write_text(json.dumps({"rerun": "done", **outputs} if did else {"rerun": "again"}))
             named = ["--question", question["id"]] if "id" in question else []
             rivals = self.chance.choice([1, 1, 2, 3])
             self.rivals += rivals - 1
