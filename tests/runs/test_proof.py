@@ -26,9 +26,9 @@ class Steps:
     def run(self, *argv: str, code: int = 0) -> dict[str, Any]:
         return self.project.json(*(argv or ("run", "demo")), code=code)
 
-    def answer(self, run: str, word: str, code: int = 0) -> dict[str, Any]:
+    def answer(self, run: str, word: str) -> dict[str, Any]:
         self.project.write("answer.json", json.dumps({"rerun": word}))
-        return self.run("answer", run, "--file", "answer.json", code=code)
+        return self.run("answer", run, "--file", "answer.json")
 
     @property
     def logged(self) -> list[str]:
@@ -144,7 +144,7 @@ def test_after_the_answer_fail_a_resume_looks_and_asks_again(steps: Steps) -> No
     steps.flow(command("echo x >> log", "makes: [made]"))
     run = steps.run(code=1)["run"]
     steps.run("resume", run, code=4)
-    assert steps.answer(run, "fail", code=1)["status"] == "failed"
+    assert steps.answer(run, "fail")["status"] == "failed"
     assert steps.run("resume", run, code=4)["status"] == "waiting"
     assert steps.logged == ["x"]
 
