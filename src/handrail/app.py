@@ -180,16 +180,29 @@ class App:
         return self.sessions.leave(leaving, Redactor(self.env).text(summary), results)
 
     def cancel(self, id_: str | None, *, confirmed: bool) -> Report:
-        """Cancel a workflow. A confirmed cancel also unlinks a host's conversation whose session does not exist."""
-        if confirmed and id_ is not None:
-            from handrail import registry
-            from handrail.sessions.sessions import Conversation
+        """Cancel a workflow. If its conversation is linked to another project, it is cancelled there."""
+        link = self.link_of(id_) if id_ is not None else None
+        return self.sessions_at(link).cancel(id_, confirmed=confirmed, link=link)
 
-            agent, _, conversation = id_.partition("-")
-            freed = self.sessions.free_orphan(Conversation(agent, conversation)) if agent in registry.hosts() else None
-            if freed is not None:
-                return freed
-        return self.sessions.cancel(id_, confirmed=confirmed)
+    def link_of(self, id_: str) -> str | None:
+        """The path of the link of the conversation that this session's id names; None if it names none."""
+        from handrail import registry
+        from handrail.sessions import links
+
+        agent, _, conversation = id_.partition("-")
+        return links.path(self.places, agent, conversation) if agent in registry.hosts() else None
+
+    def sessions_at(self, link: str | None) -> Sessions:
+        """The sessions of the project that a link leads to; those of this project if it leads nowhere."""
+        from handrail.sessions import links
+
+        try:
+            ref = links.read(link) if link is not None else None
+        except (ValueError, OSError):  # damaged
+            ref = None
+        if ref is None or ref.project == self.project:
+            return self.sessions
+        return App(ref.project, self.env, self.clock, self.token).sessions
 
     def reload(self, id_: str | None) -> Report:
         """Load the workflow's files again and continue at the same phase."""

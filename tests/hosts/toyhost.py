@@ -11,6 +11,7 @@ from typing import Any
 
 COMMANDS = {"start": ":begin", "cancel": ":leave"}
 ENFORCES = {"tools": "hard"}
+CONVERSATION: str | None = None
 LINKS = True
 
 

@@ -91,7 +91,7 @@ def loop(app: App, shell: Shell, session: str | None) -> None:
 def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
     """Cancel a workflow. Without --yes it asks; without a terminal, run the command twice to confirm."""
     if not yes and not shell.as_json and sys.stdin.isatty():
-        report = app.sessions.status(session)
+        report = app.sessions_at(app.link_of(session) if session else None).status(session)
         yes = click.confirm(f"Cancel {report.status_line or report.session}?", err=True)
         if not yes:
             shell.talk("kept")

@@ -11,12 +11,14 @@ import os
 from handrail.errors import NotFound, RefusedError, StateError
 from handrail.project import Places, session_name
 from handrail.sessions import links, machine, words
+from handrail.sessions.current import current_card
 from handrail.sessions.gate import undecided, verdict
 from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
 from handrail.sessions.report import Report, report_after, report_now
 from handrail.sessions.store import Session, exclusive, sessions_in
 from handrail.source.record import Record
+from handrail.state.private import refuse_shared
 from handrail.workflows.plan import ExitCheck, Plan
 
 TYPE_CHECKING = False
@@ -74,11 +76,18 @@ class Sessions:
         self.token = token
 
     def session(self, id_: str) -> Session:
+        session = self._unchecked(id_)
+        refuse_shared(self.places.state, session.folder)
+        return session
+
+    def _unchecked(self, id_: str) -> Session:
         ref = SessionRef(self.places.session(self.project, id_), self.project, id_)
         return Session(ref, self.clock)
 
     def all(self) -> list[Session]:
-        return sessions_in(self.places.sessions(self.project), self.clock)
+        folder = self.places.sessions(self.project)
+        refuse_shared(self.places.state, folder)
+        return sessions_in(folder, self.project, self.clock)
 
     def reports(self, *, active: bool = False) -> list[Report]:
         """A report per session, or per active session. An unreadable session has its error as refusal."""
@@ -96,11 +105,14 @@ class Sessions:
             return self._only(self._active_or_unreadable())
         session = self.session(id_)
         if not session.exists:
-            from handrail.source.suggest import did_you_mean
-
-            hint = did_you_mean(id_, [s.id for s in self.all()]) or "`handrail sessions` lists them"
-            raise NotFound(f"there is no session `{id_}` in this project", hint)
+            raise self._missing(id_)
         return session
+
+    def _missing(self, id_: str) -> NotFound:
+        from handrail.source.suggest import did_you_mean
+
+        hint = did_you_mean(id_, [s.id for s in self.all()]) or "`handrail sessions` lists them"
+        return NotFound(f"there is no session `{id_}` in this project", hint)
 
     def _active_or_unreadable(self) -> list[Report]:
         """Active sessions, and unreadable ones, which count as active."""
@@ -169,31 +181,22 @@ class Sessions:
         session = self.choose(id_)
         return report_after(session, session.do(Loop()))
 
-    def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "") -> Report:
-        """Cancel the workflow. If a person confirms it, a session with damaged files is moved away."""
-        session = self.choose(id_)
-        try:
-            report = report_after(session, session.do(Cancel(confirmed, reason)))
-            if confirmed and report.refusal is None:
-                session.do(machine.Tell())
-            return report
-        except StateError as error:
-            if not confirmed or error.code == "busy":
-                raise
-            aside = session.move_aside()
-            message = f"The session could not be read ({error.message}). Its files are now in `{aside}`."
-            return Report(session.id, None, State("cancelled"), message)
+    def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "", link: str | None = None) -> Report:
+        """Cancel the workflow. If a person confirms it, the agent is free in every case, also if files are damaged.
 
-    def free_orphan(self, conversation: Conversation) -> Report | None:
-        """Remove the link of a conversation whose session no longer exists; None if there is no such link."""
-        link = self.link(conversation)
-        if self.session(conversation.session).exists or not os.path.lexists(link):
-            return None
-        links.remove(link)
-        message = (
-            f"The files of session `{conversation.session}` are missing. The conversation no longer has a workflow."
-        )
-        return Report(conversation.session, None, State("cancelled"), message)
+        `link` is the link of the session's conversation, if the caller knows it.
+        """
+        if not confirmed:
+            session = self.choose(id_)
+            return report_after(session, session.do(Cancel(False, reason)))
+        from handrail.sessions.freeing import free, free_orphan
+
+        session = self.choose(None) if id_ is None else self._unchecked(id_)
+        if os.path.lexists(session.folder):
+            return free(session, link or session.link(), reason)
+        if link is None or links.is_absent(link):
+            raise self._missing(session.id)
+        return free_orphan(session.id, link, is_fork=links.is_unsettled(link))
 
     def workflow_of(self, id_: str | None) -> tuple[Session, str]:
         """A session, and the key of the workflow that is active in it."""
@@ -213,10 +216,10 @@ class Sessions:
             return verdict(None, tool, aliases)
         session = self.session(id_) if id_ is not None else self._only(self._active_or_unreadable())
         try:
-            card = session.card()
+            card = current_card(session.ref)
             return verdict(card["gate"] if card else None, tool, aliases, touches)
-        except StateError as error:
-            return undecided(tool, error.message, session.id, aliases)
+        except (StateError, ValueError) as error:
+            return undecided(tool, getattr(error, "message", None) or str(error), session.id, aliases)
 
     def context(self, id_: str | None) -> str:
         """The context text for the agent at the current phase."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["aliases", "arguments"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
+CONVERSATION: str | None = "CLAUDE_CODE_SESSION_ID"
 ENFORCES: dict[str, Level] = {
     "tools": "hard",
     "subagents": "hard",

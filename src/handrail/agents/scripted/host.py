@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Commands = {"start": "handrail start", "cancel": "handrail cancel"}
 ENFORCES: dict[str, Level] = {"tools": "hard", "protected files": "hard", "stop": "hard"}
+CONVERSATION: str | None = None
 LINKS = False
 
 
