@@ -159,13 +159,16 @@ class App:
         replaces: bool = False,
     ) -> Report:
         """Start a workflow in a new session, or in a session without an active workflow."""
-        from handrail.sessions.machine import IDLE_STOPS
+        from handrail.sessions.machine import IDLE_STOPS, REMINDERS
         from handrail.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
         id_ = conversation.session if conversation is not None else session
-        idle_stops = self.settings.idle_stops if has_settings(self.places, self.project) else IDLE_STOPS
-        return self.sessions.start(plan, Opening(task, id_, conversation, replaces, idle_stops, notices))
+        limits = IDLE_STOPS, REMINDERS
+        if has_settings(self.places, self.project):
+            limits = self.settings.idle_stops, self.settings.reminders
+        opening = Opening(task, id_, conversation, replaces, limits[0], notices, limits[1])
+        return self.sessions.start(plan, opening)
 
     async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> Report:
         """Run the exit checks of the current phase, and leave it if they hold."""

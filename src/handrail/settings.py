@@ -22,6 +22,7 @@ GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop"
 DEFAULT = "default"
 Own = tuple[str | None, str | None]
 MAX_IDLE_STOPS = 7  # hosts give up after eight
+MAX_REMINDERS = 100
 _ROUTES = {
     "type": "object",
     "properties": {group: {"type": "string"} for group in (*GROUPS, DEFAULT)},
@@ -37,6 +38,12 @@ SETTINGS = shape(
         ("integer",),
         "how often an agent that makes no progress is told to continue before it may stop",
         default=3,
+    ),
+    Field(
+        "reminders",
+        ("integer",),
+        "how often an agent is told to continue in one phase, even if it works in between, before it may stop",
+        default=12,
     ),
     Field("agent", ("text",), "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`"),
     Field("routes", ("mapping",), "the agent per group of steps: `review: AGENT:MODEL`", schema=_ROUTES),
@@ -57,6 +64,7 @@ class Settings:
     flows: dict[str, dict[str, str]] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
     engine: str = "embedded"
+    reminders: int = 12
 
 
 def read_settings(config: str, project: str) -> tuple[Settings, list[Diagnostic]]:
@@ -91,7 +99,11 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic]) -> Settin
 
 
 def _apply(reader: Reader, settings: Settings) -> Settings:
-    settings = replace(settings, idle_stops=_read_idle_stops(reader, settings.idle_stops))
+    settings = replace(
+        settings,
+        idle_stops=_read_count(reader, "idleStops", MAX_IDLE_STOPS, settings.idle_stops),
+        reminders=_read_count(reader, "reminders", MAX_REMINDERS, settings.reminders),
+    )
     routes, presets, flows = reader.child("routes"), reader.child("presets"), reader.child("flows")
     agent, names = reader.child("agent"), reader.child("passEnv")
     found = dict(settings.routes)
@@ -122,17 +134,16 @@ def _read_names(reader: Reader, node: Node | None) -> list[str]:
     return found_
 
 
-def _read_idle_stops(reader: Reader, before: int) -> int:
-    stops = reader.integer("idleStops")
-    if stops is None:
+def _read_count(reader: Reader, name: str, most: int, before: int) -> int:
+    count = reader.integer(name)
+    if count is None:
         return before
-    if not 0 <= stops <= MAX_IDLE_STOPS:
-        node = reader.node.value["idleStops"]
-        about = reader.shape.by_name["idleStops"].about
-        message = f"`idleStops` has to be between 0 and {MAX_IDLE_STOPS}, found {quoted(node)}"
-        reader.on(node, "bad-value", message, f"`idleStops` means: {about}")
+    if not 0 <= count <= most:
+        node = reader.node.value[name]
+        message = f"`{name}` has to be between 0 and {most}, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"`{name}` means: {reader.shape.by_name[name].about}")
         return before
-    return stops
+    return count
 
 
 def _read_route_sets(reader: Reader, node: Node | None) -> dict[str, dict[str, str]]:

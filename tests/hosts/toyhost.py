@@ -33,7 +33,14 @@ def request(data: Mapping[str, Any]) -> Any:
             name = "start" if word == COMMANDS["start"] else "cancel"
             return {**base, "event": "command", "name": name, "arguments": rest}
         case "tired":
-            return {**base, "event": "stop", "hands_off": False, "was_aborted": False, "has_progress": None}
+            return {
+                **base,
+                "event": "stop",
+                "awaits": (),
+                "hands_off": False,
+                "was_aborted": False,
+                "has_progress": None,
+            }
     return None
 
 

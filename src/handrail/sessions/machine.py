@@ -6,6 +6,7 @@ Standard library only.
 
 from __future__ import annotations
 
+from handrail.sessions.summaries import remembered, shortened
 from handrail.source.record import Record
 from handrail.workflows.plan import Plan, relocate
 
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
 
     Status = Literal["none", "active", "done", "cancelled"]
 
-MAX_SUMMARIES = 3
 IDLE_STOPS = 3
 """How often an agent without progress is sent on, if the settings do not say."""
+REMINDERS = 12
+"""How often an agent is sent on in one phase, even if it makes progress, if the settings do not say."""
 
 
 class State(Record):
@@ -44,6 +46,7 @@ class State(Record):
     reminders: int = 0
     sent_on: int = 0
     checked: str = ""
+    reminder_limit: int = REMINDERS
 
     @property
     def is_active(self) -> bool:
@@ -69,6 +72,7 @@ class Start(Record):
     time: float
     replace: bool = False
     idle_limit: int = IDLE_STOPS
+    reminder_limit: int = REMINDERS
 
 
 class Next(Record):
@@ -120,6 +124,7 @@ class Started(Record):
     task_id: str
     time: float
     idle_limit: int = IDLE_STOPS
+    reminder_limit: int = REMINDERS
 
 
 class Checked(Record):
@@ -228,7 +233,8 @@ def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
 
 
 def _start(state: State, command: Start) -> Decision:
-    started = Started(command.plan, command.task, command.task_id, command.time, command.idle_limit)
+    limits = command.idle_limit, command.reminder_limit
+    started = Started(command.plan, command.task, command.task_id, command.time, *limits)
     if not state.is_active:
         return Decision((started,))
     if command.replace:
@@ -268,8 +274,8 @@ def _next(plan: Plan, state: State, command: Next) -> Decision:
         if not all(result.held for result in command.results):
             return Decision(checked, Refusal("check-failed", f"{stop.name} cannot be left yet."))
     if state.at + 1 == len(plan.stops):
-        return Decision((*checked, Finished(state.at, stop.name, command.summary)))
-    return Decision((*checked, Moved(state.at, state.at + 1, stop.name, command.summary)))
+        return Decision((*checked, Finished(state.at, stop.name, shortened(command.summary))))
+    return Decision((*checked, Moved(state.at, state.at + 1, stop.name, shortened(command.summary))))
 
 
 def _loop(plan: Plan, state: State) -> Decision:
@@ -285,6 +291,8 @@ def _agent_stopped(state: State, command: AgentStopped) -> Decision:
     idle = 1 if command.progress else state.idle_stops + 1
     if idle > state.idle_limit:
         return Decision((LetGo(state.at, f"no progress after {state.idle_limit} reminders"),))
+    if state.reminders >= state.reminder_limit:
+        return Decision((LetGo(state.at, f"it is still in the same phase after {state.reminders} reminders"),))
     return Decision((SentOn(state.at, idle),))
 
 
@@ -301,13 +309,14 @@ def apply(state: State, event: Event) -> State:
     match event:
         case Started():
             fresh = State("active", plan=event.plan, task=event.task, task_id=event.task_id)
-            return fresh._replace(started=event.time, idle_limit=event.idle_limit)
+            limits = {"idle_limit": event.idle_limit, "reminder_limit": event.reminder_limit}
+            return fresh._replace(started=event.time, **limits)
         case Moved():
             moved = quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
-            return moved._replace(summaries=_remember(state, event.phase, event.summary))
+            return moved._replace(summaries=remembered(state.summaries, event.phase, event.summary))
         case Finished():
             done = quiet._replace(status="done", steps=state.steps + 1, idle_stops=0)
-            return done._replace(summaries=_remember(state, event.phase, event.summary))
+            return done._replace(summaries=remembered(state.summaries, event.phase, event.summary))
         case Looped():
             return quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
         case Checked():
@@ -321,7 +330,7 @@ def apply(state: State, event: Event) -> State:
         case SentOn():
             return state._replace(idle_stops=event.idle, reminders=state.reminders + 1, sent_on=state.sent_on + 1)
         case LetGo():
-            return state._replace(idle_stops=0)
+            return state._replace(idle_stops=0, reminders=0)
         case Told():
             return quiet._replace(told=True)
         case Reloaded():
@@ -334,10 +343,6 @@ def _after_checks(state: State, event: Checked) -> State:
     """New check results count as progress."""
     found = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
     return state._replace(checked=found, idle_stops=state.idle_stops if found == state.checked else 0)
-
-
-def _remember(state: State, phase: str, summary: str) -> tuple[tuple[str, str], ...]:
-    return (*state.summaries, (phase, summary))[-MAX_SUMMARIES:] if summary else state.summaries
 
 
 def fold(events: Iterable[Event], state: State | None = None) -> State:

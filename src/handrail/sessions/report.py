@@ -7,6 +7,7 @@ import time
 from handrail.sessions import machine, words
 from handrail.sessions.machine import Refusal, Result, State
 from handrail.sessions.store import Outcome, Session, Snapshot
+from handrail.sessions.summaries import LONGEST, is_cut
 from handrail.source.record import Record
 from handrail.workflows.plan import Plan
 
@@ -68,8 +69,13 @@ def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -
             return words.checks_failed(results, outcome.plan.stops[before.at])
         return decision.refusal.reason
     match decision.events[-1]:
-        case machine.Moved() | machine.Finished():
-            return words.moved(plan, before, after)
+        case machine.Moved() | machine.Finished() as left:
+            told = words.moved(plan, before, after)
+            return (
+                f"{told}\n\n{f'Note: the summary was too long. Its first {LONGEST:,} characters are kept.'}"
+                if is_cut(left.summary)
+                else told
+            )
         case machine.Looped():
             return words.looped(plan, before, after)
         case machine.CancelAsked():

@@ -49,6 +49,7 @@ class Opening(Record):
     replaces: bool = False
     idle_stops: int = machine.IDLE_STOPS
     notices: tuple[str, ...] = ()
+    reminders: int = machine.REMINDERS
 
 
 class Leaving(Record):
@@ -144,7 +145,8 @@ class Sessions:
         is_linked = conversation is not None and conversation.is_linked
         session.describe(self.link(conversation) if conversation and is_linked else session.link())
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
-        command = Start(session.pin(plan), opening.task, task_id, now, opening.replaces, opening.idle_stops)
+        limits = opening.idle_stops, opening.reminders
+        command = Start(session.pin(plan), opening.task, task_id, now, opening.replaces, *limits)
         outcome = session.do(command)
         if outcome.decision.refusal:
             raise self._busy(session)

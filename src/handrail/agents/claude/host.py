@@ -67,7 +67,8 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "conversation": conversation,
             "cwd": cwd,
             "transcript": transcript,
-            "hands_off": _hands_off(data),
+            "awaits": _background_work(data),
+            "hands_off": _has_queued_cancel(data),
             "was_aborted": False,
             "has_progress": None,
         }
@@ -142,10 +143,15 @@ def _command_name(word: str) -> str:
     return word[1:].rsplit(":", 1)[-1] if word.startswith("/") else ""
 
 
-def _hands_off(data: Mapping[str, Any]) -> bool:
-    """True if background work is running, or a typed cancel command is still queued."""
-    if data.get("background_tasks"):
-        return True
+def _background_work(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ids of the background tasks that are still running."""
+    tasks = data.get("background_tasks")
+    found = tasks if isinstance(tasks, list) else [tasks] if tasks else []
+    return tuple(str(task.get("id") if isinstance(task, dict) else task) for task in found)
+
+
+def _has_queued_cancel(data: Mapping[str, Any]) -> bool:
+    """True if a typed cancel command is still queued."""
     from handrail.agents.claude import transcript
 
     return transcript.has_queued_cancel(transcript.tail(data.get("transcript_path")))

@@ -59,6 +59,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "project": project,
             "cwd": project,
             "transcript": None,
+            "awaits": tuple(data.get("awaits") or ()),
             "hands_off": False,
             "was_aborted": bool(data.get("aborted")),
             "has_progress": data.get("progress"),
