@@ -157,8 +157,9 @@ class App:
         *,
         conversation: Conversation | None = None,
         replaces: bool = False,
+        run: str | None = None,
     ) -> Report:
-        """Start a workflow in a new session, or in a session without an active workflow."""
+        """Start a workflow in a new session, or in a session without an active workflow. `run` drives its agent."""
         from handrail.sessions.machine import IDLE_STOPS, REMINDERS
         from handrail.sessions.sessions import Opening
 
@@ -167,7 +168,7 @@ class App:
         limits = IDLE_STOPS, REMINDERS
         if has_settings(self.places, self.project):
             limits = self.settings.idle_stops, self.settings.reminders
-        opening = Opening(task, id_, conversation, replaces, limits[0], notices, limits[1])
+        opening = Opening(task, id_, conversation, replaces, limits[0], notices, limits[1], run)
         return self.sessions.start(plan, opening)
 
     async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> Report:

@@ -148,7 +148,7 @@ def context(app: App, shell: Shell, session: str | None) -> None:
 
 
 @click.command()
-@click.option("--active", is_flag=True, help="Only sessions that are not done or cancelled.")
+@click.option("--active", is_flag=True, help="Only sessions in which a person's workflow is active.")
 @command
 def sessions(app: App, shell: Shell, active: bool) -> None:
     """List the sessions of this project."""
@@ -165,6 +165,5 @@ def sessions(app: App, shell: Shell, active: bool) -> None:
 def _row(report: Report) -> str:
     where = report.status_line or (report.plan.name if report.plan else report.message)
     task = report.state.task.splitlines()[0] if report.state.task else ""
-    return plain(
-        f"{report.session:<12} {report.state.status:<10} {where}  {task if len(task) <= 60 else task[:59] + '…'}"
-    )
+    status = f"run:{report.run}" if report.run and report.state.is_active else report.state.status
+    return plain(f"{report.session:<12} {status:<10} {where}  {task if len(task) <= 60 else task[:59] + '…'}")

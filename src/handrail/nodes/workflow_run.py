@@ -54,7 +54,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     is_new = standing is None
     if standing is None:
         workflow, task = str(work.params["workflow"]), str(work.params.get("task") or "")
-        standing = guide.begin(workflow, task, host)
+        standing = guide.begin(workflow, task, host, context.run)
     job = job_for(agent, work, context, standing.message if is_new else f"{GO_ON}\n\n{standing.message}")
     job = replace(job, stubs=guide.stubs)
     walk = Walk(agent, guide, context, host)

@@ -309,8 +309,8 @@ def apply(state: State, event: Event) -> State:
     match event:
         case Started():
             fresh = State("active", plan=event.plan, task=event.task, task_id=event.task_id)
-            limits = {"idle_limit": event.idle_limit, "reminder_limit": event.reminder_limit}
-            return fresh._replace(started=event.time, **limits)
+            timed = fresh._replace(started=event.time)
+            return timed._replace(idle_limit=event.idle_limit, reminder_limit=event.reminder_limit)
         case Moved():
             moved = quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
             return moved._replace(summaries=remembered(state.summaries, event.phase, event.summary))

@@ -13,7 +13,10 @@ from handrail.workflows.plan import Plan
 
 
 class Report(Record):
-    """The state of a session, and the message about the last command. `refusal` is None if it was carried out."""
+    """The state of a session, and the message about the last command. `refusal` is None if it was carried out.
+
+    `run` is the id of the run that the session belongs to; None if a person works in it, or if it was not looked up.
+    """
 
     session: str
     plan: Plan | None
@@ -22,6 +25,7 @@ class Report(Record):
     refusal: Refusal | None = None
     results: tuple[Result, ...] = ()
     notices: tuple[str, ...] = ()
+    run: str | None = None
 
     @property
     def status_line(self) -> str | None:

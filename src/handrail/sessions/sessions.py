@@ -41,7 +41,10 @@ class Conversation(Record):
 
 
 class Opening(Record):
-    """How to start a workflow: the task, the session, and the conversation of a host, if there is one."""
+    """How to start a workflow: the task, the session, and the conversation of a host, if there is one.
+
+    `run` is the id of the run that drives the agent; None if a person does.
+    """
 
     task: str
     session: str | None = None
@@ -50,6 +53,7 @@ class Opening(Record):
     idle_stops: int = machine.IDLE_STOPS
     notices: tuple[str, ...] = ()
     reminders: int = machine.REMINDERS
+    run: str | None = None
 
 
 class Leaving(Record):
@@ -91,19 +95,24 @@ class Sessions:
         return sessions_in(folder, self.project, self.clock)
 
     def reports(self, *, active: bool = False) -> list[Report]:
-        """A report per session, or per active session. An unreadable session has its error as refusal."""
+        """A report per session, or per session that is active for a person: the agent of a run is driven by its run.
+
+        An unreadable session has its error as refusal.
+        """
         reports: list[Report] = []
         for session in self.all():
+            run = session.run()
             try:
-                reports.append(report_now(session, session.read()))
+                reports.append(report_now(session, session.read())._replace(run=run))
             except StateError as error:
-                reports.append(Report(session.id, None, State(), error.message, Refusal(error.code, error.message)))
-        return [report for report in reports if report.state.is_active] if active else reports
+                refusal = Refusal(error.code, error.message)
+                reports.append(Report(session.id, None, State(), error.message, refusal, run=run))
+        return [report for report in reports if report.state.is_active and not report.run] if active else reports
 
     def choose(self, id_: str | None) -> Session:
         """The session with this id; without an id, the only active session."""
         if id_ is None:
-            return self._only(self._active_or_unreadable())
+            return self._only()
         session = self.session(id_)
         if not session.exists:
             raise self._missing(id_)
@@ -116,12 +125,22 @@ class Sessions:
         return NotFound(f"there is no session `{id_}` in this project", hint)
 
     def _active_or_unreadable(self) -> list[Report]:
-        """Active sessions, and unreadable ones, which count as active."""
+        """Active sessions, and unreadable ones, which count as active. Not the sessions of runs."""
+        return [report for report in self._all_active_or_unreadable() if not report.run]
+
+    def _all_active_or_unreadable(self) -> list[Report]:
         return [report for report in self.reports() if report.state.is_active or report.refusal]
 
-    def _only(self, reports: list[Report]) -> Session:
+    def _only(self) -> Session:
+        """The only session that is active for a person."""
+        found = self._all_active_or_unreadable()
+        reports = [report for report in found if not report.run]
         if len(reports) == 1:
             return self.session(reports[0].session)
+        if not reports and found:
+            names = ", ".join(f"`{report.session}` belongs to run `{report.run}`" for report in found)
+            hint = "name it with `--session ID`, or start a workflow: `handrail start NAME TASK`"
+            raise NotFound(f"no workflow is active for you in this project; {names}", hint)
         if not reports:
             raise NotFound("no workflow is active in this project", "start one: `handrail start NAME TASK`")
         names = ", ".join(f"`{report.session}` ({report.status_line or 'cannot be read'})" for report in reports)
@@ -143,7 +162,7 @@ class Sessions:
             raise self._busy(session)
         now = self.clock()
         is_linked = conversation is not None and conversation.is_linked
-        session.describe(self.link(conversation) if conversation and is_linked else session.link())
+        session.describe(self.link(conversation) if conversation and is_linked else session.link(), opening.run)
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
         limits = opening.idle_stops, opening.reminders
         command = Start(session.pin(plan), opening.task, task_id, now, opening.replaces, *limits)
@@ -216,7 +235,7 @@ class Sessions:
         """The verdict about one tool call: allow if no workflow is active, deny if the session is unreadable."""
         if id_ is None and not self._active_or_unreadable():
             return verdict(None, tool, aliases)
-        session = self.session(id_) if id_ is not None else self._only(self._active_or_unreadable())
+        session = self.session(id_) if id_ is not None else self._only()
         try:
             card = current_card(session.ref)
             return verdict(card["gate"] if card else None, tool, aliases, touches)

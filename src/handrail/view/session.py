@@ -32,6 +32,8 @@ def session_json(report: Report) -> dict[str, Any]:
         "refused": report.refusal.code if report.refusal else None,
         "cancelPending": state.cancel_asked,
     }
+    if report.run is not None:
+        data["run"] = report.run
     if report.results:
         data["checks"] = [result._asdict() for result in report.results]
     return data
