@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from handrail.contracts import Stubs
     from handrail.flows.catalog import FlowCatalog, FoundFlow
+    from handrail.pruning import Pruned, Rule
     from handrail.runs.runs import Runs
     from handrail.sessions.checking import OnCheck
     from handrail.sessions.machine import Result
@@ -207,6 +208,21 @@ class App:
         if ref is None or ref.project == self.project:
             return self.sessions
         return App(ref.project, self.env, self.clock, self.token).sessions
+
+    def prune(self, rule: Rule, *, dry_run: bool) -> Pruned:
+        """Remove old runs and ended sessions of this project."""
+        from handrail.pruning import prune
+
+        return prune(self.runs, self.sessions, rule, self.clock(), dry_run=dry_run)
+
+    def prune_by_settings(self) -> Pruned | None:
+        """Remove what the user's settings say; None if they say nothing."""
+        wanted = self.settings.prune
+        if wanted is None:
+            return None
+        from handrail.pruning import Rule
+
+        return self.prune(Rule(wanted.older_than, wanted.keep), dry_run=False)
 
     def reload(self, id_: str | None) -> Report:
         """Load the workflow's files again and continue at the same phase."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from handrail import SETTINGS_FILE as FILE
 from handrail.source.diagnostics import Diagnostic, of_file
+from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.files import Root, Unopened, decode
 from handrail.source.simpleyaml import read_yaml
@@ -50,8 +51,26 @@ SETTINGS = shape(
     Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
     Field("flows", ("mapping",), "routes per flow, by flow id", schema=_NESTED),
     Field("passEnv", ("list",), "names of additional environment variables that agents may see", schema=_NAMES),
+    Field(
+        "prune",
+        ("mapping",),
+        "only in the user's settings: what `handrail run` removes first: `{olderThan: 30d, keep: 100}`",
+        schema={
+            "type": "object",
+            "properties": {"olderThan": {"type": "string"}, "keep": {"type": "integer", "minimum": 0}},
+            "additionalProperties": False,
+        },
+    ),
     Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
 )
+
+
+@dataclass(frozen=True)
+class PruneSettings:
+    """Which ended runs and sessions are removed: older than some seconds, and not among the newest."""
+
+    older_than: float | None = None
+    keep: int | None = None
 
 
 @dataclass(frozen=True)
@@ -65,6 +84,7 @@ class Settings:
     pass_env: tuple[str, ...] = ()
     engine: str = "embedded"
     reminders: int = 12
+    prune: PruneSettings | None = None
 
 
 def read_settings(config: str, project: str) -> tuple[Settings, list[Diagnostic]]:
@@ -72,11 +92,11 @@ def read_settings(config: str, project: str) -> tuple[Settings, list[Diagnostic]
     problems: list[Diagnostic] = []
     settings = Settings()
     for folder in (config, os.path.join(project, ".handrail")):
-        settings = _read(folder, settings, problems)
+        settings = _read(folder, settings, problems, is_user=folder == config)
     return settings, problems
 
 
-def _read(folder: str, settings: Settings, problems: list[Diagnostic]) -> Settings:
+def _read(folder: str, settings: Settings, problems: list[Diagnostic], *, is_user: bool) -> Settings:
     path = os.path.join(folder, FILE)
     if not os.path.lexists(path):
         return settings
@@ -95,7 +115,33 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic]) -> Settin
         hint = "begin with a key: `idleStops: 3`"
         problems.append(source.problem("not-mapping", (tree.line, tree.column, tree.width), message, hint))
         return settings
-    return _apply(Reader(source, tree, SETTINGS, problems.append), settings)
+    reader = Reader(source, tree, SETTINGS, problems.append)
+    return replace(_apply(reader, settings), prune=_read_prune(reader, settings.prune, is_user=is_user))
+
+
+def _read_prune(reader: Reader, before: PruneSettings | None, *, is_user: bool) -> PruneSettings | None:
+    """A project must not decide to remove the history of its runs: its settings come with the repository."""
+    node = reader.child("prune")
+    if node is None:
+        return before
+    if not is_user:
+        reader.on(node, "bad-value", "`prune` can be set only in the user's settings", "remove it here")
+        return before
+    older, keep = node.value.get("olderThan"), node.value.get("keep")
+    for name, child in node.value.items():
+        if name not in ("olderThan", "keep"):
+            reader.on(child, "bad-value", f"`prune` has no key `{name}`", "its keys: olderThan, keep")
+    seconds = parse_duration(older.value) if older is not None and older.kind == "text" else None
+    if older is not None and seconds is None:
+        reader.on(older, "bad-value", f"`olderThan` has to be {EXAMPLE}, found {quoted(older)}", None)
+        return before
+    if keep is not None and (keep.kind != "integer" or keep.value < 0):
+        reader.on(keep, "bad-value", f"`keep` has to be a whole number, 0 or more, found {found(keep)}", None)
+        return before
+    if older is None and keep is None:
+        reader.on(node, "bad-value", "`prune` says nothing", "write `olderThan: 30d`, `keep: 100`, or both")
+        return before
+    return PruneSettings(seconds, keep.value if keep is not None else None)
 
 
 def _apply(reader: Reader, settings: Settings) -> Settings:

@@ -39,6 +39,7 @@ from handrail.runs import machine
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
+from handrail.runs.summary import Summary, flow_of, summarize
 from handrail.runs.together import limited, together
 from handrail.runs.verify import verify
 
@@ -84,6 +85,13 @@ class InMemory:
     def ids(self) -> list[str]:
         return list(self.runs)
 
+    def summaries(self) -> list[Summary]:
+        found: list[Summary] = []
+        for run, kept in self.runs.items():
+            events = [{**machine.event_to_json(event), "t": moment} for moment, event in kept.records]
+            found.append(summarize(run, flow_of(kept.about), events, kept.attempt, kept.history.driver))
+        return found
+
     def begin(self, run: str, about: str) -> History:
         self.runs[run] = Kept(about)
         return self.runs[run].history
@@ -105,6 +113,10 @@ class InMemory:
     def log(self, run: str) -> str:
         assert run in self.runs
         return os.devnull
+
+    def remove(self, run: str, *, aside: bool) -> bool:
+        del aside
+        return not self.runs[run].is_driven and self.runs.pop(run) is not None
 
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
         kept = self.runs[run]

@@ -8,41 +8,30 @@ import time
 import click
 
 from handrail.app import App
-from handrail.cli.common import command, run_argument
+from handrail.cli.common import command, complete_run, run_argument
 from handrail.cli.output import Shell, time_of_day
 from handrail.cli.reply import list_runs
-from handrail.cli.watch import view_of
-from handrail.errors import StateError, UsageError
+from handrail.cli.watch import print_run
+from handrail.errors import UsageError
 from handrail.runs import machine
 from handrail.runs.machine import Event
 from handrail.source.plain import plain
-from handrail.view.run import RunView
 
 LOOK_AGAIN = 0.2
 _ENDS = ("RunEnded", "RunParked")
 
 
 @click.command()
+@click.argument("run", required=False, shell_complete=complete_run)
 @command
-def runs(app: App, shell: Shell) -> None:
-    """List the runs of this project."""
-    if not shell.as_json:
+def runs(app: App, shell: Shell, run: str | None) -> None:
+    """List the runs of this project.
+
+    The newest one is first. With RUN, print only this run; with --json, all its phases and steps.
+    """
+    if run is None:
         return list_runs(shell, app.runs.summaries())
-    found = [(id_, _view(app, id_)) for id_ in app.runs.ids()]
-    rows = [_broken(i, v) if isinstance(v, StateError) else v.to_json() for i, v in found]
-    return shell.data({"runs": rows})
-
-
-def _broken(id_: str, error: StateError) -> dict[str, object]:
-    return {"run": id_, "status": "failed", "error": error.message}
-
-
-def _view(app: App, id_: str) -> RunView | StateError:
-    """A run, or the error if it cannot be read. A damaged run must not hide the others."""
-    try:
-        return view_of(app.runs.load(id_))
-    except StateError as error:
-        return error
+    return print_run(shell, app.runs.load(app.runs.named(run)))
 
 
 @click.command()

@@ -29,11 +29,17 @@ def reply(shell: Shell, report: Report) -> None:
 
 
 def list_runs(shell: Shell, found: list[Summary]) -> None:
-    """Print one line per run, including damaged ones."""
-    for run in found:
+    """Print one line per run, the newest first, including damaged ones."""
+    newest = found[::-1]
+    if shell.as_json:
+        return shell.data({"runs": [run.to_json() for run in newest]})
+    for run in newest:
         shell.say(plain(f"{run.id}  cannot be read: {run.why}") if run.status == "damaged" else run_line(run))
     if not found:
         shell.say("no runs in this project; start one with `handrail run NAME`")
+    if any(run.status == "damaged" for run in found):
+        shell.talk("`handrail prune --damaged --yes` moves damaged runs away")
+    return None
 
 
 def run_line(run: Summary) -> str:

@@ -37,13 +37,12 @@ from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
-from handrail.runs import machine
 from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
 from handrail.runs.request import About, Request, about_from_text, needed_flows
-from handrail.runs.summary import Summary, flow_of, life
+from handrail.runs.summary import Summary
 from handrail.secrets import Redactor
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
 from handrail.source.files import Source
@@ -98,16 +97,7 @@ class Runs:
 
     def summaries(self) -> list[Summary]:
         """A summary of each run, the oldest first. A damaged run gets a summary too."""
-        return [self._summary(id_) for id_ in self.ids()]
-
-    def _summary(self, id_: str) -> Summary:
-        try:
-            text, history = self.engine.load(id_)
-            flow = flow_of(text)
-        except StateError as error:
-            return Summary(id_, "", "damaged", None, error.message)
-        status, why = life(machine.event_to_json(event) for _, event in history.records)
-        return Summary(id_, flow, status, history.driver, why)
+        return self.engine.summaries()
 
     def events(self, id_: str, offset: int = 0) -> tuple[list[Record], int]:
         """The events after an offset, as (time, event), and the offset for the next call."""

@@ -54,7 +54,7 @@ def abouts(folder: str, project: str) -> Iterator[tuple[str, About]]:
         return
     except OSError as error:
         raise StateError(f"the sessions in `{folder}` cannot be listed: {error.strerror}") from error
-    for name in names:
+    for name in [name for name in names if not name.startswith(".")]:
         path = os.path.join(folder, name)
         about = read(path)
         if about is None and os.path.lexists(os.path.join(path, JOURNAL)):

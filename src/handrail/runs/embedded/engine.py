@@ -15,13 +15,15 @@ from dataclasses import replace
 from typing import Any
 
 from handrail.contracts import Attempt, Durable, History, Life, Observer, Outside, Record, Site
-from handrail.errors import RefusedError
+from handrail.errors import RefusedError, StateError
 from handrail.project import file_name
 from handrail.runs import machine
-from handrail.runs.embedded import lease
+from handrail.runs.embedded import lease, summary
 from handrail.runs.embedded.attempts import (
+    WAY_OUT,
     attempts,
     following,
+    is_headless,
     number_of,
     offset_at,
     position_of,
@@ -29,7 +31,7 @@ from handrail.runs.embedded.attempts import (
     run_ids,
     write_about,
 )
-from handrail.runs.embedded.driver import holder
+from handrail.runs.embedded.driver import LOCK, holder
 from handrail.runs.embedded.durable import DurableRun
 from handrail.runs.embedded.follow import Follower, read_all
 from handrail.runs.embedded.inbox import Inbox
@@ -37,8 +39,12 @@ from handrail.runs.embedded.ledger import JOURNAL, Ledger
 from handrail.runs.embedded.payloads import Payloads
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
+from handrail.runs.summary import Summary
 from handrail.secrets import Redactor
-from handrail.state import files
+from handrail.state import files, locks
+from handrail.state.aside import put_aside
+from handrail.state.private import refuse_shared
+from handrail.state.removal import remove_folder
 
 LOOK_AGAIN = 0.1
 PATIENCE = 10.0
@@ -63,7 +69,10 @@ class Embedded:
 
     def attempt(self, run: str) -> str:
         """The folder of a run's current attempt."""
-        found = attempts(self._home(run))
+        home = self._home(run)
+        found = attempts(home)
+        if not found and is_headless(home):
+            raise StateError(f"the request of the run in `{home}` is missing", WAY_OUT)
         if not found:
             raise KeyError(run)
         return found[-1]
@@ -71,7 +80,11 @@ class Embedded:
     def _home(self, run: str) -> str:
         return os.path.join(self.folder, file_name(run))
 
+    def summaries(self) -> list[Summary]:
+        return summary.summaries(self.folder)
+
     def begin(self, run: str, about: str) -> History:
+        refuse_shared(self.site.state, self.folder)
         write_about(os.path.join(self._home(run), "1"), about)
         return History(records=[], offset=0)
 
@@ -96,6 +109,20 @@ class Embedded:
     def log(self, run: str) -> str:
         return os.path.join(self.attempt(run), "driver.log")
 
+    def remove(self, run: str, *, aside: bool) -> bool:
+        home = self._home(run)
+        handle = locks.acquire(os.path.join(home, LOCK))
+        if handle is None:
+            return False
+        try:
+            if aside:
+                put_aside(home, self.site.state)
+            else:
+                remove_folder(home)
+        finally:
+            os.close(handle)
+        return True
+
     @contextlib.asynccontextmanager
     async def _held(self, run: str, observer: Observer | None = None) -> AsyncIterator[Ledger]:
         """Acquire the run's lock, then read its journal and open it for writing."""
@@ -106,6 +133,7 @@ class Embedded:
                 yield ledger
             finally:
                 ledger.close()
+                summary.store(self._home(run), ledger)
 
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
         async with self._held(run, outside.observer) as ledger:
