@@ -17,7 +17,9 @@ from handrail.runs import machine
 from handrail.runs.machine import Event
 from handrail.source.plain import plain
 
-LOOK_AGAIN = 0.2
+LOOK_AGAIN = 0.1
+SELDOM = 0.5
+"""In seconds. While nothing happens, the pause between two looks grows up to this."""
 _ENDS = ("RunEnded", "RunParked")
 
 
@@ -46,14 +48,15 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool) -> None
     records, offset = app.runs.events(run_id)
     if shell.as_json:
         return shell.data({"events": [_data(t, event) for t, event in records]})
-    last = ""
+    last, pause = "", LOOK_AGAIN
     while True:
         for moment, event in records:
             click.echo(json.dumps(_data(moment, event), ensure_ascii=False) if events else _line(moment, event))
             last = type(event).__name__
         if not follow or last in _ENDS:
             return None
-        time.sleep(LOOK_AGAIN)
+        pause = LOOK_AGAIN if records else min(pause * 1.5, SELDOM)
+        time.sleep(pause)
         records, offset = app.runs.events(run_id, offset)
 
 

@@ -71,6 +71,14 @@ def _ignore(said: AgentSaid) -> None:
     del said
 
 
+def _keep_no_list(path: str) -> None:
+    del path
+
+
+LITTER = ".handrail-"
+"""The names of temporary files in a project begin with this."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class NodeContext:
     """Where a node runs, and what it may use.
@@ -78,7 +86,9 @@ class NodeContext:
     `key` identifies this piece of work. It stays the same after a crash, so a program can recognise a repeated request
     by it. `route` returns the agent for a routing group and the step's own (agent, model). `hold` returns a locked
     descriptor that a started program inherits; it shows whether the program outlives us. `session` is the agent and
-    its conversation if the step was interrupted. `ask` asks a person; `tell` reports what an agent does.
+    its conversation if the step was interrupted. `ask` asks a person; `tell` reports what an agent does. A node calls
+    `litter` before it creates a temporary file in the project, whose name begins with `LITTER`: if the node is killed,
+    the run removes the file later.
     """
 
     project: str
@@ -93,6 +103,7 @@ class NodeContext:
     session: tuple[str, str] | None = None
     ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = _ask_nobody
     tell: Callable[[AgentSaid], None] = _ignore
+    litter: Callable[[str], None] = _keep_no_list
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,15 +42,20 @@ def read_regular(path: str, offset: int = 0) -> bytes:
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
-def write_whole(path: str, data: bytes, *, durable: bool, mode: int = PRIVATE) -> None:
+def write_whole(
+    path: str, data: bytes, *, durable: bool, mode: int = PRIVATE, new: str | None = None, exact: int | None = None
+) -> None:
     """Write a file atomically. If this raises, the old file is unchanged.
 
-    With `durable`, the content and the name are synced to the disk before this returns.
+    With `durable`, the content and the name are synced to the disk before this returns. `new` is the path of the file
+    that replaces the old one. `exact` are permissions to which the umask does not apply.
     """
-    new = f"{path}.{os.getpid()}.new"
+    new = new or f"{path}.{os.getpid()}.new"
     try:
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
         with open(handle, "wb") as file:
+            if exact is not None:
+                os.fchmod(handle, exact)
             file.write(data)
             if durable:
                 file.flush()

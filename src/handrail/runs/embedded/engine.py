@@ -36,6 +36,7 @@ from handrail.runs.embedded.durable import DurableRun
 from handrail.runs.embedded.follow import Follower, read_all
 from handrail.runs.embedded.inbox import Inbox
 from handrail.runs.embedded.ledger import JOURNAL, Ledger
+from handrail.runs.embedded.litter import Litter
 from handrail.runs.embedded.payloads import Payloads
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
@@ -142,6 +143,9 @@ class Embedded:
                 _prepare(ledger.attempt, life)
             for event in events:
                 ledger.record(event, durable=_is_rewind(event))
+            litter = Litter(ledger.attempt)
+            litter.remove()
+            outside = replace(outside, context=replace(outside.context, litter=litter.add))
             durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt)
             inbox.clear_stop()
             has_answer = lambda: any(map(inbox.holds, ledger.memory.state.questions))  # noqa: E731 - one line
@@ -150,6 +154,7 @@ class Embedded:
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise
+            litter.remove()
         return ledger.history
 
     async def answer(self, run: str, path: str, values: Mapping[str, Any]) -> bool:
@@ -173,6 +178,7 @@ class Embedded:
             for event in opening if not ledger.records else ():
                 ledger.record(event, durable=False)
             await lease.Programs(ledger.attempt).end(run)
+            Litter(ledger.attempt).remove()
             if ledger.memory.state.status != "cancelled":
                 ledger.record(STOPPED)
             Inbox(ledger.attempt).clear_stop()
