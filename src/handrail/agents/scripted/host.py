@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Commands = {"start": "handrail start", "cancel": "handrail cancel"}
 ENFORCES: dict[str, Level] = {"tools": "hard", "protected files": "hard", "stop": "hard"}
+CONVERSATION: str | None = None
 LINKS = False
 
 
@@ -58,6 +59,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "project": project,
             "cwd": project,
             "transcript": None,
+            "awaits": tuple(data.get("awaits") or ()),
             "hands_off": False,
             "was_aborted": bool(data.get("aborted")),
             "has_progress": data.get("progress"),
