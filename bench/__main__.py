@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import artifacts, flows, gate, growth, hooks, host, injected, loading, moves, peers, session, starts
+from bench import artifacts, flows, gate, growth, history, hooks, host, injected, loading, moves, peers, session, starts
 from bench.measure import BenchError, talk
 from bench.page import page, setting, table
 from bench.piworkflows import Missing, PiWorkflows, find_pi_workflows
@@ -15,7 +15,8 @@ from bench.place import CACHE, ROOT
 from bench.rows import Part
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-NAMES = ["gate", "hooks", "starts", "session", "injected", "loading", "moves", "growth", "flows", "peers", "artifacts"]
+NAMES = ["gate", "hooks", "starts", "session", "injected", "loading", "moves", "growth", "flows", "history"]
+NAMES += ["peers", "artifacts"]
 WITH_PI_WORKFLOWS, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
 
 
@@ -31,6 +32,7 @@ def measure(names: list[str], pi: PiWorkflows | Missing, claude: Missing | None)
         "moves": lambda folder: moves.measure(folder, pi),
         "growth": growth.measure,
         "flows": flows.measure,
+        "history": history.measure,
         "peers": peers.measure,
         "artifacts": artifacts.measure,
     }

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from handrail.callers import Caller
     from handrail.contracts import Stubs
     from handrail.flows.catalog import FlowCatalog, FoundFlow
+    from handrail.pruning import Pruned, Rule
     from handrail.runs.runs import Runs
     from handrail.secrets.redaction import Secrets
     from handrail.sessions.checking import OnCheck
-    from handrail.sessions.machine import Result
     from handrail.sessions.report import Report
+    from handrail.sessions.results import Result
     from handrail.sessions.sessions import Conversation, Sessions
     from handrail.settings import Settings
     from handrail.source.diagnostics import Diagnostic
@@ -73,7 +74,8 @@ class App:
             return
         with contextlib.suppress(HandrailError):
             if run is None:
-                self.sessions.note_refused(session, f"handrail {command}")
+                link = self.link_of(session) if session is not None else None
+                self.sessions_at(link).note_refused(session, f"handrail {command}")
             else:
                 text = f"an agent tried `handrail {command}`; only a person may run it ({caller.by})"
                 self.runs.notice(run, text)
@@ -210,16 +212,20 @@ class App:
         *,
         conversation: Conversation | None = None,
         replaces: bool = False,
+        run: str | None = None,
     ) -> Report:
-        """Start a workflow in a new session, or in a session without an active workflow."""
-        from handrail.sessions.machine import IDLE_STOPS
+        """Start a workflow in a new session, or in a session without an active workflow. `run` drives its agent."""
+        from handrail.sessions.machine import IDLE_STOPS, REMINDERS
         from handrail.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
         id_ = conversation.session if conversation is not None else session
-        idle_stops = self.settings.idle_stops if has_settings(self.places, self.project) else IDLE_STOPS
+        limits = IDLE_STOPS, REMINDERS
+        if has_settings(self.places, self.project):
+            limits = self.settings.idle_stops, self.settings.reminders
         task = self.secrets.mask(task)
-        return self.sessions.start(plan, Opening(task, id_, conversation, replaces, idle_stops, notices))
+        opening = Opening(task, id_, conversation, replaces, limits[0], notices, limits[1], run)
+        return self.sessions.start(plan, opening)
 
     async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> Report:
         """Run the exit checks of the current phase, and leave it if they hold."""
@@ -234,16 +240,44 @@ class App:
         return self.sessions.leave(leaving, self.secrets.mask(summary), results)
 
     def cancel(self, id_: str | None, *, confirmed: bool) -> Report:
-        """Cancel a workflow. A confirmed cancel also unlinks a host's conversation whose session does not exist."""
-        if confirmed and id_ is not None:
-            from handrail import registry
-            from handrail.sessions.sessions import Conversation
+        """Cancel a workflow. If its conversation is linked to another project, it is cancelled there."""
+        link = self.link_of(id_) if id_ is not None else None
+        return self.sessions_at(link).cancel(id_, confirmed=confirmed, link=link)
 
-            agent, _, conversation = id_.partition("-")
-            freed = self.sessions.free_orphan(Conversation(agent, conversation)) if agent in registry.hosts() else None
-            if freed is not None:
-                return freed
-        return self.sessions.cancel(id_, confirmed=confirmed)
+    def link_of(self, id_: str) -> str | None:
+        """The path of the link of the conversation that this session's id names; None if it names none."""
+        from handrail import registry
+        from handrail.sessions import links
+
+        agent, _, conversation = id_.partition("-")
+        return links.path(self.places, agent, conversation) if agent in registry.hosts() else None
+
+    def sessions_at(self, link: str | None) -> Sessions:
+        """The sessions of the project that a link leads to; those of this project if it leads nowhere."""
+        from handrail.sessions import links
+
+        try:
+            ref = links.read(link) if link is not None else None
+        except (ValueError, OSError):  # damaged
+            ref = None
+        if ref is None or ref.project == self.project:
+            return self.sessions
+        return App(ref.project, self.env, self.clock, self.token, self._by).sessions
+
+    def prune(self, rule: Rule, *, dry_run: bool) -> Pruned:
+        """Remove old runs and ended sessions of this project."""
+        from handrail.pruning import prune
+
+        return prune(self.runs, self.sessions, rule, self.clock(), dry_run=dry_run)
+
+    def prune_by_settings(self) -> Pruned | None:
+        """Remove what the user's settings say; None if they say nothing."""
+        wanted = self.settings.prune
+        if wanted is None:
+            return None
+        from handrail.pruning import Rule
+
+        return self.prune(Rule(wanted.older_than, wanted.keep), dry_run=False)
 
     def reload(self, id_: str | None) -> Report:
         """Load the workflow's files again and continue at the same phase."""

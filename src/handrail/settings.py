@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from handrail import SETTINGS_FILE as FILE
 from handrail.source.diagnostics import Diagnostic, of_file
+from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.files import Root, Unopened, decode
 from handrail.source.simpleyaml import read_yaml
@@ -22,6 +23,7 @@ GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop"
 DEFAULT = "default"
 Own = tuple[str | None, str | None]
 MAX_IDLE_STOPS = 7  # hosts give up after eight
+MAX_REMINDERS = 100
 _ROUTES = {
     "type": "object",
     "properties": {group: {"type": "string"} for group in (*GROUPS, DEFAULT)},
@@ -39,6 +41,12 @@ SETTINGS = shape(
         "how often an agent that makes no progress is told to continue before it may stop",
         default=3,
     ),
+    Field(
+        "reminders",
+        ("integer",),
+        "how often an agent is told to continue in one phase, even if it works in between, before it may stop",
+        default=12,
+    ),
     Field("agent", ("text",), "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`"),
     Field("routes", ("mapping",), "the agent per group of steps: `review: AGENT:MODEL`", schema=_ROUTES),
     Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
@@ -51,8 +59,26 @@ SETTINGS = shape(
         "`except` works only in the user's settings",
         schema=_SECRETS,
     ),
+    Field(
+        "prune",
+        ("mapping",),
+        "only in the user's settings: what `handrail run` removes first: `{olderThan: 30d, keep: 100}`",
+        schema={
+            "type": "object",
+            "properties": {"olderThan": {"type": "string"}, "keep": {"type": "integer", "minimum": 0}},
+            "additionalProperties": False,
+        },
+    ),
     Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
 )
+
+
+@dataclass(frozen=True)
+class PruneSettings:
+    """Which ended runs and sessions are removed: older than some seconds, and not among the newest."""
+
+    older_than: float | None = None
+    keep: int | None = None
 
 
 @dataclass(frozen=True)
@@ -70,17 +96,19 @@ class Settings:
     secrets: tuple[str, ...] = ()
     not_secret: tuple[str, ...] = ()
     engine: str = "embedded"
+    reminders: int = 12
+    prune: PruneSettings | None = None
 
 
 def read_settings(config: str, project: str) -> tuple[Settings, list[Diagnostic]]:
     """The settings from the user's `config` folder and from the project, and the problems in their files."""
     problems: list[Diagnostic] = []
     settings = Settings()
-    settings = _read(config, settings, problems, may_except=True)
-    return _read(os.path.join(project, ".handrail"), settings, problems, may_except=False), problems
+    settings = _read(config, settings, problems, is_user=True)
+    return _read(os.path.join(project, ".handrail"), settings, problems, is_user=False), problems
 
 
-def _read(folder: str, settings: Settings, problems: list[Diagnostic], *, may_except: bool) -> Settings:
+def _read(folder: str, settings: Settings, problems: list[Diagnostic], *, is_user: bool) -> Settings:
     path = os.path.join(folder, FILE)
     if not os.path.lexists(path):
         return settings
@@ -100,11 +128,41 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic], *, may_ex
         problems.append(source.problem("not-mapping", (tree.line, tree.column, tree.width), message, hint))
         return settings
     reader = Reader(source, tree, SETTINGS, problems.append)
-    return _apply(reader, _with_secrets(reader, settings, may_except=may_except))
+    settings = _with_secrets(reader, settings, may_except=is_user)
+    return replace(_apply(reader, settings), prune=_read_prune(reader, settings.prune, is_user=is_user))
+
+
+def _read_prune(reader: Reader, before: PruneSettings | None, *, is_user: bool) -> PruneSettings | None:
+    """A project must not decide to remove the history of its runs: its settings come with the repository."""
+    node = reader.child("prune")
+    if node is None:
+        return before
+    if not is_user:
+        reader.on(node, "bad-value", "`prune` can be set only in the user's settings", "remove it here")
+        return before
+    older, keep = node.value.get("olderThan"), node.value.get("keep")
+    for name, child in node.value.items():
+        if name not in ("olderThan", "keep"):
+            reader.on(child, "bad-value", f"`prune` has no key `{name}`", "its keys: olderThan, keep")
+    seconds = parse_duration(older.value) if older is not None and older.kind == "text" else None
+    if older is not None and seconds is None:
+        reader.on(older, "bad-value", f"`olderThan` has to be {EXAMPLE}, found {quoted(older)}", None)
+        return before
+    if keep is not None and (keep.kind != "integer" or keep.value < 0):
+        reader.on(keep, "bad-value", f"`keep` has to be a whole number, 0 or more, found {found(keep)}", None)
+        return before
+    if older is None and keep is None:
+        reader.on(node, "bad-value", "`prune` says nothing", "write `olderThan: 30d`, `keep: 100`, or both")
+        return before
+    return PruneSettings(seconds, keep.value if keep is not None else None)
 
 
 def _apply(reader: Reader, settings: Settings) -> Settings:
-    settings = replace(settings, idle_stops=_read_idle_stops(reader, settings.idle_stops))
+    settings = replace(
+        settings,
+        idle_stops=_read_count(reader, "idleStops", MAX_IDLE_STOPS, settings.idle_stops),
+        reminders=_read_count(reader, "reminders", MAX_REMINDERS, settings.reminders),
+    )
     routes, presets, flows = reader.child("routes"), reader.child("presets"), reader.child("flows")
     agent, names = reader.child("agent"), reader.child("passEnv")
     found = dict(settings.routes)
@@ -171,17 +229,16 @@ def _read_patterns(reader: Reader, node: Node, key: str) -> tuple[str, ...]:
     return tuple(patterns)
 
 
-def _read_idle_stops(reader: Reader, before: int) -> int:
-    stops = reader.integer("idleStops")
-    if stops is None:
+def _read_count(reader: Reader, name: str, most: int, before: int) -> int:
+    count = reader.integer(name)
+    if count is None:
         return before
-    if not 0 <= stops <= MAX_IDLE_STOPS:
-        node = reader.node.value["idleStops"]
-        about = reader.shape.by_name["idleStops"].about
-        message = f"`idleStops` has to be between 0 and {MAX_IDLE_STOPS}, found {quoted(node)}"
-        reader.on(node, "bad-value", message, f"`idleStops` means: {about}")
+    if not 0 <= count <= most:
+        node = reader.node.value[name]
+        message = f"`{name}` has to be between 0 and {most}, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"`{name}` means: {reader.shape.by_name[name].about}")
         return before
-    return stops
+    return count
 
 
 def _read_route_sets(reader: Reader, node: Node | None) -> dict[str, dict[str, str]]:

@@ -67,6 +67,19 @@ def sent_on_with_tasks(project: Project) -> bool:
     return "hookSpecificOutput" in tell(project, "Stop", background_tasks=[{"id": "b"}])
 
 
+def test_the_person_is_told_that_an_agent_waits_for_background_work(conversation: Project) -> None:
+    said = tell(conversation, "Stop", background_tasks=[{"id": "b"}])
+    assert "lets the agent stop while its background work runs" in said["systemMessage"]
+
+
+def test_work_that_never_ends_keeps_no_agent_from_its_task(conversation: Project) -> None:
+    """An agent may wait for each piece of background work once."""
+    assert not sent_on_with_tasks(conversation)
+    assert sent_on_with_tasks(conversation)
+    assert "hookSpecificOutput" not in tell(conversation, "Stop", background_tasks=[{"id": "b"}, {"id": "new"}])
+    assert sent_on_with_tasks(conversation)
+
+
 def test_a_prompt_adds_only_the_current_position(conversation: Project) -> None:
     said = tell(conversation, "UserPromptSubmit", prompt="hello")["hookSpecificOutput"]
     assert said["additionalContext"] == "W > • Look [1/2]"

@@ -105,6 +105,39 @@ def test_after_a_kill_of_handrail_the_workflow_continues_at_the_same_phase(neste
     assert len(nested.json("sessions")["sessions"]) == 1
 
 
+@pytest.fixture
+def stuck(nested: Project) -> Project:
+    """A run that failed, so that its session is still in the first phase."""
+    nested.write("script.yaml", "- say: I would rather not.\n")
+    nested.json("run", "release", "tea", "--agent", "scripted", code=1)
+    return nested
+
+
+def test_the_session_of_a_failed_run_is_not_picked_up_by_people(stuck: Project) -> None:
+    (row,) = stuck.json("sessions")["sessions"]
+    id_ = stuck.json("runs")["runs"][0]["run"]
+    assert (row["status"], row["run"]) == ("active", id_)
+    assert f"run:{id_}" in stuck.run("sessions").out
+    assert stuck.json("sessions", "--active")["sessions"] == []
+    said = stuck.run("next")
+    assert said.code == 1
+    assert f"`{row['session']}` belongs to run `{id_}`" in said.err
+    assert stuck.json("gate", "write")["rule"] == "no-workflow"
+    assert stuck.json("status", "--session", row["session"])["phase"]["id"] == "plan"
+
+
+def test_a_person_can_start_a_workflow_beside_the_session_of_a_run(stuck: Project) -> None:
+    own = stuck.json("start", "release", "coffee")["session"]
+    assert stuck.json("status")["session"] == own
+
+
+def test_the_session_of_a_failed_run_is_there_when_the_run_is_resumed(stuck: Project) -> None:
+    stuck.write("script.yaml", SCRIPT.replace("Begin tea.", "You were interrupted", 1))
+    id_ = stuck.json("runs")["runs"][0]["run"]
+    stuck.run("resume", id_)
+    assert len(stuck.json("sessions")["sessions"]) == 1
+
+
 def test_a_workflow_runs_inside_a_flow(nested: Project) -> None:
     nested.write("script.yaml", SCRIPT)
     nested.write(

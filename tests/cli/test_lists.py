@@ -28,8 +28,8 @@ def test_runs_are_listed_with_time_duration_parameters_and_reason(project: Proje
     said = project.run("runs").out
     assert cells(said) == [
         ["RUN", "STARTED", "TOOK", "STATUS", "FLOW", "GIVEN"],
-        ["r-1", "NOW", "1s", "✗ failed", "demo", "bake a cake n=3", "`test` ended with 1"],
         ["r-1", "NOW", "1s", "✓ completed", "demo", "tea"],
+        ["r-1", "NOW", "1s", "✗ failed", "demo", "bake a cake n=3", "`test` ended with 1"],
     ]
     places = [line.index("demo") for line in said.splitlines()[1:]]
     assert len(set(places)) == 1

@@ -184,7 +184,7 @@ def test_restart_uses_the_new_definition_and_prints_what_changed(project: Projec
     assert "since the last attempt, phase `c` was added" in said.err
     assert "kept: a" in said.err
     assert logged(project) == ["a", "b", "B"]
-    view = project.json("runs")["runs"][0]
+    view = project.json("runs", project.json("runs")["runs"][0]["run"])
     assert (view["attempt"], statuses(view)) == (2, ["done", "done", "done"])
     assert view["phases"][0]["steps"][0]["value"]["exitCode"] == 0
     assert project.json("restart", failed)["attempt"] == 3
@@ -218,15 +218,15 @@ def test_published_files_are_removed_at_a_restart_unless_they_changed(project: P
     )
     data = project.json("run", "demo", "--scope", "K-1")
     first, second = data["artifacts"]
-    assert (first["id"], first["path"], first["version"]) == ("k-1:plan.md:v1", "out/plan.md", 1)
-    assert (second["name"], second["inputs"]) == ("copy", ["k-1:plan.md:v1"])
+    assert (first["id"], first["path"], first["version"]) == ("k-1:out/plan.md:v1", "out/plan.md", 1)
+    assert (second["name"], second["inputs"]) == ("copy", ["k-1:out/plan.md:v1"])
     assert project.json("artifacts", data["run"])["artifacts"] == data["artifacts"]
     (project.folder / "out" / "copy.md").write_text("changed by a person")
     again = project.run("restart", data["run"])
     assert "removed: out/plan.md" in again.err
     assert "removed: out/copy.md" not in again.err
     project.json("run", "demo", "--scope", "K-1", "--param", "text=two")
-    assert "k-1:plan.md:v2" in project.run("artifacts", project.json("runs")["runs"][-1]["run"]).out
+    assert "k-1:out/plan.md:v2" in project.run("artifacts", project.json("runs")["runs"][0]["run"]).out
 
 
 def test_a_missing_or_invalid_artifact_fails_the_step(project: Project) -> None:

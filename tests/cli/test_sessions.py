@@ -264,7 +264,7 @@ def test_a_record_with_a_position_outside_of_the_plan_is_refused(release: Projec
     journal.write_bytes(journal.read_bytes() + encode({"n": 1, "t": 1.0, "events": events}))
     said = release.run("status", "--session", "S")
     assert said.code == 1
-    assert "is at phase 99" in said.err
+    assert "is damaged at record 1: it does not lead to the phase after Plan" in said.err
     assert release.json("cancel", "--yes", "--session", "S")["status"] == "cancelled"
 
 

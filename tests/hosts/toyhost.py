@@ -11,6 +11,7 @@ from typing import Any
 
 COMMANDS = {"start": ":begin", "cancel": ":leave"}
 ENFORCES = {"tools": "hard"}
+CONVERSATION: str | None = None
 LINKS = True
 
 
@@ -32,7 +33,14 @@ def request(data: Mapping[str, Any]) -> Any:
             name = "start" if word == COMMANDS["start"] else "cancel"
             return {**base, "event": "command", "name": name, "arguments": rest}
         case "tired":
-            return {**base, "event": "stop", "hands_off": False, "was_aborted": False, "has_progress": None}
+            return {
+                **base,
+                "event": "stop",
+                "awaits": (),
+                "hands_off": False,
+                "was_aborted": False,
+                "has_progress": None,
+            }
     return None
 
 

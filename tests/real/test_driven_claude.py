@@ -109,7 +109,7 @@ def test_after_a_kill_finished_phases_are_not_repeated(bare: Claude, model: Mode
         if victim == "agent":
             kill_tree(claude_of(process.pid))
             assert process.wait(LONG) == 0
-            run = drive(bare, "runs")["runs"][0]
+            run = drive(bare, "runs", drive(bare, "runs")["runs"][0]["run"])
         else:
             os.kill(process.pid, signal.SIGKILL)
             process.wait()

@@ -43,6 +43,7 @@ from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
 from handrail.runs.questions import find, next_id
 from handrail.runs.stored import question_for_people, stored
+from handrail.runs.summary import Summary, summarize
 from handrail.runs.together import together
 from handrail.runs.verify import verify
 from handrail.secrets.redaction import Secrets
@@ -91,6 +92,13 @@ class InMemory:
     def ids(self) -> list[str]:
         return list(self.runs)
 
+    def summaries(self) -> list[Summary]:
+        found: list[Summary] = []
+        for run, kept in self.runs.items():
+            events = [{**machine.event_to_json(event), "t": moment} for moment, event in kept.records]
+            found.append(summarize(run, kept.about, events, kept.attempt, kept.history.driver))
+        return found
+
     def begin(self, run: str, about: str) -> History:
         self.runs[run] = Kept(about)
         return self.runs[run].history
@@ -119,6 +127,10 @@ class InMemory:
     def log(self, run: str) -> str:
         assert run in self.runs
         return os.devnull
+
+    def remove(self, run: str, *, aside: bool) -> bool:
+        del aside
+        return not self.runs[run].is_driven and self.runs.pop(run) is not None
 
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
         kept = self.runs[run]

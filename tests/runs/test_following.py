@@ -20,7 +20,7 @@ _read: list[str] = []
 
 
 def _hook(event: str, args: tuple[Any, ...]) -> None:
-    if event == "open" and args[1] in ("r", "rb"):
+    if event == "open" and (args[1] in ("r", "rb") or (args[1] is None and args[2] & os.O_ACCMODE == os.O_RDONLY)):
         _read.append(str(args[0]))
 
 

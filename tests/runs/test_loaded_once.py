@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -31,7 +32,8 @@ _watchers: list[Callable[[str, str], None]] = []
 def _hook(event: str, args: tuple[Any, ...]) -> None:
     if event == "open" and _watchers and isinstance(args[0], str):
         for watcher in _watchers:
-            watcher(args[0], str(args[1]))
+            reads = args[1] is None and args[2] & os.O_ACCMODE == os.O_RDONLY
+            watcher(args[0], "rb" if reads else str(args[1]))
 
 
 sys.addaudithook(_hook)  # it cannot be removed; without watchers it does nothing
@@ -111,7 +113,18 @@ def test_a_restart_compiles_the_old_and_the_new_flow(demo: Project) -> None:
     assert found["journal"] <= 3  # the old one at load and with the lock, the new one with the lock
 
 
-@pytest.mark.parametrize("command", [("runs",), ("log", "last"), ("artifacts", "last")], ids=lambda command: command[0])
+def test_listing_runs_reads_only_their_summaries(demo: Project) -> None:
+    demo.json("run", "demo", "--answers", "answers.json")
+    demo.json("run", "demo", code=4)
+    with counted() as found:
+        rows = demo.json("runs")["runs"]
+    assert [row["status"] for row in rows] == ["waiting", "completed"]
+    assert found == {"summary": 2}
+
+
+@pytest.mark.parametrize(
+    "command", [("runs", "last"), ("log", "last"), ("artifacts", "last")], ids=lambda command: command[0]
+)
 def test_showing_a_run_reads_the_journal_once(demo: Project, command: tuple[str, ...]) -> None:
     demo.json("run", "demo", "--answers", "answers.json")
     with counted() as found:

@@ -18,7 +18,6 @@ from handrail.sessions.machine import (
     Loop,
     Next,
     Reload,
-    Result,
     Resumed,
     Start,
     Started,
@@ -28,6 +27,7 @@ from handrail.sessions.machine import (
     decide,
     fold,
 )
+from handrail.sessions.results import Result
 from handrail.workflows.plan import Plan
 
 DEPTH = 6

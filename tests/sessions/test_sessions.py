@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from handrail.app import App
-from handrail.sessions.machine import Result
+from handrail.sessions.results import Result
 
 
 @pytest.fixture

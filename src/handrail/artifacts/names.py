@@ -250,6 +250,21 @@ def logical_key(path: str, scope: str) -> str:
     return "/".join(part for part in parts[:-1] if part) + ("/" if any(parts[:-1]) else "") + (parts[-1] or "file")
 
 
+def artifact_key(path: str, project: str, scope: str) -> str:
+    """The key of an artifact on the shelf: its path within the scope, without its iteration.
+
+    A file in a folder of the scope has the key that AgentWeaver gives it. Any other file has its path in the project,
+    so that `a.md` and `d/a.md` are two artifacts.
+    """
+    path, key = posixpath.normpath(path.replace("\\", "/")), logical_key(path, scope)
+    has_place = any(_below(path, root, scope) for root in (HANDRAIL, AGENTWEAVER)) or "/.artifacts/" in f"/{path}"
+    folder = posixpath.dirname(posixpath.relpath(path, project))
+    if has_place or not folder or folder.startswith(".."):
+        return key
+    parts = [_plain(part, "._-").lstrip("._-") for part in folder.split("/")]
+    return "/".join([part for part in parts if part] + [key])
+
+
 def _without_scope(base: str, scope: str) -> str:
     stem, extension = posixpath.splitext(base)
     if stem == scope:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from handrail.artifacts.names import logical_key
+from handrail.artifacts.names import artifact_key
 from handrail.artifacts.schemas import artifact_table
 from handrail.artifacts.shelf import Draft, Shelf
 from handrail.artifacts.world import World
@@ -64,7 +64,8 @@ class Publisher:
 
     def _draft(self, made: Made, step: str, inputs: list[str]) -> Draft:
         real, shown = self.world.inside(made.path), self.shown(made.path)
-        contract, key = artifact_table().contract(real, self.scope, made.schema), logical_key(real, self.scope)
+        contract = artifact_table().contract(real, self.scope, made.schema)
+        key = artifact_key(real, os.path.realpath(self.world.project), self.scope)
         return Draft(
             scope=self.scope,
             key=key,

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from handrail.app import App
-from handrail.cli.common import command, run_argument
+from handrail.cli.common import command, complete_run, run_argument
 from handrail.cli.output import (
     BOLD,
     DIM,
@@ -25,9 +25,9 @@ from handrail.cli.output import (
     width,
 )
 from handrail.cli.reply import list_runs, print_table
-from handrail.cli.watch import view_of
+from handrail.cli.watch import print_run
 from handrail.contracts import Record
-from handrail.errors import StateError, UsageError
+from handrail.errors import UsageError
 from handrail.runs import machine
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event
@@ -35,33 +35,24 @@ from handrail.runs.stored import seen, shown
 from handrail.secrets.redaction import masked
 from handrail.source.plain import plain
 from handrail.view.columns import clipped
-from handrail.view.run import RunView
 from handrail.view.story import Story, given_words
 
-LOOK_AGAIN = 0.2
+LOOK_AGAIN = 0.1
+SELDOM = 0.5
+"""In seconds. While nothing happens, the pause between two looks grows up to this."""
 
 
 @click.command()
+@click.argument("run", required=False, shell_complete=complete_run)
 @command
-def runs(app: App, shell: Shell) -> None:
-    """List the runs of this project."""
-    if not shell.as_json:
+def runs(app: App, shell: Shell, run: str | None) -> None:
+    """List the runs of this project.
+
+    The newest one is first. With RUN, print only this run; with --json, all its phases and steps.
+    """
+    if run is None:
         return list_runs(shell, app.runs.summaries())
-    found = [(id_, _view(app, id_)) for id_ in app.runs.ids()]
-    rows = [_broken(i, v) if isinstance(v, StateError) else v.to_json() for i, v in found]
-    return shell.data({"runs": rows})
-
-
-def _broken(id_: str, error: StateError) -> dict[str, object]:
-    return {"run": id_, "status": "failed", "error": error.message}
-
-
-def _view(app: App, id_: str) -> RunView | StateError:
-    """A run, or the error if it cannot be read. A damaged run must not hide the others."""
-    try:
-        return view_of(app.runs.load(id_))
-    except StateError as error:
-        return error
+    return print_run(shell, app.runs.load(app.runs.named(run)))
 
 
 @click.command()
@@ -91,7 +82,7 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt
 
 def _follow(app: App, run_id: str, teller: _Raw | _Told) -> None:
     """Tell the current attempt until it ends or waits. If the run is restarted meanwhile, the new attempt is next."""
-    offset = 0
+    offset, pause = 0, LOOK_AGAIN
     while has_reader(sys.stdout):
         records, offset = app.runs.events(run_id, offset)
         if records:
@@ -99,7 +90,8 @@ def _follow(app: App, run_id: str, teller: _Raw | _Told) -> None:
             last = next((event for _, event in reversed(records) if not isinstance(event, machine.Noticed)), None)
             if isinstance(last, machine.RunEnded | machine.RunParked):
                 return
-        time.sleep(LOOK_AGAIN)
+        pause = LOOK_AGAIN if records else min(pause * 1.5, SELDOM)
+        time.sleep(pause)
 
 
 class _Raw:

@@ -75,7 +75,7 @@ def parse(argv: list[str], env: Mapping[str, str]) -> Call | Help | None:
     found = _read(rest, command.options) if command else None
     if command is None or found is None or len(found[1]) != command.arguments:
         return None
-    if name == "runs" and ("--json" in found[0] or _names_engine(before[0] | found[0], env)):
+    if name == "runs" and _names_engine(before[0] | found[0], env):
         return None
     return Call(command, before[0] | found[0], found[1])
 

@@ -47,12 +47,18 @@ def reply(shell: Shell, report: Report, session: str | None = None) -> None:
 
 
 def list_runs(shell: Shell, found: list[Summary]) -> None:
-    """Print one line per run, including damaged ones."""
+    """Print one line per run, the newest first, including damaged ones."""
+    newest = found[::-1]
+    if shell.as_json:
+        return shell.data({"runs": [run.to_json() for run in newest]})
     if not found:
         return shell.say("no runs in this project; start one with `handrail run NAME`")
     rows: list[tuple[str, ...]] = [("RUN", "STARTED", "TOOK", "STATUS", "FLOW", "GIVEN", "")]
-    rows += [_run_row(run) for run in found]
-    return print_table(shell, rows)
+    rows += [_run_row(run) for run in newest]
+    print_table(shell, rows)
+    if any(run.status == "damaged" for run in found):
+        shell.talk("`handrail prune --damaged --yes` moves damaged runs away")
+    return None
 
 
 def _run_row(run: Summary) -> tuple[str, ...]:

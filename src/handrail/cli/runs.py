@@ -71,6 +71,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     if options["answers"] is not None:
         app.refuse_agents("run --answers")
         read_answers(options["answers"])  # report errors in the file before the run starts
+    if (pruned := app.prune_by_settings()) is not None and pruned.removed:
+        shell.talk(f"removed {len(pruned.removed)} old runs and sessions, as `prune` in your settings says")
     begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
     shell.talk(f"run {begun.id}")
     if options["is_detached"]:

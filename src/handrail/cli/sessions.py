@@ -95,7 +95,7 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
     """Cancel a workflow. Without --yes it asks; without a terminal, run the command twice to confirm."""
     app.refuse_agents("cancel", session=session)
     if not yes and not shell.as_json and sys.stdin.isatty():
-        report = app.sessions.status(session)
+        report = app.sessions_at(app.link_of(session) if session else None).status(session)
         yes = click.confirm(f"Cancel {report.status_line or report.session}?", err=True)
         if not yes:
             shell.talk("kept")
@@ -153,7 +153,7 @@ def context(app: App, shell: Shell, session: str | None) -> None:
 
 
 @click.command()
-@click.option("--active", is_flag=True, help="Only sessions that are not done or cancelled.")
+@click.option("--active", is_flag=True, help="Only sessions in which a person's workflow is active.")
 @command
 def sessions(app: App, shell: Shell, active: bool) -> None:
     """List the sessions of this project."""
@@ -172,4 +172,6 @@ def _row(report: Report) -> tuple[str, ...]:
     started = date_and_time(state.started) if state.started else ""
     where = report.status_line or report.plan.name
     status = f"{sign_of(state.status)} {state.status}"
+    if report.run and state.is_active:
+        status += f" (run:{report.run})"
     return report.session, started, status, where, clipped(one_line(state.task), WIDEST_CELL)

@@ -52,6 +52,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("continue", "Continue a run that ended, if its flow allows that.", "runs:continue_"),
         Row("restart", "Start a run again with the current definitions.", "runs:restart"),
         Row("stop", "Stop a run and every process that it started.", "runs:stop"),
+        Row("prune", "Remove old runs and ended sessions of this project.", "housekeeping:prune"),
         Row("answer", "Answer a question that a run waits for, then resume the run.", "runs:answer"),
     ),
     "Agents": (

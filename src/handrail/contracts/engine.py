@@ -204,6 +204,10 @@ class Engine(Protocol):
         """The ids of all runs, the oldest first."""
         ...
 
+    def summaries(self) -> list[Any]:
+        """A `runs.summary.Summary` of each run, the oldest first. A damaged run has one, too. Reads little."""
+        ...
+
     def begin(self, run: str, about: str) -> History:
         """Store a new run. It is on disk when this returns."""
         ...
@@ -235,6 +239,10 @@ class Engine(Protocol):
 
     def log(self, run: str) -> str:
         """The file that gets the output of a driver in the background."""
+        ...
+
+    def remove(self, run: str, *, aside: bool) -> bool:
+        """Remove a run, or with `aside` put its files aside. False if it has a driver."""
         ...
 
     async def drive(self, run: str, life: Life, outside: Outside) -> History:

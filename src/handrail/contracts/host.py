@@ -65,10 +65,12 @@ class Host(Protocol):
     """How an agent calls Handrail. Code that runs at every tool call imports almost nothing.
 
     `LINKS`: a link leads from the conversation to its session; if False, the host names project and session itself.
+    `CONVERSATION` is the environment variable with the id of the conversation; None if the host sets none.
     `ENFORCES` says how well this host can enforce each rule: see `docs/reference/hosts.md`.
     """
 
     COMMANDS: Commands
+    CONVERSATION: str | None
     ENFORCES: Mapping[str, Level]
     LINKS: bool
 

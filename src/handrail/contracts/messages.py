@@ -87,9 +87,10 @@ class SubagentStarted(_Asked):
 
 
 class AgentStops(_Asked):
-    """The agent wants to end its turn. `hands_off`: background work still runs, or a cancel waits for a person."""
+    """The agent wants to end its turn. `hands_off`: a cancel waits for a person. `awaits`: ids of background work."""
 
     event: Literal["stop"]
+    awaits: tuple[str, ...]
     hands_off: bool
     was_aborted: bool
     has_progress: bool | None
@@ -184,6 +185,7 @@ class StateData(TypedDict):
     sent_on: int
     checked: str
     refused: list[str]
+    reminder_limit: int
 
 
 class CardBody(TypedDict):

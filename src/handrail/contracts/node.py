@@ -73,6 +73,14 @@ def _ignore(said: AgentSaid) -> None:
     del said
 
 
+def _keep_no_list(path: str) -> None:
+    del path
+
+
+LITTER = ".handrail-"
+"""The names of temporary files in a project begin with this."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class NodeContext:
     """Where a node runs, and what it may use.
@@ -82,7 +90,8 @@ class NodeContext:
     descriptor that a started program inherits; it shows whether the program outlives us. `session` is the agent and
     its conversation if the step has begun one. `failure` is the (code, message) of the last attempt, if it failed;
     `failures` is how many have failed. `ask` asks a person; `tell` reports what an agent does. `secrets` says which
-    variables of `env` hold secrets.
+    variables of `env` hold secrets. A node calls `litter` before it creates a temporary file in the project, whose name
+    begins with `LITTER`: if the node is killed, the run removes the file later.
     """
 
     project: str
@@ -100,6 +109,7 @@ class NodeContext:
     failures: int = 0
     ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = _ask_nobody
     tell: Callable[[AgentSaid], None] = _ignore
+    litter: Callable[[str], None] = _keep_no_list
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from handrail.project import Places
 from handrail.sessions import links
 from handrail.sessions.gate import undecided, verdict
 from handrail.sessions.links import SessionRef
+from handrail.state.private import refuse_shared
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from handrail.contracts import Host
-    from handrail.contracts.messages import Answer, Request
+    from handrail.contracts.messages import Answer, Request, Verdict
 
 
 def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> Answer:
@@ -28,6 +29,8 @@ def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> 
         result: Answer = import_lazily("handrail.hosts.commands").answer(host, agent, request, env)
         return result
     places = Places(env)
+    if request["event"] in ("tool", "step") and (refused := _refuse_other(host, agent, request, env)) is not None:
+        return refused
     ref = find_session(agent, request, places)
     if request["event"] == "step":  # a fork may begin with this call, so its session had to be found first
         from handrail.hosts.tools import step
@@ -50,9 +53,15 @@ def find_session(agent: str, request: Request, places: Places) -> SessionRef | N
     """The session of a conversation; None if it has none. A fork gets its own session once its parent is known."""
     if "project" in request:
         project, session = request["project"], request["conversation"]
-        return SessionRef(places.session(project, session), project, session)
+        own = SessionRef(places.session(project, session), project, session)
+        refuse_shared(places.state, own.folder)
+        return own
+    link = links.path(places, agent, request["conversation"])
     try:
-        ref = links.read(links.path(places, agent, request["conversation"]))
+        refuse_shared(places.state, os.path.dirname(link))
+        ref = links.read(link)
+        if ref is not None:
+            refuse_shared(places.state, ref.folder)
         if ref is None and request["event"] == "begin" and request["source"] == "fork":
             from handrail.hosts.forks import expect
 
@@ -62,6 +71,18 @@ def find_session(agent: str, request: Request, places: Places) -> SessionRef | N
         from handrail.hosts.forks import settle
 
         return settle(agent, request, places)
+
+
+def _refuse_other(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> Verdict | None:
+    """Deny a call if message and environment name different conversations, and one of them has a workflow."""
+    named, asked = env.get(host.CONVERSATION or ""), request["conversation"]
+    if not named or named == asked or "project" in request:
+        return None
+    linked = [id_ for id_ in (named, asked) if not links.is_absent(links.path(Places(env), agent, id_))]
+    if not linked:
+        return None
+    why = f"the message comes from conversation {asked}, but {host.CONVERSATION} names {named}"
+    return undecided(str(request.get("tool")), why, f"{agent}-{linked[0]}")
 
 
 def needs_definitions(request: Request) -> bool:
@@ -86,6 +107,6 @@ def refuse(agent: str, request: Request, env: Mapping[str, str], error: Exceptio
     names = request["aliases"] if request["event"] == "tool" else ()
     if "project" in request:
         return undecided(tool, why, conversation, names)
-    if not os.path.lexists(links.path(Places(env), agent, conversation)):
+    if links.is_absent(links.path(Places(env), agent, conversation)):
         return verdict(None, tool)
     return undecided(tool, why, f"{agent}-{conversation}", names)

@@ -48,14 +48,11 @@ class _TypedCommand:
         self.link = app.sessions.link(conversation)
 
     def cancel(self) -> Held:
-        try:
-            ref = links.read(self.link)
-        except links.Unsettled:
-            links.remove(self.link)
-            return held("This conversation no longer follows the workflow of its parent conversation.")
-        if ref is None:
+        if links.is_absent(self.link):
             return held("No workflow is active in this conversation.")
-        return held(App(ref.project, self.app.env, by=PERSON).sessions.cancel(ref.session, confirmed=True).message)
+        sessions = self.app.sessions_at(self.link)
+        report = sessions.cancel(self.conversation.session, confirmed=True, link=self.link)
+        return held("\n".join([report.message, *report.notices]))
 
     def start(self, arguments: str, turn: str | None) -> Held | Context:
         name, task, replaces = parse(arguments)

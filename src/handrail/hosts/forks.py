@@ -2,7 +2,8 @@
 
 A host reports a fork before its parent is known. The parent is found in the transcript, which the host writes a little
 later: Handrail's own texts in it contain the task id. Until then the fork has an unsettled link, and its gate denies
-every call. Standard library only.
+every call. If the parent may be a conversation whose session is damaged, that is an error, and the gate denies, too.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
     from handrail.project import Places
 
 
+TASK = b"wf-"
+"""The start of every task id."""
+
+
 def expect(agent: str, request: Request, places: Places) -> SessionRef | None:
     """Record a fork if any conversation has an active workflow. Returns its session if the parent is already known."""
     link = links.path(places, agent, request["conversation"])
-    if not next(_active(os.path.dirname(link)), None):
+    if not next(_candidates(os.path.dirname(link)), None):
         return None
     links.write_unsettled(link)
     return settle(agent, request, places)
@@ -68,21 +73,44 @@ def _parent(folder: str, request: Request, is_call: bool) -> SessionRef | None:
         if not is_call:
             return None
         raise StateError(f"the transcript of this fork cannot be read: {error.strerror}") from error
-    found = []
-    for name, ref, task in _active(folder):
-        place = told.rfind(task.encode())
-        if place >= 0:
+    found: list[tuple[int, int, SessionRef]] = []
+    damaged: list[tuple[int, str]] = []
+    for name, ref, task in _candidates(folder):
+        if ref is None:
+            damaged.append((told.rfind(name.encode()), name))
+        elif (place := told.rfind(task.encode())) >= 0:
             found.append((told.rfind(name.encode()), place, ref))
-    return max(found, key=lambda row: row[:2])[2] if found else None
+    best = max(found, key=lambda row: row[:2]) if found else None
+    if damaged and is_call:
+        _raise_if_parent(max(damaged), best[0] if best else None, told)
+    return best[2] if best else None
 
 
-def _active(folder: str) -> Iterator[tuple[str, SessionRef, str]]:
-    """(conversation, session, task id) of every conversation with an active workflow."""
+def _raise_if_parent(damaged: tuple[int, str], readable: int | None, told: bytes) -> None:
+    """Raise `StateError` if a conversation with a damaged session may be the parent.
+
+    It may be if the transcript names it last, or if the transcript has a task id that belongs to no other session.
+    `readable` is where the transcript names the best other candidate, or None if there is none.
+    """
+    place, name = damaged
+    if place > readable if readable is not None else place >= 0 or TASK in told:
+        message = f"this conversation may be a fork of `{name}`, whose session cannot be read"
+        raise StateError(message, "cancel the workflow of that conversation first")
+
+
+def _candidates(folder: str) -> Iterator[tuple[str, SessionRef | None, str]]:
+    """(conversation, session, task id) of every conversation with an active workflow.
+
+    The session of a conversation whose session cannot be read is None: its workflow may be active.
+    """
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
         try:
             ref = links.read(os.path.join(folder, name))
             card = current_card(ref) if ref else None
-        except (StateError, ValueError, OSError):  # the gate of that conversation denies its calls
+        except links.Unsettled:
+            continue
+        except (StateError, ValueError, OSError):
+            yield name, None, ""
             continue
         if ref and card and card["context"]:
             yield name, ref, card["state"]["task_id"]

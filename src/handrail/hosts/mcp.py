@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from handrail.contracts import CheckContext
     from handrail.contracts.messages import StepCaller
     from handrail.sessions.links import SessionRef
-    from handrail.sessions.machine import Place, Result
     from handrail.sessions.report import Report
+    from handrail.sessions.results import Place, Result
     from handrail.sessions.sessions import Leaving
     from handrail.workflows.plan import ExitCheck
 
@@ -205,7 +205,7 @@ class Server:
         import time
 
         from handrail.project import random_token
-        from handrail.sessions.machine import Place
+        from handrail.sessions.results import Place
         from handrail.sessions.sessions import Sessions
 
         sessions = Sessions(ref.project, self.env, time.time, random_token, lambda: f"agent:{self.agent}")
@@ -228,7 +228,7 @@ class Server:
         from dataclasses import replace
 
         from handrail.sessions.checking import run_checks, work_folder
-        from handrail.sessions.machine import Place
+        from handrail.sessions.results import Place
 
         context = replace(context, project=work_folder(context.project, cwd))
 

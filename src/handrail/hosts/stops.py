@@ -1,4 +1,7 @@
-"""The agent wants to end its turn: tell it to continue while it makes progress, else let it stop with a reason."""
+"""The agent wants to end its turn: tell it to continue while it makes progress, else let it stop with a reason.
+
+An agent may wait for background work, once for each piece: work that never ends must not keep the agent from its task.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,12 @@ if TYPE_CHECKING:
     from handrail.contracts import Host
     from handrail.contracts.messages import AgentStops, StopPolicy
     from handrail.sessions.links import SessionRef
+
+
+WAITS = (
+    "Handrail lets the agent stop while its background work runs, and continues when that ends. "
+    "If the work never ends, such as a server, tell the agent to go on."
+)
 
 
 def decide(host: Host, agent: str, ref: SessionRef | None, request: AgentStops) -> StopPolicy:
@@ -38,6 +47,8 @@ def _decide(host: Host, agent: str, ref: SessionRef, request: AgentStops) -> Sto
         return _policy(farewell=farewell)
     if request["hands_off"] or marks.is_set(ref.folder, marks.PAUSED):
         return _policy()
+    if request["awaits"] and card is not None and card["context"] and marks.is_new_work(ref.folder, request["awaits"]):
+        return _policy(let_go=WAITS)
     progress = request["has_progress"]
     if progress is None:
         progress = marks.is_set(ref.folder, marks.PROGRESS)

@@ -71,5 +71,5 @@ async def run(work: Work, context: NodeContext) -> Any:
         return answers
     real = inside(context, str(target))
     text = json.dumps({"form_id": form.id, "values": answers["values"]}, ensure_ascii=False, indent=2) + "\n"
-    put_file(real, text)
+    put_file(real, text, context)
     return {**answers, "outputFile": str(target)}

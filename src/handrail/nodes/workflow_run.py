@@ -71,7 +71,8 @@ async def run(work: Work, context: NodeContext) -> Any:
         standing = guide.standing(host)
     is_new = standing is None
     if standing is None:
-        standing = guide.begin(str(work.params["workflow"]), str(work.params.get("task") or ""), host)
+        workflow, task = str(work.params["workflow"]), str(work.params.get("task") or "")
+        standing = guide.begin(workflow, task, host, context.run)
     told = standing.message if is_new else f"{GO_ON}\n\n{standing.message}"
     if is_new and missing is not None:
         told = f"{told}\n\nThis workflow was done before. {missing}"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
+import uuid
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.contracts.node import LITTER
 from handrail.source.fields import SCALARS, Field
 from handrail.state.files import real_inside, write_whole
 from handrail.state.regular import other_kind, why_outside
@@ -22,7 +25,7 @@ NODE = Node(
 
 async def run(work: Work, context: NodeContext) -> Any:
     path = str(work.params["path"])
-    put_file(inside(context, path), str(work.params["text"]))
+    put_file(inside(context, path), str(work.params["text"]), context)
     return {"path": path}
 
 
@@ -34,9 +37,21 @@ def inside(context: NodeContext, path: str) -> str:
     return real
 
 
-def put_file(real: str, text: str) -> None:
-    """Write a whole file. It is on disk when this returns."""
-    if os.path.exists(real) and (kind := other_kind(os.stat(real).st_mode)) is not None:
-        raise NodeError("file-kind", f"`{real}` is {kind}, not a file", transient=False)
-    os.makedirs(os.path.dirname(real), exist_ok=True)
-    write_whole(real, text.encode(), durable=True, mode=0o644)
+def put_file(real: str, text: str, context: NodeContext) -> None:
+    """Write a whole file. It is on disk when this returns. A file that exists keeps its permissions.
+
+    The new content is first written to a file beside it. If this process is killed, the run removes that file later.
+    """
+    try:
+        mode = os.stat(real).st_mode
+    except OSError:
+        exact = None
+    else:
+        if (kind := other_kind(mode)) is not None:
+            raise NodeError("file-kind", f"`{real}` is {kind}, not a file", transient=False)
+        exact = stat.S_IMODE(mode)
+    folder = os.path.dirname(real)
+    os.makedirs(folder, exist_ok=True)
+    new = os.path.join(folder, f"{LITTER}{uuid.uuid4().hex[:12]}")
+    context.litter(new)
+    write_whole(real, text.encode(), durable=True, mode=0o644, new=new, exact=exact)

@@ -145,20 +145,31 @@ async def _collect(process: asyncio.subprocess.Process, kept: bytearray, keep: i
 async def _kill_group(process: asyncio.subprocess.Process) -> None:
     """Send SIGTERM to the process group, and SIGKILL after `GRACE` seconds."""
     if process.returncode is not None:
-        return _signal_group(process.pid, signal.SIGTERM)
-    _signal_group(process.pid, signal.SIGTERM)
+        return signal_group(process.pid, signal.SIGTERM)
+    signal_group(process.pid, signal.SIGTERM)
     with contextlib.suppress(TimeoutError):
         await asyncio.wait_for(process.wait(), GRACE)
-    _signal_group(process.pid, signal.SIGKILL)
-    await process.wait()
+    signal_group(process.pid, signal.SIGKILL)
+    with contextlib.suppress(TimeoutError):  # stuck in the kernel
+        await asyncio.wait_for(process.wait(), GRACE)
     return None
 
 
-def _signal_group(pid: int, number: signal.Signals) -> None:
+def signal_group(pid: int, number: int) -> None:
+    """Send a signal to all processes in the group of a program."""
     try:
         os.killpg(pid, number)
     except (ProcessLookupError, PermissionError):  # already ended
         return
+
+
+def has_group(pid: int) -> bool:
+    """True if a process is left in the group of a program."""
+    try:
+        os.killpg(pid, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return True
 
 
 def tail(output: str, lines: int = 12, width: int = 400) -> str:

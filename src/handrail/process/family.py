@@ -1,7 +1,7 @@
 """Finds the processes that belong to a program: its descendants, and processes with its mark in their environment.
 
 A child that leaves its process group, or whose parent has ended, still has the mark. On a system without `/proc`, the
-result is empty.
+result is empty, so a caller also needs the process id of the program and its process group.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import contextlib
 import os
 
 MARK = "HANDRAIL_CALL"
+TABLE = "/proc"
 
 
 def family(pid: int, mark: str) -> set[int]:
@@ -37,6 +38,7 @@ def processes_with(entry: str) -> set[int]:
 
 
 def alive() -> set[int]:
+    """All living processes; empty if the system has no `/proc`."""
     return set(_parents())
 
 
@@ -44,13 +46,13 @@ def _parents() -> dict[int, int]:
     """All living processes, each with the id of its parent."""
     found: dict[int, int] = {}
     try:
-        names = os.listdir("/proc")
+        names = os.listdir(TABLE)
     except OSError:
         return found
     for name in names:
         if name.isdigit():
             with contextlib.suppress(OSError, ValueError, IndexError):
-                with open(f"/proc/{name}/stat", "rb") as file:
+                with open(f"{TABLE}/{name}/stat", "rb") as file:
                     fields = file.read().rpartition(b")")[2].split()
                 if fields[0] not in (b"Z", b"X"):
                     found[int(name)] = int(fields[1])
@@ -59,7 +61,7 @@ def _parents() -> dict[int, int]:
 
 def _has_entry(pid: int, wanted: bytes) -> bool:
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
+        with open(f"{TABLE}/{pid}/environ", "rb") as file:
             return wanted in file.read().split(b"\0")
     except OSError:
         return False

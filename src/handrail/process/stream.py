@@ -1,7 +1,8 @@
 """Runs a program and yields its output line by line. On exit, the program and all its child processes are killed.
 
 Child processes are found by their parent and by a mark in the environment, which they inherit even if they leave the
-process group. Both are looked up before any process is killed.
+process group. Both are looked up before any process is killed. On a system without `/proc`, the program and its process
+group are killed.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from types import TracebackType
 
-from handrail.process.child import GRACE, KEEP, Task, feed, start
+from handrail.process.child import GRACE, KEEP, Task, feed, has_group, signal_group, start
 from handrail.process.family import MARK, alive, family
 
 TICK = 0.05
@@ -79,25 +80,26 @@ class Program:
         process = self._process
         assert process is not None
         number, waited = signal.SIGTERM, 0.0
-        while left := self._still_alive(process):
-            _signal(left, number)
+        while self._still_alive(process):
+            _signal(self._family | ({process.pid} if process.returncode is None else set()), number)
+            signal_group(process.pid, number)
             await asyncio.sleep(TICK)
             waited += TICK
             number = signal.SIGTERM if waited < GRACE else signal.SIGKILL
             if waited > 5 * GRACE:  # not permitted, or stuck in the kernel
                 break
-        await process.wait()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), GRACE)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _still_alive(self, process: asyncio.subprocess.Process) -> set[int]:
-        """The processes that still run. Found ones are remembered, because a child can outlive its parent."""
+    def _still_alive(self, process: asyncio.subprocess.Process) -> bool:
+        """True if a process of the program still runs. Found ones are kept: a child can outlive its parent."""
         self._family |= family(process.pid, self.mark)
-        if process.returncode is None:
-            self._family.add(process.pid)
-        self._family &= alive() if self._family else set()
-        return self._family
+        running = alive()
+        self._family &= running
+        return process.returncode is None or bool(self._family) or (not running and has_group(process.pid))
 
 
 def _signal(pids: set[int], number: signal.Signals) -> None:

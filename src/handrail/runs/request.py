@@ -68,7 +68,8 @@ def about_from_text(run: str, text: str) -> About:
         request = Request(**data.pop("request"))
         return About(request=request, **data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StateError(f"the request of run `{run}` cannot be read: {error}") from error
+        hint = "`handrail prune --damaged --yes` moves damaged runs away; nothing is deleted"
+        raise StateError(f"the request of run `{run}` cannot be read: {error}", hint) from error
 
 
 def needed_flows(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:

@@ -38,7 +38,6 @@ from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
-from handrail.runs import machine
 from handrail.runs.agents import Search
 from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
@@ -47,7 +46,7 @@ from handrail.runs.machine import Mode
 from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows
 from handrail.runs.routing import Choice, Routed
-from handrail.runs.summary import Summary, flow_of, given_in, life, seconds_in
+from handrail.runs.summary import Summary
 from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
 from handrail.source.files import Source
@@ -105,18 +104,7 @@ class Runs:
 
     def summaries(self) -> list[Summary]:
         """A summary of each run, the oldest first. A damaged run gets a summary too."""
-        return [self._summary(id_) for id_ in self.ids()]
-
-    def _summary(self, id_: str) -> Summary:
-        try:
-            text, history = self.engine.load(id_)
-            flow = flow_of(text)
-        except StateError as error:
-            return Summary(id_, "", "damaged", None, error.message)
-        status, why = life(machine.event_to_json(event) for _, event in history.records)
-        created, given = given_in(text)
-        seconds = seconds_in((moment, type(event).__name__) for moment, event in history.records)
-        return Summary(id_, flow, status, history.driver, why, created, seconds, given)
+        return self.engine.summaries()
 
     def events(self, id_: str, offset: int = 0) -> tuple[list[Record], int]:
         """The events after an offset, as (time, event), and the offset for the next call."""

@@ -12,11 +12,15 @@ from typing import Any, NamedTuple
 from handrail.errors import StateError
 from handrail.state import jsonlite
 
+ENDED = ("completed", "stopped", "failed", "cancelled")
+
 
 class Summary(NamedTuple):
     """A run in one line. `status` is `damaged` if the run cannot be read, and `why` then says the reason.
 
     `created` is when the run was made, `seconds` how long it was driven so far, `given` its parameters and its task.
+    `started` is the time of the first event of the current attempt, `ended` that of its end; None if there is none.
+    `questions` are those that a person can answer now.
     """
 
     id: str
@@ -27,6 +31,89 @@ class Summary(NamedTuple):
     created: float | None = None
     seconds: float | None = None
     given: str = ""
+    started: float | None = None
+    ended: float | None = None
+    attempt: int = 1
+    reason: str | None = None
+    error: str | None = None
+    questions: list[dict[str, Any]] | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        is_damaged = self.status == "damaged"
+        row: dict[str, Any] = {
+            "run": self.id,
+            "name": self.flow or None,
+            "status": "failed" if is_damaged else self.status,
+            "started": moment(self.started if self.created is None else self.created),
+            "ended": moment(self.ended),
+            "seconds": None if self.seconds is None else round(self.seconds, 3),
+            "waitingFor": self.questions,
+            "reason": self.reason,
+            "error": self.why if is_damaged else self.error,
+            "attempt": self.attempt,
+            "driver": self.driver,
+        }
+        return {**row, "damaged": True} if is_damaged else row
+
+
+def moment(at: float | None) -> str | None:
+    """`2026-02-03T04:05:06+00:00`; None if the time is not known."""
+    return None if at is None else time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime(at))
+
+
+def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: int, driver: int | None) -> Summary:
+    """The summary of a run, from its request and the events of its journal as plain data. `t` is an event's time."""
+    known = list(events)
+    status, why = life(known)
+    ends = [event for event in known if event["type"] in ("RunEnded", "RunParked")]
+    last = ends[-1] if ends and status != "running" else {}
+    created, given = given_in(about)
+    return Summary(
+        id_,
+        flow_of(about),
+        status,
+        driver,
+        why,
+        created,
+        seconds=seconds_in((event["t"], event["type"]) for event in known),
+        given=given,
+        started=known[0]["t"] if known else None,
+        ended=last.get("t") if status in ENDED else None,
+        attempt=attempt,
+        reason=last.get("reason") or (why if status == "running" else None) or None,
+        error=last.get("error"),
+        questions=waiting_for(status, open_questions(known)),
+    )
+
+
+def waiting_for(status: str, questions: Iterable[tuple[str, str, Any]]) -> list[dict[str, Any]] | None:
+    """The open questions, (id, path, form) each, of a run that can be answered now; None if there is none."""
+    if status not in ("waiting", "running"):
+        return None
+    return [{"question": id_, "path": path, "title": form.get("title")} for id_, path, form in questions] or None
+
+
+def open_questions(events: Iterable[dict[str, Any]]) -> list[tuple[str, str, Any]]:
+    """(id, path, form) of each question without an answer that is still needed, as `runs.fold` finds them."""
+    found: dict[str, tuple[str, str, Any]] = {}
+    ids: set[str] = set()
+    for event in events:
+        match event["type"]:
+            case "Asked":
+                id_ = event.get("id") or f"q{len(ids) + 1}"
+                ids.add(id_)
+                found.pop(event["path"], None)
+                found[event["path"]] = (id_, event["path"], event["question"])
+            case "Answered" | "StepDone" | "StepSkipped" | "StepFailed":
+                found.pop(event["path"], None)
+            case "AttemptStarted" if event["again"]:
+                below = f"{event['path']}/"
+                found = {path: asked for path, asked in found.items() if not path.startswith(below)}
+            case "RunResumed" if event["rewound"]:
+                found = {path: asked for path, asked in found.items() if path.partition("/")[0] not in event["rewound"]}
+            case _:
+                pass
+    return list(found.values())
 
 
 def flow_of(about: str) -> str:

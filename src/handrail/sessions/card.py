@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 
+from handrail.state.files import read_regular
 from handrail.state.lines import decode, encode
 
 TYPE_CHECKING = False
@@ -16,18 +17,27 @@ if TYPE_CHECKING:
 
 CARD = "card"
 JOURNAL = "journal"
+ABOUT = "about"
 FORMAT = 1
 
 
 def read(folder: str) -> Card | None:
     """The card as it was written; None if there is no card or its checksum is wrong."""
     try:
-        with open(os.path.join(folder, CARD), "rb") as file:
-            data = file.read()
+        data = read_regular(os.path.join(folder, CARD))
     except OSError:
         return None
     card: Card | None = decode(data[:-1]) if data.endswith(b"\n") else None  # type: ignore[assignment]  # checksummed
-    return card if card is not None and card.get("format") == FORMAT else None
+    return card if card is not None and card.get("format") == FORMAT and _has_gate(card) else None
+
+
+def _has_gate(card: Card) -> bool:
+    """True if the card of an active workflow has its gate. Without it, every call would be allowed."""
+    state: object = card.get("state")
+    gate: object = card.get("gate")
+    if not isinstance(state, dict) or state.get("status") != "active":
+        return isinstance(state, dict) and gate is None
+    return isinstance(gate, dict) and {"deny", "allow", "template", "values"} <= gate.keys()
 
 
 def read_fresh(folder: str) -> Card | None:

@@ -12,7 +12,7 @@ from handrail.errors import RefusedError
 from handrail.project import Places, checkout, has_settings
 from handrail.secrets.redaction import Secrets
 from handrail.secrets.rules import DEFAULT, SecretRules
-from handrail.sessions.machine import Result
+from handrail.sessions.results import Result
 from handrail.state.files import real_inside
 from handrail.workflows.plan import ExitCheck
 

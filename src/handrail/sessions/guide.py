@@ -19,7 +19,9 @@ from handrail.workflows.plan import Plan
 class Starter(Protocol):
     """Reads definitions and starts a workflow by its name."""
 
-    def start(self, name: str, task: str, *, conversation: Conversation | None = None) -> Report: ...
+    def start(
+        self, name: str, task: str, *, conversation: Conversation | None = None, run: str | None = None
+    ) -> Report: ...
 
 
 class SessionGuide:
@@ -31,8 +33,8 @@ class SessionGuide:
         self.idle_stops = idle_stops
         self.stubs = stubs
 
-    def begin(self, workflow: str, task: str, host: tuple[str, str]) -> Standing:
-        report = self.starter.start(workflow, task, conversation=_conversation(host))
+    def begin(self, workflow: str, task: str, host: tuple[str, str], run: str) -> Standing:
+        report = self.starter.start(workflow, task, conversation=_conversation(host), run=run)
         return _standing(report, report.message)
 
     def standing(self, host: tuple[str, str]) -> Standing | None:

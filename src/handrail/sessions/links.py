@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from handrail.state import jsonlite
+from handrail.state.files import read_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,11 +43,15 @@ def path(places: Places, agent: str, conversation: str) -> str:
 def read(link: str) -> SessionRef | None:
     """The session that a link points to; None if there is no link. Raises `ValueError` if the link is damaged."""
     try:
-        with open(link, encoding="utf-8") as file:
-            text = file.read()
+        text = read_regular(link).decode()
     except FileNotFoundError:
+        if os.path.islink(link):
+            raise ValueError("the link to the session leads nowhere") from None
         return None
-    value = jsonlite.loads(text)
+    try:
+        value = jsonlite.loads(text)
+    except ValueError:
+        raise ValueError("the link to the session is damaged") from None
     if value == _FORK:
         raise Unsettled("it is not known yet which conversation this one was forked from")
     if not isinstance(value, dict) or not {"folder", "project", "session"} <= value.keys():
@@ -73,3 +78,25 @@ def remove(link: str) -> None:
         os.unlink(link)
     except FileNotFoundError:
         return
+
+
+def is_unsettled(link: str) -> bool:
+    """True if the link marks a fork whose parent is not known yet."""
+    try:
+        read(link)
+    except Unsettled:
+        return True
+    except (ValueError, OSError):
+        return False
+    return False
+
+
+def is_absent(link: str) -> bool:
+    """True if there is no link. False if that cannot be found out, because then there may be one."""
+    try:
+        os.lstat(link)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False

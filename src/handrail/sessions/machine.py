@@ -6,6 +6,8 @@ Standard library only.
 
 from __future__ import annotations
 
+from handrail.sessions.results import Place, Result
+from handrail.sessions.summaries import remembered, shortened
 from handrail.source.plain import counted
 from handrail.source.record import Record
 from handrail.workflows.plan import Plan, relocate
@@ -19,9 +21,12 @@ if TYPE_CHECKING:
 
     Status = Literal["none", "active", "done", "cancelled"]
 
-MAX_SUMMARIES = 3
 IDLE_STOPS = 3
 """How often an agent without progress is sent on, if the settings do not say."""
+REMINDERS = 12
+"""How often an agent is sent on in one phase, even if it makes progress, if the settings do not say."""
+REFUSED = 3
+"""How many refused commands a state remembers."""
 
 
 class State(Record):
@@ -47,27 +52,11 @@ class State(Record):
     sent_on: int = 0
     checked: str = ""
     refused: tuple[str, ...] = ()
+    reminder_limit: int = REMINDERS
 
     @property
     def is_active(self) -> bool:
         return self.status == "active"
-
-
-class Place(Record):
-    """Where the agent works, and the folder in which the checks of its phase ran; empty texts if it is not known."""
-
-    cwd: str = ""
-    folder: str = ""
-
-
-class Result(Record):
-    """The result of a check. `held` is None if the check could not run; it then counts as failed."""
-
-    name: str
-    kind: str
-    held: bool | None
-    detail: str
-    seconds: float
 
 
 class Start(Record):
@@ -79,6 +68,7 @@ class Start(Record):
     time: float
     replace: bool = False
     idle_limit: int = IDLE_STOPS
+    reminder_limit: int = REMINDERS
 
 
 class Next(Record):
@@ -137,6 +127,7 @@ class Started(Record):
     task_id: str
     time: float
     idle_limit: int = IDLE_STOPS
+    reminder_limit: int = REMINDERS
 
 
 class Checked(Record):
@@ -244,7 +235,8 @@ def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
 
 
 def _start(state: State, command: Start) -> Decision:
-    started = Started(command.plan, command.task, command.task_id, command.time, command.idle_limit)
+    limits = command.idle_limit, command.reminder_limit
+    started = Started(command.plan, command.task, command.task_id, command.time, *limits)
     if not state.is_active:
         return Decision((started,))
     if command.replace:
@@ -285,9 +277,10 @@ def _next(plan: Plan, state: State, command: Next) -> Decision:
         checked = (Checked(state.at, command.results, command.place.folder),)
         if not all(result.held for result in command.results):
             return Decision(checked, Refusal("check-failed", f"{stop.name} cannot be left yet."))
+    summary, cwd = shortened(command.summary), command.place.cwd
     if state.at + 1 == len(plan.stops):
-        return Decision((*checked, Finished(state.at, stop.name, command.summary, command.place.cwd)))
-    return Decision((*checked, Moved(state.at, state.at + 1, stop.name, command.summary, command.place.cwd)))
+        return Decision((*checked, Finished(state.at, stop.name, summary, cwd)))
+    return Decision((*checked, Moved(state.at, state.at + 1, stop.name, summary, cwd)))
 
 
 def _loop(plan: Plan, state: State) -> Decision:
@@ -303,6 +296,8 @@ def _agent_stopped(state: State, command: AgentStopped) -> Decision:
     idle = 1 if command.progress else state.idle_stops + 1
     if idle > state.idle_limit:
         return Decision((LetGo(state.at, f"no progress after {counted(state.idle_limit, 'reminder')}"),))
+    if state.reminders >= state.reminder_limit:
+        return Decision((LetGo(state.at, f"still in the same phase after {counted(state.reminders, 'reminder')}"),))
     return Decision((SentOn(state.at, idle),))
 
 
@@ -319,13 +314,14 @@ def apply(state: State, event: Event) -> State:
     match event:
         case Started():
             fresh = State("active", plan=event.plan, task=event.task, task_id=event.task_id)
-            return fresh._replace(started=event.time, idle_limit=event.idle_limit)
+            timed = fresh._replace(started=event.time)
+            return timed._replace(idle_limit=event.idle_limit, reminder_limit=event.reminder_limit)
         case Moved():
             moved = quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
-            return moved._replace(summaries=_remember(state, event.phase, event.summary))
+            return moved._replace(summaries=remembered(state.summaries, event.phase, event.summary))
         case Finished():
             done = quiet._replace(status="done", steps=state.steps + 1, idle_stops=0)
-            return done._replace(summaries=_remember(state, event.phase, event.summary))
+            return done._replace(summaries=remembered(state.summaries, event.phase, event.summary))
         case Looped():
             return quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
         case Checked():
@@ -339,13 +335,13 @@ def apply(state: State, event: Event) -> State:
         case SentOn():
             return state._replace(idle_stops=event.idle, reminders=state.reminders + 1, sent_on=state.sent_on + 1)
         case LetGo():
-            return state._replace(idle_stops=0)
+            return state._replace(idle_stops=0, reminders=0)
         case Told():
             return quiet._replace(told=True)
         case Reloaded():
             return quiet._replace(plan=event.plan, at=event.to)
         case CommandRefused():
-            return state._replace(refused=(*state.refused, event.command)[-MAX_SUMMARIES:])
+            return state._replace(refused=(*state.refused, event.command)[-REFUSED:])
         case _:
             assert_never(event)
 
@@ -354,10 +350,6 @@ def _after_checks(state: State, event: Checked) -> State:
     """New check results count as progress."""
     found = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
     return state._replace(checked=found, idle_stops=state.idle_stops if found == state.checked else 0)
-
-
-def _remember(state: State, phase: str, summary: str) -> tuple[tuple[str, str], ...]:
-    return (*state.summaries, (phase, summary))[-MAX_SUMMARIES:] if summary else state.summaries
 
 
 def fold(events: Iterable[Event], state: State | None = None) -> State:

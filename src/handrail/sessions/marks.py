@@ -13,6 +13,8 @@ TURN = "turn"
 """A turn has begun and has not ended yet. Contains the host's id of the turn, if it has one."""
 PAUSED = "paused"
 """A person interrupted the agent and has not written a prompt since."""
+AWAITED = "awaited"
+"""The background work for which the agent was allowed to wait, one id per line."""
 SHOWN = "shown"
 """What the agent was told last, and the tool call whose result told it."""
 
@@ -39,6 +41,19 @@ def clear(folder: str, name: str) -> None:
         os.unlink(os.path.join(folder, name))
     except OSError:
         return
+
+
+def is_new_work(folder: str, ids: tuple[str, ...]) -> bool:
+    """True if one of these pieces of background work is not known yet. All of them are known from then on."""
+    try:
+        with open(os.path.join(folder, AWAITED), encoding="utf-8") as file:
+            known = set(file.read().split("\n"))
+    except (OSError, ValueError):
+        known = set()
+    new = {id_.replace("\n", " ") for id_ in ids} - known
+    if new:
+        _write(folder, AWAITED, "\n".join(sorted(known | new)))
+    return bool(new)
 
 
 def shown(folder: str) -> tuple[str, str]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 
 from handrail.sessions import machine, words
-from handrail.sessions.machine import Refusal, Result, State
+from handrail.sessions.machine import Refusal, State
+from handrail.sessions.results import Result
 from handrail.sessions.store import Outcome, Session, Snapshot
+from handrail.sessions.summaries import LONGEST, is_cut
 from handrail.source.record import Record
 from handrail.workflows.plan import Plan
 
@@ -19,7 +21,8 @@ class Report(Record):
     """The state of a session, and the message about the last command. `refusal` is None if it was carried out.
 
     `message` is for the agent; `view/person.py` has the text for a person. `event` is what the command caused last.
-    `by` is who caused the last record of the session.
+    `by` is who caused the last record of the session. `run` is the id of the run that the session belongs to; None if a
+    person works in it, or if it was not looked up.
     """
 
     session: str
@@ -31,6 +34,7 @@ class Report(Record):
     notices: tuple[str, ...] = ()
     event: Event | None = None
     by: str | None = None
+    run: str | None = None
 
     @property
     def status_line(self) -> str | None:
@@ -80,8 +84,13 @@ def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -
             return words.checks_failed(results, outcome.plan.stops[before.at])
         return decision.refusal.reason
     match decision.events[-1]:
-        case machine.Moved() | machine.Finished():
-            return words.moved(plan, before, after)
+        case machine.Moved() | machine.Finished() as left:
+            told = words.moved(plan, before, after)
+            return (
+                f"{told}\n\n{f'Note: the summary was too long. Its first {LONGEST:,} characters are kept.'}"
+                if is_cut(left.summary)
+                else told
+            )
         case machine.Looped():
             return words.looped(plan, before, after)
         case machine.CancelAsked():

@@ -11,12 +11,15 @@ import os
 from handrail.errors import NotFound, RefusedError, StateError
 from handrail.project import Places, session_name
 from handrail.sessions import links, machine, words
+from handrail.sessions.current import current_card
 from handrail.sessions.gate import undecided, verdict
 from handrail.sessions.links import SessionRef
-from handrail.sessions.machine import Cancel, Decision, Loop, Next, Place, Refusal, Reload, Result, Start, State
+from handrail.sessions.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Start, State
 from handrail.sessions.report import Report, report_after, report_now
+from handrail.sessions.results import Place, Result
 from handrail.sessions.store import Session, exclusive, sessions_in
 from handrail.source.record import Record
+from handrail.state.private import refuse_shared
 from handrail.workflows.plan import ExitCheck, Plan
 
 TYPE_CHECKING = False
@@ -40,7 +43,10 @@ class Conversation(Record):
 
 
 class Opening(Record):
-    """How to start a workflow: the task, the session, and the conversation of a host, if there is one."""
+    """How to start a workflow: the task, the session, and the conversation of a host, if there is one.
+
+    `run` is the id of the run that drives the agent; None if a person does.
+    """
 
     task: str
     session: str | None = None
@@ -48,6 +54,8 @@ class Opening(Record):
     replaces: bool = False
     idle_stops: int = machine.IDLE_STOPS
     notices: tuple[str, ...] = ()
+    reminders: int = machine.REMINDERS
+    run: str | None = None
 
 
 class Leaving(Record):
@@ -77,41 +85,66 @@ class Sessions:
         self.by = by
 
     def session(self, id_: str) -> Session:
+        session = self._unchecked(id_)
+        refuse_shared(self.places.state, session.folder)
+        return session
+
+    def _unchecked(self, id_: str) -> Session:
         ref = SessionRef(self.places.session(self.project, id_), self.project, id_)
         return Session(ref, self.clock, self.by)
 
     def all(self) -> list[Session]:
-        return sessions_in(self.places.sessions(self.project), self.clock, self.by)
+        folder = self.places.sessions(self.project)
+        refuse_shared(self.places.state, folder)
+        return sessions_in(folder, self.project, self.clock, self.by)
 
     def reports(self, *, active: bool = False) -> list[Report]:
-        """A report per session, or per active session. An unreadable session has its error as refusal."""
+        """A report per session, or per session that is active for a person: the agent of a run is driven by its run.
+
+        An unreadable session has its error as refusal.
+        """
         reports: list[Report] = []
         for session in self.all():
+            run = session.run()
             try:
-                reports.append(report_now(session, session.read()))
+                reports.append(report_now(session, session.read())._replace(run=run))
             except StateError as error:
-                reports.append(Report(session.id, None, State(), error.message, Refusal(error.code, error.message)))
-        return [report for report in reports if report.state.is_active] if active else reports
+                refusal = Refusal(error.code, error.message)
+                reports.append(Report(session.id, None, State(), error.message, refusal, run=run))
+        return [report for report in reports if report.state.is_active and not report.run] if active else reports
 
     def choose(self, id_: str | None) -> Session:
         """The session with this id; without an id, the only active session."""
         if id_ is None:
-            return self._only(self._active_or_unreadable())
+            return self._only()
         session = self.session(id_)
         if not session.exists:
-            from handrail.source.suggest import did_you_mean
-
-            hint = did_you_mean(id_, [s.id for s in self.all()]) or "`handrail sessions` lists them"
-            raise NotFound(f"there is no session `{id_}` in this project", hint)
+            raise self._missing(id_)
         return session
 
+    def _missing(self, id_: str) -> NotFound:
+        from handrail.source.suggest import did_you_mean
+
+        hint = did_you_mean(id_, [s.id for s in self.all()]) or "`handrail sessions` lists them"
+        return NotFound(f"there is no session `{id_}` in this project", hint)
+
     def _active_or_unreadable(self) -> list[Report]:
-        """Active sessions, and unreadable ones, which count as active."""
+        """Active sessions, and unreadable ones, which count as active. Not the sessions of runs."""
+        return [report for report in self._all_active_or_unreadable() if not report.run]
+
+    def _all_active_or_unreadable(self) -> list[Report]:
         return [report for report in self.reports() if report.state.is_active or report.refusal]
 
-    def _only(self, reports: list[Report]) -> Session:
+    def _only(self) -> Session:
+        """The only session that is active for a person."""
+        found = self._all_active_or_unreadable()
+        reports = [report for report in found if not report.run]
         if len(reports) == 1:
             return self.session(reports[0].session)
+        if not reports and found:
+            names = ", ".join(f"`{report.session}` belongs to run `{report.run}`" for report in found)
+            hint = "name it with `--session ID`, or start a workflow: `handrail start NAME TASK`"
+            raise NotFound(f"no workflow is active for you in this project; {names}", hint)
         if not reports:
             raise NotFound("no workflow is active in this project", "start one: `handrail start NAME TASK`")
         names = ", ".join(f"`{report.session}` ({report.status_line or 'cannot be read'})" for report in reports)
@@ -133,9 +166,10 @@ class Sessions:
             raise self._busy(session)
         now = self.clock()
         is_linked = conversation is not None and conversation.is_linked
-        session.describe(self.link(conversation) if conversation and is_linked else session.link())
+        session.describe(self.link(conversation) if conversation and is_linked else session.link(), opening.run)
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
-        command = Start(session.pin(plan), opening.task, task_id, now, opening.replaces, opening.idle_stops)
+        limits = opening.idle_stops, opening.reminders
+        command = Start(session.pin(plan), opening.task, task_id, now, opening.replaces, *limits)
         outcome = session.do(command)
         if outcome.decision.refusal:
             raise self._busy(session)
@@ -174,31 +208,22 @@ class Sessions:
         session = self.choose(id_)
         return report_after(session, session.do(Loop()))
 
-    def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "") -> Report:
-        """Cancel the workflow. If a person confirms it, a session with damaged files is moved away."""
-        session = self.choose(id_)
-        try:
-            report = report_after(session, session.do(Cancel(confirmed, reason)))
-            if confirmed and report.refusal is None:
-                session.do(machine.Tell())
-            return report
-        except StateError as error:
-            if not confirmed or error.code == "busy":
-                raise
-            aside = session.move_aside()
-            message = f"The session could not be read ({error.message}). Its files are now in `{aside}`."
-            return Report(session.id, None, State("cancelled"), message)
+    def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "", link: str | None = None) -> Report:
+        """Cancel the workflow. If a person confirms it, the agent is free in every case, also if files are damaged.
 
-    def free_orphan(self, conversation: Conversation) -> Report | None:
-        """Remove the link of a conversation whose session no longer exists; None if there is no such link."""
-        link = self.link(conversation)
-        if self.session(conversation.session).exists or not os.path.lexists(link):
-            return None
-        links.remove(link)
-        message = (
-            f"The files of session `{conversation.session}` are missing. The conversation no longer has a workflow."
-        )
-        return Report(conversation.session, None, State("cancelled"), message)
+        `link` is the link of the session's conversation, if the caller knows it.
+        """
+        if not confirmed:
+            session = self.choose(id_)
+            return report_after(session, session.do(Cancel(False, reason)))
+        from handrail.sessions.freeing import free, free_orphan
+
+        session = self.choose(None) if id_ is None else self._unchecked(id_)
+        if os.path.lexists(session.folder):
+            return free(session, link or session.link(), reason)
+        if link is None or links.is_absent(link):
+            raise self._missing(session.id)
+        return free_orphan(session.id, link, is_fork=links.is_unsettled(link))
 
     def workflow_of(self, id_: str | None) -> tuple[Session, str]:
         """A session, and the key of the workflow that is active in it."""
@@ -214,7 +239,7 @@ class Sessions:
 
     def note_refused(self, id_: str | None, command: str) -> None:
         """Tell the person that an agent tried this command: in its session, or in all active ones without an id."""
-        names = [id_] if id_ is not None else [report.session for report in self.reports(active=True)]
+        names = [id_] if id_ is not None else [report.session for report in self.reports() if report.state.is_active]
         for name in names:
             if self.session(name).exists:
                 self.session(name).do(machine.NoteRefused(command))
@@ -223,12 +248,12 @@ class Sessions:
         """The verdict about one tool call: allow if no workflow is active, deny if the session is unreadable."""
         if id_ is None and not self._active_or_unreadable():
             return verdict(None, tool, aliases)
-        session = self.session(id_) if id_ is not None else self._only(self._active_or_unreadable())
+        session = self.session(id_) if id_ is not None else self._only()
         try:
-            card = session.card()
+            card = current_card(session.ref)
             return verdict(card["gate"] if card else None, tool, aliases, touches)
-        except StateError as error:
-            return undecided(tool, error.message, session.id, aliases)
+        except (StateError, ValueError) as error:
+            return undecided(tool, getattr(error, "message", None) or str(error), session.id, aliases)
 
     def context(self, id_: str | None) -> str:
         """The context text for the agent at the current phase."""

@@ -11,12 +11,16 @@ import os
 import time
 
 from handrail.errors import StateError
+from handrail.sessions import about as abouts
 from handrail.sessions import card as cards
 from handrail.sessions import links, machine, words
+from handrail.sessions.about import About
+from handrail.sessions.credible import moves, why_not
 from handrail.sessions.links import SessionRef
 from handrail.sessions.machine import Command, Decision, State
 from handrail.source.record import Record
 from handrail.state import files, journal, jsonlite, lines, locks
+from handrail.state.aside import put_aside
 from handrail.state.digest import hex_digest
 from handrail.state.files import make_private
 from handrail.workflows.plan import Plan, from_json, to_json
@@ -33,7 +37,6 @@ if TYPE_CHECKING:
 
 LOCK_SECONDS = 8.0
 """Less than a hook may take (`hosts.entry.SECONDS`), so that a hook can still say why it failed."""
-ABOUT = "about"
 
 
 class SessionBusy(StateError):
@@ -88,7 +91,7 @@ class Session:
                 return self._from_card(card)
         scan = journal.read(self.journal)
         try:
-            return _apply_records(Snapshot(State()), scan.records, scan.end, scan.last)
+            return self._apply_records(Snapshot(State()), scan.records, scan.end, scan.last)
         except (ValueError, KeyError, TypeError) as error:
             message = f"the journal `{self.journal}` has a record that this version cannot read: {error}"
             raise StateError(message, "use the version that wrote it, or `handrail cancel --yes`") from error
@@ -98,7 +101,7 @@ class Session:
         size = cards.journal_size(self.folder)
         if isinstance(card.get("end"), int) and card["end"] > (size or 0):
             message = f"the journal `{self.journal}` has lost its end: {size or 0} of {card['end']} bytes are there"
-            raise journal.JournalDamaged(message, f"`handrail cancel --yes --session {self.id}` frees the session")
+            raise journal.JournalDamaged(message, self._way_out)
 
     def _from_card(self, card: Card) -> Snapshot:
         """Read on from the card. Raises `ValueError` if the card's last record differs from the journal's."""
@@ -108,7 +111,25 @@ class Session:
             raise ValueError("the card belongs to another journal")
         by = scan.records[0].get("by")
         known = Snapshot(machine.state_from_json(card["state"]), number, mark=card["mark"], by=by)
-        return _apply_records(known, scan.records[1:], last + scan.end, last + scan.last)
+        return self._apply_records(known, scan.records[1:], last + scan.end, last + scan.last)
+
+    def _apply_records(self, known: Snapshot, records: list[dict[str, Any]], end: int, last: int) -> Snapshot:
+        """The state after these records. Raises `JournalDamaged` for a move that `decide` cannot have decided."""
+        state = known.state
+        for record in records:
+            events = [machine.event_from_json(data) for data in record["events"]]
+            for place, event in enumerate(events):
+                if moves(event) and (why := why_not(self.plan(state.plan), state, event, events[:place])):
+                    message = f"the journal `{self.journal}` is damaged at record {record['n']}: {why}"
+                    raise journal.JournalDamaged(message, self._way_out)
+                state = machine.apply(state, event)
+        mark = lines.mark(records[-1]) if records else known.mark
+        by = records[-1].get("by") if records else known.by
+        return Snapshot(state, known.number + len(records), end, last, mark, by)
+
+    @property
+    def _way_out(self) -> str:
+        return f"`handrail cancel --yes --session {self.id}` moves it away and frees the session"
 
     def plan(self, digest: str) -> Plan | None:
         """The pinned plan with this digest; None if the digest is empty. Each plan is read once."""
@@ -121,9 +142,7 @@ class Session:
     def _read_plan(self, digest: str) -> Plan:
         path = os.path.join(self.folder, f"plan-{digest}")
         try:
-            with open(path, "rb") as file:
-                data = file.read()
-            text = data.decode()
+            text = files.read_regular(path).decode()
             if _digest(text) != digest:
                 raise ValueError("its content does not match its name")
             return from_json(jsonlite.loads(text))
@@ -140,13 +159,18 @@ class Session:
 
     def link(self) -> str | None:
         """The path of the host's link to this session; None if there is no link."""
-        return _about(self.folder).get("link")
+        about = abouts.read(self.folder)
+        return about.link if about is not None else None
 
-    def describe(self, link: str | None) -> None:
-        """Record the id, project and link of this session. With a link, also write the link."""
+    def run(self) -> str | None:
+        """The id of the run that drives the agent of this session; None if a person does."""
+        about = abouts.read(self.folder)
+        return about.run if about is not None else None
+
+    def describe(self, link: str | None, run: str | None = None) -> None:
+        """Record the id, project, link and run of this session. With a link, also write the link."""
         make_private(self.folder)
-        about = {"session": self.id, "project": self.ref.project, "link": link}
-        files.replace(os.path.join(self.folder, ABOUT), jsonlite.dumps(about).encode(), durable=True)
+        abouts.write(self.folder, About(self.id, self.ref.project, link, run))
         if link is not None:
             make_private(os.path.dirname(link))
             links.write(link, self.ref)
@@ -163,18 +187,23 @@ class Session:
         return digest
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
+    def locked(self, seconds: float = LOCK_SECONDS) -> Iterator[None]:
         """Hold the session's lock, so that no other process writes to the session."""
-        with locks.locked(os.path.join(self.folder, "lock"), LOCK_SECONDS, self._busy):
+        with locks.locked(os.path.join(self.folder, "lock"), seconds, self._busy):
             yield
 
     def _busy(self) -> SessionBusy:
         message = f"session `{self.id}` is held by another process"
         return SessionBusy(message, "wait for it to end, then run the command again")
 
-    def do(self, command: Command, guard: Callable[[State], Decision | None] | None = None) -> Outcome:
+    def do(
+        self,
+        command: Command,
+        guard: Callable[[State], Decision | None] | None = None,
+        seconds: float = LOCK_SECONDS,
+    ) -> Outcome:
         """Decide a command and record its events. `guard` may refuse it because of the state."""
-        with self.locked():
+        with self.locked(seconds):
             known = self.read()
             plan = self.pinned(known.state)
             decision = guard(known.state) if guard else None
@@ -195,7 +224,8 @@ class Session:
         if plan is not None:
             self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, lines.mark(record)))
         if state.told and (link := self.link()):
-            links.remove(link)
+            with contextlib.suppress(OSError):  # the card says that the workflow has ended
+                links.remove(link)
         return state
 
     def _write_card(self, plan: Plan, known: Snapshot) -> CardBody:
@@ -219,25 +249,8 @@ class Session:
 
     def move_aside(self) -> str:
         """Move an unreadable session to the folder `aside` and return its new path. Nothing is deleted."""
-        place = os.path.join(os.path.dirname(os.path.dirname(self.folder)), "..", "aside")
-        place = os.path.normpath(place)
-        make_private(place)
-        number = 1
-        while os.path.exists(aside := os.path.join(place, f"{os.path.basename(self.folder)}.{number}")):
-            number += 1
-        if link := self.link():
-            links.remove(link)
-        os.rename(self.folder, aside)
-        return aside
-
-
-def _apply_records(known: Snapshot, records: list[dict[str, Any]], end: int, last: int) -> Snapshot:
-    state = known.state
-    for record in records:
-        state = machine.fold(map(machine.event_from_json, record["events"]), state)
-    mark = lines.mark(records[-1]) if records else known.mark
-    by = records[-1].get("by") if records else known.by
-    return Snapshot(state, known.number + len(records), end, last, mark, by)
+        state = os.path.dirname(os.path.dirname(os.path.dirname(self.folder)))
+        return put_aside(self.folder, state)
 
 
 def card_body(ref: SessionRef, plan: Plan, state: State) -> CardBody:
@@ -257,19 +270,10 @@ def card_body(ref: SessionRef, plan: Plan, state: State) -> CardBody:
     }
 
 
-def sessions_in(folder: str, clock: Callable[[], float], by: Who | None = None) -> list[Session]:
-    """Every session in a folder, sorted by name."""
-    found: list[Session] = []
-    try:
-        names = sorted(os.listdir(folder))
-    except OSError:
-        return []
-    for name in names:
-        path = os.path.join(folder, name)
-        about = _about(path)
-        if about:
-            found.append(Session(SessionRef(path, about["project"], about["session"]), clock, by))
-    return found
+def sessions_in(folder: str, project: str, clock: Callable[[], float], by: Who | None = None) -> list[Session]:
+    """Every session in the folder of a project, sorted by name."""
+    found = abouts.abouts(folder, project)
+    return [Session(SessionRef(path, about.project, about.session), clock, by) for path, about in found]
 
 
 @contextlib.contextmanager
@@ -284,16 +288,6 @@ def _start_busy(folder: str) -> SessionBusy:
     return SessionBusy(message, "wait for it to end, then run the command again")
 
 
-def _about(folder: str) -> dict[str, Any]:
-    """The id, project and link of the session in a folder; empty if they cannot be read."""
-    try:
-        with open(os.path.join(folder, ABOUT), encoding="utf-8") as file:
-            about = jsonlite.loads(file.read())
-    except (OSError, ValueError):
-        return {}
-    return about if isinstance(about, dict) and {"session", "project"} <= about.keys() else {}
-
-
 def fork_session(parent: SessionRef, child: SessionRef) -> None:
     """Copy the parent's session at its current phase. From then on the two are independent."""
     first, second = Session(parent, time.time), Session(child, time.time)
@@ -302,10 +296,9 @@ def fork_session(parent: SessionRef, child: SessionRef) -> None:
         known = first.read()
         for name in os.listdir(first.folder):
             if name.startswith("plan-") and not name.endswith(".new"):
-                with open(os.path.join(first.folder, name), "rb") as file:
-                    files.replace(os.path.join(second.folder, name), file.read(), durable=True)
-        with open(first.journal, "rb") as file:
-            files.replace(second.journal, file.read(known.end), durable=True)
+                plan = files.read_regular(os.path.join(first.folder, name))
+                files.replace(os.path.join(second.folder, name), plan, durable=True)
+        files.replace(second.journal, files.read_regular(first.journal)[: known.end], durable=True)
     second.describe(child.link)
 
 

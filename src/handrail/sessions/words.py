@@ -12,7 +12,8 @@ from handrail.workflows.placeholders import DONE, NONE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from handrail.contracts.messages import GateRules
-    from handrail.sessions.machine import Result, State
+    from handrail.sessions.machine import State
+    from handrail.sessions.results import Result
     from handrail.workflows.plan import ExitCheck, Plan, Stop
     from handrail.workflows.spec import WorkflowSpec
 

@@ -7,6 +7,7 @@ imports, because hooks use it.
 from __future__ import annotations
 
 import os
+import stat
 
 from handrail.errors import StateError
 
@@ -28,15 +29,36 @@ def real_inside(folder: str, path: str) -> str | None:
     return real if real == root or is_below(real, root) else None
 
 
-def write_whole(path: str, data: bytes, *, durable: bool, mode: int = PRIVATE) -> None:
+def read_regular(path: str, offset: int = 0) -> bytes:
+    """The content of a file from `offset` on. Raises `OSError` if it is not a regular file: a FIFO would block."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        found = os.fstat(handle)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(22, "it is not a regular file", path)
+        pieces, at = [], offset
+        while piece := os.pread(handle, max(found.st_size - at, 0) + 1, at):
+            pieces.append(piece)
+            at += len(piece)
+    finally:
+        os.close(handle)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def write_whole(
+    path: str, data: bytes, *, durable: bool, mode: int = PRIVATE, new: str | None = None, exact: int | None = None
+) -> None:
     """Write a file atomically. If this raises, the old file is unchanged.
 
-    With `durable`, the content and the name are synced to the disk before this returns.
+    With `durable`, the content and the name are synced to the disk before this returns. `new` is the path of the file
+    that replaces the old one. `exact` are permissions to which the umask does not apply.
     """
-    new = f"{path}.{os.getpid()}.new"
+    new = new or f"{path}.{os.getpid()}.new"
     try:
         handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
         with open(handle, "wb") as file:
+            if exact is not None:
+                os.fchmod(handle, exact)
             file.write(data)
             if durable:
                 file.flush()

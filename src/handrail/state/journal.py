@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 
 from handrail.errors import StateError
-from handrail.state.files import open_private, sync_folder
+from handrail.state.files import open_private, read_regular, sync_folder
 from handrail.state.lines import decode, encode
 
 TYPE_CHECKING = False
@@ -72,9 +72,7 @@ def _ends_with_valid(line: bytes, number: int) -> bool:
 def read(path: str, offset: int = 0, number: int = 0) -> Scan:
     """The records from `offset` on; the first one must have this number. A missing journal is empty."""
     try:
-        with open(path, "rb") as file:
-            file.seek(offset)
-            data = file.read()
+        data = read_regular(path, offset)
     except FileNotFoundError:
         data = b""
     except OSError as error:
@@ -89,9 +87,7 @@ def read_behind(path: str, offset: int) -> tuple[list[dict[str, Any]], int]:
     `offset` is inside of a later record, and reading continues after that one. A missing journal is empty.
     """
     try:
-        with open(path, "rb") as file:
-            file.seek(max(0, offset - 1))
-            data = file.read().rstrip(b"\0")  # preallocated space is filled with zeros
+        data = read_regular(path, max(0, offset - 1)).rstrip(b"\0")  # preallocated space is filled with zeros
     except FileNotFoundError:
         return [], offset
     except OSError as error:

@@ -17,6 +17,7 @@ from handrail.runs.fold import RunState, StepState
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import RunStatus, StepStatus
 from handrail.runs.modes import available
+from handrail.runs.summary import waiting_for
 
 EXIT_CODES: dict[RunStatus, int] = {"completed": 0, "waiting": 4}
 
@@ -78,10 +79,8 @@ class RunView:
 
     def _waiting_for(self) -> list[dict[str, Any]] | None:
         """The open questions of a run that can be answered now; None if there is none."""
-        if self.state.status not in ("waiting", "running") or not self.state.questions:
-            return None
         asked = self.state.questions.values()
-        return [{"question": one.id, "path": one.path, "title": one.question.get("title")} for one in asked]
+        return waiting_for(self.state.status, [(one.id, one.path, one.question) for one in asked])
 
     def _used(self, path: str) -> dict[str, Any]:
         """What a phase or step used, including all steps below it."""

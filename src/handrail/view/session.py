@@ -34,6 +34,8 @@ def session_json(report: Report) -> dict[str, Any]:
         "by": report.by,
         "refusedCommands": list(state.refused),
     }
+    if report.run is not None:
+        data["run"] = report.run
     if report.results:
         data["checks"] = [result._asdict() for result in report.results]
     return data

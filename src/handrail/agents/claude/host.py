@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["aliases", "arguments"]
 
 COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
+CONVERSATION: str | None = "CLAUDE_CODE_SESSION_ID"
 ENFORCES: dict[str, Level] = {
     "tools": "hard",
     "subagents": "hard",
@@ -75,7 +76,8 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "conversation": conversation,
             "cwd": cwd,
             "transcript": transcript,
-            "hands_off": _hands_off(data),
+            "awaits": _background_work(data),
+            "hands_off": _has_queued_cancel(data),
             "was_aborted": False,
             "has_progress": None,
         }
@@ -173,10 +175,15 @@ def _command_name(word: str) -> str:
     return name if word.startswith("/") and prefix in ("", _OURS) else ""
 
 
-def _hands_off(data: Mapping[str, Any]) -> bool:
-    """True if background work is running, or a typed cancel command is still queued."""
-    if data.get("background_tasks"):
-        return True
+def _background_work(data: Mapping[str, Any]) -> tuple[str, ...]:
+    """The ids of the background tasks that are still running."""
+    tasks = data.get("background_tasks")
+    found = tasks if isinstance(tasks, list) else [tasks] if tasks else []
+    return tuple(str(task.get("id") if isinstance(task, dict) else task) for task in found)
+
+
+def _has_queued_cancel(data: Mapping[str, Any]) -> bool:
+    """True if a typed cancel command is still queued."""
     from handrail.agents.claude import transcript
 
     return transcript.has_queued_cancel(transcript.tail(data.get("transcript_path")))

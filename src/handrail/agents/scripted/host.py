@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 COMMANDS: Commands = {"start": "handrail start", "cancel": "handrail cancel"}
 ENFORCES: dict[str, Level] = {"tools": "hard", "protected files": "hard", "stop": "hard"}
+CONVERSATION: str | None = None
 LINKS = False
 TOOLS = ("bash", "edit", "read", "write")
 FORMER_TOOLS = ()
@@ -60,6 +61,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "project": project,
             "cwd": project,
             "transcript": None,
+            "awaits": tuple(data.get("awaits") or ()),
             "hands_off": False,
             "was_aborted": bool(data.get("aborted")),
             "has_progress": data.get("progress"),

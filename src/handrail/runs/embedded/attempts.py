@@ -7,13 +7,16 @@ attempt current.
 from __future__ import annotations
 
 import os
+from binascii import crc32
 
 from handrail.errors import StateError
 from handrail.state import files, jsonlite
 from handrail.state.files import make_private
+from handrail.state.private import refuse_shared
 
 ABOUT = "about"
 CREATED = "created"
+WAY_OUT = "`handrail prune --damaged --yes` moves damaged runs away; nothing is deleted"
 _POSITION = 48  # bits
 
 
@@ -21,20 +24,43 @@ def attempts(folder: str) -> list[str]:
     """The folders of all attempts of a run, the current one last."""
     try:
         numbers = sorted(int(name) for name in os.listdir(folder) if name.isdigit())
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return []
+    except OSError as error:
+        raise StateError(f"the run in `{folder}` cannot be read: {error.strerror}", WAY_OUT) from error
     found = [os.path.join(folder, str(number)) for number in numbers]
     return [path for path in found if os.path.exists(os.path.join(path, ABOUT))]
 
 
 def run_ids(folder: str) -> list[str]:
-    """The ids of all runs in a folder, the oldest first."""
+    """The ids of all runs in a folder, the oldest first. Raises `StateError` if the folder cannot be read."""
+    homes = {name: os.path.join(folder, name) for name in run_names(folder)}
+    return sorted(homes, key=lambda name: (created(homes[name]) or 0.0, made(homes[name]), name))
+
+
+def run_names(folder: str) -> list[str]:
+    """The ids of all runs in a folder, in no order. Raises `StateError` if the folder cannot be read."""
+    refuse_shared(os.path.dirname(os.path.dirname(folder)), folder)
     try:
         names = os.listdir(folder)
-    except OSError:
+    except FileNotFoundError:
         return []
-    found = [(paths[0], name) for name in names if (paths := attempts(os.path.join(folder, name)))]
-    return [name for *_, name in sorted((*_created(path), name) for path, name in found)]
+    except OSError as error:
+        raise StateError(f"the runs in `{folder}` cannot be listed: {error.strerror}") from error
+    return [name for name in names if not name.startswith(".") and _is_run(os.path.join(folder, name))]
+
+
+def _is_run(folder: str) -> bool:
+    """True if the folder is a run, also if it is damaged. A run that is being created is not one yet."""
+    try:
+        return os.path.exists(os.path.join(folder, "1", ABOUT)) or bool(attempts(folder)) or is_headless(folder)
+    except StateError:
+        return True
+
+
+def is_headless(folder: str) -> bool:
+    """True if a run has a journal but no request: it is damaged. A run that is being created has no journal."""
+    return os.path.exists(os.path.join(folder, "1", "journal")) and not attempts(folder)
 
 
 def write_created(attempt: str, moment: float) -> None:
@@ -43,21 +69,28 @@ def write_created(attempt: str, moment: float) -> None:
     files.replace(os.path.join(attempt, CREATED), repr(moment).encode(), durable=False)
 
 
-def _created(attempt: str) -> tuple[float, int]:
-    """When the first attempt of a run was created. Of two runs at the same moment, the file that is older decides."""
-    path = os.path.join(attempt, CREATED)
+def created(folder: str) -> float | None:
+    """When a run was created; None if that is not known."""
+    attempt = os.path.join(folder, "1")
     try:
-        with open(path, encoding="ascii") as file:
-            return float(file.read()), os.stat(path).st_mtime_ns
+        return float(files.read_regular(os.path.join(attempt, CREATED)))
     except (OSError, ValueError):  # a run of 0.1.0
-        return _created_by_request(attempt), 0
+        return _created_by_request(attempt)
 
 
-def _created_by_request(attempt: str) -> float:
+def made(folder: str) -> int:
+    """When the file about the creation of a run was made: of two runs of the same moment, it says which is older."""
+    try:
+        return os.stat(os.path.join(folder, "1", CREATED)).st_mtime_ns
+    except OSError:
+        return 0
+
+
+def _created_by_request(attempt: str) -> float | None:
     try:
         return float(jsonlite.loads(read_about(attempt))["created"])
     except (StateError, ValueError, TypeError, KeyError):
-        return 0.0
+        return None
 
 
 def number_of(attempt: str) -> int:
@@ -82,13 +115,20 @@ def position_of(attempt: str, offset: int) -> int:
 
 def write_about(attempt: str, about: str) -> None:
     make_private(attempt)
-    files.replace(os.path.join(attempt, ABOUT), about.encode("utf-8", "surrogatepass"), durable=True)
+    body = about.encode("utf-8", "surrogatepass")
+    files.replace(os.path.join(attempt, ABOUT), b"%08x %s\n" % (crc32(body), body), durable=True)
 
 
 def read_about(attempt: str) -> str:
+    """The request of an attempt. Version 0.1.0 wrote it without a checksum, and such a file is still read."""
     path = os.path.join(attempt, ABOUT)
     try:
-        with open(path, "rb") as file:
-            return file.read().decode("utf-8", "surrogatepass")
+        data = files.read_regular(path)
+        if data.startswith(b"{"):
+            return data.decode("utf-8", "surrogatepass")
+        head, body = data[:9], data[9:].removesuffix(b"\n")
+        if head != b"%08x " % crc32(body):
+            raise ValueError("its checksum is wrong")
+        return body.decode("utf-8", "surrogatepass")
     except (OSError, ValueError) as error:
-        raise StateError(f"`{path}` cannot be read: {error}") from error
+        raise StateError(f"`{path}` cannot be read: {error}", WAY_OUT) from error

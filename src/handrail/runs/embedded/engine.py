@@ -15,13 +15,15 @@ from dataclasses import replace
 from typing import Any
 
 from handrail.contracts import Attempt, Durable, History, Life, Observer, Outside, Record, Site
-from handrail.errors import RefusedError
+from handrail.errors import RefusedError, StateError
 from handrail.project import file_name
 from handrail.runs import machine
-from handrail.runs.embedded import lease
+from handrail.runs.embedded import lease, summary
 from handrail.runs.embedded.attempts import (
+    WAY_OUT,
     attempts,
     following,
+    is_headless,
     number_of,
     offset_at,
     position_of,
@@ -30,19 +32,24 @@ from handrail.runs.embedded.attempts import (
     write_about,
     write_created,
 )
-from handrail.runs.embedded.driver import holder
+from handrail.runs.embedded.driver import LOCK, holder
 from handrail.runs.embedded.durable import DurableRun
 from handrail.runs.embedded.follow import Follower, read_all
 from handrail.runs.embedded.inbox import Inbox, Letter
 from handrail.runs.embedded.ledger import JOURNAL, Ledger
+from handrail.runs.embedded.litter import Litter
 from handrail.runs.embedded.payloads import Payloads
 from handrail.runs.fold import RunState, fold
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
 from handrail.runs.questions import find, late
 from handrail.runs.stored import stored
+from handrail.runs.summary import Summary
 from handrail.secrets.redaction import Secrets
-from handrail.state import files
+from handrail.state import files, locks
+from handrail.state.aside import put_aside
+from handrail.state.private import refuse_shared
+from handrail.state.removal import remove_folder
 
 LOOK_AGAIN = 0.1
 PATIENCE = 10.0
@@ -71,7 +78,10 @@ class Embedded:
         return self._attempts(run)[-1]
 
     def _attempts(self, run: str) -> list[str]:
-        found = attempts(self._home(run))
+        home = self._home(run)
+        found = attempts(home)
+        if not found and is_headless(home):
+            raise StateError(f"the request of the run in `{home}` is missing", WAY_OUT)
         if not found:
             raise KeyError(run)
         return found
@@ -79,7 +89,11 @@ class Embedded:
     def _home(self, run: str) -> str:
         return os.path.join(self.folder, file_name(run))
 
+    def summaries(self) -> list[Summary]:
+        return summary.summaries(self.folder)
+
     def begin(self, run: str, about: str) -> History:
+        refuse_shared(self.site.state, self.folder)
         attempt = os.path.join(self._home(run), "1")
         write_created(attempt, self.site.clock())
         write_about(attempt, about)
@@ -112,6 +126,20 @@ class Embedded:
     def log(self, run: str) -> str:
         return os.path.join(self.attempt(run), "driver.log")
 
+    def remove(self, run: str, *, aside: bool) -> bool:
+        home = self._home(run)
+        handle = locks.acquire(os.path.join(home, LOCK))
+        if handle is None:
+            return False
+        try:
+            if aside:
+                put_aside(home, self.site.state)
+            else:
+                remove_folder(home)
+        finally:
+            os.close(handle)
+        return True
+
     @contextlib.asynccontextmanager
     async def _held(self, run: str, observer: Observer | None = None) -> AsyncIterator[Ledger]:
         """Acquire the run's lock, then read its journal and open it for writing."""
@@ -122,6 +150,7 @@ class Embedded:
                 yield ledger
             finally:
                 ledger.close()
+                summary.store(self._home(run), ledger)
 
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
         async with self._held(run, outside.observer) as ledger:
@@ -130,6 +159,9 @@ class Embedded:
                 _prepare(ledger.attempt, life)
             for event in events:
                 ledger.record(event, durable=_is_rewind(event))
+            litter = Litter(ledger.attempt)
+            litter.remove()
+            outside = replace(outside, context=replace(outside.context, litter=litter.add))
             durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt, self.secrets)
             inbox.clear_stop()
             inbox.clear_closed(ledger.memory.state.questions)
@@ -142,6 +174,7 @@ class Embedded:
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise
+            litter.remove()
         return ledger.history
 
     async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
@@ -174,6 +207,7 @@ class Embedded:
             for event in opening if not ledger.records else ():
                 ledger.record(event, durable=False)
             await lease.Programs(ledger.attempt).end(run)
+            Litter(ledger.attempt).remove()
             if ledger.memory.state.status != "cancelled":
                 ledger.record(replace(STOPPED, by=by))
             Inbox(ledger.attempt, self.secrets).clear_stop()

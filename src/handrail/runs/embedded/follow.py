@@ -6,7 +6,9 @@ import os
 import time
 
 from handrail.contracts import Record
-from handrail.runs.embedded.ledger import events_of, without_collector
+from handrail.errors import StateError
+from handrail.runs.embedded.attempts import WAY_OUT
+from handrail.runs.embedded.ledger import events_of, read_journal, without_collector
 from handrail.state import journal
 
 SETTLED = 100_000_000
@@ -17,7 +19,7 @@ Mark = tuple[int, int, int]
 def read_all(path: str) -> tuple[list[Record], int]:
     """All events of a journal, and the offset of its end. Raises `StateError` if it is damaged in the middle."""
     with without_collector():
-        scan = journal.read(path)
+        scan = read_journal(path)
         return events_of(scan.records, path), scan.end
 
 
@@ -39,7 +41,10 @@ class Follower:
         mark = (seen.st_size, seen.st_mtime_ns, offset)
         if self._marks.get(path) == mark:
             return [], offset
-        records, end = journal.read_behind(path, offset)
+        try:
+            records, end = journal.read_behind(path, offset)
+        except StateError as error:
+            raise type(error)(error.message, WAY_OUT) from error
         if end == offset and time.time_ns() - seen.st_mtime_ns > SETTLED:
             self._marks[path] = mark
         return events_of(records, path), end

@@ -13,7 +13,7 @@ from typing import Any
 from handrail.contracts import History, Observer, Record
 from handrail.errors import StateError
 from handrail.runs import machine
-from handrail.runs.embedded.attempts import number_of, offset_at
+from handrail.runs.embedded.attempts import WAY_OUT, number_of, offset_at
 from handrail.runs.embedded.recorder import Recorder
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
@@ -49,7 +49,7 @@ class Ledger:
         """Read the whole journal."""
         self.memory = Memory()
         with without_collector():
-            scan = journal.read(self.path)
+            scan = read_journal(self.path)
             self.records = events_of(scan.records, self.path)
             for _, event in self.records:
                 self.memory.take(event)
@@ -98,9 +98,17 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
+def read_journal(path: str) -> journal.Scan:
+    """The records of a run's journal. If it is damaged, the error says how to move the run away."""
+    try:
+        return journal.read(path)
+    except StateError as error:
+        raise type(error)(error.message, WAY_OUT) from error
+
+
 def events_of(records: list[dict[str, Any]], path: str) -> list[Record]:
     """The events of these journal records, each with its time."""
     try:
         return [(data["t"], machine.event_from_json(data)) for record in records for data in record["events"]]
     except (ValueError, KeyError, TypeError) as error:
-        raise StateError(f"the journal `{path}` cannot be read: {error}") from error
+        raise StateError(f"the journal `{path}` cannot be read: {error}", WAY_OUT) from error

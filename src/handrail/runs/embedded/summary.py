@@ -1,31 +1,134 @@
-"""A one-line summary of each run of a project, read only from its files. Imports as little as possible."""
+"""A small summary file per run, so that a list of runs does not read their journals. Imports as little as possible.
+
+The driver writes it when the run ends or waits. It says which journal it covers: one that is older than the journal, or
+damaged, is not used, and the next list writes a new one.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 
 from handrail.errors import StateError
-from handrail.runs.embedded.attempts import attempts, read_about, run_ids
+from handrail.runs.embedded.attempts import (
+    ABOUT,
+    WAY_OUT,
+    attempts,
+    created,
+    made,
+    number_of,
+    read_about,
+    run_names,
+)
 from handrail.runs.embedded.driver import holder
-from handrail.runs.summary import Summary, flow_of, given_in, life, seconds_in
-from handrail.state import journal
+from handrail.runs.summary import ENDED, Summary, given_in, seconds_in, summarize, waiting_for
+from handrail.state import files, journal, lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from handrail.runs.embedded.ledger import Ledger
+
+SUMMARY = "summary"
+FORMAT = 1
+JOURNAL = "journal"
 
 
 def summaries(folder: str) -> list[Summary]:
-    """The summaries of all runs in a folder, the oldest first."""
-    return [_summary(os.path.join(folder, id_), id_) for id_ in run_ids(folder)]
+    """The summaries of all runs in a folder, the oldest first. A damaged run does not prevent the others."""
+    found = [summary_of(os.path.join(folder, id_), id_) for id_ in run_names(folder)]
+    return sorted(found, key=lambda run: (run.created or 0.0, made(os.path.join(folder, run.id)), run.id))
 
 
-def _summary(folder: str, id_: str) -> Summary:
-    attempt = attempts(folder)[-1]
+def summary_of(folder: str, id_: str) -> Summary:
     try:
-        about = read_about(attempt)
-        flow = flow_of(about)
-        records = journal.read(os.path.join(attempt, "journal")).records
+        return _read(folder, id_)
     except StateError as error:
-        return Summary(id_, "", "damaged", None, error.message)
-    events = [event for record in records for event in record["events"]]
-    status, why = life(events)
-    created, given = given_in(about)
-    seconds = seconds_in((event["t"], event["type"]) for event in events)
-    return Summary(id_, flow, status, holder(folder), why, created, seconds, given)
+        return Summary(id_, "", "damaged", None, error.message, created(folder))
+
+
+def _read(folder: str, id_: str) -> Summary:
+    found = attempts(folder)
+    if not found:
+        raise StateError(f"the request of the run in `{folder}` is missing", WAY_OUT)
+    attempt = found[-1]
+    mark = _mark(attempt)
+    known = _stored(folder, id_, mark)
+    driver = holder(folder)
+    if known is not None:
+        return known._replace(driver=driver)
+    about = read_about(attempt)
+    records = journal.read(os.path.join(attempt, JOURNAL)).records
+    try:
+        events: list[dict[str, Any]] = [event for record in records for event in record["events"]]
+        summary = summarize(id_, about, events, number_of(attempt), driver)._replace(created=created(folder))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise StateError(f"the journal in `{attempt}` cannot be read: {error!r}", WAY_OUT) from error
+    if driver is None and _mark(attempt) == mark:
+        _write(folder, summary, mark)
+    return summary
+
+
+def store(folder: str, ledger: Ledger) -> None:
+    """Write the summary of a run after its driver closed the journal. If this fails, the next list is slower."""
+    state, records = ledger.memory.state, ledger.records
+    flow = getattr(records[0][1], "flow", None) if records else None
+    if flow is None or state.status == "running":
+        return
+    try:
+        _, given = given_in(read_about(ledger.attempt))
+    except StateError:
+        return
+    questions = [(asked.id, asked.path, asked.question) for asked in state.questions.values()]
+    ended = next((moment for moment, event in reversed(records) if type(event).__name__ == "RunEnded"), None)
+    summary = Summary(
+        id="",
+        flow=flow,
+        status=state.status,
+        driver=None,
+        why=state.error or state.reason or state.summary or "",
+        created=created(folder),
+        seconds=seconds_in((moment, type(event).__name__) for moment, event in records),
+        given=given,
+        started=records[0][0],
+        ended=ended if state.status in ENDED else None,
+        attempt=number_of(ledger.attempt),
+        reason=state.reason,
+        error=state.error,
+        questions=waiting_for(state.status, questions),
+    )
+    _write(folder, summary, _mark(ledger.attempt))
+
+
+def _mark(attempt: str) -> list[int]:
+    """Identifies the content of an attempt: its number, and the size and time of its journal and its request."""
+    mark = [number_of(attempt)]
+    for name in (JOURNAL, ABOUT):
+        try:
+            seen = os.stat(os.path.join(attempt, name))
+            mark += [seen.st_size, seen.st_mtime_ns]
+        except OSError:
+            mark += [0, 0]
+    return mark
+
+
+def _stored(folder: str, id_: str, mark: list[int]) -> Summary | None:
+    """The stored summary if it covers the journal with this mark, else None."""
+    try:
+        data = lines.decode(files.read_regular(os.path.join(folder, SUMMARY)).removesuffix(b"\n"))
+    except OSError:
+        return None
+    if data is None or data.get("format") != FORMAT or data.get("mark") != mark:
+        return None
+    try:
+        return Summary(id_, driver=None, **data["run"])
+    except (KeyError, TypeError):
+        return None
+
+
+def _write(folder: str, summary: Summary, mark: list[int]) -> None:
+    row = {name: value for name, value in summary._asdict().items() if name not in ("id", "driver")}
+    data = lines.encode({"format": FORMAT, "mark": mark, "run": row})
+    with contextlib.suppress(OSError):
+        files.write_whole(os.path.join(folder, SUMMARY), data, durable=False)

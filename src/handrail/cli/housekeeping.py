@@ -1,0 +1,63 @@
+"""`handrail prune`: removes old runs and ended sessions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from handrail.app import App
+from handrail.cli.common import command
+from handrail.cli.output import Shell
+from handrail.errors import UsageError
+from handrail.pruning import MONTH, STATUSES, Item, Rule
+from handrail.runs.summary import moment
+from handrail.source.durations import EXAMPLE, parse_duration
+from handrail.source.plain import plain
+
+
+@click.command()
+@click.option("--older-than", metavar="TIME", help="Only what ended before that time: `30d`, `12h`, `2w`.")
+@click.option("--keep", type=click.IntRange(0), metavar="N", help="Keep the newest N runs and the newest N sessions.")
+@click.option("--status", "statuses", multiple=True, type=click.Choice(STATUSES), help="Only with this status.")
+@click.option("--damaged", is_flag=True, help="Move damaged runs to the folder `aside`; delete nothing.")
+@click.option("--yes", is_flag=True, help="Do it. Without this, only print what would be removed.")
+@command
+def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> None:
+    """Remove old runs and ended sessions of this project.
+
+    What is active or waits for a person is never removed. Without a choice, what ended more than 30 days ago is
+    removed. Published artifacts and their history are kept.
+
+    \b
+    handrail prune --older-than 14d --keep 20
+    """
+    app.refuse_agents("prune")
+    rule = Rule(_seconds(chosen["older_than"]), chosen["keep"], chosen["statuses"], damaged)
+    if rule == Rule():
+        rule = Rule(older_than=MONTH)
+    done = app.prune(rule, dry_run=not yes)
+    if shell.as_json:
+        rows = [item.to_json() for item in done.removed]
+        return shell.data({"dryRun": not yes, "removed": rows, "kept": done.kept})
+    verb = ("moved away" if damaged else "removed") if yes else ("would move away" if damaged else "would remove")
+    for item in done.removed:
+        shell.say(f"{verb}: {_line(item)}")
+    if not done.removed:
+        shell.say(f"nothing to remove; {done.kept} runs and sessions are kept")
+    elif not yes:
+        shell.say(f"{len(done.removed)} of {len(done.removed) + done.kept}; add `--yes` to do it")
+    return None
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    found = parse_duration(text)
+    if found is None:
+        raise UsageError(f"`--older-than` has to be {EXAMPLE}, found `{text}`")
+    return found
+
+
+def _line(item: Item) -> str:
+    return plain(f"{item.kind} {item.id}  {item.name}  {item.status}  {moment(item.ended) or ''}").rstrip()

@@ -1,0 +1,115 @@
+"""Removes old runs and ended sessions of one project. What is active or waits for a person is never removed.
+
+The artifacts of a removed run, with their history, stay on the shelf of their scope: other runs refer to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from handrail.runs.runs import Runs
+from handrail.runs.summary import ENDED, Summary, moment
+from handrail.sessions.removal import last_change, remove_session
+from handrail.sessions.sessions import Sessions
+
+INTERRUPTED = "interrupted"
+DAMAGED = "damaged"
+RUN_STATUSES = (*ENDED, INTERRUPTED)
+SESSION_STATUSES = ("done", "cancelled")
+STATUSES = tuple(dict.fromkeys((*RUN_STATUSES, *SESSION_STATUSES)))
+MONTH = 30 * 86_400.0
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What is removed: all that is true for it has to be true. `keep` is a number of the newest runs and sessions.
+
+    With `damaged`, only damaged runs are chosen, and they are put aside instead of removed.
+    """
+
+    older_than: float | None = None
+    keep: int | None = None
+    statuses: tuple[str, ...] = ()
+    damaged: bool = False
+
+
+@dataclass(frozen=True)
+class Item:
+    """A run or a session. `ended` is when it changed last; None if that is not known."""
+
+    kind: Literal["run", "session"]
+    id: str
+    name: str
+    status: str
+    ended: float | None
+    run: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "id": self.id,
+            "name": self.name or None,
+            "status": self.status,
+            "ended": moment(self.ended),
+        }
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """What was removed, or would be, and how many runs and sessions are left."""
+
+    removed: list[Item]
+    kept: int
+
+
+def choose(items: Iterable[Item], rule: Rule, now: float) -> list[Item]:
+    """The items of one kind that a rule removes. A later item is newer."""
+    statuses = rule.statuses or (*ENDED, *SESSION_STATUSES)
+    allowed = [item for item in items if item.status in ((DAMAGED,) if rule.damaged else STATUSES)]
+    old = allowed[: -rule.keep or None] if rule.keep else allowed
+    if rule.older_than is not None:
+        before = now - rule.older_than
+        old = [item for item in old if item.ended is not None and item.ended <= before]
+    return old if rule.damaged else [item for item in old if item.status in statuses]
+
+
+def prune(runs: Runs, sessions: Sessions, rule: Rule, now: float, *, dry_run: bool) -> Pruned:
+    """Remove what a rule chooses. With `dry_run`, only say what that is."""
+    all_runs = [_run_item(summary) for summary in runs.summaries()]
+    all_sessions = [] if rule.damaged else _session_items(sessions)
+    chosen = choose(all_runs, rule, now)
+    gone = {item.id for item in chosen}
+    own = [item for item in all_sessions if item.run is not None and item.run in gone]
+    chosen += own + choose([item for item in all_sessions if item not in own], rule, now)
+    if not dry_run:
+        chosen = [item for item in chosen if _remove(runs, sessions, item, aside=rule.damaged, gone=gone)]
+    return Pruned(chosen, len(all_runs) + len(all_sessions) - len(chosen))
+
+
+def _remove(runs: Runs, sessions: Sessions, item: Item, *, aside: bool, gone: set[str]) -> bool:
+    """Remove a run or a session. False if it is used again by now."""
+    if item.kind == "run":
+        return runs.engine.remove(item.id, aside=aside)
+    return remove_session(sessions.session(item.id), is_orphan=item.run in gone)
+
+
+def _run_item(summary: Summary) -> Item:
+    status = summary.status
+    if summary.driver is not None:
+        status = "running"
+    elif status == "running":
+        status = INTERRUPTED
+    return Item("run", summary.id, summary.flow, status, summary.ended or summary.started)
+
+
+def _session_items(sessions: Sessions) -> list[Item]:
+    """The sessions, the oldest first. A session that cannot be read may be active."""
+    found = []
+    for report in sessions.reports():
+        status = report.state.status if report.refusal is None else "active"
+        changed = last_change(sessions.session(report.session))
+        name = report.plan.name if report.plan is not None else ""
+        found.append(Item("session", report.session, name, status, changed, report.run))
+    return sorted(found, key=lambda item: (item.ended or 0.0, item.id))

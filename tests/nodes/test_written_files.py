@@ -1,0 +1,73 @@
+"""Files that a flow writes into the project: permissions are kept, and a killed write leaves nothing behind."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import Project
+
+HANDRAIL = str(Path(sys.executable).parent / "handrail")
+FLOW = """phases:
+- id: a
+  steps:
+  - {id: x, node: write-file, params: {path: out/a.md, text: hi}, makes: [out/a.md]}
+"""
+KILLER = """
+import os, signal, sys
+import handrail.state.files as files
+real = os.replace
+def replace(old, new):
+    if new.endswith("a.md"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(old, new)
+os.replace = replace
+from handrail.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.fixture
+def writing(project: Project) -> Project:
+    project.write(".handrail/flows/w.yaml", FLOW)
+    return project
+
+
+def left(project: Project) -> list[str]:
+    return sorted(path.name for path in (project.folder / "out").iterdir())
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o755, 0o664])
+def test_an_overwritten_file_keeps_its_permissions(writing: Project, mode: int) -> None:
+    writing.write("out/a.md", "old").chmod(mode)
+    writing.json("run", "w")
+    assert (writing.folder / "out/a.md").read_text() == "hi"
+    assert (writing.folder / "out/a.md").stat().st_mode & 0o777 == mode
+
+
+def test_a_new_file_has_usual_permissions(writing: Project) -> None:
+    before = os.umask(0o027)
+    try:
+        writing.json("run", "w")
+    finally:
+        os.umask(before)
+    assert (writing.folder / "out/a.md").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_killed_write_leaves_nothing_after_a_resume(writing: Project) -> None:
+    """The process is killed after the new content was written and before the file was replaced."""
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLER, "run", "w"], cwd=writing.folder, capture_output=True, timeout=60, check=False
+    )
+    assert killed.returncode == -signal.SIGKILL
+    (name,) = left(writing)
+    assert name.startswith(".handrail-")
+    writing.write("out/.handrail-mine", "not from this run")
+    id_ = writing.json("runs")["runs"][0]["run"]
+    assert writing.json("resume", id_)["status"] == "completed"
+    assert left(writing) == [".handrail-mine", "a.md"]
