@@ -18,8 +18,10 @@ import pytest
 from chaos.damage import Guided, damaged, files_of
 from chaos.lives import Lives
 from chaos.world import World
+from depth import Depth
 
-FEW, MANY, DAMAGES = 3, 40, 12
+FEW, MANY = 2, 12
+FEW_DAMAGES, MANY_DAMAGES = 5, 18
 GIVEN = os.environ.get("HANDRAIL_CHAOS_SEEDS", f"1:{MANY + 1}")
 SEEDS = range(*map(int, GIVEN.split(":")))
 READING = (["runs", "--json"], ["runs"], ["sessions", "--json"], ["status", "--json"], ["list", "--json"])
@@ -73,13 +75,13 @@ def test_a_run_ends_as_if_nothing_had_happened(folder: Path, seed: int) -> None:
     _finish(lives.wrong, folder)
 
 
-def test_a_damaged_file_is_reported_and_repeats_nothing(folder: Path, seed: int) -> None:
+def test_a_damaged_file_is_reported_and_repeats_nothing(folder: Path, seed: int, depth: Depth) -> None:
     wanted = _uninterrupted(folder / "whole", seed)
     world = World(folder / "damaged", seed)
     guided = Guided(world)
     lives = Lives(world, random.Random(seed))
     lives.kill_often(1)
-    for _ in range(DAMAGES):
+    for _ in range(depth.count(FEW_DAMAGES, MANY_DAMAGES)):
         path = lives.chance.choice(files_of(world))
         done = world.effects()
         with damaged(path, lives.chance) as what:
