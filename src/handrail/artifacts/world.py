@@ -25,7 +25,7 @@ class World:
     def look(self, kind: str, subject: str) -> Any:
         match kind:
             case "exists":
-                return os.path.exists(os.path.join(self.project, subject))
+                return subject != "" and os.path.exists(os.path.join(self.project, subject))
             case "text":
                 return self.text(subject)
             case "artifact":
@@ -44,9 +44,12 @@ class World:
     def text(self, path: str) -> str | None:
         try:
             with open(self.inside(path), encoding="utf-8", errors="replace") as file:
-                return file.read(MAX_TEXT)
+                text = file.read(MAX_TEXT + 1)
         except OSError:
             return None
+        if len(text) > MAX_TEXT:
+            raise NodeError("file-too-large", f"`{path}` has more than {MAX_TEXT} characters", transient=False)
+        return text
 
     def against_schema(self, path: str, schema: str) -> str | None:
         """What is wrong with a JSON file. None if it matches its schema."""

@@ -8,9 +8,12 @@ from typing import Any
 from handrail.errors import UsageError
 from handrail.expressions.parse import plain_value
 from handrail.settings import DEFAULT, GROUPS, parse_route
-from handrail.source.files import decode
+from handrail.source.files import Source, decode
+from handrail.source.jsontree import read_json
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
+from handrail.source.written import parse_float, written
+from handrail.source.yamltree import Node, Trouble
 
 
 def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
@@ -25,14 +28,13 @@ def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """The value as JSON if the text is JSON, else as text. `1.10` stays a text: as a number it would become `1.1`."""
+    """The value as JSON if the text is JSON, else as text. A number keeps its text, so `1.10` is inserted as `1.10`."""
     try:
-        value = json.loads(text, parse_constant=lambda name: name)
+        value = json.loads(text, parse_constant=lambda name: name, parse_float=parse_float)
     except (ValueError, RecursionError):
         return text
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value if str(value) == text else text
-    return value
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return written(value, text) if is_number else value
 
 
 def given_routes(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -58,7 +60,7 @@ def _from_file(path: str) -> dict[str, Any]:
         raise UsageError(f"the parameters in `{path}` cannot be read: {error}") from error
     if problems:
         raise UsageError(f"{path}:{problems[0].line}:{problems[0].column}: {problems[0].message}", problems[0].hint)
-    tree, troubles = read_yaml(source.text)
+    tree, troubles = _read_tree(source)
     if troubles:
         first = troubles[0]
         raise UsageError(f"{path}:{first.line}:{first.column}: {first.message}", first.hint)
@@ -66,3 +68,9 @@ def _from_file(path: str) -> dict[str, Any]:
         raise UsageError(f"{path}:1:1: parameters have to be a mapping of names to values", "write `NAME: VALUE` lines")
     params: dict[str, Any] = plain_value(tree)
     return params
+
+
+def _read_tree(source: Source) -> tuple[Node | None, list[Trouble]]:
+    """The tree of a parameters file: JSON if its name says so, else YAML. Numbers keep their texts."""
+    is_json = source.file.endswith(".json")
+    return read_json(source.text, keeps_texts=True) if is_json else read_yaml(source.text)

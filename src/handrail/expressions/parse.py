@@ -201,7 +201,7 @@ class Expressions:
             at = end + 1
         if at < len(text):
             pieces.append(Const(text[at:]))
-        return pieces[0] if len(pieces) == 1 else Items("concat", tuple(pieces))
+        return pieces[0] if len(pieces) == 1 else Items("text", tuple(pieces))
 
     def reference_places(self, node: Node) -> Iterator[Place]:
         """The place of each reference of a text. Stops at the first one that the file writes differently."""

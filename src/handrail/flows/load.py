@@ -17,6 +17,7 @@ from handrail.flows.unfold import Unfold
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.files import Source
+from handrail.source.jsontree import read_json
 from handrail.source.simpleyaml import read_yaml
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -30,7 +31,7 @@ def load_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
 
 def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, Reading]:
     """The same, with everything that was read on the way."""
-    tree, troubles = read_yaml(source.text)
+    tree, troubles = read_json(source.text) if source.file.endswith(".json") else read_yaml(source.text)
     job = Reading(source, known)
     for t in troubles:
         job.report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))

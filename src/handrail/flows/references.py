@@ -11,7 +11,7 @@ from handrail.expressions.tree import SCOPES, Const, Expression, Ref, Test, Trut
 from handrail.flows.plan import Phase, Step
 from handrail.flows.reading import Reading, Slot
 from handrail.source.diagnostics import Severity
-from handrail.source.values import is_true
+from handrail.source.values import index_of, is_true
 
 FIELDS = ("outputs", "value", "status")
 CONTEXT = (
@@ -88,12 +88,11 @@ def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> Wrong
     """Constants are known at load, so every member is checked."""
     found: Any = constants
     for place, name in enumerate(names):
+        index = index_of(name) if isinstance(found, list) else None
         if isinstance(found, Mapping) and name in found:
             found = found[name]
-        elif (
-            isinstance(found, list) and name.isascii() and name.isdigit() and len(name) < 10 and int(name) < len(found)
-        ):
-            found = found[int(name)]
+        elif index is not None and index < len(found):
+            found = found[index]
         else:
             known = tuple(found) if isinstance(found, Mapping) else ()
             where = f"`flow.{'.'.join(names[:place])}` has no `{name}`" if place else f"there is no constant `{name}`"

@@ -7,6 +7,7 @@ from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.source.fields import SCALARS, Field
+from handrail.source.values import as_text
 from handrail.state.files import real_inside, write_whole
 
 NODE = Node(
@@ -20,8 +21,8 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    path = str(work.params["path"])
-    put_file(inside(context, path), str(work.params["text"]))
+    path = as_text(work.params["path"])
+    put_file(inside(context, path), as_text(work.params["text"]))
     return {"path": path}
 
 

@@ -20,8 +20,8 @@ from handrail.flows.plan import After, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
 from handrail.runs import machine
 from handrail.runs.resolve import Resolver
-from handrail.source.templates import render
-from handrail.source.values import Unresolved, as_text, is_true
+from handrail.source.templates import fill
+from handrail.source.values import Unresolved, as_joined_text, as_text, is_true, shown
 
 FlowFinder = Callable[[str], FlowPlan | None]
 Stop = tuple[str, str] | None
@@ -243,8 +243,8 @@ class Interpreter:
     async def prompt(self, prompt: Prompt, phase: Phase, path: str) -> str:
         values = [await self.values.resolve(value, phase, path, "prompt") for value in prompt.values]
         self.used[path] = list(texts(values))
-        names = dict(zip(prompt.names, map(as_text, values), strict=True))
-        body = render(prompt.inline if prompt.inline is not None else self.prompts[prompt.template or ""], names)
+        names = dict(zip(prompt.names, map(as_joined_text, values), strict=True))
+        body = fill(prompt.inline if prompt.inline is not None else self.prompts[prompt.template or ""], names)
         extra = None if prompt.extra is None else await self.values.resolve(prompt.extra, phase, path, "extraPrompt")
         return "\n\n".join(part for part in (body, "" if extra is None else as_text(extra)) if part)
 
@@ -256,7 +256,7 @@ class Interpreter:
             params = await self._all(expectation.params, phase, path, place)
             finding = await self.durable.check(expectation.kind, params)
             if not finding.held:
-                told = expectation.message or f"`{expectation.kind}: {subject(params)[:80]}` does not hold"
+                told = expectation.message or f"`{expectation.kind}: {shown(subject(params), 80)}` does not hold"
                 message = ": ".join(part for part in (told, finding.detail) if part)
                 raise NodeError("expectation", message, transient=False)
 
@@ -288,7 +288,7 @@ class Interpreter:
             found = await self.values.resolve(output.path, phase, path, f"makes.{number}")
             for item in found if isinstance(found, list) else [found]:
                 if not isinstance(item, str):
-                    raise NodeError("artifact-path", f"{as_text(item)[:80]} is not a path", transient=False)
+                    raise NodeError("artifact-path", f"{shown(item, 80)} is not a path", transient=False)
                 is_new = item not in before and "*" not in before
                 made.append(Made(item, output.name, output.schema, output.required, is_new))
         if made:

@@ -6,8 +6,10 @@ from typing import Any
 
 from handrail.contracts import Durable
 from handrail.expressions.tree import Const, Expression, Scope
+from handrail.expressions.words import in_place
 from handrail.flows.account import Results
 from handrail.flows.plan import FlowPlan, Phase
+from handrail.source.values import Unresolved
 
 
 class NeedsFact(Exception):
@@ -39,7 +41,7 @@ class Resolver:
 
     async def resolve_guard(self, guard: Expression, phase: Phase, path: str) -> Any:
         """The value of the guard of a round. It is resolved before the item of the round is known."""
-        return await self._find(guard, phase.rounds, path, "guard")
+        return await self._find(guard, phase.rounds, path, "repeat")
 
     async def _items_of(self, phase: Phase, path: str) -> dict[str, Any]:
         """The items of this round of a repeat; resolved once."""
@@ -76,3 +78,5 @@ class Resolver:
                 return expression.resolve(scope)
             except NeedsFact as need:
                 facts[need.kind, need.subject] = await self.durable.fact(path, place, need.kind, need.subject)
+            except Unresolved as error:
+                raise in_place(error, expression, place) from error

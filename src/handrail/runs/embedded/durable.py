@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from handrail.artifacts.world import World
 from handrail.contracts import AgentSaid, Done, Finding, Made, NodeError, NodeKind, Outside, Waiting, Work
+from handrail.contracts.node import refuse_params
 from handrail.errors import HandrailError, StateError
 from handrail.flows.plan import Retry
 from handrail.runs import machine
@@ -29,6 +30,8 @@ from handrail.runs.machine import Event, RunState
 from handrail.runs.memory import RERUN, Kept, Memory
 from handrail.runs.together import limited, together
 from handrail.runs.verify import verify
+from handrail.source.values import shown
+from handrail.source.written import restore, texts_in
 from handrail.state import jsonlite
 
 LOOK_AGAIN = 0.2
@@ -97,16 +100,14 @@ class DurableRun:
                 self.ledger.start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
             is_parked = False
             try:
-                value = await self._run_within_limits(kind, work)
+                return await self._finish(work.path, digest, await self._run_within_limits(kind, work))
             except NodeError as error:
-                message = self.redact.text(error.message)[:LONGEST_MESSAGE]
+                message = shown(self.redact.text(error.message), LONGEST_MESSAGE)
                 self.record(machine.NodeFailed(work.path, digest, number, error.code, message))
                 if attempt == retry.attempts or not error.transient:
                     raise NodeError(error.code, message, transient=error.transient) from error
                 await asyncio.sleep(wait)
                 wait *= retry.factor
-            else:
-                return await self._finish(work.path, digest, value)
         raise AssertionError("the last attempt returns or raises")
 
     async def _run_instant(self, kind: NodeKind, work: Work) -> Any:
@@ -121,8 +122,8 @@ class DurableRun:
         try:
             text = jsonlite.dumps(made)
         except (ValueError, TypeError) as error:
-            raise NodeError("result", f"its result cannot be stored as JSON: {error}", transient=False) from error
-        value = made if is_plain else jsonlite.loads(text)
+            raise NodeError("result", f"its result cannot be stored: {_not_json(error)}", transient=False) from error
+        value = made if is_plain else restore(jsonlite.loads(text), texts_in(made))
         if self.redact.values:
             value = self.redact.value(value)
             text = jsonlite.dumps(value)
@@ -205,6 +206,7 @@ class DurableRun:
         context = replace(self.context, key=self._key(work.path), hold=hold, ask=ask, session=session, tell=tell)
         try:
             async with asyncio.timeout(work.timeout):
+                refuse_params(kind.NODE, work)
                 value = await kind.run(work, context)
         except TimeoutError as error:
             raise NodeError("timeout", f"not done after {work.timeout or 0:g} seconds") from error
@@ -216,7 +218,8 @@ class DurableRun:
             hint = f" ({error.hint})" if error.hint else ""
             raise NodeError(error.code, f"{error.message}{hint}", transient=False) from error
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-            raise NodeError("failed", f"{type(error).__name__}: {error}", transient=False) from error
+            message = f"`{work.node}` failed with an error of its own: {type(error).__name__}: {error}"
+            raise NodeError("failed", message, transient=False) from error
         finally:
             for usage in telling.settle():
                 self.record(machine.UsageReported(work.path, usage), durable=False)
@@ -306,5 +309,17 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
         raise
 
 
+def _not_json(error: Exception) -> str:
+    """Why a value is not JSON, in plain words."""
+    if isinstance(error, ValueError) and "float" in str(error):
+        return "it holds a number that JSON does not have, such as infinity"
+    return str(error)
+
+
 def digest_of(value: Any) -> str:
-    return hashlib.sha256(jsonlite.dumps(value).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    """A digest of a JSON value. Raises `NodeError` for a value that is not JSON, such as infinity."""
+    try:
+        text = jsonlite.dumps(value)
+    except (ValueError, TypeError) as error:
+        raise NodeError("params", f"its params cannot be stored: {_not_json(error)}", transient=False) from error
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

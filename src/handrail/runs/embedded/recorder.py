@@ -20,7 +20,7 @@ from handrail.state.files import sync_folder
 
 SOON = 0.05
 ROOM = 1 << 16
-FREE = ("value", "values", "message", "text", "reason", "error", "question", "artifact", "subject")
+FREE = ("value", "values", "message", "text", "reason", "error", "question", "artifact", "subject", "written")
 """Fields with text from people, programs and agents. Paths, kinds and digests are our own and are never redacted."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from handrail.contracts import AgentSaid
 from handrail.runs import machine
 from handrail.secrets import Redactor
+from handrail.source.values import shown
 
 SHORT = 200
 
@@ -37,9 +38,9 @@ class Telling:
                 self.settle()
             case "tool":
                 text = f"{data.get('name')} {json.dumps(redact.value(data.get('input')), ensure_ascii=False)}"
-                yield machine.AgentActed(path, "tool", redact.text(text)[:SHORT])
+                yield machine.AgentActed(path, "tool", shown(redact.text(text), SHORT))
             case "denied":
                 text = f"{data.get('name')}: {data.get('reason')}"
-                yield machine.AgentActed(path, "denied", redact.text(text)[:SHORT])
+                yield machine.AgentActed(path, "denied", shown(redact.text(text), SHORT))
             case "retry":
-                yield machine.AgentActed(path, "retry", redact.text(str(data.get("message")))[:SHORT])
+                yield machine.AgentActed(path, "retry", shown(redact.text(str(data.get("message"))), SHORT))
