@@ -231,3 +231,89 @@ def test_what_a_step_does_not_have_is_not_null(project: Project) -> None:
     assert [step["status"] for step in run["phases"][0]["steps"]] == ["skipped", "skipped", "done", "done"]
     rows = project.json("run", "demo", "--param", "n=null", "--dry-run")["rows"]
     assert [row["verdict"] for row in rows[1:]] == ["skipped", "skipped", "runs", "runs"]
+
+
+POLL = """\
+phases:
+- repeat: {var: i, max: 4, until: '${steps.poll.look.outputs.result.ready}'%s}
+  phases:
+  - id: poll-${i}
+    steps:
+    - {id: look, node: command, params: {argv: [sh, look]}}
+    - {id: say, node: set, params: {ready: '${steps.poll.look.outputs.result.ready}'}}
+- id: after
+  steps: [{id: x, node: set, params: {}}]
+"""
+LOOK = "echo . >> looks; test $(wc -l < looks) -ge {} && echo '{{\"ready\": true}}' || echo '{{\"ready\": false}}'"
+
+
+def statuses(run: dict[str, Any]) -> dict[str, str]:
+    return {phase["id"]: phase["status"] for phase in run["phases"]}
+
+
+def test_inside_a_repeat_a_phase_is_named_without_its_round(project: Project) -> None:
+    flow(project, "demo", POLL % "")
+    project.write("look", LOOK.format(2))
+    assert project.json("validate")["problems"] == []
+    run = project.json("run", "demo")
+    assert statuses(run) == {
+        "poll-1": "done", "poll-2": "done", "poll-3": "skipped", "poll-4": "skipped", "after": "done",
+    }  # fmt: skip
+    assert [phase["steps"][1]["value"] for phase in run["phases"][:2]] == [{"ready": False}, {"ready": True}]
+
+
+def test_a_repeat_that_never_ends_as_wanted_fails_unless_the_flow_says_otherwise(project: Project) -> None:
+    project.write("look", LOOK.format(99))
+    flow(project, "demo", POLL % "")
+    run = project.json("run", "demo", code=1)
+    assert run["error"] == "demo.yaml:2:35: `until` did not hold after 4 rounds (`onExhausted: continue` allows this)"
+    assert statuses(run)["poll-4"] == "done"
+    assert statuses(run)["after"] == "pending"
+    assert project.json("resume", run["run"], code=1)["error"] == run["error"]
+    flow(project, "demo", POLL % ", onExhausted: continue")
+    assert statuses(project.json("run", "demo"))["after"] == "done"
+
+
+def test_a_repeat_whose_last_round_ends_it_does_not_fail(project: Project) -> None:
+    project.write("look", LOOK.format(4))
+    flow(project, "demo", POLL % "")
+    assert statuses(project.json("run", "demo"))["poll-4"] == "done"
+
+
+@pytest.mark.parametrize("more", ["", ", parallel: true"])
+def test_a_list_that_is_too_long_fails_before_its_first_round(project: Project, more: str) -> None:
+    text = "phases:\n- repeat: {over: '${params.l}', max: 2%s}\n  phases:\n  - id: e-${index}\n    steps:\n%s"
+    step = "    - {id: x, node: command, params: {argv: [touch, '${repeat.item}']}}\n"
+    flow(project, "demo", text % (more, step))
+    run = project.json("run", "demo", "--param", "l=[1,2,3]", code=1)
+    assert run["error"].startswith("demo.yaml:2:18: the list has 3 items, but the repeat has at most 2 rounds")
+    assert not (project.folder / "1").exists()
+    assert "fails, demo.yaml:2:18" in project.run("run", "demo", "--param", "l=[1,2,3]", "--dry-run").out
+    project.json("run", "demo", "--param", "l=[1,2]")
+    flow(project, "demo", text % (f"{more}, onExhausted: continue", step))
+    project.json("run", "demo", "--param", "l=[7,8,9]")
+    assert [(project.folder / name).exists() for name in "789"] == [True, True, False]
+
+
+def test_null_is_no_value(project: Project) -> None:
+    """`required` needs a value. Without it a parameter may be null, and null replaces a default."""
+    show = "{id: x, node: set, params: {r: '${params.r}', o: '${params.o}', n: '${params.n}', d: '${params.d}'}}"
+    flow(project, "demo", "params: {r: {required: true}, o: {}, n: {default: null}, d: 3}\n" + steps(show))
+    assert value(project.json("run", "demo", "--param", "r=1")) == {"r": 1, "o": None, "n": None, "d": 3}
+    assert value(project.json("run", "demo", "--param", "r=1", "--param", "d=null"))["d"] is None
+    assert value(project.json("run", "demo", "--param", 'r="null"'))["r"] == "null"
+    assert "has no value for `r`" in project.run("run", "demo").err
+    refused = project.run("run", "demo", "--param", "r=null")
+    assert (refused.code, "it is required, and null is no value" in refused.err) == (2, True)
+
+
+def test_a_default_of_null_is_optional_and_the_author_is_told(project: Project) -> None:
+    flow(project, "demo", "params: {x: null}\n" + steps("{id: x, node: set, params: {t: 'v${params.x}'}}"))
+    (problem,) = project.json("validate")["problems"]
+    assert (problem["code"], problem["severity"], problem["line"], problem["column"]) == (
+        "param-null",
+        "warning",
+        1,
+        10,
+    )
+    assert value(project.json("run", "demo")) == {"t": "v"}

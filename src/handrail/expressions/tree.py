@@ -6,7 +6,7 @@ An expression is data. It asks the scope that it is resolved in for files and ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from handrail.artifacts.names import Wanted, name_text, whole_iteration
@@ -134,6 +134,29 @@ class Items:
 
     def resolve(self, scope: Scope) -> Any:
         return OPERATIONS[self.rule]([item.resolve(scope) for item in self.items])
+
+
+@dataclass(frozen=True)
+class Within:
+    """A list with at most `most` items. It cannot be resolved if it has more. `place` is where the file says so."""
+
+    items: Expression
+    most: int
+    place: str = field(compare=False, repr=False)
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.items,)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Within:
+        return replace(self, items=parts[0])
+
+    def resolve(self, scope: Scope) -> Any:
+        found = self.items.resolve(scope)
+        if isinstance(found, list) and len(found) > self.most:
+            message = f"{self.place}: the list has {len(found)} items, but the repeat has at most {self.most} rounds"
+            raise Unresolved("repeat-exhausted", f"{message} (`onExhausted: continue` allows this)", is_located=True)
+        return found
 
 
 @dataclass(frozen=True)

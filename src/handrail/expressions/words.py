@@ -23,6 +23,7 @@ from handrail.expressions.tree import (
     Template,
     Test,
     Truth,
+    Within,
 )
 from handrail.source.templates import fill
 from handrail.source.values import Unresolved, as_json, shown
@@ -44,6 +45,8 @@ def in_words(expression: Expression) -> str:
 
 def in_place(error: Unresolved, expression: Expression, key: str = "") -> Unresolved:
     """The error with its place: the key of the file, and the expression. A reference names itself."""
+    if error.is_located:
+        return error
     words = "" if isinstance(expression, Ref) else shown(in_words(expression), LONGEST)
     place = ": ".join(part for part in (f"`{key}`" if key else "", words) if part)
     return Unresolved(error.code, f"{error.message}, in {place}" if place else error.message)
@@ -101,6 +104,8 @@ def _bare(expression: Expression) -> str:
     match expression:
         case Ref():
             return expression.path
+        case Within():
+            return _bare(expression.items)
         case Items("length", (whole,)):
             return f"length of {_operand(whole)}"
         case Items("at", (whole, Const(place))):
@@ -119,6 +124,8 @@ def _bare(expression: Expression) -> str:
 
 def _operand(expression: Expression) -> str:
     """An operand inside braces, in brackets if it has operands itself."""
+    if isinstance(expression, Within):
+        return _operand(expression.items)
     words = _bare(expression)
     is_one = isinstance(expression, Ref | Const | Template | Object) or (
         isinstance(expression, Items) and expression.rule in ("list", "text", "concat", "at")

@@ -154,6 +154,10 @@ def _step(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | None:
         return Wrong(
             code="ref-field", message=f"`{ref.path}`: a step has no `{field}`", hint=hint, name=field, known=FIELDS
         )
+    if phase not in layout.phases and phase in flow.rounds_of:
+        rounds = flow.rounds_of[phase]
+        hint = f"{_some('name one round', tuple(rounds))}; inside the repeat, `steps.{phase}` is this round's phase"
+        return Wrong(code="ref-phase", message=f"`{ref.path}`: `{phase}` has one phase per round", hint=hint)
     if phase not in layout.phases:
         known = tuple(layout.phases)
         return Wrong(

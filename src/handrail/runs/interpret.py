@@ -102,7 +102,10 @@ class Interpreter:
 
     async def _phase(self, phase: Phase) -> Stop:
         try:
-            return await self.phase(phase)
+            stopped = await self.phase(phase)
+            if stopped is None and phase.bounds:
+                await self._check_bounds(phase)
+            return stopped
         except (Unresolved, NodeError) as error:
             raise FlowFailed(self.at(phase), error.code, error.message) from error
 
@@ -123,6 +126,12 @@ class Interpreter:
             stopped = await self._steps(phase, is_done=known is not None)
         self.durable.note(machine.PhaseDone(path))
         return stopped
+
+    async def _check_bounds(self, phase: Phase) -> None:
+        """Fail if a repeat ends with this phase and its `until` never held."""
+        for bound in phase.bounds:
+            if is_true(await self.values.resolve_guard(bound.exhausted, phase, self.at(phase), "until")):
+                raise NodeError("repeat-exhausted", bound.message, transient=False)
 
     async def _is_wanted(self, phase: Phase, path: str) -> bool:
         """True if the guards and the condition of a phase hold."""

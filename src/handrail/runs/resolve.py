@@ -39,9 +39,9 @@ class Resolver:
         repeat = phase.rounds if not phase.items else {**phase.rounds, **await self._items_of(phase, path)}
         return await self._find(expression, repeat, path, place)
 
-    async def resolve_guard(self, guard: Expression, phase: Phase, path: str) -> Any:
+    async def resolve_guard(self, guard: Expression, phase: Phase, path: str, place: str = "repeat") -> Any:
         """The value of the guard of a round. It is resolved before the item of the round is known."""
-        return await self._find(guard, phase.rounds, path, "repeat")
+        return await self._find(guard, phase.rounds, path, place)
 
     async def _items_of(self, phase: Phase, path: str) -> dict[str, Any]:
         """The items of this round of a repeat; resolved once."""

@@ -18,12 +18,16 @@ NO_LIST_IS_LONGER = 10**10
 
 
 class Unresolved(Exception):
-    """An expression cannot be evaluated. `code` is stable; the message names the part and the reason."""
+    """An expression cannot be evaluated. `code` is stable; the message names the part and the reason.
 
-    def __init__(self, code: str, message: str) -> None:
+    `is_located`: the message also names the place.
+    """
+
+    def __init__(self, code: str, message: str, *, is_located: bool = False) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.is_located = is_located
 
 
 def as_text(value: Any) -> str:
