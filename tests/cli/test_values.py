@@ -167,14 +167,24 @@ def test_an_error_of_an_expression_says_where_it_is(project: Project) -> None:
 @pytest.mark.parametrize(
     ("node", "message"),
     [
-        ("command, params: {argv: [env], env: '${params.l}'}", "`env` of `command` has to be a mapping, found `[1]`"),
-        ("command, params: {argv: '${params.t}'}", "`argv` of `command` has to be a list, found `t`"),
-        ("write-file, params: {path: x, text: '${params.n}'}", "`write-file` needs `text`, but its value is null"),
+        ("command, params: {argv: [env], env: '${params.l}'}", "`command`: `env` has to be a mapping, found `[1]`"),
+        ("command, params: {argv: '${params.t}'}", "`command`: `argv` has to be a list, found `t`"),
+        ("write-file, params: {path: x, text: '${params.n}'}", "`write-file`: `text` needs a value, but it is null"),
     ],
 )
 def test_a_value_that_a_node_cannot_use_is_named(project: Project, node: str, message: str) -> None:
     flow(project, "demo", "params: {l: [1], t: t, n: {default: null}}\n" + steps(f"{{id: c, node: {node}}}"))
     assert project.json("run", "demo", code=1)["error"] == message
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [("t", "`items` has to be a list, found `t`"), ("[{path: a}]", "in an item of `items`, `schemaId` needs a value")],
+)
+def test_a_value_that_a_check_cannot_use_is_named(project: Project, items: str, message: str) -> None:
+    expect = "[{kind: require-structured-artifacts, items: '${params.i}', message: m}]"
+    flow(project, "demo", f"params: {{i: {items}}}\n" + steps(f"{{id: c, node: set, expect: {expect}}}"))
+    assert message in project.json("run", "demo", code=1)["error"]
 
 
 def test_json_is_read_as_json(project: Project) -> None:

@@ -10,8 +10,7 @@ from typing import Any, Literal, Protocol
 from handrail.contracts.executor import AgentSaid
 from handrail.contracts.session import Guide
 from handrail.settings import Route
-from handrail.source.fields import Field, Shape, noun, shape
-from handrail.source.values import shown
+from handrail.source.fields import Field, Shape, shape
 
 Own = tuple[str | None, str | None]
 
@@ -128,23 +127,6 @@ class Node:
     def nests(self) -> str | None:
         """The param with the name of the flow that this node runs; None if it runs no flow."""
         return next((param.name for param in self.params if param.names == "flow"), None)
-
-
-def refuse_params(node: Node, work: Work) -> None:
-    """Raise `NodeError` for a param without a value, or with a value that the node cannot use at all.
-
-    What a file spells out was checked at load. This is for values that only the run knows.
-    """
-    for param in node.params:
-        value = work.params.get(param.name)
-        if value is None and param.required:
-            raise NodeError("params", f"`{work.node}` needs `{param.name}`, but its value is null", transient=False)
-        is_wrong = (param.kinds == ("mapping",) and not isinstance(value, Mapping)) or (
-            param.kinds == ("list",) and not isinstance(value, list)
-        )
-        if value is not None and is_wrong:
-            message = f"`{param.name}` of `{work.node}` has to be {noun(param.kinds)}, found `{shown(value, 80)}`"
-            raise NodeError("params", message, transient=False)
 
 
 class NodeKind(Protocol):

@@ -8,13 +8,17 @@ from typing import Any
 from handrail import registry
 from handrail.contracts import CheckContext, Finding, NodeContext, NodeError
 from handrail.secrets import without_secrets
+from handrail.source.given import unusable
 
 
 async def verify(kind: str, params: Mapping[str, Any], context: NodeContext) -> Finding:
     """Run the check and return what it found. It gets the environment without secrets, as a command does."""
     env = without_secrets(context.env, context.pass_env)
+    check = registry.check_kind(kind)
+    if wrong := unusable(check.CHECK.params, params):
+        raise NodeError("expectation", f"`{kind}` cannot be checked: {wrong}", transient=False)
     try:
-        return await registry.check_kind(kind).verify(params, CheckContext(context.project, env))
+        return await check.verify(params, CheckContext(context.project, env))
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"`{kind}` could not be checked: {type(error).__name__}: {error}"
         raise NodeError("expectation", message, transient=False) from error

@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 from handrail.artifacts.world import World
 from handrail.contracts import AgentSaid, Done, Finding, Made, NodeError, NodeKind, Outside, Waiting, Work
-from handrail.contracts.node import refuse_params
 from handrail.errors import HandrailError, StateError
 from handrail.flows.plan import Retry
 from handrail.runs import machine
@@ -30,6 +29,7 @@ from handrail.runs.machine import Event, RunState
 from handrail.runs.memory import RERUN, Kept, Memory
 from handrail.runs.together import limited, together
 from handrail.runs.verify import verify
+from handrail.source.given import unusable
 from handrail.source.values import shown
 from handrail.source.written import restore, texts_in
 from handrail.state import jsonlite
@@ -206,7 +206,8 @@ class DurableRun:
         context = replace(self.context, key=self._key(work.path), hold=hold, ask=ask, session=session, tell=tell)
         try:
             async with asyncio.timeout(work.timeout):
-                refuse_params(kind.NODE, work)
+                if wrong := unusable(kind.NODE.params, work.params):
+                    raise NodeError("params", f"`{work.node}`: {wrong}", transient=False)
                 value = await kind.run(work, context)
         except TimeoutError as error:
             raise NodeError("timeout", f"not done after {work.timeout or 0:g} seconds") from error
