@@ -11,6 +11,7 @@ import pytest
 from handrail.source.values import OPERATIONS, TESTS, Unresolved, as_joined_text, as_text, number, same
 from handrail.source.written import number_text, parse_float, restore, texts_in, written
 from handrail.source.yamltree import scalar
+from handrail.state import jsonlite
 
 
 @pytest.mark.parametrize(
@@ -50,6 +51,11 @@ def test_texts_survive_json_and_copies() -> None:
     assert texts_in(copy.deepcopy(again)) == texts
     assert texts_in(restore(json.loads("1.1"), {"": "1.10"})) == {"": "1.10"}
     assert texts_in({"v": 1.5, "n": 3}) == {}
+
+
+def test_a_record_holds_the_number_also_beside_half_of_a_character() -> None:
+    value = {"text": "\ud83d", "n": written(0.5, ".5"), "i": written(7, "007")}
+    assert jsonlite.loads(jsonlite.dumps(value)) == value
 
 
 @pytest.mark.parametrize("texts", [{"/a/9": "1.0"}, {"/b": "1.0"}, {"/a/x": "1.0"}, {"/a/0/0": "1.0"}, {"/t": "1.0"}])
