@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import sys
+from itertools import starmap
 from pathlib import Path
 
 import click
 
+import handrail as handrail_package
 from handrail import registry
+from handrail.agents.scripted.script import ACTIONS, CHOICE
 from handrail.cli.group import command_at, handrail
 from handrail.cli.table import SECTIONS
 from handrail.contracts import Check, Node
 from handrail.errors import EXIT_CODES
+from handrail.flows.spec import AFTER_KINDS
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
+from handrail.project import MARKERS, Places, flow_roots, workflow_roots
 from handrail.settings import SETTINGS
 from handrail.source.codes import rules
 from handrail.source.fields import ANYTHING, Field, Shape
@@ -22,6 +27,16 @@ from handrail.workflows.placeholders import VARIABLES
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- written by `make docs`; do not edit -->\n\n"
+
+STATE_FOLDERS = {
+    "sessions": "guided sessions: a journal, the pinned plan and the card of each, by project",
+    "runs": "runs: a journal and the pinned flows of each attempt, by project",
+    "artifacts": "published files and where they come from, by project and scope",
+    "hosts": "links from the conversations of agents to their sessions",
+    "installed": "what `handrail install` changed, so that `uninstall` can undo it",
+    "aside": "sessions that could not be read and were moved away",
+    "reports": "reports about bugs of Handrail",
+}
 
 
 def exit_codes() -> str:
@@ -56,6 +71,14 @@ def flows() -> str:
     return f"# Flow files\n\n{more}\n" + "\n".join(_shape(shape) for shape in FLOW_SHAPES)
 
 
+def scripts() -> str:
+    about = (
+        "What the scripted agent does. A script is a YAML list of lines, and each line has exactly one action. Instead "
+        "of a list, a script may have `prompts`: the first entry whose `match` is part of the prompt is played.\n"
+    )
+    return f"# Scripts\n\n{about}\n" + "\n".join(_shape(shape) for shape in (*ACTIONS.values(), CHOICE))
+
+
 def nodes() -> str:
     about = (
         "The kinds of steps that a flow may have. A param is a value, or an expression that is resolved when the step "
@@ -88,7 +111,54 @@ def checks() -> str:
         "    timeout: 60\n  - kind: file              # long: `kind`, and all params by name\n    path: docs/plan.md\n"
         "```\n\nIn `exit` a check may have a `name`, in `expect` a `when` and a `message`.\n"
     )
-    return f"# Checks\n\n{about}\n" + "\n".join(_check(name, check) for name, check in registry.checks().items())
+    declared = registry.checks()
+    rows = [
+        f"| [{name}](#{name}) | {', '.join(f'`{place}`' for place in check.places)} | {check.about} |"
+        for name, check in declared.items()
+    ]
+    kinds = "| kind | in | holds if |\n|---|---|---|\n" + "\n".join(rows)
+    return f"# Checks\n\n{about}\n{kinds}\n\n{_after()}\n" + "\n".join(starmap(_check, declared.items()))
+
+
+def _after() -> str:
+    rows = "\n".join(
+        f"| `{kind}` | {', '.join(f'`{param}`' for param in params)} |" for kind, params in AFTER_KINDS.items()
+    )
+    about = "`after` of a step is not a check: its actions run when the expectations hold."
+    return f"{about}\n\n| action | params |\n|---|---|\n{rows}\n"
+
+
+def folders() -> str:
+    """What marks a project, where definitions are found, and where state is kept: from `handrail.project`."""
+    marks = ", ".join(f"`{marker}`" for marker in MARKERS)
+    places = Places({"HOME": "/~", "XDG_CONFIG_HOME": "/~/.config", "XDG_STATE_HOME": "/~/.local/state"})
+    workflows = _roots(workflow_roots("/PROJECT", places, registry.workflow_folders({}, "/~")))
+    kept = "\n".join(f"| `{_home(places.state)}/{name}` | {about} |" for name, about in STATE_FOLDERS.items())
+    return (
+        f"# Where things are\n\n## The project\n\nThe nearest folder, from the working directory upwards, that has one "
+        f"of {marks}; if there is none, the working directory. `--project DIR` chooses another one.\n\n"
+        f"## Definitions\n\nThe first one that is found wins.\n\n### Workflows\n\n{workflows}\n"
+        f"### Flows\n\n{_roots(flow_roots('/PROJECT', places))}\n"
+        "JSON Schemas of a project are in `.handrail/schemas`, its settings in `.handrail/settings.yaml`; the user's "
+        f"settings are in `{_home(places.config)}/settings.yaml`.\n\n"
+        "## State\n\nOutside the project, so that an agent does not hold its own leash. If `HANDRAIL_HOME` is set, "
+        "`config`, `state` and `cache` are folders below it; otherwise the XDG folders are used:\n\n"
+        f"| folder | what is in it |\n|---|---|\n{kept}\n"
+        f"| `{_home(places.cache)}` | what can be computed again; may be removed at any time |\n"
+    )
+
+
+def _home(path: str) -> str:
+    return path.replace("/~", "~", 1)
+
+
+def _roots(roots: list[tuple[str, str]]) -> str:
+    package = str(Path(handrail_package.__file__).parent)
+    rows = [
+        f"| {source} | `{_home(path).replace('/PROJECT/', '').replace(package, 'handrail')}` |"
+        for source, path in roots
+    ]
+    return "| source | folder |\n|---|---|\n" + "\n".join(rows) + "\n"
 
 
 def _check(name: str, check: Check) -> str:
@@ -150,8 +220,10 @@ PAGES = {
     "exit-codes.md": exit_codes,
     "files.md": files,
     "flows.md": flows,
+    "folders.md": folders,
     "nodes.md": nodes,
     "placeholders.md": placeholders,
+    "scripts.md": scripts,
 }
 
 

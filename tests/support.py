@@ -11,9 +11,18 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from handrail import registry
+from handrail.callers import OPEN
 from handrail.cli.main import main
 
 PHASE = "---\nid: {id}\nname: {name}\nemoji: {emoji}\n{more}---\n\nDo {id}.\n"
+
+
+def open_to_agents(home: Path) -> None:
+    """Let the tests run every command, also if an agent runs the tests: the way that `docs/design/callers.md` names."""
+    home.mkdir(mode=0o700)
+    (home / "state").mkdir(mode=0o700)
+    (home / "state" / OPEN).touch(mode=0o600)
 
 
 class Said(NamedTuple):
@@ -43,6 +52,10 @@ class Project:
         patch.setenv("HOME", str(folder / "user"))
         patch.setenv("HANDRAIL_HOME", str(self.home))
         patch.setenv("NO_COLOR", "1")
+        for signs in registry.signs().values():
+            for name in signs.VARIABLES:
+                patch.delenv(name, raising=False)
+        open_to_agents(self.home)
         patch.chdir(self.folder)
         (self.folder / ".handrail").mkdir()
 

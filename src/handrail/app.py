@@ -6,22 +6,25 @@ and most commands need only the state of a session.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 from functools import cached_property
 
 import handrail
-from handrail.errors import NotFound
-from handrail.project import Places, flow_roots, has_settings, random_token, workflow_roots
+from handrail.errors import HandrailError, NotFound
+from handrail.project import Places, flow_roots, has_settings, orchestrating_roots, random_token, workflow_roots
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from handrail.callers import Caller
     from handrail.contracts import Stubs
     from handrail.flows.catalog import FlowCatalog, FoundFlow
     from handrail.runs.runs import Runs
+    from handrail.secrets.redaction import Secrets
     from handrail.sessions.checking import OnCheck
     from handrail.sessions.machine import Result
     from handrail.sessions.report import Report
@@ -40,12 +43,43 @@ class App:
         env: Mapping[str, str],
         clock: Callable[[], float] = time.time,
         token: Callable[[], str] = random_token,
+        by: str | None = None,
     ) -> None:
         self.project = os.path.realpath(project)
         self.env = env
         self.clock = clock
         self.token = token
         self.places = Places(env)
+        self._by = by
+
+    @cached_property
+    def caller(self) -> Caller:
+        """Who calls this process, or whoever the caller of this class says."""
+        from handrail import registry
+        from handrail.callers import Caller, find_caller, has_terminal
+        from handrail.process.ancestors import ancestors
+
+        if self._by is not None:
+            return Caller(self._by)
+        return find_caller(self.env, ancestors(os.getpid()), registry.signs(), has_terminal=has_terminal())
+
+    def refuse_agents(self, command: str, *, session: str | None = None, run: str | None = None) -> None:
+        """Raise `RefusedError` if an agent calls a command that loosens its leash. The person is told of it."""
+        from handrail import registry
+        from handrail.callers import OPEN, refusal
+
+        caller = self.caller
+        if caller.sign is None or os.path.exists(os.path.join(self.places.state, OPEN)):
+            return
+        with contextlib.suppress(HandrailError):
+            if run is None:
+                self.sessions.note_refused(session, f"handrail {command}")
+            else:
+                text = f"an agent tried `handrail {command}`; only a person may run it ({caller.by})"
+                self.runs.notice(run, text)
+        agent = caller.by.removeprefix("agent:")
+        cancel = registry.host(agent).COMMANDS["cancel"] if agent in registry.hosts() else None
+        raise refusal(caller, command, cancel if command == "cancel" else None)
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -55,7 +89,8 @@ class App:
 
         memory = CatalogCache(self.places.cache, time.time_ns)
         folders = registry.workflow_folders(self.env, self.places.home)
-        catalog = read_catalog(workflow_roots(self.project, self.places, folders), memory)
+        roots = workflow_roots(self.project, self.places, folders)
+        catalog = read_catalog(roots, memory, orchestrating_roots(self.project, folders))
         memory.save()
         return catalog
 
@@ -70,7 +105,7 @@ class App:
     def sessions(self) -> Sessions:
         from handrail.sessions.sessions import Sessions
 
-        return Sessions(self.project, self.env, self.clock, self.token)
+        return Sessions(self.project, self.env, self.clock, self.token, lambda: self.caller.by)
 
     @cached_property
     def runs(self) -> Runs:
@@ -84,9 +119,26 @@ class App:
         if name not in registry.ENGINES:
             hint = did_you_mean(name, registry.ENGINES) or f"known: {', '.join(registry.ENGINES)}"
             raise NotFound(f"there is no engine `{name}`, which `settings.yaml` names", hint)
-        site = Site(project=self.project, state=self.places.state, env=self.env, clock=self.clock)
+        site = Site(
+            project=self.project,
+            state=self.places.state,
+            env=self.env,
+            clock=self.clock,
+            secrets=self.secrets.rules,
+            by=self.caller.by,
+        )
         guide = SessionGuide(self.sessions, self, self.settings.idle_stops, self.stubs)
         return Runs(site, registry.engine(name, site), self.settings, guide)
+
+    @cached_property
+    def secrets(self) -> Secrets:
+        """The secrets in the environment, by the rules of the settings."""
+        from handrail.secrets.redaction import Secrets
+        from handrail.secrets.rules import SecretRules
+
+        if not has_settings(self.places, self.project):
+            return Secrets(self.env)
+        return Secrets(self.env, SecretRules(self.settings.secrets, self.settings.not_secret))
 
     @property
     def stubs(self) -> Stubs:
@@ -95,7 +147,8 @@ class App:
 
         hook = os.path.join(os.path.dirname(os.path.abspath(handrail.__file__)), "hook.py")
         call = (sys.executable, "-I", "-S", hook)
-        return Stubs(call, (sys.executable, "-I", "-m", "handrail"), handrail.__version__)
+        own = (sys.executable, "-I", "-m", "handrail")
+        return Stubs(call, own, handrail.__version__, self.places.state, self.places.home)
 
     @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:
@@ -165,19 +218,20 @@ class App:
         plan, notices = self.catalog.startable(name)
         id_ = conversation.session if conversation is not None else session
         idle_stops = self.settings.idle_stops if has_settings(self.places, self.project) else IDLE_STOPS
+        task = self.secrets.mask(task)
         return self.sessions.start(plan, Opening(task, id_, conversation, replaces, idle_stops, notices))
 
     async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> Report:
         """Run the exit checks of the current phase, and leave it if they hold."""
-        from handrail.secrets import Redactor
-
         leaving = self.sessions.leaving(id_)
         results: tuple[Result, ...] = ()
         if leaving.checks:
+            from handrail.contracts import CheckContext
             from handrail.sessions.checking import run_checks
 
-            results = await run_checks(leaving.checks, self.project, self.env, shown)
-        return self.sessions.leave(leaving, Redactor(self.env).text(summary), results)
+            context = CheckContext(self.project, self.env, self.secrets.mask)
+            results = await run_checks(leaving.checks, context, shown)
+        return self.sessions.leave(leaving, self.secrets.mask(summary), results)
 
     def cancel(self, id_: str | None, *, confirmed: bool) -> Report:
         """Cancel a workflow. A confirmed cancel also unlinks a host's conversation whose session does not exist."""

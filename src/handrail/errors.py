@@ -1,7 +1,7 @@
 """Errors and exit codes. This is the only table of exit codes; the docs are generated from it."""
 
 EXIT_CODES: dict[int, str] = {
-    0: "done",
+    0: "done; for `answer`: the answer was accepted, however the run then ends",
     1: "user error, refused command or failed run",
     2: "bad usage, or a definition has errors",
     3: "timeout",

@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_MARKERS = (".handrail", os.path.join(".pi", "workflows"), ".agentweaver", ".git")
+MARKERS = (".handrail", os.path.join(".pi", "workflows"), ".agentweaver", ".git")
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
@@ -23,7 +23,7 @@ def find_root(start: str) -> str:
     start = os.path.realpath(start)
     folder = start
     while True:
-        if any(os.path.exists(os.path.join(folder, marker)) for marker in _MARKERS):
+        if any(os.path.exists(os.path.join(folder, marker)) for marker in MARKERS):
             return folder
         above = os.path.dirname(folder)
         if above == folder:
@@ -31,15 +31,59 @@ def find_root(start: str) -> str:
         folder = above
 
 
+class Checkout:
+    """A checkout of a Git repository: its top folder, and the folder with the data that all worktrees share."""
+
+    __slots__ = ("data", "top")
+
+    def __init__(self, top: str, data: str) -> None:
+        self.top = top
+        self.data = data
+
+
+def checkout(folder: str) -> Checkout | None:
+    """The Git checkout around a folder; None if there is none. Starts no process."""
+    folder = os.path.realpath(folder)
+    while not os.path.exists(mark := os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return Checkout(folder, mark if os.path.isdir(mark) else _shared_data(mark))
+
+
+def _shared_data(mark: str) -> str:
+    """The data folder that the `.git` file of a worktree leads to; the file itself if it is not a worktree's.
+
+    The repository has to list the worktree: a copied or invented `.git` file leads nowhere.
+    """
+    try:
+        own = os.path.join(os.path.dirname(mark), _first_line(mark).removeprefix("gitdir: "))
+        if os.path.realpath(os.path.join(own, _first_line(os.path.join(own, "gitdir")))) == mark:
+            return os.path.realpath(os.path.join(own, _first_line(os.path.join(own, "commondir"))))
+    except (OSError, ValueError):
+        pass
+    return mark
+
+
+def _first_line(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.readline().rstrip("\n")
+
+
 class Places:
-    """The user's folders: below `HANDRAIL_HOME` if it is set, otherwise the XDG folders."""
+    """The user's folders: below `HANDRAIL_HOME` if it is set, otherwise the XDG folders.
+
+    `HANDRAIL_STATE` is the state folder itself. Installed stubs set it to the folder that was used when they were
+    installed, so that they and the programs they start agree, whatever else is set or missing later.
+    """
 
     __slots__ = ("cache", "config", "home", "state")
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.home = env.get("HOME") or os.path.expanduser("~")
-        own = env.get("HANDRAIL_HOME")
-        for name, value in (("HOME", self.home), ("HANDRAIL_HOME", own)):
+        own, state = env.get("HANDRAIL_HOME"), env.get("HANDRAIL_STATE")
+        for name, value in (("HOME", self.home), ("HANDRAIL_HOME", own), ("HANDRAIL_STATE", state)):
             if value and not os.path.isabs(value):
                 raise UsageError(f"`{name}` has to be an absolute path, found `{value}`", f"set {name} to a full path")
         if own:
@@ -48,6 +92,7 @@ class Places:
             self.config = self._xdg(env, "XDG_CONFIG_HOME", ".config")
             self.state = self._xdg(env, "XDG_STATE_HOME", os.path.join(".local", "state"))
             self.cache = self._xdg(env, "XDG_CACHE_HOME", ".cache")
+        self.state = state or self.state
 
     def _xdg(self, env: Mapping[str, str], name: str, default: str) -> str:
         base = env.get(name, "")
@@ -61,6 +106,11 @@ class Places:
 
     def sessions(self, project: str) -> str:
         return os.path.join(self.state, "sessions", file_name(os.path.realpath(project)))
+
+    def installation(self, agent: str, project: str | None) -> str:
+        """The record of an installation for one project, or for the user."""
+        scope = file_name(project) if project else "user"
+        return os.path.join(self.state, "installed", f"{agent}@{scope}.json")
 
     def runs(self, project: str) -> str:
         return os.path.join(self.state, "runs", file_name(project))
@@ -97,6 +147,11 @@ def file_name(text: str) -> str:
 
 def _percent(char: str) -> str:
     return "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "surrogatepass"))
+
+
+def orchestrating_roots(project: str, of_agents: Sequence[str]) -> list[str]:
+    """The folders with workflows that were written for pi-workflows."""
+    return [os.path.join(project, ".pi", "workflows"), *of_agents]
 
 
 def workflow_roots(project: str, places: Places, of_agents: Sequence[str]) -> list[tuple[str, str]]:

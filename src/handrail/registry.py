@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Market,
         Node,
         NodeKind,
+        Signs,
         Site,
     )
 
@@ -34,15 +35,33 @@ CHECKS: dict[str, str] = {
     "step-output": "handrail.checks.step_output",
 }
 AGENTS: dict[str, dict[str, str]] = {
-    "claude": {"host": "handrail.agents.claude.host", "executor": "handrail.agents.claude.executor"},
-    "codex": {"executor": "handrail.agents.codex.executor"},
-    "copilot": {"executor": "handrail.agents.copilot.executor"},
-    "gemini": {"executor": "handrail.agents.gemini.executor"},
-    "opencode": {"executor": "handrail.agents.opencode.executor"},
-    "pi": {"executor": "handrail.agents.pi.executor", "workflows": "handrail.agents.pi.definitions"},
-    "scripted": {"host": "handrail.agents.scripted.host", "executor": "handrail.agents.scripted.executor"},
+    "claude": {
+        "signs": "handrail.agents.claude.signs",
+        "host": "handrail.agents.claude.host",
+        "executor": "handrail.agents.claude.executor",
+        "tools": "handrail.agents.claude.toolnames",
+    },
+    "codex": {"signs": "handrail.agents.codex.signs", "executor": "handrail.agents.codex.executor"},
+    "copilot": {"signs": "handrail.agents.copilot.signs", "executor": "handrail.agents.copilot.executor"},
+    "gemini": {"signs": "handrail.agents.gemini.signs", "executor": "handrail.agents.gemini.executor"},
+    "opencode": {"signs": "handrail.agents.opencode.signs", "executor": "handrail.agents.opencode.executor"},
+    "pi": {
+        "signs": "handrail.agents.pi.signs",
+        "executor": "handrail.agents.pi.executor",
+        "workflows": "handrail.agents.pi.definitions",
+    },
+    "scripted": {
+        "signs": "handrail.agents.scripted.signs",
+        "host": "handrail.agents.scripted.host",
+        "executor": "handrail.agents.scripted.executor",
+        "tools": "handrail.agents.scripted.host",
+    },
 }
-"""One row per agent: a `host` calls us, we call an `executor`, and `workflows` says where it has its definitions."""
+"""One row per agent: a `host` calls us, we call an `executor`, and `workflows` says where it has its definitions.
+
+`signs` say how a process recognises that the agent started it. `tools` has the names of a host's tools: `TOOLS`, and
+`FORMER_TOOLS` of other versions.
+"""
 OWN_TOOLS = "scripted"  # the agent whose tools have Handrail's own names
 ENGINES: dict[str, str] = {"embedded": "handrail.runs.embedded.engine"}
 NODES: dict[str, str] = {
@@ -130,6 +149,19 @@ def host(agent: str) -> Host:
     return found
 
 
+def tool_names(agent: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of a host's tools in lists: of the tools that it has now, and of those of other versions."""
+    place = AGENTS[agent].get("tools")
+    if place is None:
+        return frozenset(), frozenset()
+    module, aliases = _module(place), host(agent).aliases
+    now, former = module.TOOLS, module.FORMER_TOOLS
+    return (
+        frozenset(name for tool in now for name in (tool, *aliases(tool))),
+        frozenset(name for tool in former for name in (tool, *aliases(tool))),
+    )
+
+
 def installable() -> list[str]:
     """The agents that our stubs can be installed into: those that use links."""
     return [name for name in hosts() if host(name).LINKS]
@@ -163,6 +195,11 @@ def executor(agent: str) -> Executor:
     """The executor module of an agent. Raises `KeyError` if it has none."""
     found: Executor = _module(AGENTS[agent]["executor"])
     return found
+
+
+def signs() -> dict[str, Signs]:
+    """How to recognise each agent, by its name."""
+    return {name: _module(row["signs"]) for name, row in AGENTS.items() if "signs" in row}
 
 
 def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:

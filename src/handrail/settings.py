@@ -29,6 +29,7 @@ _ROUTES = {
 }
 _NESTED = {"type": "object", "additionalProperties": _ROUTES}
 _NAMES = {"type": "array", "items": {"type": "string"}}
+_SECRETS = {"type": "object", "properties": {"add": _NAMES, "except": _NAMES}, "additionalProperties": False}
 SETTINGS = shape(
     "settings.yaml",
     "How Handrail behaves in this project, or for this user.",
@@ -43,19 +44,31 @@ SETTINGS = shape(
     Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
     Field("flows", ("mapping",), "routes per flow, by flow id", schema=_NESTED),
     Field("passEnv", ("list",), "names of additional environment variables that agents may see", schema=_NAMES),
+    Field(
+        "secrets",
+        ("mapping",),
+        "which environment variables hold secrets: `add: [NAME]` and `except: [NAME]`, by name or pattern (`SONAR_*`). "
+        "`except` works only in the user's settings",
+        schema=_SECRETS,
+    ),
     Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
 )
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The merged settings. `routes` may have a `default`; `flows` and `presets` hold routes by name."""
+    """The merged settings. `routes` may have a `default`; `flows` and `presets` hold routes by name.
+
+    `secrets` and `not_secret` are patterns of variables' names; see `handrail.secrets.SecretRules`.
+    """
 
     idle_stops: int = 3
     routes: dict[str, str] = field(default_factory=dict)
     presets: dict[str, dict[str, str]] = field(default_factory=dict)
     flows: dict[str, dict[str, str]] = field(default_factory=dict)
     pass_env: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+    not_secret: tuple[str, ...] = ()
     engine: str = "embedded"
 
 
@@ -63,12 +76,11 @@ def read_settings(config: str, project: str) -> tuple[Settings, list[Diagnostic]
     """The settings from the user's `config` folder and from the project, and the problems in their files."""
     problems: list[Diagnostic] = []
     settings = Settings()
-    for folder in (config, os.path.join(project, ".handrail")):
-        settings = _read(folder, settings, problems)
-    return settings, problems
+    settings = _read(config, settings, problems, may_except=True)
+    return _read(os.path.join(project, ".handrail"), settings, problems, may_except=False), problems
 
 
-def _read(folder: str, settings: Settings, problems: list[Diagnostic]) -> Settings:
+def _read(folder: str, settings: Settings, problems: list[Diagnostic], *, may_except: bool) -> Settings:
     path = os.path.join(folder, FILE)
     if not os.path.lexists(path):
         return settings
@@ -87,7 +99,8 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic]) -> Settin
         hint = "begin with a key: `idleStops: 3`"
         problems.append(source.problem("not-mapping", (tree.line, tree.column, tree.width), message, hint))
         return settings
-    return _apply(Reader(source, tree, SETTINGS, problems.append), settings)
+    reader = Reader(source, tree, SETTINGS, problems.append)
+    return _apply(reader, _with_secrets(reader, settings, may_except=may_except))
 
 
 def _apply(reader: Reader, settings: Settings) -> Settings:
@@ -120,6 +133,42 @@ def _read_names(reader: Reader, node: Node | None) -> list[str]:
         else:
             found_.append(item.value)
     return found_
+
+
+def _with_secrets(reader: Reader, settings: Settings, *, may_except: bool) -> Settings:
+    """The settings with the names in `secrets`. A project may add names, but it must not except any."""
+    node = reader.child("secrets")
+    names: dict[str, tuple[str, ...]] = {"add": (), "except": ()}
+    for key, child in node.value.items() if node is not None else ():
+        if key not in names:
+            hint = did_you_mean(key, names) or "write `add: [NAME]` or `except: [NAME]`"
+            reader.on(child, "unknown-key", f"`secrets` has no key `{key}`", hint)
+        elif key == "except" and not may_except:
+            message = "a project must not except names from the secrets"
+            reader.on(child, "bad-value", message, "write `except` in your own settings file, or rename the variable")
+        else:
+            names[key] = _read_patterns(reader, child, key)
+    return replace(
+        settings,
+        secrets=(*settings.secrets, *names["add"]),
+        not_secret=(*settings.not_secret, *names["except"]),
+    )
+
+
+def _read_patterns(reader: Reader, node: Node, key: str) -> tuple[str, ...]:
+    """Names of variables, or patterns of names."""
+    if node.kind != "list":
+        message = f"`{key}` has to be a list of names, found {found(node)}"
+        reader.on(node, "wrong-type", message, f"write `{key}: [NAME]`")
+        return ()
+    patterns: list[str] = []
+    for item in node.value:
+        if item.kind == "text" and item.value.strip() and not any(char in item.value for char in " =$"):
+            patterns.append(item.value)
+        else:
+            message = f"an item of `{key}` has to be the name of a variable or a pattern, found {quoted(item)}"
+            reader.on(item, "bad-value", message, "write `NAME` or `PREFIX_*`")
+    return tuple(patterns)
 
 
 def _read_idle_stops(reader: Reader, before: int) -> int:

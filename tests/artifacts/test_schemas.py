@@ -161,3 +161,24 @@ def test_data_inside_a_schema_is_not_a_reference(tmp_path: Path) -> None:
     schema = {"const": {"$ref": "https://example.org"}}
     write(tmp_path, "a", schema)
     assert problems_of(find_schema("a", str(tmp_path)), {"$ref": "https://example.org"}) == []
+
+
+def test_a_catastrophic_pattern_in_a_schema_is_matched_in_linear_time() -> None:
+    schema = {
+        "properties": {"x": {"pattern": "^(a+)+$"}},
+        "patternProperties": {"^(b+)+$": {"type": "integer"}},
+        "additionalProperties": False,
+    }
+    data = {"x": "a" * 50_000 + "!", "b" * 50_000 + "!": 1}
+    found = problems_of(schema, data)
+    assert len(found) == 2
+    assert any("has to match `^(a+)+$`" in problem for problem in found)
+    assert any("has names that are not declared: `bbb" in problem for problem in found)
+    assert problems_of(schema, {"x": "aa", "bb": 1}) == []
+    assert problems_of(schema, {"bb": "1"}) == ['`/bb` has to be a whole number, found `"1"`']
+
+
+def test_a_pattern_that_cannot_be_matched_makes_a_schema_unusable() -> None:
+    schema = {"properties": {"x": {"pattern": "^(?!a)"}}}
+    wrong = "`/properties/x/pattern`: `^(?!a)` is not a pattern, at character 2: look-ahead `(?!` is not supported"
+    assert problems_of(schema, {}) == [f"the schema cannot be used: {wrong}"]

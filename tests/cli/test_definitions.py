@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from handrail.source.codes import rules
 from support import Project
 
@@ -155,3 +157,15 @@ def test_workflow_names_complete(project: Project) -> None:
     project.workflow("flu", ["a"], "show: workflows\n")
     said = project.process(_HANDRAIL_COMPLETE="bash_complete", COMP_WORDS="handrail start fl", COMP_CWORD="2")
     assert [line.split(",")[1] for line in said.out.split()] == ["flop", "flow"]
+
+
+@pytest.mark.parametrize("command", ["run", "show", "start"])
+def test_a_name_with_a_typing_error_has_a_suggestion(project: Project, command: str) -> None:
+    said = project.run(command, "plan-build-reviw", *([] if command == "show" else ["x"]))
+    assert said.code == 1
+    assert "hint: did you mean `plan-build-review`?" in said.err
+
+
+def test_help_of_the_hook_is_no_error(project: Project) -> None:
+    said = project.process("hook", "--help")
+    assert (said.code, said.out.startswith("usage: handrail hook AGENT")) == (0, True)

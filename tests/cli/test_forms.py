@@ -337,11 +337,11 @@ def test_an_unreadable_answers_file_gets_a_suggestion(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as missing:
         read_answers(str(tmp_path / "answer.yaml"))
     assert missing.value.hint == "did you mean `answers.yaml`?"
-    with pytest.raises(UsageError, match="s a directory"):
+    with pytest.raises(UsageError, match="is a folder, not a file"):
         read_answers(str(tmp_path))
     with pytest.raises(UsageError, match="more than"):
         read_answers(str(tmp_path / "answers.yaml"))
-    with pytest.raises(UsageError, match="null byte"):
+    with pytest.raises(UsageError, match="contains a NUL character"):
         read_answers("a\0b")
 
 
@@ -355,3 +355,11 @@ def test_invalid_answers_are_reported_with_their_positions(tmp_path: Path) -> No
         f"{file}:2:1: `go` is not answered; true or false is needed\n"
         f"{file}:3:10: `level` has to be one of `low`, `high`, found the text `hgih`; did you mean `high`?"
     )
+
+
+def test_a_question_that_is_the_title_of_its_form_is_not_printed_twice() -> None:
+    text = "`a/x` was running, and may have finished"
+    field = {"id": "rerun", "type": "single-select", "label": text, "required": True, "options": ["again", "done"]}
+    shown = form_text(form_from({"formId": "rerun", "title": text, "fields": [field]}))
+    assert shown.count(text) == 1
+    assert "rerun (single-select, required)\n" in shown

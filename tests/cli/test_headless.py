@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,13 +132,96 @@ def test_routes_are_chosen_by_group_and_stored_with_the_run(project: Project, mo
     )
     project.write(".handrail/flows/mine.yaml", f"phases:\n- id: a\n  steps:\n{steps}")
 
-    def models(*argv: str, code: int = 0) -> list[object]:
-        found = project.json("run", "mine", *argv, code=code)["phases"][0]["steps"]
-        return [step["value"]["model"] if step["value"] else step["error"] for step in found]
+    def models(*argv: str) -> list[object]:
+        return [step["value"]["model"] for step in project.json("run", "mine", *argv)["phases"][0]["steps"]]
 
     assert models("--preset", "cheap") == ["p1", "r1", "m", "cheap"]
     assert models("--agent", "scripted", "--model", "z") == ["z", "z", "z", "z"]
     assert models("--preset", "cheap", "--route", "review=scripted:q") == ["p1", "q", "m", "cheap"]
-    assert "there is no agent `nobody`" in str(models(code=1)[3])
+    assert "step `a/rest` of `mine` needs `nobody`, which is no agent" in project.run("run", "mine").err
     assert "there is no routing group `reviews`" in project.run("run", "mine", "--route", "reviews=x").err
     assert "there is no preset `cheep`" in project.run("run", "mine", "--preset", "cheep").err
+
+
+def guided(events: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """(kind, phase) of everything that happened in the workflow."""
+    return [(event["kind"], event["phase"]) for event in events if event["type"] == "Guided"]
+
+
+def test_the_phases_of_the_workflow_are_events_of_the_run(nested: Project) -> None:
+    nested.write("script.yaml", SCRIPT)
+    said = nested.run("run", "release", "tea", "--agent", "scripted", "--events")
+    live = [json.loads(line) for line in said.out.splitlines()]
+    assert guided(live) == [
+        ("entered", "Plan"),
+        ("sent-on", "Plan"),
+        ("entered", "Judge"),
+        ("entered", "Ship"),
+        ("sent-on", "Ship"),
+        ("sent-on", "Ship"),
+        ("finished", "Ship"),
+    ]
+    kept = nested.json("log", "last")["events"]
+    assert guided(kept) == guided(live)
+    places = [event["place"] for event in kept if event.get("kind") == "entered"]
+    assert places == ["• Plan [1/3]", "Review [2/3] > • Judge [1/1]", "• Ship [3/3]"]
+    acts = [event["kind"] for event in kept if event["type"] == "AgentActed" and event["kind"] != "tool"]
+    assert acts == ["denied", "again", "again"]
+
+
+def test_a_failed_exit_check_is_an_event_that_says_which_and_why(nested: Project) -> None:
+    nested.write(
+        "script.yaml", SCRIPT.replace("  - {step: next, summary: planned}\n", "  - step: next\n  - step: next\n")
+    )
+    nested.run("run", "release", "tea", "--agent", "scripted")
+    failed = [event for event in nested.json("log", "last")["events"] if event.get("kind") == "check-failed"]
+    assert [(event["phase"], event["text"]) for event in failed] == [
+        ("Judge", "exists: report.txt (it does not exist)")
+    ]
+
+
+def test_progress_without_a_terminal_shows_phase_by_phase(nested: Project) -> None:
+    nested.write("script.yaml", SCRIPT)
+    lines = nested.run("run", "release", "tea", "--agent", "scripted").err.splitlines()
+    assert [line.strip() for line in lines if line.startswith("    ")] == [
+        "▸ phase • Plan [1/3]",
+        "! the agent stopped early in Plan and was sent on",
+        "▸ phase Review [2/3] > • Judge [1/1]",
+        "▸ phase • Ship [3/3]",
+        "! the agent stopped early in Ship and was sent on",
+        "! the agent stopped early in Ship and was sent on",
+        "✓ the workflow is done",
+    ]
+    assert "  ! release/run  denied: write: write is not allowed in the phase Plan" in "\n".join(lines)
+
+
+def test_what_happened_while_handrail_was_dead_is_told_once_after_a_resume(nested: Project) -> None:
+    """A person moves the session while the run is not driven. The next life tells that, and nothing twice."""
+    nested.write("script.yaml", "prompts:\n- match: Begin tea.\n  play:\n  - fail: auth\n")
+    data = nested.json("run", "release", "tea", "--agent", "scripted", code=1)
+    session = nested.json("sessions")["sessions"][0]["session"]
+    nested.json("next", "--session", session, "--summary", "by hand")
+    nested.write("report.txt", "fine")
+    nested.write("script.yaml", "- {step: next}\n- {step: next}\n")
+    nested.json("resume", data["run"])
+    found = guided(nested.json("log", data["run"])["events"])
+    assert found == [("entered", "Plan"), ("entered", "Judge"), ("entered", "Ship"), ("finished", "Ship")]
+
+
+def test_a_workflow_whose_result_is_not_accepted_is_begun_again(nested: Project) -> None:
+    """The second agent works in a conversation of its own, and is told what was missing."""
+    nested.workflow("judge", ["look"])
+    nested.write(
+        ".handrail/flows/twice.yaml",
+        "phases:\n- id: a\n  steps:\n  - {id: x, node: workflow-run, params: {workflow: judge, task: tea}, "
+        "makes: [made.txt], retry: {attempts: 2, wait: 0}}\n",
+    )
+    play = "{step: next, summary: judged}"
+    made = "{tool: write, input: {path: made.txt, content: x}}"
+    nested.write(
+        "script.yaml",
+        f"prompts:\n- match: did not make `made.txt`\n  play: [{made}, {play}]\n- match: begin\n  play: [{play}]\n",
+    )
+    data = nested.json("run", "twice", "--agent", "scripted")
+    opened = [event for event in nested.json("log", data["run"])["events"] if event["type"] == "SessionOpened"]
+    assert (data["status"], len({event["session"] for event in opened})) == ("completed", 2)

@@ -78,8 +78,8 @@ class Terminal:
             assert self.at >= self.highest
         elif name == "K":
             self.rows[self.at] = self.rows[self.at][: self.column]
-        else:
-            assert (private, number, name) in (("?", 7, "l"), ("?", 7, "h"), ("", 999, "m"))
+        elif name != "m":
+            assert (private, number, name) in (("?", 7, "l"), ("?", 7, "h"))
 
     def _put(self, char: str) -> None:
         if char == "\r":
@@ -170,7 +170,7 @@ def test_a_closed_view_is_drawn_again_below_an_answer(terminal: Terminal) -> Non
     terminal.say("yes\n")
     live.observer(Answered("plan/read", "i", {}))
     live.tick()
-    left = ["○ plan", "○ build", "? plan/read  Sure?", "0/3 steps", "yes"]
+    left = ["○ plan", "○ build", "0/3 steps", "yes"]
     assert terminal.screen() == [*left, "○ plan", "○ build", "0/3 steps", ""]
 
 
@@ -244,3 +244,19 @@ def test_without_a_terminal_a_run_prints_no_control_characters(project: Project)
     assert "✓ plan" in said.err
     assert "\x1b" not in said.err + said.out
     assert "plan" not in project.run("run", "demo", "--quiet").err
+
+
+def test_the_signs_have_colours_on_a_terminal_unless_the_person_wants_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drawn() -> str:
+        terminal = Terminal()
+        live = Live(terminal.stream, flow(FLOW), Clock())
+        live.observer(PhaseStarted("plan"))
+        live.tick()
+        text = os.read(terminal.master, 65536).decode()
+        terminal.close()
+        return text
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[36m▸\x1b[0m plan" in drawn()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "▸ plan" in drawn()

@@ -64,12 +64,48 @@ def test_an_agent_that_does_not_write_a_required_file_fails_the_step(example: Pr
     example.write("script.yaml", "- say: done\n")
     data = example.json("run", "examples/example", "--agent", "scripted", code=1)
     assert data["error"] == f"The proof has to be written.: `{PROOF}` is missing"
-    example.write("script.yaml", WRITES)
-    again = example.json("resume", data["run"], code=1)
-    assert again["phases"][0]["steps"][0]["attempts"] == 1, "the agent is not asked twice for one answer"
     (example.folder / PROOF).parent.mkdir(parents=True, exist_ok=True)
     (example.folder / PROOF).write_text("{}")
-    assert example.json("resume", data["run"])["status"] == "completed"
+    ended = example.json("resume", data["run"])
+    assert (ended["status"], ended["phases"][0]["steps"][0]["attempts"]) == ("completed", 1)
+
+
+def test_resume_asks_the_agent_again_if_its_proof_is_still_missing(example: Project) -> None:
+    example.write("script.yaml", "- say: done\n")
+    run = example.json("run", "examples/example", "--agent", "scripted", code=1)["run"]
+    example.write("script.yaml", WRITES)
+    ended = example.json("resume", run)
+    assert (ended["status"], ended["phases"][0]["steps"][0]["attempts"]) == ("completed", 2)
+
+
+TOLD = """\
+prompts:
+- match: "it is not done yet: {told}"
+  play: [{{tool: write, input: {{path: out.json, content: '{{}}'}}}}, {{say: corrected}}]
+- match: Write it.
+  play: [{{say: done}}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("proof", "told"),
+    [
+        ("makes: [out.json]", "the step did not make `out.json`"),
+        ("expect: [{file: out.json, message: no file}]", "no file"),
+        ("params: {requiredArtifacts: [out.json]}", "the agent did not write a required file"),
+    ],
+)
+def test_an_agent_is_told_in_its_conversation_what_was_missing(
+    project: Project, monkeypatch: pytest.MonkeyPatch, proof: str, told: str
+) -> None:
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
+    step = f"{{id: x, node: llm-prompt, prompt: Write it., retry: {{attempts: 2, wait: 0}}, {proof}}}"
+    project.write(".handrail/flows/ask.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")
+    project.write("script.yaml", TOLD.format(told=told))
+    data = project.json("run", "ask", "--agent", "scripted")
+    assert data["phases"][0]["steps"][0]["value"]["output"] == "corrected"
+    opened = [event for event in project.json("log", data["run"])["events"] if event["type"] == "SessionOpened"]
+    assert len({event["session"] for event in opened}) == 1
 
 
 def test_an_agent_gets_the_prompt_with_resolved_references(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -250,9 +250,9 @@ def test_a_flow_sees_only_the_environment_variables_that_it_names(project: Proje
     flow(
         project,
         "demo",
-        "env: [LANG]\nphases:\n- id: a\n  steps:\n  - id: x\n    node: set\n    params: {all: '${context.env}'}\n",
+        "env: [HOME]\nphases:\n- id: a\n  steps:\n  - id: x\n    node: set\n    params: {all: '${context.env}'}\n",
     )
-    assert list(project.json("run", "demo")["phases"][0]["steps"][0]["value"]["all"]) == ["LANG"]
+    assert list(project.json("run", "demo")["phases"][0]["steps"][0]["value"]["all"]) == ["HOME"]
 
 
 def test_rounds_over_a_list_know_their_item(project: Project) -> None:

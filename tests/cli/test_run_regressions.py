@@ -171,7 +171,7 @@ def test_invalid_options_are_refused_before_a_run_starts(project: Project, monke
     for argv, words in (
         (("--from", "b", "--until", "a"), "comes before"),
         (("--agent", "scriptd"), "there is no agent `scriptd`"),
-        (("--param", "t=very-secret-value"), "contains a secret"),
+        (("--scope", "very-secret-value"), "contains the value of the secret `MY_TOKEN`"),
         (("--answers", "nofile"), "nofile"),
     ):
         said = project.run("run", "demo", *argv)

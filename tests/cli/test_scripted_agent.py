@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from handrail.agents.scripted.script import read_script
+from handrail.errors import HandrailError
 from support import Project
 
 
@@ -114,7 +117,7 @@ def test_an_invalid_script_is_refused_with_its_line(repository: Project) -> None
     argv = [sys.executable, "-m", "handrail.agents.scripted", str(path), ".", "S"]
     ended = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert ended.returncode == 1
-    assert ":2: a line of a script has exactly one of" in ended.stderr
+    assert ":2:3: this line has no action; a line has exactly one" in ended.stderr
 
 
 def test_the_demo_finishes_and_leaves_no_files(project: Project) -> None:
@@ -124,3 +127,45 @@ def test_the_demo_finishes_and_leaves_no_files(project: Project) -> None:
         assert sign in said.out
     assert [path.name for path in project.folder.iterdir()] == [".handrail"]
     assert not project.home.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("tool: workflow_step", "`workflow_step` is not called as a tool (write `step: next`)"),
+        ("tol: bash", "this line has no action; a line has exactly one (did you mean `tool`?)"),
+        ("{tool: bash, inptu: {command: ls}}", "unknown key `inptu` (did you mean `input`?)"),
+        ("{tool: bash, input: ls}", "`input` has to be a mapping, found text `ls`"),
+        (
+            "step: nxet",
+            "`step` has to be `next` or `loop` or `status` or `cancel`, found `nxet` (did you mean `next`?)",
+        ),
+        ("{step: next, sumary: done}", "unknown key `sumary` (did you mean `summary`?)"),
+        ("hang: soon", "`hang` has to be a number, found text `soon`"),
+        ("{say: a, step: next}", "this line has 2 actions: say, step; a line has exactly one"),
+        ("just text", "a line has to be a mapping with one action, found text `just text`"),
+    ],
+)
+def test_a_mistake_in_a_script_is_reported_at_its_place(tmp_path: Path, line: str, told: str) -> None:
+    file = tmp_path / "script.yaml"
+    file.write_text(f"- say: hello\n- {line}\n", encoding="utf-8")
+    with pytest.raises(HandrailError) as error:
+        read_script(str(file))
+    assert f"{file}:2:" in error.value.message
+    assert told in error.value.message
+
+
+def test_all_mistakes_of_a_script_are_reported_at_once_even_if_another_prompt_would_play_them(tmp_path: Path) -> None:
+    file = tmp_path / "script.yaml"
+    lines = ["prompts:", "- match: x", "  play: [{sya: a}]", "- play: [{say: b}, {toool: c}]", "- paly: []", ""]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    with pytest.raises(HandrailError) as error:
+        read_script(str(file), "y")
+    assert [line.split(":")[1] for line in error.value.message.splitlines()] == ["3", "4", "5", "5"]
+
+
+def test_a_step_fails_with_the_mistake_of_its_script(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = project.write("script.yaml", "- tool: workflow_step\n")
+    project.write(".handrail/flows/f.yaml", "phases: [{id: a, steps: [{id: x, node: scripted-prompt, prompt: Go}]}]")
+    monkeypatch.setenv("HANDRAIL_SCRIPT", str(script))
+    assert "script.yaml:1:9: `workflow_step` is not called as a tool" in project.json("run", "f", code=1)["error"]

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from handrail.secrets import Redactor, allowed, is_secret, without_secrets
 from support import Project
 
 FOREIGN, OWN = "foreign-secret-4711", "own-secret-0815"
@@ -59,24 +58,87 @@ def test_an_artifact_with_a_secret_is_not_published(secretive: Project) -> None:
     secretive.write(
         ".handrail/flows/make.yaml", "phases:\n- id: a\n  steps:\n  - {id: x, node: set, makes: [out.md]}\n"
     )
-    assert "contains the value of a secret" in secretive.json("run", "make", code=1)["error"]
+    assert (
+        "contains the value of the secret variable `FOREIGN_API_KEY`" in secretive.json("run", "make", code=1)["error"]
+    )
     assert holding(secretive.home, FOREIGN) == []
 
 
-@pytest.mark.parametrize("name", ["API_KEY", "GITHUB_TOKEN", "DB_PASSWORD", "npm_config_auth", "SecretKey", "X_PAT"])
-def test_variables_with_secret_names_are_secrets(name: str) -> None:
-    assert is_secret(name)
+def test_an_exit_check_shows_no_secret(secretive: Project) -> None:
+    secretive.workflow("w", ["a", "b"])
+    secretive.phase("w", "a", "exit:\n  - run: echo mine $OWN_TOKEN; exit 1\n")
+    secretive.json("start", "w", "x")
+    view = secretive.json("next", code=5)
+    assert "mine [hidden]" in view["message"]
+    assert view["checks"][0]["detail"] == "exit code 1\nmine [hidden]"
+    assert "mine [hidden]" in secretive.run("next").out
+    assert holding(secretive.home, OWN) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["PATH", "HOME", "SSH_AUTH_SOCK", "HANDRAIL_KEY", "KEYBOARD", "TOKENIZERS", "PATIENCE"]
-)
-def test_variables_with_other_names_are_not_secrets(name: str) -> None:
-    assert not is_secret(name)
+def test_a_task_of_a_workflow_is_stored_without_secrets(secretive: Project) -> None:
+    secretive.workflow("w", ["a"])
+    secretive.json("start", "w", "use", OWN)
+    assert secretive.json("status")["task"] == "use [hidden]"
+    assert holding(secretive.home, OWN) == []
 
 
-def test_allowed_variables_are_listed_and_the_longest_secret_is_replaced_first() -> None:
-    env = {"PATH": "/bin", "ANTHROPIC_API_KEY": "abcdefghij", "A_TOKEN": "abcdefghijkl", "LC_ALL": "C", "OTHER": "x"}
-    assert allowed(env, ["ANTHROPIC_*"]) == {"PATH": "/bin", "ANTHROPIC_API_KEY": "abcdefghij", "LC_ALL": "C"}
-    assert without_secrets(env, ["A_TOKEN"]).keys() == {"PATH", "A_TOKEN", "LC_ALL", "OTHER"}
-    assert Redactor(env).text("abcdefghijkl abcdefghij") == "[hidden] [hidden]"
+SHOW = """\
+env: [FOREIGN_API_KEY]
+phases:
+- id: a
+  steps:
+  - {id: x, node: command, params: {argv: [/bin/sh, -c, 'echo is $T'], env: {T: '${context.env.FOREIGN_API_KEY}'}}}
+  - {id: y, node: set, params: {given: '${params.t}', out: '${steps.a.x.outputs.output}'}}
+"""
+
+
+def test_every_screen_shows_the_mask(secretive: Project) -> None:
+    secretive.write(".handrail/flows/show.yaml", SHOW)
+    given = ("run", "show", "--param", f"t=it is {FOREIGN}")
+    told = [
+        secretive.run(*given, "--json"),
+        secretive.run(*given, "--events"),
+        secretive.run(*given, "--dry-run"),
+        secretive.run(*given, "--dry-run", "--json"),
+        secretive.run("log", "last"),
+        secretive.run("log", "last", "--json"),
+        secretive.run("runs", "--json"),
+    ]
+    assert [said.code for said in told] == [0] * len(told)
+    assert not [said for said in told if FOREIGN in said.out + said.err or "${secret" in said.out + said.err]
+    assert all("[hidden]" in said.out for said in told)
+    value = told[0].data["phases"][0]["steps"][1]["value"]
+    assert value == {"given": "it is [hidden]", "out": "is [hidden]\n"}
+    assert holding(secretive.home, FOREIGN) == []
+
+
+def test_a_user_excepts_a_variable_and_its_value_is_ordinary_data(secretive: Project) -> None:
+    secretive.write("out.md", f"key: {FOREIGN}")
+    make = "phases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {t: '${params.t}'}, makes: [out.md]}\n"
+    secretive.write(".handrail/flows/make.yaml", make)
+    secretive.home.mkdir(exist_ok=True)
+    (secretive.home / "config").mkdir(exist_ok=True)
+    (secretive.home / "config" / "settings.yaml").write_text("secrets: {except: [FOREIGN_*]}\n")
+    data = secretive.json("run", "make", "--param", f"t={FOREIGN}")
+    assert data["phases"][0]["steps"][0]["value"] == {"t": FOREIGN}
+    assert len(data["artifacts"]) == 1
+
+
+def test_a_project_adds_secrets_but_excepts_none(secretive: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SONAR_PROJECT_KEY", "my-service")
+    settings = "agent: scripted\nsecrets:\n  add: [SONAR_PROJECT_KEY]\n  except: [FOREIGN_API_KEY]\n  ad: [X]\n"
+    secretive.write(".handrail/settings.yaml", settings)
+    secretive.write(".handrail/flows/show.yaml", SHOW)
+    data = secretive.json("run", "show", "--param", "t=my-service")
+    assert data["phases"][0]["steps"][1]["value"] == {"given": "[hidden]", "out": "is [hidden]\n"}
+    found = secretive.json("validate", code=2)["problems"]
+    assert [(one["code"], one["line"]) for one in found] == [("bad-value", 4), ("unknown-key", 5)]
+    assert "a project must not except names" in found[0]["message"]
+
+
+def test_names_in_the_settings_are_checked(secretive: Project) -> None:
+    secretive.write(".handrail/settings.yaml", "secrets:\n  add: [GOOD_*, 'A B', {x: 1}]\n")
+    found = secretive.json("validate", code=2)["problems"]
+    assert [(one["code"], one["line"]) for one in found] == [("bad-value", 2), ("bad-value", 2)]
+    secretive.write(".handrail/settings.yaml", "secrets:\n  add: NAME\n")
+    assert secretive.json("validate", code=2)["problems"][0]["code"] == "wrong-type"

@@ -142,7 +142,7 @@ def test_the_gate_denies_with_a_reason_and_exits_0(release: Project) -> None:
     verdict = release.json("gate", "edit")
     assert (verdict["allow"], verdict["tool"], verdict["rule"]) == (False, "edit", "blacklist")
     assert "edit" in verdict["reason"]
-    assert release.json("gate", "read") == {"allow": True, "reason": None, "tool": "read", "rule": "listed"}
+    assert release.json("gate", "read") == {"allow": True, "reason": None, "tool": "read", "rule": "unlisted"}
     assert release.json("gate", "workflow_step")["allow"]
 
 
@@ -289,3 +289,12 @@ def test_a_relative_home_is_refused(release: Project, monkeypatch: pytest.Monkey
     said = release.run("list")
     assert said.code == 2
     assert "absolute path" in said.err
+
+
+def test_the_rule_of_a_verdict_is_listed_only_for_what_a_list_names(project: Project) -> None:
+    for key, tools, rule in (("a", "blacklist: [write]", "unlisted"), ("b", "whitelist: [read]", "listed")):
+        project.phase(key, "look", f"tools: {{{tools}}}\n")
+        project.workflow(key, ["look"])
+        project.json("start", key, "do it", "--session", key)
+        assert project.json("gate", "read", "--session", key)["rule"] == rule
+        assert project.json("gate", "write", "--session", key)["allow"] is False

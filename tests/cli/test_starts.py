@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from handrail.cli import quick, table
 from handrail.cli.group import command_at, handrail
 from handrail.runs import machine
+from handrail.runs.fold import fold
 from handrail.runs.summary import life
 from support import Project, Said
 
@@ -162,7 +163,7 @@ EVENTS = st.one_of(
 
 @given(st.lists(EVENTS, max_size=8))
 def test_the_list_of_runs_agrees_with_the_machine(events: list[machine.Event]) -> None:
-    state = machine.fold(events)
+    state = fold(events)
     status, why = life(map(machine.event_to_json, events))
     assert status == state.status
     plain = state.error or state.reason

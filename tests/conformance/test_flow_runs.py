@@ -19,8 +19,9 @@ from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.embedded.durable import DurableRun
 from handrail.runs.embedded.ledger import Ledger
+from handrail.runs.fold import StepState
 from handrail.runs.interpret import FlowFailed, Interpreter
-from handrail.secrets import Redactor
+from handrail.secrets.redaction import Secrets
 from handrail.source.files import Source
 from handrail.state import journal
 
@@ -80,7 +81,7 @@ def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[Du
     given = json.loads(text)
     flows = {name: plan(spec, name) for name, spec in children.items()}
     (folder / "run" / "1").mkdir(parents=True)
-    ledger = Ledger(str(folder / "run" / "1"), lambda: 0.0, Redactor({}))
+    ledger = Ledger(str(folder / "run" / "1"), lambda: 0.0, Secrets({}))
     context = NodeContext(project=str(folder), env={})
     run = DurableRun(ledger, lambda: 0.0, Outside(nodes=NODES, context=context))
     interpreter = Interpreter(run, plan(given["spec"], "flow"), flows.get, {})
@@ -130,7 +131,7 @@ def test_a_flow_runs_as_in_agentweaver(case: corpus.Case, children: dict[str, An
             compare(run.state.steps.get(f"{phase['id']}/{step['id']}"), step, tmp_path)
 
 
-def compare(found: machine.StepState | None, step: dict[str, Any], folder: Path) -> None:
+def compare(found: StepState | None, step: dict[str, Any], folder: Path) -> None:
     if step["status"] == "pending":
         assert found is None
         return

@@ -18,7 +18,7 @@ from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import event_to_json
 from handrail.runs.request import Request
 from handrail.source.diagnostics import has_errors
-from support import Said
+from support import Said, open_to_agents
 
 HANDRAIL = Path(sys.executable).parent / "handrail"
 KEPT_ENV = ("PATH", "PYTHONPATH", "LANG", "TMPDIR")
@@ -40,6 +40,7 @@ class Case:
         home, user = str(folder / "home"), str(folder / "user")
         self.env = {name: os.environ[name] for name in KEPT_ENV if name in os.environ}
         self.env |= {"HOME": user, "HANDRAIL_HOME": home, "OUTSIDE": str(self.outside), "NO_COLOR": "1"}
+        open_to_agents(folder / "home")
         self.app = App(str(self.project), self.env)
 
     def begin(self, catalog: FlowCatalog, flow: str = "main", request: Request = REQUEST) -> Case:

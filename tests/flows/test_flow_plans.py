@@ -35,7 +35,7 @@ CORPUS = Path(__file__).parent.parent / "corpus" / "ok"
 
 def read(text: str, known: Known = KNOWN) -> tuple[FlowPlan | None, list[tuple[str, str]]]:
     plan, problems = load_flow(Source("flow.yaml", text), "flow", known)
-    return plan, [(problem.code, problem.message) for problem in problems]
+    return plan, [(problem.code, problem.message) for problem in problems if problem.code != "flow-empty"]
 
 
 def plan_of(text: str) -> FlowPlan:

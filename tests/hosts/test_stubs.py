@@ -11,7 +11,15 @@ from typing import Any
 
 import pytest
 
+from handrail import registry
+from handrail.agents.claude import host as claude
+from handrail.agents.claude import plugin
+from handrail.contracts import Stubs
 from handrail.hosts import entry
+from handrail.hosts.answer import answer, refuse
+from handrail.project import Places, file_name
+from handrail.sessions import store
+from handrail.state.locks import locked
 from support import Project
 
 
@@ -29,9 +37,11 @@ class Installed:
         file = base / "settings.local.json" if for_project else self.bin.parent / "hooks" / "hooks.json"
         self.hooks = json.loads(file.read_text(encoding="utf-8"))["hooks"]
 
+        self.env: dict[str, str] = {**os.environ}
+
     def run(self, command: str, event: str, **more: Any) -> dict[str, Any]:
         message = {"session_id": "C", "cwd": str(self.project.folder), "hook_event_name": event, **more}
-        env = {**os.environ, "CLAUDE_CODE_SESSION_ID": "C", "CLAUDE_PLUGIN_ROOT": str(self.bin.parent)}
+        env = {**self.env, "CLAUDE_CODE_SESSION_ID": "C", "CLAUDE_PLUGIN_ROOT": str(self.bin.parent)}
         argv = ["/bin/sh", "-c", command]
         ended = subprocess.run(
             argv, input=json.dumps(message), env=env, capture_output=True, text=True, timeout=60, check=True
@@ -43,9 +53,12 @@ class Installed:
     def command(self, event: str) -> str:
         return str(self.hooks[event][0]["hooks"][0]["command"])
 
+    def type(self, command: str, arguments: str = "") -> dict[str, Any]:
+        args = {"command_name": command, "command_args": arguments}
+        return self.run(self.command("UserPromptExpansion"), "UserPromptExpansion", **args)
+
     def begin(self) -> None:
-        args = {"command_name": "workflow", "command_args": "w make tea"}
-        assert self.run(self.command("UserPromptExpansion"), "UserPromptExpansion", **args)
+        assert "hookSpecificOutput" in self.type("workflow", "w make tea")
 
     def reason(self, command: str | None = None) -> str | None:
         """Why `Edit` is denied, None if it is not."""
@@ -87,9 +100,7 @@ def test_of_two_installations_the_users_one_answers(project: Project) -> None:
 def test_a_hook_that_fails_denies(project: Project, broken: str) -> None:
     host = Installed(project)
     host.begin()
-    gate = host.bin / "gate"
-    head, call, rest = gate.read_text(encoding="utf-8").partition("said=$(")
-    gate.write_text(f"{head}{call}/bin/sh -c '{broken}'{rest[rest.index(')') :]}", encoding="utf-8")
+    replace_hook(host.bin / "gate", f"/bin/sh -c '{broken}'")
     assert "Handrail's gate failed" in (host.reason() or "")
 
 
@@ -103,3 +114,121 @@ def test_without_a_workflow_no_python_is_started(project: Project) -> None:
 def test_a_hook_that_takes_too_long_is_ended_by_the_system() -> None:
     entry._end_after(5)
     assert 0 < signal.alarm(0) <= 5
+
+
+def replace_hook(stub: Path, command: str) -> None:
+    """Let a stub call something else instead of the hook."""
+    head, call, rest = stub.read_text(encoding="utf-8").partition("HANDRAIL_STATE=")
+    assert call
+    stub.write_text(f"{head}{command}{rest[rest.index(')') :]}", encoding="utf-8")
+
+
+@pytest.mark.parametrize("broken", ["/gone/python", "echo garbage", "true", "kill -9 $$"])
+def test_a_command_that_cannot_be_carried_out_is_stopped(project: Project, broken: str) -> None:
+    host = Installed(project)
+    replace_hook(host.bin / "command", broken if broken.startswith("/") else f"/bin/sh -c '{broken}'")
+    for name in ("workflow", "handrail:workflow", "handrail:cancel-workflow"):
+        said = host.type(name, "w make tea")
+        assert said["decision"] == "block"
+        assert "handrail install claude" in said["reason"]
+    assert host.type("other:workflow", 'say "workflow"') == {}, "another plugin's command is not stopped"
+
+
+def test_a_start_while_another_process_holds_the_lock_is_stopped_and_says_why(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = Installed(project)
+    monkeypatch.setattr(store, "LOCK_SECONDS", 0.0)
+    fields = {"session_id": "C", "cwd": str(project.folder), "hook_event_name": "UserPromptExpansion"}
+    asked = claude.request({**fields, "command_name": "workflow", "command_args": "w make tea"})
+    assert asked is not None
+    with locked(str(project.home / "state" / "sessions" / file_name(str(project.folder)) / ".lock"), 1, AssertionError):
+        said = answer(registry.host("claude"), "claude", asked, os.environ)
+    assert said["kind"] == "held"
+    assert "another process is starting a session" in said["text"]
+    assert host.reason() is None
+
+
+def test_every_wait_of_a_hook_is_shorter_than_its_time() -> None:
+    assert store.LOCK_SECONDS < entry.SECONDS < plugin.HOST_SECONDS
+
+
+def test_a_start_where_a_file_is_in_the_way_is_stopped_and_says_why(project: Project) -> None:
+    host = Installed(project)
+    (project.home / "state" / "sessions").write_text("in the way", encoding="utf-8")
+    said = host.type("workflow", "w make tea")
+    assert said["decision"] == "block"
+    assert "sessions" in said["reason"]
+    assert host.reason() is None
+
+
+def test_an_error_that_nobody_expected_stops_the_command(project: Project) -> None:
+    typed: Any = {"event": "command", "conversation": "C", "cwd": str(project.folder), "transcript": None}
+    assert refuse("claude", typed, os.environ, RuntimeError("odd"))["kind"] == "held"
+
+
+LATER: dict[str, dict[str, str | None]] = {
+    "no home": {"HOME": None, "HANDRAIL_HOME": None},
+    "another home": {"HOME": "/nowhere", "HANDRAIL_HOME": None},
+    "another home of handrail": {"HANDRAIL_HOME": "/nowhere"},
+    "another xdg folder": {"HANDRAIL_HOME": None, "XDG_STATE_HOME": "/nowhere"},
+    "another state folder": {"HANDRAIL_STATE": "/nowhere"},
+}
+
+
+@pytest.mark.parametrize("given", ["HANDRAIL_HOME", "XDG_STATE_HOME", "HOME"])
+@pytest.mark.parametrize("later", LATER)
+def test_the_state_folder_of_the_installation_wins(
+    project: Project, monkeypatch: pytest.MonkeyPatch, given: str, later: str
+) -> None:
+    if given != "HANDRAIL_HOME":
+        monkeypatch.delenv("HANDRAIL_HOME")
+    if given == "XDG_STATE_HOME":
+        monkeypatch.setenv("XDG_STATE_HOME", str(project.folder.parent / "xdg"))
+    host = Installed(project)
+    host.begin()
+    for name, value in LATER[later].items():
+        host.env.pop(name, None)
+        host.env |= {name: value} if value is not None else {}
+    assert "not allowed in the phase Look" in (host.reason() or "")
+    assert "not done yet" in str(host.run(host.command("Stop"), "Stop"))
+    listed = json.loads((host.bin.parent / ".mcp.json").read_text(encoding="utf-8"))["mcpServers"]["handrail"]
+    assert host.reason() is not None
+    assert Places({**host.env, **listed["env"]}).state == Places(os.environ).state
+
+
+def test_a_plugin_for_other_machines_finds_the_state_folder_as_python_does() -> None:
+    stubs = Stubs(("handrail", "hook"), ("handrail",), "1")
+    start = plugin.gate_stub(stubs).partition("#")[0]
+    for env in (
+        {"HOME": "/h"},
+        {"HOME": "/h", "XDG_STATE_HOME": "/x"},
+        {"HOME": "/h", "XDG_STATE_HOME": "relative"},
+        {"HOME": "/h", "HANDRAIL_HOME": "/own", "XDG_STATE_HOME": "/x"},
+        {"HOME": "/h", "HANDRAIL_HOME": "/own", "HANDRAIL_STATE": "/s"},
+    ):
+        argv = ["/bin/sh", "-c", f'{start}printf %s "$state"']
+        found = subprocess.run(argv, env=env, capture_output=True, text=True, check=True).stdout
+        assert found == Places(env).state
+    assert subprocess.run(argv, env={}, capture_output=True, text=True, check=True).stdout == "", "then Python decides"
+
+
+def test_two_installations_with_different_state_folders_both_answer(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Installed(project)
+    monkeypatch.setenv("HANDRAIL_HOME", str(project.folder.parent / "other"))
+    mine = Installed(project, for_project=True)
+    mine.begin()
+    assert mine.reason() is not None
+
+
+def test_settings_that_change_while_a_workflow_is_active_are_not_loaded(project: Project) -> None:
+    host = Installed(project)
+    change = {"source": "local_settings", "file_path": str(project.folder / ".claude" / "settings.local.json")}
+    assert host.run(host.command("ConfigChange"), "ConfigChange", **change) == {}
+    host.begin()
+    said = host.run(host.command("ConfigChange"), "ConfigChange", **change)
+    assert said["decision"] == "block"
+    host.type("cancel-workflow")
+    assert host.run(host.command("ConfigChange"), "ConfigChange", **change) == {}

@@ -25,7 +25,7 @@ def request(data: Mapping[str, Any]) -> Any:
             return {**base, "event": "step", "tool": "toy.step", "action": data["with"]["do"], "is_subagent": False}
         case "call":
             names, call = aliases(data["name"]), arguments(data["name"], data["with"], data["where"])
-            more = {"tool": data["name"], "aliases": names, "call": call, "is_lookup": False, "is_subagent": False}
+            more = {"tool": data["name"], "aliases": names, "call": call, "is_harmless": False, "is_subagent": False}
             return {**base, "event": "tool", **more}
         case "typed":
             word, _, rest = data["line"].partition(" ")
@@ -82,6 +82,9 @@ class Recipe:
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         del texts
         return {self.own: " ".join(self.stubs.hook) + "\n"}
+
+    def kept(self) -> list[str]:
+        return []
 
     def add(self, path: str, text: str | None) -> str:
         del path

@@ -74,7 +74,8 @@ def test_a_path_out_of_the_project_fails_the_dry_run(project: Project) -> None:
     step = "{id: x, node: command, params: {argv: [ls], cwd: '${params.at}'}}"
     project.write(".handrail/flows/demo.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")
     for at, verdict in (("..", "fails"), ("/", "fails"), (".", "runs"), (str(project.folder / "src"), "runs")):
-        rows = project.json("run", "demo", "--dry-run", "--param", f"at={at}")["rows"]
+        code = 2 if verdict == "fails" else 0
+        rows = project.json("run", "demo", "--dry-run", "--param", f"at={at}", code=code)["rows"]
         assert [row["verdict"] for row in rows if row["kind"] == "step"] == [verdict], at
 
 

@@ -15,7 +15,7 @@ import pytest
 from handrail import registry
 from handrail.contracts import AgentJob, AgentSaid
 from handrail.nodes.calling import call
-from handrail.secrets import allowed
+from handrail.secrets.rules import allowed
 from real.hosts import Seat
 from real.models.turn import Turn, Usage, calls
 from real.waiting import LONG, until

@@ -171,8 +171,10 @@ def small_disk(claude: Claude, tmp_path: Path) -> Iterator[Path]:
     mount = ["mount", "-t", "tmpfs", "-o", "size=256k", "handrail-test", str(place)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         pytest.skip("only root can mount a small disk")
+    claude.handrail("uninstall", "claude")
     claude.env["HANDRAIL_HOME"] = str(place)
     claude.state = place / "state"
+    claude.handrail("install", "claude")
     yield place
     subprocess.run(["umount", str(place)], check=True)
 

@@ -40,6 +40,12 @@ def tree(claude: Claude) -> dict[str, bytes | None]:
     return {str(path): path.read_bytes() if path.is_file() else None for path in kept}
 
 
+def left(claude: Claude, scope: str) -> dict[str, bytes | None]:
+    """What uninstalling leaves: the empty folder of the plugin, for conversations that still run."""
+    skills = claude.home / ".claude" / "skills"
+    return {str(path): None for path in (skills, skills / "handrail")} if scope == "--user" else {}
+
+
 def settings(claude: Claude, scope: str) -> Path:
     if scope == "--user":
         return claude.home / ".claude" / "settings.json"
@@ -67,11 +73,11 @@ def test_files_from_before_are_restored_byte_for_byte(bare: Claude, scope: str, 
     assert "nothing to do" in bare.handrail("install", "claude", scope).stdout
     assert tree(bare) == installed
     bare.handrail("uninstall", "claude", scope)
-    assert tree(bare) == before
+    assert tree(bare) == before | left(bare, scope)
 
 
 @pytest.mark.parametrize("scope", SCOPES)
-def test_uninstalling_leaves_no_folder(bare: Claude, scope: str) -> None:
+def test_uninstalling_leaves_no_state(bare: Claude, scope: str) -> None:
     bare.handrail("install", "claude", scope)
     bare.handrail("uninstall", "claude", scope)
     assert not (bare.home / ".local").exists()
@@ -113,7 +119,7 @@ def test_a_newer_version_replaces_an_older_one(bare: Claude, scope: str) -> None
     bare.handrail("install", "claude", scope)
     assert tree(bare) == new
     bare.handrail("uninstall", "claude", scope)
-    assert tree(bare) == before
+    assert tree(bare) == before | left(bare, scope)
 
 
 def test_a_status_line_that_was_set_after_the_installation_stays(bare: Claude) -> None:

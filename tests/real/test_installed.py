@@ -78,7 +78,7 @@ def test_another_configuration_folder_is_respected(bare: Claude, model: Model, t
     assert not (bare.home / ".claude" / "skills").exists()
     assert holds(bare, model)
     bare.handrail("uninstall", "claude")
-    assert not (tmp_path / "elsewhere" / "skills").exists()
+    assert list((tmp_path / "elsewhere" / "skills").rglob("*")) == [tmp_path / "elsewhere" / "skills" / "handrail"]
 
 
 def test_the_plugin_and_the_marketplace_pass_claudes_validation(claude: Claude, tmp_path: Path) -> None:

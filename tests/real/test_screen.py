@@ -81,6 +81,7 @@ def test_a_task_with_quotes_and_shell_signs_arrives_as_it_was_typed(claude: Clau
         model.script(Turn("A stop."))
         terminal.say(f"/workflow other {task}")
         terminal.wait("Other > • Only [1/1]")
+        model.wait(1)
     assert claude.status(conversation)["task"] == task
     assert f"**Task:** {task}" in model.last_texts()
     assert not (claude.project / "owned").exists()

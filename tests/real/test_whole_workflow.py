@@ -40,7 +40,7 @@ def test_a_nested_workflow_with_a_check_and_a_loop_reaches_its_end(claude: Claud
     assert not claude.link(conversation).exists()
     results = tool_results(model.received()[-1])
     assert results[0].startswith("✓ Entered subworkflow 'Review': Plan → • Analyse")
-    assert results[2].startswith("✗ Judge cannot be left yet: 1 of 1 exit checks does not hold.")
+    assert results[2].startswith("✗ Judge cannot be left yet: the exit check does not hold.")
     assert results[4].startswith("🔄 Starting 'Review' over at: • Analyse")
     assert results[-1].startswith("✓ Finished: Ship → DONE")
     said = model.last_texts()

@@ -28,19 +28,24 @@ from handrail.contracts import (
     Outside,
     Record,
     Site,
+    Tried,
     Waiting,
     Work,
 )
 from handrail.errors import RefusedError
-from handrail.flows.plan import Retry
 from handrail.forms import form as forms
 from handrail.forms import read as formspec
 from handrail.runs import machine
+from handrail.runs.fold import fold
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
+from handrail.runs.limits import Limits
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
-from handrail.runs.together import limited, together
+from handrail.runs.questions import find, next_id
+from handrail.runs.stored import question_for_people, stored
+from handrail.runs.together import together
 from handrail.runs.verify import verify
+from handrail.secrets.redaction import Secrets
 
 MOST = 1_000_000_000
 
@@ -55,7 +60,9 @@ class Kept:
     is_prepared: bool = False
     is_driven: bool = False
     is_stop_requested: bool = False
-    answers: dict[str, dict[str, Any]] = field(default_factory=dict)
+    stopped_by: str | None = None
+    answers: dict[str, tuple[dict[str, Any], str | None]] = field(default_factory=dict)
+    earlier: dict[int, list[Record]] = field(default_factory=dict)
 
     @property
     def history(self) -> History:
@@ -96,6 +103,13 @@ class InMemory:
         attempt, position = divmod(offset, MOST)
         return kept.records[position if attempt == kept.attempt - 1 else 0 :], kept.offset
 
+    def attempts(self, run: str) -> list[int]:
+        return [*self.runs[run].earlier, self.runs[run].attempt]
+
+    def records(self, run: str, attempt: int) -> list[Record]:
+        kept = self.runs[run]
+        return list(kept.earlier.get(attempt, kept.records))
+
     def payload(self, run: str, digest: str) -> Any:
         raise LookupError(f"{run} keeps every value in its event: {digest}")
 
@@ -116,9 +130,10 @@ class InMemory:
         if life.needs_preparation and not kept.is_prepared:
             life.prepare()
         kept.is_prepared, kept.is_driven, kept.is_stop_requested = True, True, False
-        has_answer = lambda: any(path in kept.answers for path in durable.memory.state.questions)  # noqa: E731
+        has_answer = lambda: any(q.id in kept.answers for q in durable.memory.state.questions.values())  # noqa: E731
         try:
-            durable.record(await play_to_end(lambda: life.play(durable), lambda: kept.is_stop_requested, has_answer))
+            ended = await play_to_end(lambda: life.play(durable), lambda: kept.is_stop_requested, has_answer)
+            durable.record(ended if ended is not STOPPED else replace(STOPPED, by=kept.stopped_by))
         except asyncio.CancelledError:
             durable.record(INTERRUPTED)
             raise
@@ -126,28 +141,37 @@ class InMemory:
             kept.is_driven = False
         return kept.history
 
-    async def answer(self, run: str, path: str, values: Mapping[str, Any]) -> bool:
-        self.runs[run].answers[path] = dict(values)
-        return not self.runs[run].is_driven
-
-    async def stop(self, run: str, opening: Sequence[Event]) -> History:
+    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
         kept = self.runs[run]
-        kept.is_stop_requested = True
+        find(run, fold(event for _, event in kept.records), question)
+        if question in kept.answers:
+            raise RefusedError(f"question `{question}` already has an answer")
+        kept.answers[question] = (dict(values), by)
+        return not kept.is_driven
+
+    async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
+        kept = self.runs[run]
+        kept.is_stop_requested, kept.stopped_by = True, by
         while kept.is_driven:
             await asyncio.sleep(0.01)
         now = self.site.clock()
         kept.records += [(now, event) for event in opening if not kept.records]
-        if machine.fold(event for _, event in kept.records).status != "cancelled":
-            kept.records.append((now, STOPPED))
+        if fold(event for _, event in kept.records).status != "cancelled":
+            kept.records.append((now, replace(STOPPED, by=by)))
         return kept.history
+
+    async def notice(self, run: str, text: str) -> None:
+        self.runs[run].records.append((self.site.clock(), machine.Noticed("", text)))
 
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
     ) -> History:
         old = self.runs[run]
         made = await make(old.history, MemoryRun(replace(old), self.site.clock, replace(outside, nodes={})))
-        records = [(self.site.clock(), event) for event in made.events]
-        self.runs[run] = Kept(made.about, records, old.attempt + 1)
+        secrets = Secrets(self.site.env, self.site.secrets)
+        records = [(self.site.clock(), stored(event, secrets)) for event in made.events]
+        earlier = {**old.earlier, old.attempt: old.records}
+        self.runs[run] = Kept(made.about, records, old.attempt + 1, earlier=earlier)
         return self.runs[run].history
 
 
@@ -159,74 +183,86 @@ class MemoryRun:
         self.clock = clock
         self.outside = outside
         self.memory = Memory()
+        self.secrets = Secrets(outside.context.env, outside.context.secrets)
         self.world = World(outside.context.project)
+        self.limits = Limits(lambda path: self.memory.tries.spent.get(path, 0.0), self.record)
         for _, event in kept.records:
             self.memory.take(event)
 
     def record(self, event: Event) -> None:
+        event = stored(event, self.secrets)
         self.kept.records.append((self.clock(), event))
         self.memory.take(event)
         if self.outside.observer is not None:
             self.outside.observer(event)
 
     def note(self, event: Event) -> None:
-        if self.memory.is_news(event):
+        if self.memory.is_news(stored(event, self.secrets)):
             self.record(event)
 
     def done(self, path: str) -> Done | None:
-        return self.memory.done(path)
+        known = self.memory.done(path)
+        return None if known is None else replace(known, value=self.secrets.from_storage(known.value))
 
-    async def node(self, work: Work, retry: Retry) -> Any:
+    def tried(self, path: str) -> Tried:
+        return self.memory.tried(path)
+
+    async def node(self, work: Work, *, again: bool = False) -> Any:
         kind = self.outside.nodes.get(work.node)
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
-        given = json.dumps([work.node, work.params, work.prompt])
-        if (work.path, given) in self.memory.finished:
-            return self.memory.finished[work.path, given].value
-        wait = retry.wait
-        for attempt in range(1, retry.attempts + 1):
-            number = self.memory.starts.get(work.path, 0) + 1
-            self.record(machine.NodeStarted(work.path, given, number))
-            try:
-                value = await self._run(kind, work)
-            except NodeError as error:
-                self.record(machine.NodeFailed(work.path, given, number, error.code, error.message))
-                if attempt == retry.attempts or not error.transient:
-                    raise
-                await asyncio.sleep(wait)
-                wait *= retry.factor
-            else:
-                self.record(machine.NodeFinished(work.path, given, number, value))
-                return value
-        raise AssertionError("the last attempt returns or raises")
+        if not again and work.path in self.memory.finished:
+            return self.secrets.from_storage(self.memory.finished[work.path].value)
+        given = json.dumps(self.secrets.for_storage([work.node, work.params, work.prompt]))
+        if self.memory.inputs.get(work.path, given) != given:
+            self.note(machine.Noticed(work.path, "the input of this step changed"))
+        number = self.memory.starts.get(work.path, 0) + 1
+        self.record(machine.NodeStarted(work.path, given, number))
+        try:
+            value = await self._run(kind, work)
+        except NodeError as error:
+            error.message = self.secrets.mask(error.message)
+            self.record(machine.NodeFailed(work.path, given, number, error.code, error.message))
+            raise
+        self.record(machine.NodeFinished(work.path, given, number, value))
+        return value
 
     async def _run(self, kind: NodeKind, work: Work) -> Any:
         async def ask(question: dict[str, Any]) -> dict[str, Any]:
-            return await self._ask(work.path, question)
+            return await self.ask(work.path, question)
 
-        context: NodeContext = replace(self.outside.context, key=f"{self.outside.context.run}/{work.path}", ask=ask)
-        async with limited(work.path, work.timeout):
-            return await kind.run(work, context)
+        tried, key = self.memory.tried(work.path), f"{self.outside.context.run}/{work.path}"
+        context: NodeContext = replace(
+            self.outside.context, key=key, ask=ask, failure=tried.failure, failures=tried.total
+        )
+        async with self.limits.within(work.path, work.timeout):
+            return await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
 
-    async def _ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+    async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        question = question_for_people(question, self.secrets)
         given = json.dumps(question)
         if (path, given) in self.memory.answers:
-            return self.memory.answers[path, given]
+            return self._answer(path, given)
         if path not in self.memory.state.questions:
-            self.record(machine.Asked(path, given, question))
-        values = self.kept.answers.pop(path, None)
+            self.record(machine.Asked(path, given, question, next_id(self.memory.state, self.kept.attempt)))
+        id_ = self.memory.state.questions[path].id
+        values, by = self.kept.answers.pop(id_, (None, self.outside.by))
         if values is None and self.outside.asker is not None:
-            values = await self.outside.asker(path, question)
+            values = await self.outside.asker(id_, path, question)
         if values is None:
             raise Waiting(path, str(question["title"]))
-        self.record(machine.Answered(path, given, forms.accept(formspec.from_json(question), values)))
-        return self.memory.answers[path, given]
+        self.record(machine.Answered(path, given, forms.accept(formspec.from_json(question), values), id_, by))
+        return self._answer(path, given)
+
+    def _answer(self, path: str, given: str) -> dict[str, Any]:
+        answer: dict[str, Any] = self.secrets.from_storage(self.memory.answers[path, given])
+        return answer
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
-        known = self.memory.facts.get(path, {})
-        if (place, kind, subject) not in known:
+        known, key = self.memory.facts.get(path, {}), (place, kind, self.secrets.for_storage(subject))
+        if key not in known:
             self.record(machine.FactFound(path, place, kind, subject, self.world.look(kind, subject)))
-        return self.memory.facts[path][place, kind, subject]
+        return self.secrets.from_storage(self.memory.facts[path][key])
 
     async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:
         return await verify(kind, params, self.outside.context)
@@ -238,6 +274,9 @@ class MemoryRun:
         known = {artifact["path"] for artifact in self.memory.published.get(path, ())}
         for item in made if self.outside.publisher is not None else ():
             assert self.outside.publisher is not None
+            self.outside.publisher.checked(item)
+        for item in made if self.outside.publisher is not None else ():
+            assert self.outside.publisher is not None
             if self.outside.publisher.shown(item.path) not in known:
                 artifact = self.outside.publisher.publish(item, path, inputs)
                 if artifact is not None:
@@ -246,9 +285,15 @@ class MemoryRun:
     async def together(self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
         return await together(works, limit, on_failure)
 
-    async def pause(self, path: str, seconds: float) -> None:
-        del path
-        await asyncio.sleep(seconds)
+    async def pause(self, path: str, seconds: float, reason: str) -> None:
+        if seconds > 0:
+            self.record(machine.Delayed(path, self.clock() + seconds, reason))
+            await asyncio.sleep(seconds)
+
+    async def rest(self, path: str) -> None:
+        delay = self.memory.state.delays.get(path)
+        if delay is not None:
+            await asyncio.sleep(max(delay.until - self.clock(), 0.0))
 
     def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
-        return limited(path, seconds)
+        return self.limits.within(path, seconds)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from handrail.runs import machine
-from handrail.runs.machine import event_from_json, fold
+from handrail.runs.fold import fold
+from handrail.runs.machine import event_from_json
 
 OLD: dict[str, Any] = {"type": "RunEnded", "t": 1.0, "outcome": None, "error": "not done after 1 seconds"}
 

@@ -107,18 +107,18 @@ def test_finished_steps_do_not_run_again(place: Place) -> None:
 def test_a_form_makes_the_run_wait_until_it_is_answered(place: Place) -> None:
     run = place.drive(place.begin(LOG, FORM))
     assert (run.state.status, list(run.state.questions)) == ("waiting", ["b/ask"])
-    assert asyncio.run(place.runs.answer(run.id, "b/ask", {"who": "Ada"}))
+    assert asyncio.run(place.runs.answer(run, "q1", {"who": "Ada"}))
     run = place.drive(run)
     assert (run.state.status, place.logged) == ("completed", 1)
     assert run.value(run.state.steps["b/ask"])["values"] == {"who": "Ada"}
 
 
 def test_an_asker_answers_without_parking_the_run(place: Place) -> None:
-    async def asker(path: str, question: dict[str, Any]) -> dict[str, Any]:
-        return {"who": f"{path} {question['title']}"}
+    async def asker(id_: str, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        return {"who": f"{id_} {path} {question['title']}"}
 
     run = asyncio.run(place.runs.drive(place.begin(FORM), asker=asker))
-    assert run.value(run.state.steps["a/ask"])["values"] == {"who": "a/ask Who"}
+    assert run.value(run.state.steps["a/ask"])["values"] == {"who": "q1 a/ask Who"}
 
 
 async def until(is_so: Callable[[], bool]) -> None:
@@ -186,7 +186,7 @@ def test_events_are_followed_from_an_offset(place: Place) -> None:
     first, offset = place.runs.events(run.id)
     assert first == run.records
     assert place.runs.events(run.id, offset) == ([], offset)
-    asyncio.run(place.runs.answer(run.id, "b/ask", {"who": "Ada"}))
+    asyncio.run(place.runs.answer(run, "q1", {"who": "Ada"}))
     ended = place.drive(run)
     more, end = place.runs.events(run.id, offset)
     assert [*first, *more] == ended.records
@@ -270,7 +270,7 @@ def test_an_engine_is_chosen_in_the_settings(project: Project, engine: str) -> N
     project.write("answer.json", json.dumps({"f": {"who": "Ada"}}))
     assert project.json("answer", run, "--file", "answer.json")["status"] == "completed"
     assert [row["run"] for row in project.json("runs")["runs"]] == [run]
-    assert "RunEnded" in project.run("log", "last", "--follow").out
+    assert "✓ completed" in project.run("log", "last", "--follow").out
     assert (project.home / "state" / "runs").exists() is (engine == "embedded")
 
 
@@ -280,3 +280,15 @@ def test_an_unknown_engine_is_a_user_error(project: Project) -> None:
     assert said.code == 1
     assert "there is no engine `embeded`" in said.err
     assert "did you mean `embedded`?" in said.err
+
+
+def test_every_attempt_of_a_run_can_be_read(place: Place) -> None:
+    run = place.drive(place.begin(LOG, READY))
+    flows = place.app.flows
+    made = asyncio.run(restart(place.runs, flows, flows.find, run, None))
+    again = place.drive(made.run, "restart")
+    assert place.runs.attempts(run.id) == [1, 2]
+    assert place.runs.records(run.id, 1) == run.records
+    assert place.runs.records(run.id, 2) == again.records
+    with pytest.raises(NotFound, match="has no attempt 3"):
+        place.runs.records(run.id, 3)

@@ -13,7 +13,7 @@ from handrail.errors import StateError
 from handrail.runs import machine
 from handrail.runs.embedded.follow import Follower, read_all
 from handrail.runs.embedded.ledger import Ledger
-from handrail.secrets import Redactor
+from handrail.secrets.redaction import Secrets
 from handrail.state import journal, lines
 
 _read: list[str] = []
@@ -29,7 +29,7 @@ sys.addaudithook(_hook)  # it cannot be removed
 
 def ledger(folder: Path, secret: str | None = None) -> Ledger:
     (folder / "1").mkdir(exist_ok=True)
-    return Ledger(str(folder / "1"), lambda: 7.0, Redactor({} if secret is None else {"API_TOKEN": secret}))
+    return Ledger(str(folder / "1"), lambda: 7.0, Secrets({} if secret is None else {"API_TOKEN": secret}))
 
 
 def note(number: int) -> machine.Noticed:

@@ -98,7 +98,7 @@ def test_resuming_compiles_each_flow_once_and_reads_its_journal_twice(demo: Proj
         status = demo.json(*command)["status"]
     assert status == ("cancelled" if command[0] == "stop" else "completed")
     assert found["flow demo"] == 1
-    assert found["journal"] <= 2
+    assert found["journal"] <= (3 if command[0] == "answer" else 2)  # another answer may have come first
     assert found["about"] == 1
 
 

@@ -11,6 +11,7 @@ from handrail.runs.machine import (
     Asked,
     Delayed,
     Event,
+    Guided,
     NodeFailed,
     NodeStarted,
     Noticed,
@@ -27,7 +28,8 @@ from handrail.runs.machine import (
     StepStarted,
     UsageReported,
 )
-from handrail.view.progress import Progress, clipped, columns, duration, event_line
+from handrail.view.columns import clipped, columns, duration
+from handrail.view.progress import Progress, event_line
 
 SET = "node: set, params: {n: 1}"
 FLOW = f"""
@@ -118,7 +120,7 @@ def test_a_failure_stays_unfolded_with_its_reason() -> None:
         "  ✗ sub  1.0s  `make` ended with 2",
         "  ○ push",
         "○ ship",
-        "failed, 1/6 steps, 1.0s: `make` ended with 2",
+        "failed, 1/6 steps, 1.0s",
     ]
 
 
@@ -295,3 +297,29 @@ def test_usage_is_summed_and_unknown_numbers_are_left_out() -> None:
     used = [{"inputTokens": 1200, "outputTokens": 30, "usd": None}, {"inputTokens": 300, "outputTokens": None}]
     progress = after(BEGIN, *[UsageReported("plan/read", usage) for usage in used])
     assert screen(progress).split("\n")[-1] == "0/6 steps, 0.0s, 1,500 in, 30 out"
+
+
+def test_the_phases_of_a_headless_workflow_are_below_its_step_while_it_runs() -> None:
+    def guided(number: int, at: float, kind: str, place: str, text: str = "") -> tuple[float, Event]:
+        return at, Guided("ship/tag", "s", number, at, kind, place[2:].partition(" ")[0], place, text)
+
+    progress = after(
+        (0.0, BEGIN),
+        PhaseStarted("ship"),
+        StepStarted("ship/tag"),
+        guided(1, 0.0, "entered", "• Plan [1/2]"),
+        AgentActed("ship/tag", "denied", "write: not now"),
+        guided(2, 4.0, "entered", "• Test [2/2]", "planned it"),
+        guided(3, 5.0, "check-failed", "• Test [2/2]", "exits with 0: make test (exit code 2)"),
+        AgentActed("ship/tag", "tool", "bash: make"),
+    )
+    assert screen(progress, 7.0, 100).split("\n")[3:7] == [
+        "▸ ship  7.0s",
+        "  ▸ tag  7.0s  bash: make",
+        "    ✓ • Plan [1/2]  4.0s  planned it",
+        "    ▸ • Test [2/2]  3.0s  cannot be left yet: exits with 0: make test (exit code 2)",
+    ]
+    progress.take(guided(4, 8.0, "finished", "• Test [2/2]")[1], 8.0)
+    assert "    ✓ • Test [2/2]  4.0s  cannot be left yet" not in screen(progress, 9.0)
+    progress.take(StepDone("ship/tag", False), 9.0)
+    assert screen(progress, 9.0).split("\n")[3:5] == ["▸ ship  9.0s", "  ✓ tag  9.0s"]

@@ -11,7 +11,8 @@ from handrail.artifacts.schemas import artifact_table
 from handrail.artifacts.shelf import Draft, Shelf
 from handrail.artifacts.world import World
 from handrail.contracts import Made, NodeContext, NodeError
-from handrail.secrets import Redactor
+from handrail.secrets.redaction import Secrets
+from handrail.state.regular import Unreadable, path_flaw, read_regular
 
 MAX_BYTES = 64 * 1024 * 1024
 
@@ -21,7 +22,7 @@ class Publisher:
 
     def __init__(self, context: NodeContext, folder: str, clock: Callable[[], float]) -> None:
         self.world = World(context.project)
-        self.redact = Redactor(context.env)
+        self.secrets = Secrets(context.env, context.secrets)
         self.scope = context.scope
         self.run = context.run
         self.clock = clock
@@ -33,21 +34,33 @@ class Publisher:
 
     def publish(self, made: Made, step: str, inputs: list[str]) -> dict[str, Any] | None:
         """Publish a file that a step made. None if the file is optional and missing."""
+        content = self.checked(made)
+        return None if content is None else self.shelf.publish(self._draft(made, step, inputs), content).to_json()
+
+    def checked(self, made: Made) -> bytes | None:
+        """The content of a file, None if it is optional and missing. Raises `NodeError` if it cannot be published."""
         real, shown = self.world.inside(made.path), self.shown(made.path)
+        for what in (shown, made.name or ""):
+            self._refuse_secret(what, f"the path or name of the artifact `{shown}`")
         if not os.path.isfile(real):
             if not made.required:
                 return None
             raise NodeError("artifact-missing", f"the step did not make `{shown}`")
         if made.schema is not None and (wrong := self.world.against_schema(made.path, made.schema)):
-            raise NodeError("artifact-schema", wrong, transient=False)
-        with open(real, "rb") as file:
-            content = file.read(MAX_BYTES + 1)
-        if len(content) > MAX_BYTES:
-            raise NodeError("artifact-too-large", f"`{shown}` has more than {MAX_BYTES} bytes", transient=False)
-        if self.redact.finds(content):
-            message = f"`{shown}` contains the value of a secret environment variable, so it is not published"
-            raise NodeError("artifact-secret", message, transient=False)
-        return self.shelf.publish(self._draft(made, step, inputs), content).to_json()
+            raise NodeError("artifact-schema", wrong)
+        try:
+            content = read_regular(real, MAX_BYTES)
+        except Unreadable as error:
+            raise NodeError("artifact-unreadable", f"`{shown}` {error.message}") from error
+        self._refuse_secret(content, f"`{shown}`")
+        return content
+
+    def _refuse_secret(self, data: str | bytes, what: str) -> None:
+        """Raise `NodeError` if the data contains a secret. The content of a published file is never changed."""
+        name = self.secrets.found_in(data)
+        if name is not None:
+            message = f"{what} contains the value of the secret variable `{name}`, so it is not published"
+            raise NodeError("artifact-secret", message)
 
     def _draft(self, made: Made, step: str, inputs: list[str]) -> Draft:
         real, shown = self.world.inside(made.path), self.shown(made.path)
@@ -69,6 +82,8 @@ class Publisher:
         """Ids of the artifacts whose paths are among the inputs of the step."""
         found: dict[str, None] = {}
         for text in inputs:
+            if path_flaw(text) is not None:
+                continue
             path = os.path.relpath(os.path.realpath(os.path.join(self.world.project, text)), self.world.project)
             record = self.shelf.at(path) if path != own else None
             if record is not None:

@@ -14,8 +14,11 @@ from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from handrail.artifacts.bounded import DATA, bounded_validator, problem_of_patterns
 from handrail.artifacts.names import Table
 from handrail.errors import DefinitionError, NotFound
+from handrail.source.patterns import TooMuchWork
+from handrail.source.plain import counted
 from handrail.source.suggest import did_you_mean
 from handrail.state.files import real_inside
 
@@ -31,7 +34,6 @@ MAX_BYTES = 1_000_000
 MAX_PROBLEMS = 5
 MAX_ERRORS = 1_000
 MAX_LENGTH = 160
-_DATA = ("const", "enum", "default", "examples")
 _KINDS = {
     "array": "a list", "boolean": "true or false", "integer": "a whole number", "null": "null", "number": "a number",
     "object": "an object", "string": "text",
@@ -129,13 +131,13 @@ def _checked(text: str, path: str) -> dict[str, Any]:
     if schema.get("$schema", DIALECT) not in (DIALECT, f"{DIALECT}#"):
         hint = f"remove `$schema`, or write `{DIALECT}`"
         raise DefinitionError(f"`{path}` has to use draft 2020-12, found {_shown(schema['$schema'])}", hint)
-    problem = _problem_of_schema(schema)
+    problem = problem_of_schema(schema)
     if problem is not None:
         raise DefinitionError(f"`{path}` is not a JSON Schema: {problem}")
     return schema
 
 
-def _problem_of_schema(schema: dict[str, Any]) -> str | None:
+def problem_of_schema(schema: dict[str, Any]) -> str | None:
     """What is wrong with a schema. None if it is valid."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
@@ -144,6 +146,9 @@ def _problem_of_schema(schema: dict[str, Any]) -> str | None:
         outside = _outer_reference(schema)
         if outside is not None:
             return f"it refers to {_shown(outside)}; only `#...` inside the same file is allowed"
+        wrong = problem_of_patterns(schema)
+        if wrong is not None:
+            return wrong
         Draft202012Validator.check_schema(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
     except SchemaError as error:
         return _problem(error)
@@ -161,7 +166,7 @@ def _outer_reference(value: Any) -> str | None:
     for name, item in value.items():
         if name in ("$ref", "$dynamicRef") and isinstance(item, str) and not item.startswith("#"):
             return item
-        found = None if name in _DATA else _outer_reference(item)
+        found = None if name in DATA else _outer_reference(item)
         if found is not None:
             return found
     return None
@@ -176,20 +181,22 @@ def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
         outside = _outer_reference(schema)
         if outside is not None:
             return [f"the schema refers to {_shown(outside)}, which is outside of it"]
+        wrong = problem_of_patterns(schema)
+        if wrong is not None:
+            return [f"the schema cannot be used: {wrong}"]
         found = sorted(islice(_validator(schema).iter_errors(data), MAX_ERRORS), key=lambda e: list(map(str, e.path)))
     except RecursionError:
         return ["the data or the schema is nested too deeply"]
-    except (Unresolvable, UnknownType, re.error) as error:
+    except (Unresolvable, UnknownType, TooMuchWork) as error:
         return [f"the schema cannot be used: {_short(str(error))}"]
     return list(dict.fromkeys(_problem(error) for error in found))[:MAX_PROBLEMS]
 
 
 def _validator(schema: dict[str, Any]) -> Draft202012Validator:
     """A validator with an empty registry, so that it never fetches other documents."""
-    from jsonschema import Draft202012Validator
     from referencing import Registry
 
-    return Draft202012Validator(schema, registry=Registry())
+    return bounded_validator()(schema, registry=Registry())
 
 
 def _problem(error: _Error) -> str:
@@ -213,9 +220,11 @@ def _what(error: _Error) -> str:
         case "pattern":
             return "is empty" if wanted == r"\S" else f"has to match `{wanted}`, found {_shown(value)}"
         case "minItems":
-            return f"needs at least {wanted} items, found {len(value)}"
+            return f"needs at least {counted(wanted, 'item')}, found {len(value)}"
         case "anyOf" | "oneOf" if error.context:
-            return f"matches none of its {len(wanted)} forms; the nearest one: {_what(_nearest(error.context))}"
+            return (
+                f"matches none of its {counted(len(wanted), 'form')}; the nearest one: {_what(_nearest(error.context))}"
+            )
         case _:
             return error.message
 

@@ -12,6 +12,7 @@ from handrail.artifacts.shelf import files_in
 from handrail.contracts import NodeError
 from handrail.errors import HandrailError
 from handrail.state.files import real_inside
+from handrail.state.regular import Unreadable, read_regular, why_outside
 
 MAX_TEXT = 16 * 1024 * 1024
 
@@ -38,18 +39,17 @@ class World:
         """The real path of a file in the project. Raises `NodeError` if it is outside."""
         real = real_inside(self.project, path)
         if real is None:
-            raise NodeError("path-escape", f"`{path}` leads out of the project", transient=False)
+            raise NodeError("path-escape", f"`{path}` {why_outside(path)}", transient=False)
         return real
 
     def text(self, path: str) -> str | None:
+        """The text of a file. None if there is none; raises `NodeError` if it cannot be read."""
         try:
-            with open(self.inside(path), encoding="utf-8", errors="replace") as file:
-                text = file.read(MAX_TEXT + 1)
-        except OSError:
-            return None
-        if len(text) > MAX_TEXT:
-            raise NodeError("file-too-large", f"`{path}` has more than {MAX_TEXT} characters", transient=False)
-        return text
+            return read_regular(self.inside(path), MAX_TEXT).decode("utf-8", "replace").replace("\r\n", "\n")
+        except Unreadable as error:
+            if error.is_missing:
+                return None
+            raise NodeError("file-unreadable", f"`{path}` {error.message}", transient=False) from error
 
     def against_schema(self, path: str, schema: str) -> str | None:
         """What is wrong with a JSON file. None if it matches its schema."""
@@ -60,6 +60,8 @@ class World:
             wrong = problems_of(find_schema(schema, self.project), json.loads(text))
         except ValueError as error:
             return f"`{path}` is not JSON: {error}"
+        except RecursionError:
+            return f"`{path}` is not JSON that can be checked: it is nested too deeply"
         except HandrailError as error:
             raise NodeError("schema", error.message, transient=False) from error
         return f"`{path}` does not match the schema `{schema}`: {'; '.join(wrong)}" if wrong else None

@@ -9,9 +9,11 @@ from typing import Any
 
 from handrail.contracts import Check, CheckContext, Finding
 from handrail.source.fields import Field, Reader
+from handrail.source.plain import counted
 from handrail.source.values import as_text
 from handrail.source.yamltree import Node
 from handrail.state.files import real_inside
+from handrail.state.regular import why_outside
 
 
 def _check_path(reader: Reader, node: Node) -> None:
@@ -41,7 +43,7 @@ CHECK = Check(
 async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
     real = real_inside(context.project, as_text(params["path"]))
     if real is None:
-        return Finding(False, "it leads out of the project")
+        return Finding(False, f"it {why_outside(as_text(params['path']))}")
     try:
         status = os.stat(real)
     except OSError as error:
@@ -50,4 +52,4 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
         return Finding(False, "it is not a file")
     if status.st_size == 0:
         return Finding(False, "it is empty")
-    return Finding(True, f"{status.st_size} bytes")
+    return Finding(True, counted(status.st_size, "byte"))

@@ -8,8 +8,10 @@ from typing import Any
 
 from handrail.contracts import Check, CheckContext, Finding
 from handrail.source.fields import Field
+from handrail.source.plain import counted
 from handrail.source.values import as_text
 from handrail.state.files import real_inside
+from handrail.state.regular import why_outside
 
 CHECK = Check(
     about="Files exist inside the project. They may be empty.",
@@ -37,7 +39,7 @@ def missing(paths: list[Any], context: CheckContext) -> Finding:
     for path in map(as_text, paths):
         real = real_inside(context.project, path)
         if real is None:
-            return Finding(None, f"`{path}` leads out of the project")
+            return Finding(None, f"`{path}` {why_outside(path)}")
         if not os.path.isfile(real):
             return Finding(False, f"`{path}` is missing")
-    return Finding(True, "1 file" if len(paths) == 1 else f"{len(paths)} files")
+    return Finding(True, counted(len(paths), "file"))

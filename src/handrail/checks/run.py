@@ -7,6 +7,7 @@ from typing import Any
 
 from handrail.contracts import Check, CheckContext, Finding
 from handrail.source.fields import SCALARS, Field, Reader
+from handrail.source.plain import counted
 from handrail.source.values import as_text
 from handrail.source.yamltree import Node
 
@@ -54,9 +55,11 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
         ended = await run(_argv(params), context.project, context.env, timeout)
     except OSError as error:
         return Finding(None, f"it cannot be started: {error.strerror}")
-    said = tail(ended.output)
+    except ValueError:  # the system takes no such text
+        return Finding(None, "it cannot be started: it contains a NUL character or half of a surrogate pair")
+    said = tail(context.mask(ended.output))
     if ended.timed_out:
-        return Finding(False, _with(f"not done after {timeout:g} seconds", said))
+        return Finding(False, _with(f"not done after {counted(timeout, 'second')}", said))
     if ended.exit_code != 0:
         return Finding(False, _with(f"exit code {ended.exit_code}", said))
     return Finding(True, "exit code 0")

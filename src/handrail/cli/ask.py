@@ -50,7 +50,7 @@ def _asked(form: Form, field: FormField, values: dict[str, Any]) -> Any:
     options = choices(field, values)
     if field.is_select and not options:
         return field.blank
-    _question(field, options)
+    _question(form, field, options)
     while True:
         try:
             value = _READ[field.type](field, options)
@@ -73,9 +73,10 @@ def _say_below(text: str, indent: str = "  ") -> None:
         _say(f"{indent}{line}".rstrip())
 
 
-def _question(field: FormField, options: tuple[Option, ...]) -> None:
+def _question(form: Form, field: FormField, options: tuple[Option, ...]) -> None:
     _say()
-    _say(click.style(plain(field.label), bold=True) + ("" if field.required else " (optional)"))
+    if not _is_title(form, field):
+        _say(click.style(plain(field.label), bold=True) + ("" if field.required else " (optional)"))
     _say_below(field.help)
     if field.placeholder:
         _say_below(f"for example: {field.placeholder}")
@@ -84,6 +85,11 @@ def _question(field: FormField, options: tuple[Option, ...]) -> None:
     if field.type == "text" and field.default and not _fits_prompt(field.default):
         _say("  Enter takes:")
         _say_below(field.default, "    ")
+
+
+def _is_title(form: Form, field: FormField) -> bool:
+    """True if the title of the form already asks this question. It is not asked a second time."""
+    return field.required and field.label.strip() == form.title.strip()
 
 
 def _shown(option: Option, key: str) -> str:
@@ -204,7 +210,7 @@ _READ: dict[str, Callable[[FormField, tuple[Option, ...]], Any]] = {
 
 def print_form(shell: Shell, form: Form) -> None:
     """Print a form for a person who will answer it with a file."""
-    shell.talk(form_text(form))
+    shell.insist(form_text(form))
 
 
 def form_text(form: Form) -> str:
@@ -212,7 +218,8 @@ def form_text(form: Form) -> str:
     parts = [plain(form.title), *([plain_lines(form.description)] if form.description else []), ""]
     for field in form.fields:
         need = "required" if field.required else "optional"
-        parts.append(plain(f"{field.id} ({field.type}, {need}{_only(field.when)}): {field.label}"))
+        label = "" if _is_title(form, field) else f": {field.label}"
+        parts.append(plain(f"{field.id} ({field.type}, {need}{_only(field.when)}){label}"))
         parts += [f"  {line}" for line in plain_lines(field.help).split("\n") if line]
         parts += [f"  - {_shown(option, '')}{_only(option.when)}" for option in field.options]
     return "\n".join([*parts, "", "as an answers file:", skeleton(form)])

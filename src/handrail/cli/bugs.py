@@ -10,6 +10,7 @@ from handrail import __version__
 from handrail.cli.output import echo
 from handrail.errors import HandrailError
 from handrail.project import Places
+from handrail.secrets.redaction import Secrets
 from handrail.state.files import make_private
 
 
@@ -23,9 +24,11 @@ def write_report(error: Exception, argv: list[str]) -> int:
             "".join(traceback.format_exception(error)),
         ]
     )
+    mask = Secrets(os.environ).mask
+    text = mask(text)
     folder = os.path.join(Places(os.environ).state, "reports")
     path = os.path.join(folder, f"bug-{os.getpid()}.txt")
-    echo(f"error: this is a bug in Handrail: {type(error).__name__}: {error}", err=True)
+    echo(mask(f"error: this is a bug in Handrail: {type(error).__name__}: {error}"), err=True)
     try:
         make_private(folder)
         with open(path, "w", encoding="utf-8") as file:

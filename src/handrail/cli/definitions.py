@@ -24,7 +24,7 @@ from handrail.project import shown_path
 from handrail.source.codes import rules
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.fields import json_schema
-from handrail.source.plain import plain
+from handrail.source.plain import counted, plain
 from handrail.source.suggest import did_you_mean
 from handrail.view.flow import flow_mermaid, flow_tree
 from handrail.view.workflow import mermaid, tree
@@ -64,16 +64,16 @@ def list_(app: App, shell: Shell) -> None:
         pad = " " * (width - len(spec.command if spec.is_visible else spec.key))
         count = len(catalog.plan(spec).stops)
         note = "" if spec.is_visible else ", only inside other workflows"
-        shell.say(f"{name}{pad}  {plain(spec.name)} ({_count(count)}, {catalog.source_of(spec)}{note})")
+        shell.say(f"{name}{pad}  {plain(spec.name)} ({counted(count, 'phase')}, {catalog.source_of(spec)}{note})")
     for flow in app.flows.flows.values():
         if flow.plan is not None:
-            about = plain(flow.plan.description) or _count(len(flow.plan.phases))
+            about = plain(flow.plan.description) or counted(len(flow.plan.phases), "phase")
             shell.say(f"{plain(flow.id)}  flow: {about} ({flow.source})")
     for hidden, winner in catalog.shadowed():
         where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
         shell.say(styled(f"shadowed: {where} by {by}", DIM))
     if problems:
-        shell.talk(f"{len(problems)} problems; `handrail validate` shows them")
+        shell.talk(f"{counted(len(problems), 'problem')}; `handrail validate` shows them")
     return None
 
 
@@ -86,10 +86,6 @@ def _listed_flow(shell: Shell, flow: FoundFlow) -> dict[str, object]:
         "file": shown_path(flow.file, shell.cwd),
         "visible": plan.visible if plan else False,
     }
-
-
-def _count(phases: int) -> str:
-    return "1 phase" if phases == 1 else f"{phases} phases"
 
 
 def _listed(app: App, shell: Shell, spec: WorkflowSpec) -> dict[str, object]:
@@ -127,8 +123,8 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str) -> None
 
 def _fine(app: App) -> str:
     flows = len(app.flows.flows)
-    more = f" and {flows} flow{'' if flows == 1 else 's'}" if flows else ""
-    return f"no problems in {len(app.catalog.workflows)} workflows{more}"
+    more = f" and {counted(flows, 'flow')}" if flows else ""
+    return f"no problems in {counted(len(app.catalog.workflows), 'workflow')}{more}"
 
 
 def _print(shell: Shell, found: list[Diagnostic], style: str, fine: str) -> None:

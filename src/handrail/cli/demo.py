@@ -18,6 +18,7 @@ from handrail.app import App
 from handrail.errors import HandrailError
 from handrail.process.child import Task, run
 from handrail.process.stream import Program
+from handrail.source.plain import counted
 
 TASK = "titles with stray spaces make ugly slugs; collapse them"
 LIMIT = 120.0
@@ -120,9 +121,8 @@ class Stage:
             click.secho(f"\n── {status_line} {rule}", bold=True)
 
     def close(self, phases: int, steps: int) -> None:
-        click.echo(
-            f"\n{phases} phases, {steps} steps. To try it on your own project: `handrail init`, then `handrail list`."
-        )
+        walked = f"{counted(phases, 'phase')}, {counted(steps, 'step')}"
+        click.echo(f"\n{walked}. To try it on your own project: `handrail init`, then `handrail list`.")
 
     def show(self, event: dict[str, Any]) -> None:
         match event["event"]:

@@ -3,23 +3,42 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
+from typing import Any
 
 import click
 
 from handrail.app import App
 from handrail.cli.common import command, run_argument
-from handrail.cli.output import Shell, time_of_day
-from handrail.cli.reply import list_runs
+from handrail.cli.output import (
+    BOLD,
+    DIM,
+    Shell,
+    date_and_time,
+    date_of,
+    echo,
+    has_reader,
+    painted,
+    styled,
+    time_of_day,
+    width,
+)
+from handrail.cli.reply import list_runs, print_table
 from handrail.cli.watch import view_of
+from handrail.contracts import Record
 from handrail.errors import StateError, UsageError
 from handrail.runs import machine
+from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event
+from handrail.runs.stored import seen, shown
+from handrail.secrets.redaction import masked
 from handrail.source.plain import plain
+from handrail.view.columns import clipped
 from handrail.view.run import RunView
+from handrail.view.story import Story, given_words
 
 LOOK_AGAIN = 0.2
-_ENDS = ("RunEnded", "RunParked")
 
 
 @click.command()
@@ -49,34 +68,78 @@ def _view(app: App, id_: str) -> RunView | StateError:
 @run_argument
 @click.option("--follow", is_flag=True, help="Keep printing until the run ends or waits for a person.")
 @click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
+@click.option("--attempt", type=int, metavar="N", help="Only this attempt; `restart` begins a new one.")
 @command
-def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool) -> None:
-    """Show all events of a run."""
+def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt: int | None) -> None:
+    """Show what happened in a run, in all its attempts."""
     if follow and shell.as_json:
         raise UsageError("`--follow` cannot print one JSON object", "use `--events` instead of `--json`")
-    records, offset = app.runs.events(run_id)
+    known = app.runs.attempts(run_id)
+    if follow and attempt not in (None, known[-1]):
+        raise UsageError("only the last attempt can be followed", f"leave out `--attempt {attempt}`")
+    chosen = known if attempt is None else [attempt]
     if shell.as_json:
-        return shell.data({"events": [_data(t, event) for t, event in records]})
-    last = ""
-    while True:
-        for moment, event in records:
-            click.echo(json.dumps(_data(moment, event), ensure_ascii=False) if events else _line(moment, event))
-            last = type(event).__name__
-        if not follow or last in _ENDS:
-            return None
-        time.sleep(LOOK_AGAIN)
+        found = [(number, app.runs.records(run_id, number)) for number in chosen]
+        return shell.data({"events": [_data(t, event, n) for n, many in found for t, event in many]})
+    teller = (_Raw if events else _Told)(app.runs.load(run_id), is_restarted=len(known) > 1)
+    for number in chosen if not follow else chosen[:-1]:
+        teller.tell(number, app.runs.records(run_id, number))
+    if follow:
+        _follow(app, run_id, teller)
+    return None
+
+
+def _follow(app: App, run_id: str, teller: _Raw | _Told) -> None:
+    """Tell the current attempt until it ends or waits. If the run is restarted meanwhile, the new attempt is next."""
+    offset = 0
+    while has_reader(sys.stdout):
         records, offset = app.runs.events(run_id, offset)
+        if records:
+            teller.tell(app.runs.attempts(run_id)[-1], records)
+            last = next((event for _, event in reversed(records) if not isinstance(event, machine.Noticed)), None)
+            if isinstance(last, machine.RunEnded | machine.RunParked):
+                return
+        time.sleep(LOOK_AGAIN)
 
 
-def _data(moment: float, event: Event) -> dict[str, object]:
-    return {"time": moment, **machine.event_to_json(event)}
+class _Raw:
+    """Prints each event as one line of JSON."""
+
+    def __init__(self, run: LoadedRun, *, is_restarted: bool) -> None:
+        del run, is_restarted
+
+    def tell(self, attempt: int, records: list[Record]) -> None:
+        for moment, event in records:
+            echo(json.dumps(_data(moment, event, attempt), ensure_ascii=False))
 
 
-def _line(moment: float, event: Event) -> str:
-    data = {name: value for name, value in vars(event).items() if value is not None and name != "path"}
-    path = getattr(event, "path", "")
-    rest = json.dumps(data, ensure_ascii=False) if data else ""
-    return plain(f"{time_of_day(moment)}  {type(event).__name__:<18} {path:<24} {rest[:400]}").rstrip()
+class _Told:
+    """Prints events as a story. The date is printed when it changes."""
+
+    def __init__(self, run: LoadedRun, *, is_restarted: bool) -> None:
+        self.run = run
+        self.is_restarted = is_restarted
+        self.day = ""
+        self.attempt = 0
+        self.story = Story(run.plan, time_of_day)
+        request = run.about.request
+        given = given_words({**masked(request.params), **({"task": request.task} if request.task else {})})
+        echo(styled("  ".join(part for part in (run.id, plain(run.plan.id), given) if part), BOLD))
+
+    def tell(self, attempt: int, records: list[Record]) -> None:
+        if attempt != self.attempt:
+            self.attempt, self.story = attempt, Story(self.run.plan, time_of_day)
+            if self.is_restarted or attempt > 1:
+                echo(styled(f"attempt {attempt}", BOLD))
+        for moment, line in self.story.lines([(moment, seen(event)) for moment, event in records]):
+            if self.day != (day := date_of(moment)):
+                self.day = day
+                echo(styled(day, DIM))
+            echo(painted(clipped(line, width())))
+
+
+def _data(moment: float, event: Event, attempt: int) -> dict[str, object]:
+    return {"time": moment, "runAttempt": attempt, **shown(event)}
 
 
 @click.command()
@@ -87,8 +150,12 @@ def artifacts(app: App, shell: Shell, run_id: str) -> None:
     made = app.runs.load(run_id).state.artifacts
     if shell.as_json:
         return shell.data({"run": run_id, "artifacts": made})
-    for artifact in made:
-        shell.say(plain(f"{artifact['id']}  {artifact['path']}  {artifact['sha256'][:12]}"))
     if not made:
-        shell.say("this run published no artifacts")
-    return None
+        return shell.say("this run published no artifacts")
+    return print_table(shell, [("PATH", "MADE", "STEP", "ARTIFACT", "SHA256"), *map(_artifact_row, made)])
+
+
+def _artifact_row(artifact: dict[str, Any]) -> tuple[str, ...]:
+    created = artifact.get("created")
+    made = date_and_time(created) if isinstance(created, int | float) else ""
+    return artifact["path"], made, str(artifact.get("step") or ""), artifact["id"], artifact["sha256"][:12]

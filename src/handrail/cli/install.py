@@ -66,6 +66,8 @@ def install(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -
 def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
     """Remove Handrail from an agent and restore its files."""
     _known(agent, registry.installable(), "nothing to uninstall for")
+    if not dry_run:
+        app.refuse_agents(f"uninstall {agent}")
     installer = installer_for(app, agent, for_project=not for_user)
     _carry_out(shell, installer, installer.plan_uninstall(), "removed", dry_run)
 

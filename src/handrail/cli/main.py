@@ -14,6 +14,7 @@ from handrail.errors import HandrailError
 def main(argv: list[str]) -> int:
     """Run a command line and return its exit code."""
     to_json = "--json" in argv
+    _open_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -27,7 +28,7 @@ def main(argv: list[str]) -> int:
         return 130
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 1
-    except BrokenPipeError:
+    except BrokenPipeError:  # of a part that does not print with `echo`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -41,6 +42,13 @@ def main(argv: list[str]) -> int:
 
         return write_report(error, argv)
     return 0
+
+
+def _open_streams() -> None:
+    """If the caller closed stdout or stderr (`>&-`), Python has no stream there; what is printed goes nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
 
 
 def _run(argv: list[str]) -> None:

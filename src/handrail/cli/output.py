@@ -19,13 +19,54 @@ if TYPE_CHECKING:
 
     from handrail.errors import HandrailError
 
-BOLD, DIM, RED, YELLOW = "1", "2", "31", "33"
+BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
+SIGN_COLOURS = {"✓": GREEN, "✗": RED, "▸": CYAN, "○": DIM, "·": DIM, "?": YELLOW, "!": YELLOW, "■": YELLOW}
+NO_TERMINAL = 400
+"""How wide a line may be if the output is not a terminal."""
 
 
 def styled(text: str, *codes: str, err: bool = False) -> str:
     """The text in these colours, if its stream shows colours."""
     stream = sys.stderr if err else sys.stdout
     return "".join(f"\x1b[{code}m" for code in codes) + text + "\x1b[0m" if shows_colour(stream) else text
+
+
+def painted(line: str, *, err: bool = False) -> str:
+    """The line with its sign in colour: the first one after spaces, or after a time and spaces."""
+    if not shows_colour(sys.stderr if err else sys.stdout):
+        return line
+    return in_colour(line)
+
+
+def in_colour(line: str) -> str:
+    """The line with its sign in colour. Does not ask whether the stream shows colours."""
+    begin = line.lstrip()
+    at = len(line) - len(begin)
+    if begin[:8].count(":") == 2 and begin[8:10] == "  ":
+        begin = begin[8:].lstrip()
+        at = len(line) - len(begin)
+        head = f"\x1b[{DIM}m{line[:8]}\x1b[0m{line[8:at]}"
+    else:
+        head = line[:at]
+    colour = SIGN_COLOURS.get(begin[:1]) if begin[1:2] == " " else None
+    return f"{head}\x1b[{colour}m{begin[0]}\x1b[0m{begin[1:]}" if colour else head + begin
+
+
+def painted_status(line: str) -> str:
+    """The line with the sign of its status in colour: the first one between two spaces."""
+    if not shows_colour(sys.stdout):
+        return line
+    signs = [(line.find(f" {sign} "), sign) for sign in SIGN_COLOURS]
+    at, sign = min(((at, sign) for at, sign in signs if at >= 0), default=(-1, ""))
+    return line if at < 0 else f"{line[: at + 1]}\x1b[{SIGN_COLOURS[sign]}m{sign}\x1b[0m{line[at + 2 :]}"
+
+
+def width() -> int:
+    """The width of the terminal, or of a line if the output is no terminal."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or NO_TERMINAL
+    except (OSError, ValueError):
+        return NO_TERMINAL
 
 
 def shows_colour(stream: TextIO) -> bool:
@@ -37,11 +78,42 @@ def wants_colour(env: Mapping[str, str]) -> bool | None:
     return False if env.get("NO_COLOR") else None
 
 
-def echo(text: str = "", *, err: bool = False) -> None:
-    """Print a line and flush it, so that lines of both streams keep their order."""
+def echo(text: str = "", *, err: bool = False) -> bool:
+    """Print a line and flush it, so that lines of both streams keep their order.
+
+    If the reader of the stream left, this line and all later ones are dropped, and the command goes on. False if it
+    left just now.
+    """
     stream = sys.stderr if err else sys.stdout
-    stream.write(f"{text}\n")
-    stream.flush()
+    try:
+        stream.write(f"{text}\n")
+        stream.flush()
+    except (BrokenPipeError, ConnectionResetError):
+        _discard(stream)
+        return False
+    return True
+
+
+def _discard(stream: TextIO) -> None:
+    """Send a stream whose reader left to nowhere, including what it still buffers."""
+    try:
+        handle = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(handle, stream.fileno())
+        os.close(handle)
+    except (OSError, ValueError):  # not a real file
+        return
+
+
+def has_reader(stream: TextIO) -> bool:
+    """False if the stream is a pipe or a socket whose other end is closed."""
+    import select
+
+    try:
+        watch = select.poll()
+        watch.register(stream.fileno(), 0)  # errors are always reported
+        return not any(event & (select.POLLERR | select.POLLHUP) for _, event in watch.poll(0))
+    except (OSError, ValueError, AttributeError):  # not a real file, or a system without `poll`
+        return True
 
 
 def as_json(value: Any, indent: int | None = None) -> str:
@@ -74,6 +146,10 @@ class Shell:
         if not self.quiet:
             echo(plain_lines(text), err=True)
 
+    def insist(self, text: str) -> None:
+        """Print to stderr what a person has to know, also with `--quiet`."""
+        echo(plain_lines(text), err=True)
+
 
 def print_error(error: HandrailError, *, to_json: bool) -> None:
     """Print an error for people, and with `--json` also one object for programs."""
@@ -98,3 +174,13 @@ def _shorter(text: str) -> str:
 def time_of_day(moment: float) -> str:
     """A point in time as local time of day."""
     return time.strftime("%H:%M:%S", time.localtime(moment))
+
+
+def date_of(moment: float) -> str:
+    """A point in time as local date."""
+    return time.strftime("%Y-%m-%d", time.localtime(moment))
+
+
+def date_and_time(moment: float) -> str:
+    """A point in time as local date and time, to the minute."""
+    return time.strftime("%Y-%m-%d %H:%M", time.localtime(moment))

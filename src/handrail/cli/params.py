@@ -1,19 +1,27 @@
-"""Parameters from the command line and from a file."""
+"""Parameters and agents from the command line, and parameters from a file."""
 
 from __future__ import annotations
 
-import json
-from typing import Any
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
+import click
+
+from handrail.app import App
 from handrail.errors import UsageError
 from handrail.expressions.parse import plain_value
+from handrail.runs.routing import Choice
 from handrail.settings import DEFAULT, GROUPS, parse_route
-from handrail.source.files import Source, decode
+from handrail.source.files import MAX_BYTES, Source, decode
 from handrail.source.jsontree import read_json
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
-from handrail.source.written import parse_float, written
+from handrail.source.written import typed
 from handrail.source.yamltree import Node, Trouble
+from handrail.state.regular import Unreadable, read_regular
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
@@ -23,18 +31,8 @@ def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
         name, mark, value = item.partition("=")
         if not mark or not name:
             raise UsageError(f"`{item}` is not `NAME=VALUE`")
-        params[name] = _value(value)
+        params[name] = typed(value)
     return params
-
-
-def _value(text: str) -> Any:
-    """The value as JSON if the text is JSON, else as text. A number keeps its text, so `1.10` is inserted as `1.10`."""
-    try:
-        value = json.loads(text, parse_constant=lambda name: name, parse_float=parse_float)
-    except (ValueError, RecursionError):
-        return text
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return written(value, text) if is_number else value
 
 
 def given_routes(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -52,12 +50,38 @@ def given_routes(pairs: tuple[str, ...]) -> dict[str, str]:
     return routes
 
 
+def route_options(function: F) -> F:
+    """The options that choose the agents of a run."""
+    for option in (
+        click.option("--preset", metavar="NAME", help="A set of routes from the settings."),
+        click.option(
+            "--route", "routes", multiple=True, metavar="GROUP=AGENT[:MODEL]", help="The agent for a routing group."
+        ),
+        click.option("--model", help="The model for that agent."),
+        click.option("--agent", help="The agent for every prompt."),
+    ):
+        function = option(function)
+    return function
+
+
+def given_choice(app: App, options: Mapping[str, Any]) -> Choice:
+    """The agents that were chosen with `route_options`. Raises `NotFound` for an unknown preset."""
+    if options["preset"] is not None:
+        app.preset(options["preset"])
+    return Choice(options["agent"], options["model"], given_routes(options["routes"]), options["preset"])
+
+
 def _from_file(path: str) -> dict[str, Any]:
     try:
-        with open(path, "rb") as opened:
-            source, problems = decode(path, opened.read())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"the parameters in `{path}` cannot be read: {error}") from error
+        data = read_regular(path, MAX_BYTES) if path != "-" else sys.stdin.buffer.read(MAX_BYTES + 1)
+    except Unreadable as error:
+        hint = (
+            None if error.is_missing else "write the parameters to a file, or use `--params -` for the standard input"
+        )
+        raise UsageError(f"the parameters cannot be read: `{path}` {error.message}", hint) from error
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"the parameters have more than {MAX_BYTES} bytes")
+    source, problems = decode("<stdin>" if path == "-" else path, data)
     if problems:
         raise UsageError(f"{path}:{problems[0].line}:{problems[0].column}: {problems[0].message}", problems[0].hint)
     tree, troubles = _read_tree(source)

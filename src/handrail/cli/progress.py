@@ -1,7 +1,7 @@
 """Shows a run on stderr while it is driven: redrawn in place on a terminal, else one plain line per event.
 
-It uses no colours and does not hide the cursor, so a killed process leaves the terminal usable. It overwrites only
-lines that it drew, even after the window was resized.
+It does not hide the cursor, and each line resets its colours, so a killed process leaves the terminal usable. It
+overwrites only lines that it drew, even after the window was resized.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TextIO
 
+from handrail.cli.output import in_colour, shows_colour
 from handrail.flows.plan import FlowPlan
 from handrail.runs.machine import Answered, Event
 from handrail.view.progress import Progress, event_line
@@ -50,6 +51,7 @@ class Live:
         self.clock = clock
         self.progress = Progress(plan)
         self.is_paused = False
+        self.paint: Callable[[str], str] = in_colour if shows_colour(stream) else str
         self._drawn: list[str] = []
         for moment, event in past:
             self.progress.take(event, moment)
@@ -65,9 +67,12 @@ class Live:
             self._draw()
 
     def close(self) -> None:
-        """Draw the state a last time and leave it on the screen. Only an answer makes it draw again."""
+        """Draw the state a last time and leave it on the screen. Only an answer makes it draw again.
+
+        Open questions are left out: they are asked below, or the command says how to answer them.
+        """
         if not self.is_paused:
-            self._draw()
+            self._draw(asks=False)
             self._drawn = []
             self.is_paused = True
 
@@ -81,9 +86,9 @@ class Live:
         finally:
             self.is_paused = was_paused
 
-    def _draw(self) -> None:
+    def _draw(self, *, asks: bool = True) -> None:
         width, height = _size(self.stream)
-        lines = self.progress.lines(self.clock(), width - 1, max(1, height - 1))
+        lines = self.progress.lines(self.clock(), width - 1, max(1, height - 1), asks=asks)
         if lines != self._drawn:
             self._put(lines)
 
@@ -93,7 +98,7 @@ class Live:
         before = min(len(self._drawn), max(0, height - 1))
         left = max(0, before - len(lines))
         text = "\r" + (_UP.format(before) if before else "")
-        text += "".join(f"{line}{_ERASE_REST}\n" for line in [*lines, *[""] * left])
+        text += "".join(f"{self.paint(line)}{_ERASE_REST}\n" for line in [*lines, *[""] * left])
         text += _UP.format(left) if left else ""
         if lines or before:
             _write(self.stream, f"{_NO_WRAP}{text}{_WRAP}")

@@ -38,7 +38,7 @@ def init(app: App, shell: Shell) -> None:
         shell.say(f"created: {os.path.join('.handrail', name)}")
     if shell.as_json:
         return shell.data({"created": created})
-    shell.say("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run hello`")
+    shell.talk("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run hello`")
     return None
 
 

@@ -134,7 +134,8 @@ def columns(env: Mapping[str, str]) -> int:
 
 
 def _status(shell: Shell, options: Options, _: list[str]) -> None:
-    reply(shell, make_app(options.get("--project")).sessions.status(options.get("--session")))
+    session = options.get("--session")
+    reply(shell, make_app(options.get("--project")).sessions.status(session), session)
 
 
 def _gate(shell: Shell, options: Options, arguments: list[str]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from handrail.cli.output import BOLD, styled
-from handrail.source.plain import plain, plain_lines
+from handrail.cli.output import BOLD, DIM, date_and_time, painted, painted_status, styled, width
+from handrail.source.plain import one_line, plain
+from handrail.view.columns import clipped, duration, table
+from handrail.view.person import session_text
 from handrail.view.session import session_json
 
 TYPE_CHECKING = False
@@ -12,16 +14,32 @@ if TYPE_CHECKING:
     from handrail.runs.summary import Summary
     from handrail.sessions.report import Report
 
+STATUS_SIGNS = {
+    "completed": "✓",
+    "done": "✓",
+    "failed": "✗",
+    "running": "▸",
+    "active": "▸",
+    "waiting": "?",
+    "stopped": "■",
+    "cancelled": "■",
+}
+WIDEST_CELL = 40
 
-def reply(shell: Shell, report: Report) -> None:
-    """Print a session after a command. Raises `SystemExit` if the command was refused."""
+
+def reply(shell: Shell, report: Report, session: str | None = None) -> None:
+    """Print a session after a command. Raises `SystemExit` if the command was refused.
+
+    `session` is the id that the person typed, so that the commands that are shown name it too.
+    """
     if shell.as_json:
         shell.data(session_json(report))
     else:
         if report.status_line:
             shell.say(styled(plain(report.status_line), BOLD))
         if not shell.quiet or not report.status_line or report.refusal:
-            shell.say(plain_lines(report.message))
+            for line in session_text(report, session, date_and_time).split("\n"):
+                shell.say(painted(line))
     for notice in report.notices:
         shell.talk(f"warning: {notice}")
     if report.refusal:
@@ -30,14 +48,41 @@ def reply(shell: Shell, report: Report) -> None:
 
 def list_runs(shell: Shell, found: list[Summary]) -> None:
     """Print one line per run, including damaged ones."""
-    for run in found:
-        shell.say(plain(f"{run.id}  cannot be read: {run.why}") if run.status == "damaged" else run_line(run))
     if not found:
-        shell.say("no runs in this project; start one with `handrail run NAME`")
+        return shell.say("no runs in this project; start one with `handrail run NAME`")
+    rows: list[tuple[str, ...]] = [("RUN", "STARTED", "TOOK", "STATUS", "FLOW", "GIVEN", "")]
+    rows += [_run_row(run) for run in found]
+    return print_table(shell, rows)
+
+
+def _run_row(run: Summary) -> tuple[str, ...]:
+    started = "" if run.created is None else date_and_time(run.created)
+    took = "" if run.seconds is None else duration(run.seconds)
+    given = clipped(one_line(run.given), WIDEST_CELL)
+    return run.id, started, took, _run_status(run), one_line(run.flow), given, one_line(run.why)
+
+
+def _run_status(run: Summary) -> str:
+    status = "interrupted" if run.status == "running" and run.driver is None else run.status
+    status = "cannot be read" if status == "damaged" else status
+    return f"{sign_of(status)} {status}" + (f" (process {run.driver})" if run.driver else "")
+
+
+def sign_of(status: str) -> str:
+    """The sign before the status of a run or a session."""
+    return STATUS_SIGNS.get(status, "!")
+
+
+def print_table(shell: Shell, rows: list[tuple[str, ...]]) -> None:
+    """Print rows in aligned columns, cut to the terminal. The first row is the head. Signs have their colours."""
+    head, *lines = table([tuple(plain(cell) for cell in row) for row in rows])
+    shell.say(styled(clipped(head, width()), DIM))
+    for line in lines:
+        shell.say(painted_status(clipped(line, width())))
 
 
 def run_line(run: Summary) -> str:
-    """A run in one line."""
+    """A run in one line, as the result of a command."""
     status = f"{run.status} (process {run.driver})" if run.driver else run.status
     if run.status == "running" and run.driver is None:
         status = "interrupted"

@@ -15,7 +15,7 @@ from handrail.cli.ask import ask, can_ask, print_form
 from handrail.cli.common import command, complete_flow, run_argument
 from handrail.cli.dryrun import print_preview, rows_to_json
 from handrail.cli.output import Shell
-from handrail.cli.params import given_params, given_routes
+from handrail.cli.params import given_choice, given_params, given_routes, route_options
 from handrail.cli.watch import Driving, drive, print_run
 from handrail.errors import RefusedError
 from handrail.flows.catalog import FoundFlow
@@ -23,9 +23,13 @@ from handrail.forms import read as formspec
 from handrail.forms.answers import read_answers, wrong_answers
 from handrail.forms.form import Form, WrongAnswers, accept
 from handrail.process.child import detach
+from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
+from handrail.runs.machine import Asked
+from handrail.runs.questions import choose, refuse_unless_waiting
 from handrail.runs.request import Request
 from handrail.runs.restart import restart as make_attempt
+from handrail.view.onward import changed_words
 
 events_option = click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
 answers_option = click.option("--answers", metavar="FILE", help="A file with answers to its forms (JSON or YAML).")
@@ -35,12 +39,11 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 @click.argument("name", shell_complete=complete_flow)
 @click.argument("task", nargs=-1)
 @click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow.")
-@click.option("--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML).")
+@click.option(
+    "--params", "file", metavar="FILE", help="A file with parameters (JSON or YAML); `-` is the standard input."
+)
 @answers_option
-@click.option("--agent", help="The agent for every prompt.")
-@click.option("--model", help="The model for that agent.")
-@click.option("--route", "routes", multiple=True, metavar="GROUP=AGENT[:MODEL]", help="The agent for a routing group.")
-@click.option("--preset", metavar="NAME", help="A set of routes from the settings.")
+@route_options
 @click.option("--scope", default="", help="The scope of its artifacts; by default the current branch.")
 @click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one.")
 @click.option("--until", metavar="PHASE", help="End after this phase.")
@@ -61,10 +64,12 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         until=options["until"],
         routes=given_routes(options["routes"]),
         table=app.preset(options["preset"]) if options["preset"] else {},
+        preset=options["preset"] or "",
     )
     if options["dry_run"]:
         return _preview(app, shell, flow, request)
     if options["answers"] is not None:
+        app.refuse_agents("run --answers")
         read_answers(options["answers"])  # report errors in the file before the run starts
     begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
     shell.talk(f"run {begun.id}")
@@ -75,9 +80,14 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
 
 def _preview(app: App, shell: Shell, flow: FoundFlow, request: Request) -> None:
     rows = app.runs.preview(app.flows, flow, request)
+    failing = [row.path for row in rows if row.verdict == "fails"]
     if shell.as_json:
-        return shell.data({"name": flow.id, "dryRun": True, "rows": rows_to_json(rows)})
-    return print_preview(shell, rows)
+        shell.data({"name": flow.id, "dryRun": True, "ok": not failing, "rows": rows_to_json(rows)})
+    else:
+        print_preview(shell, rows)
+    if failing:
+        shell.talk(f"the run would fail: {', '.join(failing[:8])}")
+        raise SystemExit(2)
 
 
 def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None:
@@ -93,43 +103,61 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
     print_run(shell, app.runs.updated(run))
 
 
+def _refuse_answers(app: App, command: str, run_id: str, answers: str | None) -> None:
+    """An answers file answers like `handrail answer`, so an agent may not use it either."""
+    if answers is not None:
+        app.refuse_agents(f"{command} --answers", run=run_id)
+
+
 @click.command()
 @run_argument
 @answers_option
+@route_options
 @events_option
 @click.option("--first", is_flag=True, hidden=True)
 @command
-def resume(app: App, shell: Shell, run_id: str, answers: str | None, events: bool, first: bool) -> None:
+def resume(app: App, shell: Shell, run_id: str, first: bool, **options: Any) -> None:
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
-    drive(app, shell, app.runs.load(run_id), "run" if first else "resume", Driving(events, answers))
+    _refuse_answers(app, "resume", run_id, options["answers"])
+    loaded = app.runs.load(run_id)
+    for told in changed_words(loaded, changed_files(loaded.about)):
+        shell.talk(told)
+    how = Driving(options["events"], options["answers"], given_choice(app, options))
+    drive(app, shell, loaded, "run" if first else "resume", how)
 
 
 @click.command("continue")
 @run_argument
 @answers_option
+@route_options
 @events_option
 @command
-def continue_(app: App, shell: Shell, run_id: str, answers: str | None, events: bool) -> None:
+def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Continue a run that ended, if its flow allows that."""
-    drive(app, shell, app.runs.load(run_id), "continue", Driving(events, answers))
+    _refuse_answers(app, "continue", run_id, options["answers"])
+    how = Driving(options["events"], options["answers"], given_choice(app, options))
+    drive(app, shell, app.runs.load(run_id), "continue", how)
 
 
 @click.command()
 @run_argument
 @click.option("--from", "start", metavar="PHASE", help="Keep the results of the phases before this one.")
 @answers_option
+@route_options
 @events_option
 @command
-def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str | None, events: bool) -> None:
+def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
     """Start a run again with the current definitions. Unchanged files that it published are removed; a copy is kept."""
-    made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start))
+    _refuse_answers(app, "restart", run_id, options["answers"])
+    choice = given_choice(app, options)
+    made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start, choice))
     for change in made.changes:
         shell.talk(f"since the last attempt, {change}")
     if made.kept:
         shell.talk(f"kept: {', '.join(made.kept)}")
     for path in made.removed:
         shell.talk(f"removed: {path}")
-    drive(app, shell, made.run, "restart", Driving(events, answers))
+    drive(app, shell, made.run, "restart", Driving(options["events"], options["answers"]))
 
 
 @click.command()
@@ -137,47 +165,49 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, answers: str
 @command
 def stop(app: App, shell: Shell, run_id: str) -> None:
     """Stop a run and every process that it started. It can be resumed."""
+    app.refuse_agents("stop", run=run_id)
     print_run(shell, asyncio.run(app.runs.stop(app.runs.load(run_id))))
 
 
 @click.command()
 @run_argument
 @click.option("--file", "file", metavar="FILE", help="A file with answers (JSON or YAML); `-` is the standard input.")
-@click.option("--step", metavar="PATH", help="The step to answer, if several wait.")
+@click.option("--question", metavar="ID", help="The question to answer, such as `q1`; needed if several are open.")
+@click.option("--step", metavar="PATH", help="Instead of its id: the step that asks.")
 @click.option("--show", is_flag=True, help="Only print the form.")
 @events_option
 @command
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
-    """Answer the form that a run waits for, then resume the run."""
+    """Answer a question that a run waits for, then resume the run. The exit code is 0 if the answer was accepted."""
     waiting = app.runs.load(run_id)
-    path, question = _question(waiting, options["step"])
-    form, file = formspec.from_json(question), options["file"]
+    if not options["show"]:
+        app.refuse_agents("answer", run=run_id)
+    refuse_unless_waiting(run_id, waiting.state, is_driven=waiting.driver is not None)
+    asked = choose(run_id, waiting.state, options["question"], options["step"])
+    form, file = formspec.from_json(asked.question), options["file"]
     if options["show"] or (file is None and not can_ask()):
         if shell.as_json:
-            shell.data({"run": run_id, "path": path, "form": question})
+            shell.data({"run": run_id, "question": asked.id, "path": asked.path, "form": asked.question})
         print_form(shell, form)
         raise SystemExit(0 if options["show"] else 4)
-    values = ask(form) if file is None else _from_file(file, form, path)
-    if asyncio.run(app.runs.answer(run_id, path, values)):
-        return drive(app, shell, waiting, "resume", Driving(options["events"]))
+    values = ask(form) if file is None else _from_file(file, form, asked)
+    if asyncio.run(app.runs.answer(waiting, asked.id, values)):
+        return _drive_answered(app, shell, waiting, options["events"])
     return print_run(shell, app.runs.updated(waiting), events=options["events"])
 
 
-def _question(run: LoadedRun, step: str | None) -> tuple[str, dict[str, Any]]:
-    run_id, questions = run.id, run.state.questions
-    if step is None and len(questions) > 1:
-        raise RefusedError(
-            f"run `{run_id}` waits for several answers: {', '.join(questions)}", "choose one with `--step PATH`"
-        )
-    path = step or next(iter(questions), None)
-    if path is None or path not in questions:
-        raise RefusedError(f"run `{run_id}` does not wait for an answer", f"`handrail log {run_id}` shows its state")
-    return path, questions[path].question
+def _drive_answered(app: App, shell: Shell, run: LoadedRun, events: bool) -> None:
+    """Resume a run after its answer was accepted, unless another command was faster."""
+    try:
+        drive(app, shell, run, "resume", Driving(events, is_answered=True))
+    except RefusedError as error:
+        shell.talk(f"the answer was accepted; {error.message}")
+        print_run(shell, app.runs.updated(run), events=events)
 
 
-def _from_file(file: str, form: Form, path: str) -> dict[str, Any]:
+def _from_file(file: str, form: Form, asked: Asked) -> dict[str, Any]:
     answers = read_answers(file)
     try:
-        return accept(form, answers.for_form(form, path) or {})
+        return accept(form, answers.for_form(form, asked.path, asked.id) or {})
     except WrongAnswers as error:
-        raise wrong_answers(answers, form, path, error.problems) from error
+        raise wrong_answers(answers, form, asked.path, error.problems, asked.id) from error

@@ -14,13 +14,14 @@ import click
 from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command, complete_workflow, session_option
-from handrail.cli.output import Shell
-from handrail.cli.reply import reply
+from handrail.cli.output import Shell, date_and_time
+from handrail.cli.reply import WIDEST_CELL, print_table, reply, sign_of
 from handrail.errors import UsageError
 from handrail.hosts.judging import judge
 from handrail.sessions.report import Report
-from handrail.source.plain import plain
+from handrail.source.plain import one_line
 from handrail.source.suggest import did_you_mean
+from handrail.view.columns import clipped
 from handrail.view.session import session_json, verdict_json
 from handrail.workflows.plan import ExitCheck
 
@@ -42,7 +43,9 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
         raise UsageError("the task is blank", f"write the task: `handrail start {workflow} TASK`")
     if session is not None and not session.strip():
         raise UsageError("the session id is blank")
-    reply(shell, app.start(workflow, words, session, replaces=replace))
+    if replace:
+        app.refuse_agents("start --replace", session=session)
+    reply(shell, app.start(workflow, words, session, replaces=replace), session)
 
 
 @click.command()
@@ -50,7 +53,7 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
 @command
 def status(app: App, shell: Shell, session: str | None) -> None:
     """Show the current phase of a session and its instructions."""
-    reply(shell, app.sessions.status(session))
+    reply(shell, app.sessions.status(session), session)
 
 
 @click.command(name="next")
@@ -63,7 +66,7 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     def shown(check: ExitCheck) -> None:
         shell.talk(f"checking: {check.name}")
 
-    reply(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))))
+    reply(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))), session)
 
 
 async def _ended_by_sigterm(work: Coroutine[Any, Any, Report]) -> Report:
@@ -81,7 +84,7 @@ async def _ended_by_sigterm(work: Coroutine[Any, Any, Report]) -> Report:
 @command
 def loop(app: App, shell: Shell, session: str | None) -> None:
     """Go back to the first phase of the innermost workflow."""
-    reply(shell, app.sessions.loop(session))
+    reply(shell, app.sessions.loop(session), session)
 
 
 @click.command()
@@ -90,6 +93,7 @@ def loop(app: App, shell: Shell, session: str | None) -> None:
 @command
 def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
     """Cancel a workflow. Without --yes it asks; without a terminal, run the command twice to confirm."""
+    app.refuse_agents("cancel", session=session)
     if not yes and not shell.as_json and sys.stdin.isatty():
         report = app.sessions.status(session)
         yes = click.confirm(f"Cancel {report.status_line or report.session}?", err=True)
@@ -97,7 +101,7 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
             shell.talk("kept")
             raise SystemExit(1)
     report = app.cancel(session, confirmed=yes)
-    reply(shell, report)
+    reply(shell, report, session)
     if report.state.cancel_asked:
         raise SystemExit(4)
 
@@ -107,7 +111,8 @@ def cancel(app: App, shell: Shell, session: str | None, yes: bool) -> None:
 @command
 def reload(app: App, shell: Shell, session: str | None) -> None:
     """Load the workflow's files again and stay in the same phase. A session does not follow edits by itself."""
-    reply(shell, app.reload(session))
+    app.refuse_agents("reload", session=session)
+    reply(shell, app.reload(session), session)
 
 
 @click.command()
@@ -156,15 +161,15 @@ def sessions(app: App, shell: Shell, active: bool) -> None:
     if shell.as_json:
         return shell.data({"sessions": [session_json(report) for report in reports]})
     if not reports:
-        shell.say("no sessions in this project; start one with `handrail start NAME TASK`")
-    for report in reports:
-        shell.say(_row(report))
-    return None
+        return shell.say("no sessions in this project; start one with `handrail start NAME TASK`")
+    return print_table(shell, [("SESSION", "STARTED", "STATUS", "WHERE", "TASK"), *map(_row, reports)])
 
 
-def _row(report: Report) -> str:
-    where = report.status_line or (report.plan.name if report.plan else report.message)
-    task = report.state.task.splitlines()[0] if report.state.task else ""
-    return plain(
-        f"{report.session:<12} {report.state.status:<10} {where}  {task if len(task) <= 60 else task[:59] + '…'}"
-    )
+def _row(report: Report) -> tuple[str, ...]:
+    if report.plan is None:
+        return report.session, "", "✗ cannot be read", one_line(report.message), ""
+    state = report.state
+    started = date_and_time(state.started) if state.started else ""
+    where = report.status_line or report.plan.name
+    status = f"{sign_of(state.status)} {state.status}"
+    return report.session, started, status, where, clipped(one_line(state.task), WIDEST_CELL)

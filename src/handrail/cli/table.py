@@ -46,13 +46,13 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
     "Runs": (
         Row("run", "Run a flow to its end, or drive an agent through a workflow.", "runs:run"),
         Row("runs", "List the runs of this project.", "history:runs"),
-        Row("log", "Show all events of a run.", "history:log"),
+        Row("log", "Show what happened in a run, in all its attempts.", "history:log"),
         Row("artifacts", "List the artifacts of a run.", "history:artifacts"),
         Row("resume", "Resume a run that was interrupted, failed or waits.", "runs:resume"),
         Row("continue", "Continue a run that ended, if its flow allows that.", "runs:continue_"),
         Row("restart", "Start a run again with the current definitions.", "runs:restart"),
         Row("stop", "Stop a run and every process that it started.", "runs:stop"),
-        Row("answer", "Answer the form that a run waits for, then resume the run.", "runs:answer"),
+        Row("answer", "Answer a question that a run waits for, then resume the run.", "runs:answer"),
     ),
     "Agents": (
         Row("install", "Install Handrail into an agent.", "install:install"),

@@ -15,27 +15,37 @@ import click
 
 from handrail.app import App
 from handrail.cli.ask import ask, can_ask
-from handrail.cli.output import Shell, time_of_day
+from handrail.cli.output import Shell, echo, time_of_day
 from handrail.cli.progress import Live, Plain, can_draw
 from handrail.cli.reply import run_line
 from handrail.forms import read as formspec
 from handrail.forms.answers import read_answers, wrong_answers
 from handrail.forms.form import WrongAnswers, accept
 from handrail.runs import machine
+from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Mode
+from handrail.runs.routing import Choice
+from handrail.runs.stored import shown
 from handrail.runs.summary import Summary
+from handrail.view.onward import onward
 from handrail.view.run import RunView
 
 TICK = 0.1
+_ENDED_EARLY = ("failed", "cancelled")
 
 
 @dataclass(frozen=True)
 class Driving:
-    """How a run is driven: whether events are printed as JSON, and the file with answers."""
+    """How a run is driven: whether events are printed as JSON, the file with answers, and the chosen agents.
+
+    `is_answered`: an answer was accepted. That is what the command was for, so its exit code is 0 however the run ends.
+    """
 
     events: bool = False
     answers: str | None = None
+    choice: Choice | None = None
+    is_answered: bool = False
 
 
 class Watch:
@@ -51,7 +61,8 @@ class Watch:
 
     def observer(self, event: machine.Event) -> None:
         if self.events:
-            click.echo(json.dumps({"time": self.clock(), **machine.event_to_json(event)}, ensure_ascii=False))
+            with contextlib.suppress(OSError):  # a full disk behind stdout must not end the run
+                echo(json.dumps({"time": self.clock(), **shown(event)}, ensure_ascii=False))
         elif self.show is not None:
             self.show.observer(event)
 
@@ -71,48 +82,48 @@ class Person:
     def __init__(self, file: str | None) -> None:
         self.answers = read_answers(file) if file is not None else None
 
-    async def answer(self, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
+    async def answer(self, id_: str, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
         form = formspec.from_json(question)
-        given = self.answers.for_form(form, path) if self.answers is not None else None
+        given = self.answers.for_form(form, path, id_) if self.answers is not None else None
         if self.answers is None or given is None:
             return None
         try:
             return accept(form, given)
         except WrongAnswers as error:
-            raise wrong_answers(self.answers, form, path, error.problems) from error
+            raise wrong_answers(self.answers, form, path, error.problems, id_) from error
 
 
 def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> None:
     """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
     person = Person(how.answers)
-    may_ask = can_ask() and not shell.as_json and not how.events
+    may_ask = can_ask() and not shell.as_json and not how.events and app.caller.sign is None
     try:
         run = _once(app, shell, run, mode, (how, person))
         while run.state.status == "waiting" and may_ask and run.state.questions:
             for asked in list(run.state.questions.values()):
-                asyncio.run(app.runs.answer(run.id, asked.path, ask(formspec.from_json(asked.question))))
+                asyncio.run(app.runs.answer(run, asked.id, ask(formspec.from_json(asked.question))))
             run = _once(app, shell, run, "resume", (how, person))
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
         shell.talk(f"interrupted; `handrail resume {run.id}` resumes it")
         raise SystemExit(130) from None
     print_run(shell, run, events=how.events)
-    if code := view_of(run).exit_code:
+    if (code := view_of(run).exit_code) and not how.is_answered:
         raise SystemExit(code)
 
 
 def _once(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: tuple[Driving, Person]) -> LoadedRun:
     watch = Watch(app, shell, run, events=how[0].events)
     try:
-        return asyncio.run(_drive(app, run, mode, watch, how[1]))
+        return asyncio.run(_drive(app, run, mode, watch, how))
     finally:
         watch.close()
 
 
-async def _drive(app: App, run: LoadedRun, mode: Mode, watch: Watch, person: Person) -> LoadedRun:
+async def _drive(app: App, run: LoadedRun, mode: Mode, watch: Watch, how: tuple[Driving, Person]) -> LoadedRun:
     with _ended_by(signal.SIGTERM, signal.SIGHUP):
         ticking = asyncio.ensure_future(watch.ticking())
         try:
-            return await app.runs.drive(run, mode, watch.observer, person.answer)
+            return await app.runs.drive(run, mode, watch.observer, how[1].answer, how[0].choice)
         finally:
             ticking.cancel()
 
@@ -137,15 +148,17 @@ def view_of(run: LoadedRun) -> RunView:
 
 def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
     """Print the state of a run, and what to do next."""
-    view = view_of(run)
+    view, hints = view_of(run), onward(run, changed_files(run.about)) if run.state.status in _ENDED_EARLY else []
     if shell.as_json and not events:
-        return shell.data(view.to_json())
+        return shell.data({**view.to_json(), "hints": hints})
     if not events:
         shell.say(line(view))
-    for asked in run.state.questions.values() if run.state.status == "waiting" else ():
-        shell.talk(f"`{asked.path}` waits for an answer: `handrail answer {run.id}`")
-    if run.state.status in ("failed", "cancelled"):
-        shell.talk(f"`handrail log {run.id}` shows what happened, `handrail resume {run.id}` resumes it")
+    questions = list(run.state.questions.values()) if run.state.status == "waiting" else []
+    for asked in questions:
+        which = f" --question {asked.id}" if len(questions) > 1 else ""
+        shell.talk(f"`{asked.path}` waits for an answer to {asked.id}: `handrail answer {run.id}{which}`")
+    for hint in hints:
+        shell.talk(hint)
     return None
 
 

@@ -27,22 +27,25 @@ if TYPE_CHECKING:
         Publishing,
         Record,
         Site,
+        Tried,
     )
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
     from handrail.contracts.host import Host, Market, Recipe, Stubs
     from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work
-    from handrail.contracts.session import Guide, Standing
+    from handrail.contracts.session import Guide, GuideNews, Standing
+    from handrail.contracts.signs import Signs
 
 _MODULES = {
     "check": ("Check", "CheckContext", "CheckKind", "Finding"),
     "engine": (
         *("Asker", "Attempt", "Done", "Durable", "Engine", "EngineKind", "History", "Life", "Made", "Observer"),
-        *("Outside", "Publishing", "Record", "Site"),
+        *("Outside", "Publishing", "Record", "Site", "Tried"),
     ),
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Host", "Market", "Recipe", "Stubs"),
     "node": ("Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
-    "session": ("Guide", "Standing"),
+    "session": ("Guide", "GuideNews", "Standing"),
+    "signs": ("Signs",),
 }
 _PLACES = {name: f"handrail.contracts.{module}" for module, names in _MODULES.items() for name in names}
 
@@ -64,6 +67,7 @@ __all__ = [
     "Executor",
     "Finding",
     "Guide",
+    "GuideNews",
     "History",
     "Host",
     "Launch",
@@ -79,9 +83,11 @@ __all__ = [
     "Publishing",
     "Recipe",
     "Record",
+    "Signs",
     "Site",
     "Standing",
     "Stubs",
+    "Tried",
     "Waiting",
     "Work",
 ]

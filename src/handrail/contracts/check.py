@@ -11,15 +11,16 @@ from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from handrail.source.fields import Field, Shape, shape
+from handrail.source.plain import command_line
 from handrail.source.values import as_text
 
 Place = Literal["exit", "expect"]
 
 
 def subject(params: Mapping[str, Any]) -> str:
-    """What a check is about, for messages: its first param. A list is joined to one line."""
+    """What a check is about, for messages: its first param. A list becomes one line, quoted as in a shell."""
     value = next(iter(params.values()), "")
-    return " ".join(map(as_text, value)) if isinstance(value, list) else as_text(value)
+    return command_line(*map(as_text, value)) if isinstance(value, list) else as_text(value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,10 +46,11 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckContext:
-    """Where a check runs."""
+    """Where a check runs. `mask` hides secrets in a text; a check calls it before it cuts the output of a program."""
 
     project: str
     env: Mapping[str, str]
+    mask: Callable[[str], str] = str
 
 
 @dataclass(frozen=True)

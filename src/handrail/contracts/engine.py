@@ -12,13 +12,15 @@ from typing import Any, Literal, Protocol
 
 from handrail.contracts.check import Finding
 from handrail.contracts.node import NodeContext, NodeKind, Work
+from handrail.secrets.rules import DEFAULT, SecretRules
 
 Event = Any
-"""An event of `handrail.runs.machine`, a higher layer than this module. An engine returns events as recorded."""
+"""An event of `handrail.runs.machine`, a higher layer than this module. An engine returns events as recorded: in their
+stored form, without the values of secrets (`handrail.runs.stored`). Observers get them in this form, too."""
 Record = tuple[float, Event]
 """When an event was recorded, in seconds since 1970, and the event."""
-Asker = Callable[[str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
-"""Asks a person: (path of the step, form) → values; None if nobody answers now."""
+Asker = Callable[[str, str, dict[str, Any]], Awaitable[dict[str, Any] | None]]
+"""Asks a person: (id of the question, path of the step, form) → values; None if nobody answers now."""
 Observer = Callable[[Event], None]
 
 
@@ -43,18 +45,47 @@ class Made:
     is_new: bool = False
 
 
+@dataclass(frozen=True)
+class Tried:
+    """The attempts of a step so far.
+
+    `failures` failed since the step was last begun anew, `total` in the whole run. `failure` is the (code, message) of
+    the last one; None if its node has finished since. `is_refuted`: the node had finished, but the proof did not hold.
+    `is_over`: the step failed, so its next attempt is a first one. `is_interrupted`: its node began and did not end.
+    """
+
+    failures: int = 0
+    total: int = 0
+    failure: tuple[str, str] | None = None
+    is_refuted: bool = False
+    is_over: bool = False
+    is_interrupted: bool = False
+
+
 class Durable(Protocol):
     """All that the interpreter of flows knows about durability. Another engine implements exactly these methods.
 
     Paths identify steps by names, never by positions. Work is data, so that it can be done in another process. Running
-    branches in parallel is a method, so that an engine can decide how to order them.
+    branches in parallel is a method, so that an engine can decide how to order them. `node` returns the result of
+    finished work by its path, even if its input changed since. All values are real: an engine restores the secrets in
+    what it stored (`handrail.secrets.redaction`).
     """
 
     def note(self, event: Event) -> None: ...
 
     def done(self, path: str) -> Done | None: ...
 
-    async def node(self, work: Work, retry: Any) -> Any: ...
+    def tried(self, path: str) -> Tried:
+        """The attempts of a step, including those of earlier lives of the run."""
+        ...
+
+    async def node(self, work: Work, *, again: bool = False) -> Any:
+        """The recorded result of a node; else one attempt of it. With `again` it runs although it had finished."""
+        ...
+
+    async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        """A person's answer. Raises `Waiting` if nobody has answered yet."""
+        ...
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any: ...
 
@@ -68,19 +99,33 @@ class Durable(Protocol):
         self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str
     ) -> list[Any]: ...
 
-    async def pause(self, path: str, seconds: float) -> None: ...
+    async def pause(self, path: str, seconds: float, reason: str) -> None:
+        """Wait before the next attempt. The end of the wait is recorded, so a later life does not wait again."""
+        ...
 
-    def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]: ...
+    async def rest(self, path: str) -> None:
+        """Wait until the recorded end of a wait that an earlier life began."""
+        ...
+
+    def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
+        """A time limit. It continues over the lives of the run; only time in which the run is driven counts."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where Handrail works: the project, the folder of its own state, the environment and the clock."""
+    """Where Handrail works: the project, the folder of its own state, the environment and the clock.
+
+    `secrets` says which variables of the environment hold secrets. `by` is who uses it: `person`, `script`,
+    `agent:NAME` or `run:ID`; None if it is not known.
+    """
 
     project: str
     state: str
     env: Mapping[str, str]
     clock: Callable[[], float]
+    secrets: SecretRules = DEFAULT
+    by: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,18 +146,24 @@ class Publishing(Protocol):
 
     def shown(self, path: str) -> str: ...
 
+    def checked(self, made: Made) -> bytes | None: ...
+
     def publish(self, made: Made, step: str, inputs: list[str]) -> dict[str, Any] | None: ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outside:
-    """What a run needs from outside: its nodes, their context, and who publishes, observes and answers."""
+    """What a run needs from outside: its nodes, their context, and who publishes, observes and answers.
+
+    `by` is who drives the run, and so who gives the answers of `asker`.
+    """
 
     nodes: Mapping[str, NodeKind]
     context: NodeContext
     publisher: Publishing | None = None
     observer: Observer | None = None
     asker: Asker | None = None
+    by: str | None = None
 
 
 class Life(Protocol):
@@ -168,6 +219,14 @@ class Engine(Protocol):
         """
         ...
 
+    def attempts(self, run: str) -> list[int]:
+        """The numbers of all attempts of a run, the current one last."""
+        ...
+
+    def records(self, run: str, attempt: int) -> list[Record]:
+        """All events of one attempt. Earlier attempts are kept as they were."""
+        ...
+
     def payload(self, run: str, digest: str) -> Any:
         """A large value, by the digest in its event."""
         ...
@@ -182,12 +241,19 @@ class Engine(Protocol):
         """Drive a run until it ends or waits for a person. Finished work is not done again."""
         ...
 
-    async def answer(self, run: str, path: str, values: Mapping[str, Any]) -> bool:
-        """Store an answer for the driver of a run. True if the run has no driver, so the caller has to drive it."""
+    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+        """Store the answer to an open question. True if the run has no driver, so the caller has to drive it.
+
+        Of several answers to one question, exactly one is stored. Others raise `RefusedError` and leave nothing.
+        """
         ...
 
-    async def stop(self, run: str, opening: Sequence[Event]) -> History:
+    async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
         """Stop a run and every process that it started. `opening` are its first events, if it has none yet."""
+        ...
+
+    async def notice(self, run: str, text: str) -> None:
+        """Record a notice for people. If the run is driven, its driver records it when this life ends."""
         ...
 
     async def restart(

@@ -58,6 +58,8 @@ class AgentSaid:
     | result | id, ok, output |
     | denied | name, reason |
     | retry | message |
+    | again | message: Handrail calls the agent again, and why |
+    | guided | news: something happened in the workflow that the agent follows, a `GuideNews` |
     | usage | inputTokens, outputTokens, cachedTokens, usd: of this job so far; None if it is not known |
     | finished | outcome, message, resetsAt, text, structured |
     """

@@ -14,11 +14,17 @@ Level = Literal["hard", "partial", "none"]
 
 @dataclass(frozen=True)
 class Stubs:
-    """What the stubs in a host need: the command of the hook, the command of Handrail, and the version."""
+    """What the stubs in a host need: the command of the hook, the command of Handrail, and the version.
+
+    `state` and `home` are Handrail's state folder and the user's home, as they are during the installation. Stubs that
+    are made for other machines have neither, and use the environment.
+    """
 
     hook: tuple[str, ...]
     handrail: tuple[str, ...]
     version: str
+    state: str = ""
+    home: str = ""
 
 
 class Recipe(Protocol):
@@ -33,6 +39,10 @@ class Recipe(Protocol):
 
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         """Files that only we use. `texts` are the shared files without our entries; None if a file does not exist."""
+        ...
+
+    def kept(self) -> list[str]:
+        """Folders that uninstalling leaves, empty, because the agent's running conversations need them."""
         ...
 
     def add(self, path: str, text: str | None) -> str:

@@ -27,35 +27,43 @@ class _Asked(TypedDict):
 
 
 class ToolCall(_Asked):
-    """A tool is about to be called. `is_lookup`: the call only shows the description of another tool."""
+    """A tool is about to be called. `is_harmless`: the tool changes nothing, so a whitelist need not name it."""
 
     event: Literal["tool"]
     tool: str
     aliases: tuple[str, ...]
     call: Call
-    is_lookup: bool
+    is_harmless: bool
     is_subagent: bool
 
 
 class StepCall(_Asked):
-    """`workflow_step` is about to be called."""
+    """`workflow_step` is about to be called.
+
+    `installed` is given if other servers can have the name of ours: a file in the project and the keys of our entry.
+    If the entry is not as Handrail installed it, the call is a call of a foreign tool with these `aliases`.
+    """
 
     event: Literal["step"]
     tool: str
     action: str
     is_subagent: bool
+    installed: NotRequired[tuple[str, ...]]
+    aliases: NotRequired[tuple[str, ...]]
 
 
 class PromptGiven(_Asked):
     """A turn begins. `starts` are the arguments of a start command, if the prompt is one.
 
     `by_person` is False for a notification; `was_interrupted` says that a person interrupted the turn before it.
+    `turn` is the host's id of the turn: a notification in the middle of a turn has the id of that turn.
     """
 
     event: Literal["prompt"]
     starts: str | None
     by_person: bool
     was_interrupted: bool
+    turn: NotRequired[str | None]
 
 
 class CommandTyped(_Asked):
@@ -64,6 +72,7 @@ class CommandTyped(_Asked):
     event: Literal["command"]
     name: Literal["start", "cancel"]
     arguments: str
+    turn: NotRequired[str | None]
 
 
 class ConversationOpened(_Asked):
@@ -136,11 +145,15 @@ Answer = Verdict | Context | Held | StopPolicy | Notice
 
 
 class StepCaller(TypedDict):
-    """Who calls `workflow_step`: the conversation, whether it is a subagent, and the host's id of the call."""
+    """Who calls `workflow_step`: the conversation, whether it is a subagent, and the host's id of the call.
+
+    `cwd` is the folder in which the agent works; empty if the host does not tell.
+    """
 
     conversation: str
     is_subagent: bool
     call: str
+    cwd: NotRequired[str]
 
 
 class GateRules(TypedDict):
@@ -170,6 +183,7 @@ class StateData(TypedDict):
     reminders: int
     sent_on: int
     checked: str
+    refused: list[str]
 
 
 class CardBody(TypedDict):

@@ -9,6 +9,7 @@ from typing import Any, Literal, Protocol
 
 from handrail.contracts.executor import AgentSaid
 from handrail.contracts.session import Guide
+from handrail.secrets.rules import DEFAULT, SecretRules
 from handrail.settings import Route
 from handrail.source.fields import Field, Shape, shape
 
@@ -31,7 +32,7 @@ class Work:
     """One node to run: its path, name, params and prompt.
 
     `own_checks`: the step has no `expect`, so the node checks its own result. `rerun` is the step's policy for an
-    interrupted node; None if the node decides.
+    interrupted node; None if the node decides. `reads` are the outputs that the flow uses, if the node was interrupted.
     """
 
     path: str
@@ -42,6 +43,7 @@ class Work:
     timeout: float | None
     rerun: str | None = None
     group: str | None = None
+    reads: tuple[str, ...] = ()
 
 
 class Waiting(Exception):
@@ -78,7 +80,9 @@ class NodeContext:
     `key` identifies this piece of work. It stays the same after a crash, so a program can recognise a repeated request
     by it. `route` returns the agent for a routing group and the step's own (agent, model). `hold` returns a locked
     descriptor that a started program inherits; it shows whether the program outlives us. `session` is the agent and
-    its conversation if the step was interrupted. `ask` asks a person; `tell` reports what an agent does.
+    its conversation if the step has begun one. `failure` is the (code, message) of the last attempt, if it failed;
+    `failures` is how many have failed. `ask` asks a person; `tell` reports what an agent does. `secrets` says which
+    variables of `env` hold secrets.
     """
 
     project: str
@@ -88,9 +92,12 @@ class NodeContext:
     scope: str = ""
     route: Callable[[str | None, Own], Route | None] = _no_route
     pass_env: tuple[str, ...] = ()
+    secrets: SecretRules = DEFAULT
     guide: Guide | None = None
     hold: Callable[[], int | None] = _no_descriptor
     session: tuple[str, str] | None = None
+    failure: tuple[str, str] | None = None
+    failures: int = 0
     ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = _ask_nobody
     tell: Callable[[AgentSaid], None] = _ignore
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -20,6 +21,31 @@ class Standing:
     summaries: list[dict[str, str]]
 
 
+@dataclass(frozen=True, kw_only=True)
+class GuideNews:
+    """Something that happened in a guided session. `number` counts all events of the session, from 1.
+
+    | kind | what happened; `text` |
+    | entered | a phase began; the summary of the phase before it |
+    | looped | the agent started the innermost workflow over |
+    | check-failed | the phase could not be left; which checks failed, and why |
+    | sent-on | the agent tried to stop and was told to continue |
+    | let-go | the agent stopped too often without progress; the reason |
+    | finished | the workflow is done; the summary of its last phase |
+    | cancelled | the workflow was cancelled; the reason |
+
+    `phase` is the phase where it happened. `place` is its place in the workflow, as in the status line.
+    """
+
+    session: str
+    number: int
+    time: float
+    kind: str
+    phase: str
+    place: str
+    text: str
+
+
 class Guide(Protocol):
     """Starts guided sessions in an agent's conversation and returns their state."""
 
@@ -29,3 +55,7 @@ class Guide(Protocol):
     def begin(self, workflow: str, task: str, host: tuple[str, str]) -> Standing: ...
 
     def standing(self, host: tuple[str, str]) -> Standing | None: ...
+
+    def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
+        """A function that returns what happened in the session since its last call. The first call returns all."""
+        ...

@@ -37,7 +37,7 @@ from handrail.source.diagnostics import Diagnostic
 from handrail.source.fields import found
 from handrail.source.files import Source
 from handrail.source.suggest import did_you_mean
-from handrail.source.values import Unresolved
+from handrail.source.values import PATTERN_HINT, Unresolved, refuse_pattern
 from handrail.source.yamltree import Node, as_text
 
 Place = tuple[int, int, int]
@@ -155,7 +155,7 @@ class Expressions:
             return Const(node.value)
         form = form_of(node.value)
         if form is None and len(node.value) > 1:
-            return self._object(node)
+            return Object(*self._members(node, "object"))
         if form is None:
             more = "write a mapping as `const: {...}`, or as `object: {...}` if it holds references"
             self.unknown_form(node, "value-form", "value", VALUE_FORMS, more)
@@ -179,7 +179,7 @@ class Expressions:
                 with self._shielded():
                     return Default(tuple(self._values(form, inner, 2)) or (Const(None),))
             case "object":
-                return self._object(inner)
+                return Object(*self._members(inner, "object"))
             case "length":
                 return Items("length", (self.value(inner),))
             case _:
@@ -316,9 +316,6 @@ class Expressions:
         self.templates.append(Templated(text, inner, node.value.get("vars")))
         return Template(text, names, values)
 
-    def _object(self, node: Node) -> Expression:
-        return Object(*self._members(node, "object"))
-
     def _members(self, node: Node | None, what: str) -> tuple[tuple[str, ...], tuple[Expression, ...]]:
         if node is None:
             return (), ()
@@ -378,6 +375,8 @@ class Expressions:
                     return Defined(self.value(inner))
             case _:
                 sides = self._values(form, inner, 2, exact=True)
+                if form == "matches" and sides:
+                    self._check_constant(inner.value[1], sides[1], refuse_pattern, PATTERN_HINT)
                 return Test(form, sides[0], sides[1]) if sides else Const(False)
 
 

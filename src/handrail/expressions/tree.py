@@ -18,12 +18,13 @@ SCOPES = ("params", "flow", "context", "repeat", "steps")
 
 @dataclass(frozen=True)
 class Scope:
-    """Everything that an expression may read."""
+    """Everything that an expression may read. `refuse` is called with every value that a reference finds."""
 
     values: Mapping[str, Any]
     exists: Callable[[str], bool]
     artifact: Callable[[Wanted], str]
     artifact_list: Callable[[Wanted], list[str]]
+    refuse: Callable[[Any], None] | None = None
 
 
 class Expression(Protocol):
@@ -99,6 +100,8 @@ class Ref:
             found = _member(found, name, self.path)
             if found is ABSENT and place + 1 < len(names):
                 raise Unresolved("ref-unresolvable", f"`{self.path}`: `{'.'.join(names[: place + 1])}` has no value")
+        if scope.refuse is not None:
+            scope.refuse(found)
         return found
 
 

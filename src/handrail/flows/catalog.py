@@ -13,8 +13,9 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.reading import Known, Nested, Suggestions
 from handrail.flows.spec import MAX_DEPTH
 from handrail.source.diagnostics import Diagnostic, in_order, of_file
-from handrail.source.files import Root, Source, Unopened, decode
+from handrail.source.files import MAX_BYTES, Root, Source, Unopened, decode
 from handrail.source.suggest import nearest
+from handrail.state.regular import Unreadable, read_regular
 
 ENDINGS = (".json", ".yaml", ".yml")
 MAX_FLOWS = 5_000
@@ -151,6 +152,8 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
     broken: set[str] = set()
     suggestions = Suggestions()
     runs: dict[str, dict[str, Nested]] = {id_: {} for id_ in catalog.flows}
+    every = {flow.id: flow for flow in reversed(catalog.found)} | catalog.flows
+    calls: dict[str, dict[str, Nested]] = {id_: {} for id_ in every}
     called: dict[str, list[FoundFlow]] = {}
     for flow in catalog.found:
         for name in dict.fromkeys(_names(flow)):
@@ -161,6 +164,8 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
             meant = called.get(use.name, [])
             usable = [other for other in meant if catalog.flows.get(other.id) is other]
             target = catalog.flows.get(use.name) or (usable[0] if len(usable) == 1 else None)
+            if every[flow.id] is flow and (one := target or (meant[0] if len(meant) == 1 else None)) is not None:
+                calls[flow.id].setdefault(one.id, use)
             if target is None:
                 near = None if meant else suggestions.near(use.name, catalog.flows)
                 code, message, hint = _missing(flow, use, [other.id for other in usable], bool(meant), near)
@@ -172,9 +177,9 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
             for code, place, message, hint in _param_problems(use, target, suggestions):
                 problems.append(source.problem(code, place, message, hint))
                 broken.update([flow.id] if is_used else [])
-    for id_, target_id, code, message, hint in _nesting_problems(runs):
-        problems.append(_at(catalog.flows[id_], runs[id_][target_id], code, message, hint))
-        broken.add(id_)
+    for id_, target_id, code, message, hint in _nesting_problems(calls):
+        problems.append(_at(every[id_], calls[id_][target_id], code, message, hint))
+        broken.update([id_] if id_ in catalog.flows else [])
     _mark_users(catalog, runs, broken, problems)
     return broken
 
@@ -314,8 +319,11 @@ def problems_at(paths: Iterable[str], catalog: FlowCatalog, known: Known) -> lis
         if path in catalogued:
             found.extend(problem for problem in catalog.problems if os.path.realpath(problem.file) == path)
             continue
-        with open(path, "rb") as file:
-            source, wrong = decode(path, file.read())
+        try:
+            source, wrong = decode(path, read_regular(path, MAX_BYTES))
+        except Unreadable as error:
+            found.append(of_file("file-unreadable", path, f"`{os.path.basename(path)}` {error.message}"))
+            continue
         found.extend(wrong)
         if not wrong:
             found.extend(read_flow(source, os.path.splitext(os.path.basename(path))[0], known)[1].found)

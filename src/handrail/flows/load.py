@@ -43,9 +43,8 @@ def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
             job.report(source.problem("not-mapping", place, message, hint))
         return None, job
     plan = _flow(job, Reader(source, tree, FLOW, job.report), id_)
-    if not job.is_partial and not job.is_cut_short:
-        for problem in check(job):
-            job.report(problem)
+    for problem in check(job):
+        job.report(problem)
     return (None if has_errors(job.found) else plan), job
 
 
@@ -77,7 +76,22 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
         env=env,
         again=again.value if again is not None else None,
         groups=tuple(job.groups),
+        needs=_needs(job, reader, env),
     )
+
+
+def _needs(job: Reading, reader: Reader, env: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
+    """The declared variables that some place reads in any case: no condition and no default value guards it."""
+    sure = {
+        use.ref.names[2]
+        for slot in job.slots
+        if not slot.is_shielded and not slot.around.guards
+        for use in slot.used
+        if not use.is_shielded and use.ref.names[:2] == ["context", "env"] and len(use.ref.names) > 2
+    }
+    items = reader.node.value["env"].value if env else ()
+    places = {item.value: (item.line, item.column) for item in items if item.kind == "text"}
+    return tuple((name, *places[name]) for name in env if name in sure)
 
 
 def _env(reader: Reader) -> tuple[str, ...]:

@@ -28,7 +28,9 @@ def _output(flow: Reading, node: Node, expressions: Expressions) -> Output:
         reader = flow.reader(node, OUTPUT)
         path, name, schema = reader.child("path"), reader.text("name"), reader.child("schema")
         if schema is not None:
-            _check_unversioned(flow, schema, expressions.fill(schema.value))
+            name_ = expressions.fill(schema.value)
+            _check_unversioned(flow, schema, name_)
+            _check_content(flow, schema, name_)
         return Output(
             _path(flow, path, expressions) if path is not None else Const(None),
             None if name is None else expressions.fill(name),
@@ -48,6 +50,14 @@ def _path(flow: Reading, node: Node, expressions: Expressions) -> Expression:
     return expressions.value(node)
 
 
+def _check_content(flow: Reading, node: Node, name: str) -> None:
+    """A schema that cannot be used would fail the step after its work is done."""
+    wrong = flow.known.schema_problem(name) if name in flow.known.schemas else None
+    if wrong is not None:
+        message = f"the schema `{name}` cannot be used: {wrong}"
+        flow.problem(node, "schema-broken", message, f"correct `.handrail/schemas/{name}.json`")
+
+
 def look_up(flow: Reading) -> Look:
     """A function that reports names of schemas that do not exist."""
 
@@ -55,6 +65,7 @@ def look_up(flow: Reading) -> Look:
         del reader
         if field.names == "schema":
             (_check_versioned if _VERSIONED.fullmatch(node.value) else _check_unversioned)(flow, node, node.value)
+            _check_content(flow, node, node.value)
 
     return look
 
@@ -68,8 +79,8 @@ def _check_versioned(flow: Reading, node: Node, name: str) -> None:
 
 
 def _check_unversioned(flow: Reading, node: Node, name: str) -> None:
-    """Any other unknown schema is a warning: the project may add it later."""
+    """Any other unknown schema has to be a file of the project."""
     known = flow.known.schemas
     if known and name not in known:
         hint = flow.suggestions.near(name, known) or f"write it as `.handrail/schemas/{name}.json`"
-        flow.problem(node, "schema-file", f"there is no schema `{name}` in this project", hint, "warning")
+        flow.problem(node, "schema-file", f"there is no schema `{name}` in this project", hint)

@@ -63,7 +63,8 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One unit of work. `rerun`: may it run again after an interruption? If None, its node decides.
+    """One unit of work. `rerun`: may it run again after an interruption? If None, its node decides. `policy` is what
+    holds for it: if its proof does not hold after its last attempt, it decides about another run.
 
     If the step runs a flow, `nested` is the param that names the flow, and the flow gets the other params. `paths` are
     the params that hold a path inside the project.
@@ -85,6 +86,7 @@ class Step:
     makes: tuple[Output, ...] = ()
     nested: str | None = None
     paths: tuple[str, ...] = ()
+    policy: str = "safe"
 
     @property
     def flow(self) -> Expression | None:
@@ -147,7 +149,10 @@ class Param:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowPlan:
-    """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None."""
+    """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None.
+
+    `needs` are the environment variables without which it fails, each with its line and column.
+    """
 
     id: str
     file: str
@@ -164,6 +169,7 @@ class FlowPlan:
     env: tuple[str, ...] = ()
     again: str | None = None
     groups: tuple[Together, ...] = ()
+    needs: tuple[tuple[str, int, int], ...] = ()
 
 
 def groups_of(phases: Sequence[Phase]) -> Iterator[list[Phase]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +20,10 @@ from handrail.source.yamltree import Node
 
 @dataclass(frozen=True, kw_only=True)
 class Known:
-    """What flows may use. If `schemas` is empty, names of schemas are not checked."""
+    """What flows may use. If `schemas` is empty, names of schemas are not checked.
+
+    `schema_problem` returns what is wrong with a schema that exists, or None.
+    """
 
     nodes: Mapping[str, contracts.Node]
     checks: Mapping[str, contracts.Check] = field(default_factory=dict)
@@ -28,6 +31,7 @@ class Known:
     artifact_kinds: frozenset[str] = frozenset()
     artifact_lists: frozenset[str] = frozenset()
     schemas: frozenset[str] = frozenset()
+    schema_problem: Callable[[str], str | None] = lambda _id: None
 
 
 MAX_VALUES = 1_000_000

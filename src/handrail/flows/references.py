@@ -11,6 +11,7 @@ from handrail.expressions.tree import SCOPES, Const, Expression, Ref, Test, Trut
 from handrail.flows.plan import Phase, Step
 from handrail.flows.reading import Reading, Slot
 from handrail.source.diagnostics import Severity
+from handrail.source.plain import counted
 from handrail.source.values import index_of, is_true
 
 FIELDS = ("outputs", "value", "status")
@@ -104,7 +105,7 @@ def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> Wrong
 def _members(value: Any) -> str:
     if isinstance(value, Mapping):
         return _some("it has", tuple(value))
-    return f"it has {len(value)} items, counted from 0" if isinstance(value, list) else "it has no members"
+    return f"it has {counted(len(value), 'item')}, counted from 0" if isinstance(value, list) else "it has no members"
 
 
 def _repeat(slot: Slot, ref: Ref, name: str) -> Wrong | None:

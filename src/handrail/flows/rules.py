@@ -11,11 +11,19 @@ from handrail.flows.references import Layout, constant_truth, is_conditional, wr
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.yamltree import Node
 
+_EVERYWHERE = ("ref-param", "ref-constant", "ref-context", "ref-env", "ref-field", "ref-short")
+"""Problems of a reference that no repeat around it can cause."""
+
 
 def check(flow: Reading) -> Iterator[Diagnostic]:
-    """Problems that are visible only when all phases are unrolled. Each is reported once, not once per round."""
+    """Problems that are visible only when all phases are unrolled. Each is reported once, not once per round.
+
+    If a repeat could not be unrolled, only problems that do not depend on it are reported.
+    """
+    is_whole = not flow.is_partial and not flow.is_cut_short
     yield from _phase_ids(flow)
-    yield from _unreachable(flow)
+    if is_whole:
+        yield from _unreachable(flow)
     layout = Layout(
         _first_indexes(phase.id for phase in flow.phases),
         tuple(_first_indexes(step.id for step in phase.steps) for phase in flow.phases),
@@ -24,6 +32,8 @@ def check(flow: Reading) -> Iterator[Diagnostic]:
     for slot in flow.slots:
         for use in slot.used:
             wrong = wrong_with(flow, layout, slot, use)
+            if wrong is not None and not is_whole and wrong.code not in _EVERYWHERE:
+                continue
             if wrong is not None and (wrong.code, use.place) not in reported:
                 reported.add((wrong.code, use.place))
                 hint = (flow.suggestions.near(wrong.name, wrong.known) if wrong.known else None) or wrong.hint
@@ -42,7 +52,7 @@ def _phase_ids(flow: Reading) -> Iterator[Diagnostic]:
     seen: dict[str, Node] = {}
     reported: set[Place] = set()
     for phase, node in zip(flow.phases, flow.places, strict=True):
-        if not phase.id:
+        if not phase.id or (flow.is_partial and "${" in phase.id):  # the round of a wrong repeat has no number
             continue
         if phase.id in seen and place_of(node.value["id"]) not in reported:
             reported.add(place_of(node.value["id"]))

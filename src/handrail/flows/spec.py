@@ -52,7 +52,7 @@ PROMPT = shape(
 
 RETRY = shape(
     "retry",
-    "How often a step is tried.",
+    "How often a step is tried. An attempt is the node with `expect`, `after` and `makes`.",
     Field("attempts", ("integer",), "the maximum number of attempts", required=True),
     Field("wait", ("integer", "number"), "seconds before the second attempt", default=1),
     Field("factor", ("integer", "number"), "each further wait is this many times longer", default=2),
@@ -98,12 +98,15 @@ STEP = shape(
     ),
     Field("stopFlowOutcome", ("text",), "the outcome of the flow if it ends here", default="success", choices=OUTCOMES),
     Field("after", ("list",), "actions after the step", schema=_kinds(AFTER_KINDS)),
-    Field("retry", ("mapping",), "how often the step is tried", schema=json_schema(RETRY)),
-    Field("timeout", ("integer", "number"), "the time limit of the step, in seconds"),
+    Field("retry", ("mapping",), "how often the step is tried: its node and its proof", schema=json_schema(RETRY)),
+    Field(
+        "timeout", ("integer", "number"), "the time limit of an attempt, in seconds; it goes on when the run is resumed"
+    ),
     Field(
         "rerun",
         ("text",),
-        "whether the step may run again after an interruption; by default its node decides",
+        "whether the step may run again after an interruption, or if its proof still does not hold when the run is "
+        "resumed; by default its node decides",
         choices=RERUNS,
     ),
 )
@@ -135,7 +138,9 @@ PHASE = shape(
         schema={"type": "array", "items": STEP_SCHEMA},
     ),
     Field("parallel", _TOGETHER_KINDS, "run the steps in parallel; a number is the limit", schema=_TOGETHER),
-    Field("timeout", ("integer", "number"), "the time limit of the phase, in seconds"),
+    Field(
+        "timeout", ("integer", "number"), "the time limit of the phase, in seconds; it goes on when the run is resumed"
+    ),
 )
 
 REPEAT = shape(
@@ -208,7 +213,11 @@ FLOW = shape(
         schema={"type": "array", "items": {"type": "string"}},
     ),
     Field("phases", ("list",), "phases, repeats and parallel blocks, in order", required=True, schema=_PHASES),
-    Field("timeout", ("integer", "number"), "the time limit of the whole run, in seconds"),
+    Field(
+        "timeout",
+        ("integer", "number"),
+        "the time limit of the whole run, in seconds; it goes on when the run is resumed",
+    ),
     Field(
         "continue",
         ("text",),

@@ -77,6 +77,7 @@ class Steps:
             rerun=rerun.value if rerun is not None else None,
             makes=outputs(self.flow, reader, after),
             nested=declared.nests,
+            policy=rerun.value if rerun is not None else "ask" if declared.nests else declared.rerun,
             paths=tuple(field.name for field in declared.params if field.names == "path"),
         )
         step = replace(step, makes=step.makes + _made_by_node(declared, step))

@@ -65,7 +65,13 @@ class Unfold:
         self.outermost: Node | None = None
 
     def flow(self, phases: Node) -> None:
+        self.warn_empty(phases)
         self.entries(phases, NOWHERE)
+
+    def warn_empty(self, node: Node, name: str = "phases", hint: str = "list at least one phase") -> None:
+        if not node.value:
+            message = f"`{name}` is empty, so nothing is done here"
+            self.job.problem(node, "flow-empty", message, hint, "warning")
 
     def entries(self, node: Node, around: Around) -> None:
         for item in node.value:
@@ -104,6 +110,8 @@ class Unfold:
         self.job.keep(Slot(phase=number, step=None, own=False, is_shielded=False, around=around, used=()), expressions)
         steps = reader.child("steps")
         together = self.together(reader)
+        if steps is not None and not steps.value:
+            self.warn_empty(steps, "steps", "list at least one step, or remove the phase")
         read = Steps(self.job, number, around, is_conditional).read(steps) if steps is not None else ()
         phase = Phase(
             id=id_,
@@ -137,6 +145,8 @@ class Unfold:
         """Each entry of a parallel block is one lane."""
         reader = self.job.reader(node, GROUP)
         group, phases = self.group(reader, around), reader.child("phases")
+        if phases is not None:
+            self.warn_empty(phases)
         for number, item in enumerate(phases.value if phases is not None else ()):
             self.entry(item, in_lane(around, group, number))
 
@@ -158,6 +168,8 @@ class Unfold:
     def repeat(self, node: Node, around: Around) -> None:
         block = self.job.reader(node, BLOCK)
         how, phases = block.child("repeat"), block.child("phases")
+        if phases is not None:
+            self.warn_empty(phases)
         if how is None or phases is None:
             return
         reader = self.job.reader(how, REPEAT)

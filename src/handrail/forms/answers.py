@@ -1,7 +1,7 @@
 """Reads answers files, in JSON or YAML, and reports every problem with its place.
 
-A file answers one form (`field: value`) or several (`FORM: {field: value}`, `phase/step: {field: value}`). Files that
-AgentWeaver wrote (`form_id`, `values`) work too.
+A file answers one form (`field: value`) or several: `QUESTION: {field: value}`, by the question's id, the step's path
+or the form's id. Files that AgentWeaver wrote (`form_id`, `values`) work too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from handrail.source.jsontree import read_json
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node, as_text
+from handrail.state.regular import Unreadable, read_regular
 
 _HINT = "write `field: value` lines, or the form's id and its fields below it"
 _JSON = re.compile(r'\s*\{\s*["}]')
@@ -36,9 +37,9 @@ def read_answers(path: str) -> Answers:
     return Answers(reading.sets, source.file, reading.places)
 
 
-def wrong_answers(answers: Answers, form: Form, path: str, problems: list[Problem]) -> UsageError:
+def wrong_answers(answers: Answers, form: Form, path: str, problems: list[Problem], question: str = "") -> UsageError:
     """An error with the places of all wrong answers in the file."""
-    places = [(answers.place(form, path, problem.field), problem.text) for problem in problems]
+    places = [(answers.place(form, path, problem.field, question), problem.text) for problem in problems]
     found = [
         Diagnostic(code="answer", severity="error", file=answers.file, line=line, column=column, message=text)
         for (line, column), text in places
@@ -53,18 +54,18 @@ def _error(problems: list[Diagnostic]) -> UsageError:
 
 
 def _read_bytes(path: str) -> bytes:
+    if path == "-":
+        data = sys.stdin.buffer.read(MAX_BYTES + 1)
+        if len(data) > MAX_BYTES:
+            raise UsageError(f"the answers have more than {MAX_BYTES} bytes")
+        return data
     try:
-        if path == "-":
-            data = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with open(path, "rb") as file:
-                data = file.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # a NUL character in the path is a ValueError
-        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
-        raise UsageError(f"the answers file `{path}` cannot be read: {reason}", _similar_file(path)) from error
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"the answers file `{path}` has more than {MAX_BYTES} bytes")
-    return data
+        return read_regular(path, MAX_BYTES)
+    except Unreadable as error:
+        hint = (
+            _similar_file(path) if error.is_missing else "write the answers to a file, or use `-`, the standard input"
+        )
+        raise UsageError(f"the answers file `{path}` {error.message}", hint) from error
 
 
 def _similar_file(path: str) -> str | None:

@@ -262,7 +262,7 @@ def parse_severities(text: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers from a file, by step path or form id. The key None has answers for any form with such fields.
+    """Answers from a file, by question id, step path or form id. The key None fits any form with such fields.
 
     `places` has the line and column of each value; the field None has the place of a whole set.
     """
@@ -271,16 +271,16 @@ class Answers:
     file: str = ""
     places: Mapping[tuple[str | None, str | None], tuple[int, int]] = dataclasses.field(default_factory=dict)
 
-    def for_form(self, form: Form, path: str) -> dict[str, Any] | None:
-        """The values for a form at a step: by step path, else by form id, else those for any form with such fields."""
-        for key in (path, form.id):
+    def for_form(self, form: Form, path: str, question: str = "") -> dict[str, Any] | None:
+        """The values for a form: by question id, step path or form id, else those for any form with such fields."""
+        for key in (question, path, form.id):
             if key in self.sets:
                 return dict(self.sets[key])
         bare = self.sets.get(None, {})
         known = {field.id for field in form.fields}
         return dict(bare) if known & bare.keys() else None
 
-    def place(self, form: Form, path: str, field: str) -> tuple[int, int]:
+    def place(self, form: Form, path: str, field: str, question: str = "") -> tuple[int, int]:
         """Line and column of a field's answer, or of the whole set if the answer is missing."""
-        key = next((key for key in (path, form.id) if key in self.sets), None)
+        key = next((key for key in (question, path, form.id) if key in self.sets), None)
         return self.places.get((key, field)) or self.places.get((key, None)) or (1, 1)

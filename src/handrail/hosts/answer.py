@@ -32,7 +32,7 @@ def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> 
     if request["event"] == "step":  # a fork may begin with this call, so its session had to be found first
         from handrail.hosts.tools import step
 
-        return step(request)
+        return step(agent, ref, request, places)
     if request["event"] == "tool":
         from handrail.hosts.tools import judge
 
@@ -40,7 +40,7 @@ def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> 
     if request["event"] == "stop":
         from handrail.hosts.stops import decide
 
-        return decide(host, ref, request)
+        return decide(host, agent, ref, request)
     from handrail.hosts.context import tell
 
     return tell(host, ref, request)  # type: ignore[arg-type]  # commands need definitions, and are answered above
@@ -76,8 +76,10 @@ def import_lazily(name: str) -> Any:
 
 
 def refuse(agent: str, request: Request, env: Mapping[str, str], error: Exception) -> Answer:
-    """The answer after an error in Handrail: deny a tool call if a workflow is active; else give a notice."""
+    """The answer after an error: stop a command, deny a tool call if a workflow is active, else give a notice."""
     why = getattr(error, "message", None) or f"{type(error).__name__}: {error}"
+    if request["event"] == "command":
+        return {"kind": "held", "text": f"Handrail could not carry out this command: {why}"}
     if request["event"] not in ("tool", "step"):
         return {"kind": "notice", "text": f"Handrail could not handle this event: {why}"}
     tool, conversation = str(request.get("tool")), request["conversation"]

@@ -18,17 +18,18 @@ if TYPE_CHECKING:
     from handrail.sessions.sessions import Conversation
 
 REPLACE = "--replace"
+PERSON = "person"
 
 
 def answer(host: Host, agent: str, request: CommandTyped | PromptGiven, env: Mapping[str, str]) -> Answer:
-    app = App(find_root(request["cwd"]), env)
+    app = App(find_root(request["cwd"]), env, by=PERSON)
     if request["event"] == "prompt":
         return context(None, _title(app, request["starts"] or ""))
     from handrail.sessions.sessions import Conversation
 
     typed = _TypedCommand(host, app, Conversation(agent, request["conversation"]))
     try:
-        return typed.cancel() if request["name"] == "cancel" else typed.start(request["arguments"])
+        return typed.cancel() if request["name"] == "cancel" else typed.start(request["arguments"], request.get("turn"))
     except HandrailError as error:
         return held(f"{error.message}\n{error.hint}" if error.hint else error.message)
 
@@ -54,9 +55,9 @@ class _TypedCommand:
             return held("This conversation no longer follows the workflow of its parent conversation.")
         if ref is None:
             return held("No workflow is active in this conversation.")
-        return held(App(ref.project, self.app.env).sessions.cancel(ref.session, confirmed=True).message)
+        return held(App(ref.project, self.app.env, by=PERSON).sessions.cancel(ref.session, confirmed=True).message)
 
-    def start(self, arguments: str) -> Held | Context:
+    def start(self, arguments: str, turn: str | None) -> Held | Context:
         name, task, replaces = parse(arguments)
         command = self.host.COMMANDS["start"]
         if not name:
@@ -73,7 +74,7 @@ class _TypedCommand:
             if not self.app.sessions.session(self.conversation.session).exists:
                 links.remove(self.link)
             raise
-        return context(self._opening(report), notice="\n".join(report.notices) or None)
+        return context(self._opening(report, turn), notice="\n".join(report.notices) or None)
 
     def _blocking_workflow(self, *, replaces: bool) -> str | None:
         """A message about the active workflow that prevents the start; None if nothing prevents it.
@@ -86,7 +87,7 @@ class _TypedCommand:
             return None
         if ref is None:
             return None
-        other = App(ref.project, self.app.env)
+        other = App(ref.project, self.app.env, by=PERSON)
         now = other.sessions.status(ref.session)
         if not now.state.is_active:
             return None
@@ -96,14 +97,14 @@ class _TypedCommand:
             other.sessions.cancel(ref.session, confirmed=True, reason="replaced by another workflow")
         return None
 
-    def _opening(self, report: Report) -> str:
+    def _opening(self, report: Report, turn: str | None) -> str:
         """The first message and the context text. Also records that the agent has been told."""
         session = self.app.sessions.session(report.session)
         card = session.card()
         assert card is not None, "a session that was just started has a card"
         marks.remember(session.folder, mark_of(card["state"]))
         marks.clear(session.folder, marks.PAUSED)
-        marks.set_mark(session.folder, marks.TURN)
+        marks.set_mark(session.folder, marks.TURN, turn or "")
         return f"{report.message}\n\n{card['context']}"
 
     def _listing(self, command: str) -> str:

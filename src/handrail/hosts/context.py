@@ -40,13 +40,17 @@ def begin_turn(folder: str, request: PromptGiven) -> None:
     """Record that a turn begins, and whether the agent is paused.
 
     After a person's interrupt the agent stays paused until the person writes a prompt; a notification does not end the
-    pause. A turn that began but never ended was interrupted, even if the host has not recorded that yet.
+    pause. A turn that began but never ended was interrupted, even if the host has not recorded that yet. But a
+    notification with the id of the turn that has begun came in the middle of it: the agent is still at work.
     """
+    turn = request.get("turn") or ""
     if request["by_person"]:
         marks.clear(folder, marks.PAUSED)
+    elif turn and marks.content(folder, marks.TURN) == turn:
+        return
     elif request["was_interrupted"] or marks.is_set(folder, marks.TURN):
         marks.set_mark(folder, marks.PAUSED)
-    marks.set_mark(folder, marks.TURN)
+    marks.set_mark(folder, marks.TURN, turn)
 
 
 def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpened) -> Context:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from handrail.contracts import Host
 
 SECONDS = 10
+"""After this time the system kills the hook. Everything that a hook waits for has to give up earlier."""
 STATUS_LINE = "status-line"
 USAGE = """\
 usage: handrail hook AGENT [status-line]

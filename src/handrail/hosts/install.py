@@ -16,7 +16,6 @@ from handrail import registry
 from handrail.app import App
 from handrail.contracts import Recipe, Stubs
 from handrail.errors import HandrailError
-from handrail.project import file_name
 from handrail.state.files import make_private, mode_of, real_inside, replace, write_whole
 
 
@@ -134,7 +133,7 @@ class Installer:
         if not self.next:
             if os.path.exists(self.record):
                 os.unlink(self.record)
-            for folder in sorted(folders, reverse=True):
+            for folder in sorted(set(folders).difference(self.recipe.kept()), reverse=True):
                 _remove_empty(folder)
 
 
@@ -170,8 +169,7 @@ def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:
     """The installer for an agent, for the user or for this project only."""
     project = app.project if for_project else None
     recipe = registry.host(agent).recipe(app.env, project, app.stubs)
-    scope = file_name(project) if project else "user"
-    return Installer(agent, recipe, os.path.join(app.places.state, "installed", f"{agent}@{scope}.json"), project)
+    return Installer(agent, recipe, app.places.installation(agent, project), project)
 
 
 def write_marketplace(agent: str, folder: str) -> list[str]:

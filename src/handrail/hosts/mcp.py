@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     from threading import Thread
     from typing import Any
 
+    from handrail.contracts import CheckContext
+    from handrail.contracts.messages import StepCaller
     from handrail.sessions.links import SessionRef
-    from handrail.sessions.machine import Result
+    from handrail.sessions.machine import Place, Result
     from handrail.sessions.report import Report
     from handrail.sessions.sessions import Leaving
     from handrail.workflows.plan import ExitCheck
@@ -154,7 +156,12 @@ class Server:
     def prepare(self) -> None:
         """Import what a call needs now, while the model thinks, and not while it waits for its result."""
         registry.host(self.agent)
-        for module in ("threading", "handrail.hosts.context", "handrail.secrets", "handrail.sessions.sessions"):
+        for module in (
+            "threading",
+            "handrail.hosts.context",
+            "handrail.sessions.checking",
+            "handrail.sessions.sessions",
+        ):
             __import__(module)
 
     def call_tool(self, call: _Call) -> dict[str, Any]:
@@ -173,7 +180,7 @@ class Server:
             start = f"A person starts one with {host.COMMANDS['start']} NAME TASK."
             return _text(f"No workflow is active in this conversation. {start}")
         try:
-            return self.step(call, ref, str(action), str(arguments.get("summary") or ""), caller["call"])
+            return self.step(call, ref, str(action), str(arguments.get("summary") or ""), caller)
         except HandrailError as error:
             return _text(error.message if error.hint is None else f"{error.message} ({error.hint})", failed=True)
 
@@ -184,40 +191,49 @@ class Server:
 
         return links.read(links.path(Places(self.env), self.agent, conversation)) if conversation else None
 
-    def step(self, call: _Call, ref: SessionRef, action: str, summary: str, told_by: str) -> dict[str, Any]:
+    def step(self, call: _Call, ref: SessionRef, action: str, summary: str, caller: StepCaller) -> dict[str, Any]:
         from handrail.hosts.context import mark_of
         from handrail.sessions import marks
         from handrail.sessions.machine import state_to_json
 
-        report = self.act(call, ref, action, summary.strip())
+        report = self.act(call, ref, action, summary.strip(), caller.get("cwd", ""))
         if report.state.is_active and report.refusal is None:
-            marks.remember(ref.folder, mark_of(state_to_json(report.state)), told_by)
+            marks.remember(ref.folder, mark_of(state_to_json(report.state)), caller["call"])
         return _text(report.message, failed=report.refusal is not None)
 
-    def act(self, call: _Call, ref: SessionRef, action: str, summary: str) -> Report:
+    def act(self, call: _Call, ref: SessionRef, action: str, summary: str, cwd: str) -> Report:
         import time
 
         from handrail.project import random_token
-        from handrail.secrets import Redactor
+        from handrail.sessions.machine import Place
         from handrail.sessions.sessions import Sessions
 
-        sessions = Sessions(ref.project, self.env, time.time, random_token)
+        sessions = Sessions(ref.project, self.env, time.time, random_token, lambda: f"agent:{self.agent}")
         if action == "next":
+            from handrail.sessions.checking import check_context
+
             leaving = sessions.leaving(ref.session)
-            results = self.checked(call, leaving, sessions.project) if leaving.checks else ()
-            return sessions.leave(leaving, Redactor(self.env).text(summary), results)
+            context = check_context(sessions.project, self.env)
+            results, place = self.checked(call, leaving, context, cwd) if leaving.checks else ((), Place(cwd))
+            return sessions.leave(leaving, context.mask(summary), results, place)
         if action == "loop":
             return sessions.loop(ref.session)
         return sessions.cancel(ref.session, confirmed=False) if action == "cancel" else sessions.status(ref.session)
 
-    def checked(self, call: _Call, leaving: Leaving, project: str) -> tuple[Result, ...]:
-        """The results of the exit checks. Raises `_Cancelled` if the host cancels its request."""
+    def checked(
+        self, call: _Call, leaving: Leaving, context: CheckContext, cwd: str
+    ) -> tuple[tuple[Result, ...], Place]:
+        """The results of the exit checks, and where they ran. Raises `_Cancelled` if the host cancels its request."""
         import asyncio
+        from dataclasses import replace
 
-        from handrail.sessions.checking import run_checks
+        from handrail.sessions.checking import run_checks, work_folder
+        from handrail.sessions.machine import Place
+
+        context = replace(context, project=work_folder(context.project, cwd))
 
         async def run() -> tuple[Result, ...]:
-            task = asyncio.ensure_future(run_checks(leaving.checks, project, self.env, lambda c: self.tell(call, c)))
+            task = asyncio.ensure_future(run_checks(leaving.checks, context, lambda c: self.tell(call, c)))
             loop = asyncio.get_running_loop()
             call.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
             if call.is_cancelled:
@@ -225,7 +241,7 @@ class Server:
             return await task
 
         try:
-            return asyncio.run(run())
+            return asyncio.run(run()), Place(cwd, context.project)
         except asyncio.CancelledError:
             raise _Cancelled from None
         finally:

@@ -1,6 +1,7 @@
 """Files that no agent may change while a workflow is active: Handrail's state, and files that control its hooks.
 
-Looks at the arguments of a call before it runs. Standard library only: this runs at every tool call.
+Looks at the arguments of a call before it runs. Also tells whether an entry in such a file is still as Handrail wrote
+it. Standard library only: this runs at every tool call.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
     from handrail.contracts import Host
     from handrail.contracts.messages import Call
@@ -43,3 +45,30 @@ def _is_guarded(path: str, guarded: tuple[str, ...], *, holds: bool = False) -> 
                 if given == target or given.startswith(target + "/") or (holds and target.startswith(given + "/")):
                     return True
     return False
+
+
+def is_as_installed(places: Places, agent: str, project: str, entry: tuple[str, ...]) -> bool:
+    """True if an entry of a file in the project is as `handrail install --project` wrote it.
+
+    `entry` is the file and the keys in its JSON. Others can write such an entry, too, so its name proves nothing.
+    """
+    from handrail.state import jsonlite
+
+    path = os.path.join(project, entry[0])
+    try:
+        written = jsonlite.loads(_read(places.installation(agent, project)))["after"][path]
+        now = _member(jsonlite.loads(_read(path)), entry[1:])
+        return now is not None and bool(now == _member(jsonlite.loads(written), entry[1:]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def _read(path: str) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _member(value: Any, keys: tuple[str, ...]) -> Any:
+    for key in keys:
+        value = value[key]
+    return value

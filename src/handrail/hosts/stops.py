@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from handrail.sessions.links import SessionRef
 
 
-def decide(host: Host, ref: SessionRef | None, request: AgentStops) -> StopPolicy:
+def decide(host: Host, agent: str, ref: SessionRef | None, request: AgentStops) -> StopPolicy:
     if ref is None or cards.journal_size(ref.folder) is None:
         return _policy()
-    answer = _decide(host, ref, request)
+    answer = _decide(host, agent, ref, request)
     if answer["send_on"] is None:
         marks.clear(ref.folder, marks.TURN)
     return answer
@@ -25,13 +25,13 @@ def _policy(send_on: str | None = None, let_go: str | None = None, farewell: str
     return {"kind": "stop", "send_on": send_on, "let_go": let_go, "farewell": farewell}
 
 
-def _decide(host: Host, ref: SessionRef, request: AgentStops) -> StopPolicy:
+def _decide(host: Host, agent: str, ref: SessionRef, request: AgentStops) -> StopPolicy:
     import time
 
     from handrail.sessions.machine import AgentStopped, LetGo, SentOn, Tell
     from handrail.sessions.store import Session
 
-    session = Session(ref, time.time)
+    session = Session(ref, time.time, lambda: f"agent:{agent}")
     card = session.card()
     farewell = card["farewell"] if card is not None else None
     if farewell and session.do(Tell()).decision.events:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from handrail.hosts.protection import touched
+from handrail.hosts.protection import is_as_installed, touched
 from handrail.sessions import marks
 from handrail.sessions.current import current_card
 from handrail.sessions.gate import verdict
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places, env: Mapping[str, str]) -> Verdict:
     """The verdict about a call. An allowed call counts as progress.
 
-    A tool that only looks up other tools is denied if the blacklist names it, but a whitelist does not have to name
-    it: hosts load some tools on demand, and the agent has to find a tool that the whitelist allows.
+    A harmless tool is denied if the blacklist names it, but a whitelist does not have to name it: the agent has to be
+    able to find a tool that the whitelist allows, to ask the person, and to return its result.
     """
     card = current_card(ref) if ref is not None else None
     gate = card["gate"] if card is not None else None
     if ref is None or gate is None:
         return verdict(None, request["tool"], request["aliases"])
-    if request["is_lookup"]:
+    if request["is_harmless"]:
         gate = {**gate, "allow": None}
     answer = verdict(gate, request["tool"], request["aliases"])
     if answer["allow"] and answer["rule"] != "workflow-step":
@@ -38,8 +38,12 @@ def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places,
     return answer
 
 
-def step(request: StepCall) -> Verdict:
+def step(agent: str, ref: SessionRef | None, request: StepCall, places: Places) -> Verdict:
     """`workflow_step` is always allowed, but only the main conversation may move a session."""
+    proof = request.get("installed")
+    if proof is not None and (ref is None or not is_as_installed(places, agent, ref.project, proof)):
+        card = current_card(ref) if ref is not None else None
+        return verdict(card["gate"] if card is not None else None, request["tool"], request["aliases"])
     if request["is_subagent"] and request["action"] != "status":
         reason = (
             "Only the main conversation moves the workflow. You may ask for its status. "

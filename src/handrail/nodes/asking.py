@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from handrail import registry
-from handrail.contracts import PERMISSIONS, AgentJob, AgentSaid, Executor, NodeContext, NodeError, Work
+from handrail.contracts import OUTCOMES, PERMISSIONS, AgentJob, AgentSaid, Executor, NodeContext, NodeError, Work
 from handrail.nodes.calling import call
-from handrail.secrets import allowed
+from handrail.secrets.rules import allowed
 from handrail.settings import Route
 from handrail.source.fields import Field, Reader, quoted
 from handrail.source.suggest import did_you_mean
@@ -64,7 +64,7 @@ def _name(value: Any) -> str | None:
 
 
 def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> AgentJob:
-    env = allowed(context.env, (*agent.executor.ENVIRONMENT, *context.pass_env))
+    env = allowed(context.env, (*agent.executor.ENVIRONMENT, *context.pass_env), context.secrets)
     env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
     permissions, schema = work.params.get("permissions", "work"), work.params.get("schema")
     if permissions not in PERMISSIONS:
@@ -107,6 +107,13 @@ def _end_of(text: str) -> str:
     """The end of a text. If its beginning is left out, the first line says so."""
     left_out = len(text) - KEEP
     return text if left_out <= 0 else f"… {left_out} characters before this were left out\n{text[-KEEP:]}"
+
+
+def missing_words(context: NodeContext) -> str | None:
+    """Tells an agent what was wrong with the result of its last attempt; None if it did not end with a result."""
+    if context.failure is None or context.failure[0] in OUTCOMES:
+        return None
+    return f"Your work was checked, and it is not done yet: {context.failure[1]}"
 
 
 def failure(found: dict[str, Any]) -> NodeError | None:

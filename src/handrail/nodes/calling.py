@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Executor, NodeError
 from handrail.process.child import Task
 from handrail.process.stream import Program
+from handrail.source.plain import counted
 
 KEEP_NOISE = 2_000
 
@@ -72,7 +73,11 @@ async def _read_output(task: Task, reader: AgentReader) -> AsyncIterator[AgentSa
                 yield said
     for said in reader.end(program.exit_code or 0, "\n".join(part for part in (program.errors, noise) if part)):
         if said.kind == "finished" and not in_time:
-            late = {"outcome": "timeout", "message": f"not done after {task.timeout:g} seconds", "resetsAt": None}
+            late = {
+                "outcome": "timeout",
+                "message": f"not done after {counted(task.timeout, 'second')}",
+                "resetsAt": None,
+            }
             yield AgentSaid("finished", {**said.data, **late})
         else:
             yield said

@@ -15,11 +15,13 @@ from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.process.child import KEEP, Task, perform
-from handrail.secrets import without_secrets
+from handrail.secrets.rules import without_secrets
 from handrail.source.fields import SCALARS, Field
+from handrail.source.plain import counted
 from handrail.source.values import as_text, shown
 from handrail.source.written import parse_float
 from handrail.state.files import real_inside
+from handrail.state.regular import why_outside
 
 SECONDS = 3600.0
 MAX_OUTPUT = 16 * 1024 * 1024
@@ -58,9 +60,10 @@ async def run(work: Work, context: NodeContext) -> Any:
         raise NodeError("params", message, transient=False)
     cwd = real_inside(context.project, as_text(work.params.get("cwd") or "."))
     if cwd is None:
-        raise NodeError("params", f"`cwd` leads out of the project: `{work.params['cwd']}`", transient=False)
-    env = without_secrets(context.env, context.pass_env)
-    env |= {str(name): as_text(value) for name, value in (work.params.get("env") or {}).items()}
+        path = str(work.params["cwd"])
+        raise NodeError("params", f"`cwd`: `{path}` {why_outside(path)}", transient=False)
+    env = without_secrets(context.env, context.pass_env, context.secrets)
+    env |= _env(work.params.get("env") or {})
     env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
     seconds = float(work.timeout or SECONDS)
     stdin = work.params.get("stdin")
@@ -73,7 +76,7 @@ async def run(work: Work, context: NodeContext) -> Any:
         Task(argv=argv, cwd=cwd, env=env, timeout=seconds, stdin=given, hold=context.hold()), _kept(work)
     )
     if ended.timed_out:
-        raise NodeError("timeout", f"`{argv[0]}` was not done after {seconds:g} seconds")
+        raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(seconds, 'second')}")
     left_out = f"… {ended.left_out} bytes before this were left out\n" if ended.left_out else ""
     result = _last_json(ended.output)
     value = {"exitCode": ended.exit_code, "output": left_out + ended.output, "result": result}
@@ -91,6 +94,19 @@ def _argv(given: Any) -> list[str]:
     if any("\0" in part for part in argv):
         raise NodeError("params", "`argv` holds a NUL character", transient=False)
     return argv
+
+
+def _env(given: Any) -> dict[str, str]:
+    """The additional environment variables as texts."""
+    if not isinstance(given, dict):
+        raise NodeError("params", f"`env` has to be a mapping, found {shown(given, 80)}", transient=False)
+    env = {str(name): as_text(value) for name, value in given.items()}
+    for name, value in env.items():
+        if not name or "=" in name or "\0" in name:
+            raise NodeError("params", f"`env`: `{name}` cannot be the name of a variable", transient=False)
+        if "\0" in value:
+            raise NodeError("params", f"`env`: the value of `{name}` holds a NUL character", transient=False)
+    return env
 
 
 def _kept(work: Work) -> int:

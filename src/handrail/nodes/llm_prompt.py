@@ -1,6 +1,7 @@
 """`llm-prompt`, and `AGENT-prompt` for every agent: gives a prompt to an agent and waits until it is done.
 
-Files that the agent promised have to exist afterwards. An interrupted conversation is continued, not started again.
+Files that the agent promised have to exist afterwards. An interrupted conversation is continued, not started again. If
+the result of an attempt was not accepted, the agent is told why, in the same conversation if there is one.
 """
 
 from __future__ import annotations
@@ -10,13 +11,27 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
-from handrail.artifacts.schemas import problems_of
+from handrail.artifacts.schemas import problem_of_schema, problems_of
 from handrail.contracts import AgentSaid, Node, NodeContext, NodeError, Work
-from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, choose_agent, failure, job_for, run_job
-from handrail.source.fields import SCALARS, Field
+from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, choose_agent, failure, job_for, missing_words, run_job
+from handrail.source import given
+from handrail.source.fields import SCALARS, Field, Reader
+from handrail.source.yamltree import Node as Located
 
 PAUSES = (1.0, 4.0)
+
+
+def _check_schema(reader: Reader, node: Located) -> None:
+    """Report a schema that cannot be used, if the file has all of it."""
+    schema = given.plain(node)
+    wrong = None if given.has_later(schema) else problem_of_schema(schema)
+    if wrong is not None:
+        hint = "correct it: an answer could never be checked against it"
+        reader.on(node, "schema-broken", f"`schema` is not a JSON Schema: {wrong}", hint)
+
+
 GO_ON = "You were interrupted while working on this. Look at what is already done, and finish it; do not start over."
+FIX = "Correct this, and finish the task that you were given."
 OUTPUTS = {
     "executor": "the agent",
     "model": "the requested model; null if none was requested",
@@ -30,7 +45,9 @@ PARAMS = (
     MODEL,
     PERMISSION,
     Field("session", ("text", "null"), "continue the conversation of another step: its `outputs.sessionId`"),
-    Field("schema", ("mapping",), "a JSON Schema; the answer has to match it and is `outputs.result`"),
+    Field(
+        "schema", ("mapping",), "a JSON Schema; the answer has to match it and is `outputs.result`", check=_check_schema
+    ),
     Field(
         "requiredArtifacts",
         ("list",),
@@ -75,9 +92,12 @@ async def run(work: Work, context: NodeContext) -> Any:
 async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any:
     agent = choose_agent(work, context, only)
     prompt = work.prompt or ""
-    session = work.params.get("session")
+    session, missing = work.params.get("session"), missing_words(context)
     if context.session is not None and context.session[0] == agent.route.agent:
-        session, prompt = context.session[1], f"{GO_ON}\n\n{prompt}"
+        session = context.session[1]
+        prompt = f"{GO_ON}\n\n{prompt}" if missing is None else f"{missing}\n\n{FIX}"
+    elif missing is not None:
+        prompt = f"{prompt}\n\nThis was tried before. {missing}"
     job = replace(job_for(agent, work, context, prompt), session=None if session is None else str(session))
     found = await run_job(agent, job, context)
     for pause in PAUSES:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.nodes.write_file import inside
 from handrail.source.fields import Field
 from handrail.source.values import as_text
+from handrail.state.regular import Unreadable, read_regular
 
 MAX_BYTES = 16 * 1024 * 1024
 NODE = Node(
@@ -26,9 +26,9 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 def _read(real: str, path: str) -> str:
     try:
-        if os.path.getsize(real) > MAX_BYTES:
-            raise NodeError("file-too-large", f"`{path}` is larger than {MAX_BYTES} bytes", transient=False)
-        with open(real, encoding="utf-8") as file:
-            return file.read().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise NodeError("file-unreadable", f"`{path}` cannot be read: {error}", transient=False) from error
+        return read_regular(real, MAX_BYTES).decode().strip()
+    except Unreadable as error:
+        raise NodeError("file-unreadable", f"`{path}` {error.message}", transient=False) from error
+    except UnicodeDecodeError as error:
+        message = f"`{path}` is not UTF-8 text: {error.reason} at byte {error.start}"
+        raise NodeError("file-unreadable", message, transient=False) from error

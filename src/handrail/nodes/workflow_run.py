@@ -1,18 +1,32 @@
 """`workflow-run`: drives an agent through a workflow in guided mode, without a terminal, until it is done.
 
 The hooks enforce the phases. If the agent stops too early or its program dies, it is called again in the same
-conversation, as long as it makes progress.
+conversation, as long as it makes progress. If the workflow ended and its result was not accepted, it is begun again in
+a new conversation, and the agent is told what was missing.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import uuid
 from dataclasses import replace
 from typing import Any
 
 from handrail import registry
-from handrail.contracts import AgentJob, Guide, Node, NodeContext, NodeError, Standing, Work
-from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, Agent, choose_agent, failure, job_for, run_job
+from handrail.contracts import AgentJob, AgentSaid, Guide, Node, NodeContext, NodeError, Standing, Work
+from handrail.errors import StateError
+from handrail.nodes.asking import (
+    EXECUTOR,
+    MODEL,
+    PERMISSION,
+    Agent,
+    choose_agent,
+    failure,
+    job_for,
+    missing_words,
+    run_job,
+)
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
 
@@ -38,6 +52,8 @@ NODE = Node(
     },
     routed=True,
 )
+LOOK_AGAIN = 0.2
+STOPPED = "it stopped before the workflow was done"
 GO_ON = "You were interrupted. Continue the workflow at its current phase."
 
 
@@ -47,19 +63,30 @@ async def run(work: Work, context: NodeContext) -> Any:
     if guide is None or agent.route.agent not in held:
         message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(held)}"
         raise NodeError("agent-unguided", message, transient=False)
-    conversation = str(uuid.uuid5(uuid.NAMESPACE_URL, f"handrail:{context.project}:{context.key}"))
+    host = (agent.route.agent, _conversation(context, 0))
     if context.session is not None and context.session[0] == agent.route.agent:
-        conversation = context.session[1]
-    host = (agent.route.agent, conversation)
-    standing = guide.standing(host)
+        host = context.session
+    standing, missing = guide.standing(host), missing_words(context)
+    if standing is not None and standing.status != "active" and context.failure is not None:
+        host = (agent.route.agent, _conversation(context, context.failures))  # it had ended: begin again
+        standing = guide.standing(host)
     is_new = standing is None
     if standing is None:
         workflow, task = as_text(work.params["workflow"]), as_text(work.params.get("task") or "")
         standing = guide.begin(workflow, task, host)
-    job = job_for(agent, work, context, standing.message if is_new else f"{GO_ON}\n\n{standing.message}")
+    told = standing.message if is_new else f"{GO_ON}\n\n{standing.message}"
+    if is_new and missing is not None:
+        told = f"{told}\n\nThis workflow was done before. {missing}"
+    job = job_for(agent, work, context, told)
     job = replace(job, stubs=guide.stubs)
     walk = Walk(agent, guide, context, host)
     return await walk.through(job, standing, is_new=is_new)
+
+
+def _conversation(context: NodeContext, failures: int) -> str:
+    """The id of a conversation that does not exist yet. A workflow that had ended is begun again in another one."""
+    again = f"#{failures}" if failures else ""
+    return str(uuid.uuid5(uuid.NAMESPACE_URL, f"handrail:{context.project}:{context.key}{again}"))
 
 
 class Walk:
@@ -70,15 +97,25 @@ class Walk:
         self.guide = guide
         self.context = context
         self.host = host
+        self.news = guide.follow(host)
         self.denied = 0
         self.calls = 0
 
     async def through(self, job: AgentJob, standing: Standing, *, is_new: bool) -> dict[str, Any]:
+        following = asyncio.ensure_future(self._following())
+        try:
+            return self._account(await self._until_done(job, standing, is_new=is_new))
+        finally:
+            following.cancel()
+            self._tell_news()
+
+    async def _until_done(self, job: AgentJob, standing: Standing, *, is_new: bool) -> Standing:
         idle = 0
         has_session = not is_new
         while standing.status == "active":
             known, fresh = (self.host[1], None) if has_session else (None, self.host[1])
             found = await run_job(self.agent, replace(job, session=known, new_session=fresh), self.context)
+            self._tell_news()
             self.calls += 1
             self.denied += found["denied"]
             has_session = has_session or found["sessionId"] is not None
@@ -93,7 +130,19 @@ class Walk:
                 told = wrong.message if wrong is not None else "it stopped repeatedly without progress"
                 raise NodeError("stuck", f"{standing.status_line}: {told}", transient=False)
             job = replace(job, prompt=f"{GO_ON}\n\n{standing.message}" if wrong is not None else standing.message)
-        return self._account(standing)
+            self.context.tell(AgentSaid("again", {"message": wrong.message if wrong is not None else STOPPED}))
+        return standing
+
+    async def _following(self) -> None:
+        """Tell what happens in the session while the agent works."""
+        while True:
+            self._tell_news()
+            await asyncio.sleep(LOOK_AGAIN)
+
+    def _tell_news(self) -> None:
+        with contextlib.suppress(StateError, ValueError, KeyError):  # `standing` reports a session that is damaged
+            for news in self.news():
+                self.context.tell(AgentSaid("guided", {"news": news}))
 
     def _standing(self) -> Standing:
         standing = self.guide.standing(self.host)

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 import time
 import uuid
 from collections.abc import Mapping, Sequence
@@ -116,6 +117,15 @@ def detach(argv: Sequence[str], env: Mapping[str, str], log: str) -> int:
     finally:
         os.close(handle)
         os.close(devnull)
+
+
+def listed(argv: Sequence[str], seconds: float) -> str:
+    """What a program of the system prints; empty if it cannot be started or takes too long. Blocks."""
+    try:
+        ended = subprocess.run(list(argv), capture_output=True, text=True, timeout=seconds, check=False)  # noqa: S603 - ours
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return ended.stdout
 
 
 async def feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:

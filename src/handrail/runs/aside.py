@@ -11,12 +11,15 @@ import hashlib
 import os
 from collections.abc import Sequence
 
+from handrail.state.regular import Unreadable, read_regular
+
+MAX_BYTES = 64 * 1024 * 1024  # larger files are not published
+
 
 def digest_of_file(path: str) -> str | None:
     try:
-        with open(path, "rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
+        return hashlib.sha256(read_regular(path, MAX_BYTES)).hexdigest()
+    except Unreadable:
         return None
 
 

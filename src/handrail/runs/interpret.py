@@ -1,7 +1,7 @@
 """Runs a flow's plan. It uses no clock, no files and no processes itself: everything goes through `Durable`.
 
-Read it top to bottom: a flow runs its phases, a phase its steps, and a step does `when` → params → prompt → node →
-expect → after → publish → `stopFlowIf`. `Durable` returns the results of work that had finished before a crash.
+Read it top to bottom: a flow runs its phases, a phase its steps, and a step does `when`, then tries: params → prompt →
+node → expect → after → publish → `stopFlowIf`. `Durable` returns the results of work that had finished before a crash.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import Any, NoReturn
 from handrail.contracts import Done, Durable, Made, NodeError, Work
 from handrail.contracts.check import subject
 from handrail.expressions.tree import Expression
-from handrail.flows.account import FlowResult, envelope, pending, result, skipped, texts, with_defaults
+from handrail.flows.account import FlowResult, envelope, pending, skipped, texts, with_defaults
 from handrail.flows.paths import segment
 from handrail.flows.plan import After, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
+from handrail.flows.uses import outputs_read
 from handrail.runs import machine
+from handrail.runs.rerun import RERUN, refuse_rerun, refuted_form
 from handrail.runs.resolve import Resolver
+from handrail.secrets.redaction import MISSING, has_lost
 from handrail.source.templates import fill
 from handrail.source.values import Unresolved, as_joined_text, as_text, is_true, shown
 
@@ -56,6 +59,7 @@ class Interpreter:
     def prepare(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> None:
         self.base, self.context, self.values.params = base, context, params
         self.values.context = {**context, "env": _allowed(context, self.plan)}
+        self.values.has_lost = has_lost([params, self.values.context])
         self.values.steps = {phase.id: {step.id: pending() for step in phase.steps} for phase in self.plan.phases}
 
     async def run(
@@ -169,8 +173,10 @@ class Interpreter:
         if known.status == "skipped":
             self.values.steps[phase.id][step.id] = skipped()
             return None
-        value = known.value if known.has_value else await self.node(phase, step, self.at(phase, step))
-        self.values.steps[phase.id][step.id] = result(value)
+        value = known.value
+        if not known.has_value:
+            value = await self.node(phase, step, self.at(phase, step), is_recalled=True)
+        self.values.keep(phase, step, value)
         return (f"{phase.id}:{step.id}", step.stop_outcome) if known.stop else None
 
     async def _work(self, phase: Phase, step: Step, path: str) -> Stop:
@@ -180,30 +186,99 @@ class Interpreter:
             self.durable.note(machine.StepSkipped(path))
             return None
         before = await self._existing_outputs(phase, step, path)
-        value = await self.node(phase, step, path)
-        self.values.steps[phase.id][step.id] = result(value)
+        stop = await self._attempts(phase, step, path, before)
+        self.durable.note(machine.StepDone(path, stop))
+        return (f"{phase.id}:{step.id}", step.stop_outcome) if stop else None
+
+    async def _attempts(self, phase: Phase, step: Step, path: str, before: set[str]) -> bool:
+        """Try a step until its node and its proof succeed. Returns whether the step stops the flow.
+
+        If the node had finished in an earlier life, first only its proof is looked at. The attempts of earlier lives
+        count, until the step fails: when it is tried again after that, it gets all its attempts anew.
+        """
+        tried, again = self.durable.tried(path), False
+        rounds = 0 if tried.is_over else tried.failures // step.retry.attempts  # killed before the step could fail
+        spent = rounds * step.retry.attempts
+        is_over = tried.is_over or spent > 0
+        looks = tried.is_refuted
+        if is_over and not looks:
+            self._tell_anew(step, path)
+        while True:
+            if not looks:
+                await self.durable.rest(path)
+            is_proving, total = False, self.durable.tried(path).total
+            try:
+                value = await self.node(phase, step, path, again=again)
+                is_proving = True
+                self.values.keep(phase, step, value)
+                return await self._prove(phase, step, path, before)
+            except NodeError as failure:
+                error = failure
+            except Unresolved as failure:
+                if not is_proving or failure.code == MISSING:
+                    raise  # without its secret the proof cannot be looked at, so the finished work is not done again
+                error = NodeError(failure.code, failure.message, transient=False)
+            if looks and is_proving:
+                if is_over:
+                    await self._allow_again(step, path, error)
+                    self._tell_anew(step, path)
+            else:
+                if self.durable.tried(path).total == total and (is_proving or error.transient):
+                    self.durable.note(machine.AttemptFailed(path, error.code, error.message, is_proving))
+                await self._wait_for_next(step, path, error, spent)
+            looks, again = False, is_proving
+
+    async def _wait_for_next(self, step: Step, path: str, error: NodeError, spent: int) -> None:
+        """Wait for the next attempt after a failed one. Raises the error if there is none."""
+        used = self.durable.tried(path).failures - spent
+        if not error.transient or used >= step.retry.attempts:
+            raise error
+        await self.durable.pause(path, step.retry.wait * step.retry.factor ** (used - 1), error.message)
+
+    async def _allow_again(self, step: Step, path: str, error: NodeError) -> None:
+        """Raises the error if a step whose proof does not hold must not run again. May ask a person."""
+        if step.policy == "safe":
+            return
+        if step.policy == "never":
+            raise refuse_rerun(path, error)
+        tried = self.durable.tried(path)  # the question must not change when the proof is looked at again
+        question = refuted_form(path, tried.total, tried.failure[1] if tried.failure else error.message)
+        if (await self.durable.ask(path, question)).get(RERUN) != "again":
+            raise error
+
+    def _tell_anew(self, step: Step, path: str) -> None:
+        if step.retry.attempts > 1:
+            total = self.durable.tried(path).total
+            told = f"{total} attempts failed before; from here it gets {step.retry.attempts} attempts again"
+            self.durable.note(machine.Noticed(path, told))
+
+    async def _prove(self, phase: Phase, step: Step, path: str, before: set[str]) -> bool:
+        """Look at the proof of a step: `expect`, `after` and `makes`. Returns whether the step stops the flow."""
         await self.check(phase, step, path)
         for number, action in enumerate(step.after):
             await self.run_after(phase, action, path, f"after.{number}")
         await self.publish(phase, step, path, before)
-        stop = step.stop_if is not None and is_true(await resolve(step.stop_if, phase, path, "stopFlowIf"))
-        self.durable.note(machine.StepDone(path, stop))
-        return (f"{phase.id}:{step.id}", step.stop_outcome) if stop else None
+        return step.stop_if is not None and is_true(await self.values.resolve(step.stop_if, phase, path, "stopFlowIf"))
 
     def fail(self, path: str, code: str, message: str) -> NoReturn:
         self.durable.note(machine.StepFailed(path, code, message))
         raise FlowFailed(path, code, message)
 
-    async def _all(self, values: Mapping[str, Expression], phase: Phase, path: str, place: str) -> dict[str, Any]:
-        return {n: await self.values.resolve(v, phase, path, f"{place}.{n}") for n, v in values.items()}
+    async def _all(
+        self, values: Mapping[str, Expression], phase: Phase, path: str, place: str, *, is_recalled: bool = False
+    ) -> dict[str, Any]:
+        resolve = partial(self.values.resolve, is_recalled=is_recalled)
+        return {n: await resolve(v, phase, path, f"{place}.{n}") for n, v in values.items()}
 
-    async def node(self, phase: Phase, step: Step, path: str) -> Any:
-        params = await self._all(step.params, phase, path, "params")
+    async def node(self, phase: Phase, step: Step, path: str, *, again: bool = False, is_recalled: bool = False) -> Any:
+        """The result of the node of a step, or of its nested flow. One attempt, without the proof."""
+        params = await self._all(step.params, phase, path, "params", is_recalled=is_recalled)
         prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
         if step.makes:
             self.used[path] = [*self.used.get(path, ()), *texts(params)]
         if step.nested is not None:
-            return await self._nested_with_retries(step, params, path)
+            return await self._nested_in_time(step, params, path, again=again)
+        is_interrupted = self.durable.tried(path).is_interrupted
         work = Work(
             path=path,
             node=step.node,
@@ -213,23 +288,15 @@ class Interpreter:
             timeout=step.timeout,
             rerun=step.rerun,
             group=step.routing_group,
+            reads=outputs_read(self.plan, phase.id, step.id) if is_interrupted else (),
         )
-        return await self.durable.node(work, step.retry)
+        return await self.durable.node(work, again=again)
 
-    async def _nested_with_retries(self, step: Step, params: dict[str, Any], path: str) -> Any:
-        """Run a nested flow, and retry it as the step says. Finished steps in it do not run again."""
-        wait = step.retry.wait
-        for _ in range(step.retry.attempts - 1):
-            try:
-                return await self._nested_in_time(step, params, path)
-            except NodeError as error:
-                if not error.transient:
-                    raise
-            await self.durable.pause(path, wait)
-            wait *= step.retry.factor
-        return await self._nested_in_time(step, params, path)
-
-    async def _nested_in_time(self, step: Step, params: dict[str, Any], path: str) -> Any:
+    async def _nested_in_time(self, step: Step, params: dict[str, Any], path: str, *, again: bool) -> Any:
+        """Run a nested flow as one attempt. Its finished steps run again only if its proof did not hold (`again`)."""
+        tried = self.durable.tried(path)
+        if tried.failures and self.durable.done(path) is None and (again or not tried.is_refuted):
+            self.durable.note(machine.AttemptStarted(path, tried.total + 1, again))
         async with self.durable.limit(path, step.timeout):
             return await self.nested(step, params, path)
 
@@ -267,7 +334,7 @@ class Interpreter:
             if not finding.held:
                 told = expectation.message or f"`{expectation.kind}: {shown(subject(params), 80)}` does not hold"
                 message = ": ".join(part for part in (told, finding.detail) if part)
-                raise NodeError("expectation", message, transient=False)
+                raise NodeError("expectation", message)
 
     async def run_after(self, phase: Phase, action: After, path: str, place: str) -> None:
         if action.when is not None and not is_true(await self.values.resolve(action.when, phase, path, place)):

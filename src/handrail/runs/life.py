@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from handrail.contracts import Durable, History, NodeError, Waiting
@@ -16,24 +17,39 @@ from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.aside import remove_unchanged
+from handrail.runs.fold import RunState, fold
 from handrail.runs.interpret import FlowFailed, Interpreter
 from handrail.runs.loaded import LoadedRun
-from handrail.runs.machine import Event, Mode, RunState
+from handrail.runs.machine import Event, Mode
 from handrail.runs.modes import is_partial, phases_to_rewind
 from handrail.runs.request import About
+from handrail.runs.routing import Routed
 from handrail.source.values import Unresolved
 
 LOOK_AGAIN = 0.1
 
 
 class FlowLife:
-    """A run of a flow while it is driven. `interpreter` makes a new interpreter, which starts at the first phase."""
+    """A run of a flow while it is driven. `interpreter` makes a new interpreter, which starts at the first phase.
 
-    def __init__(self, run: LoadedRun, mode: Mode, project: str, interpreter: Callable[[Durable], Interpreter]) -> None:
+    `routed` is recorded if the run is resumed: other agents than before. `by` is who drives it.
+    """
+
+    def __init__(
+        self,
+        run: LoadedRun,
+        mode: Mode,
+        project: str,
+        interpreter: Callable[[Durable], Interpreter],
+        routed: Routed | None = None,
+        by: str | None = None,
+    ) -> None:
         self.run = run
+        self.routed = routed
         self.mode = mode
         self.project = project
         self.interpreter = interpreter
+        self.by = by
         self.until: str | None = None
 
     @property
@@ -44,15 +60,15 @@ class FlowLife:
         remove_unchanged(self.project, self.run.about.aside)
 
     def begin(self, history: History) -> list[Event]:
-        run, state, plan = self.run.id, machine.fold(event for _, event in history.records), self.run.plan
+        run, state, plan = self.run.id, fold(event for _, event in history.records), self.run.plan
         if history.attempt != self.run.attempt:
             raise RefusedError(f"run `{run}` was restarted by another command", "run the command again")
         if not history.records:
             self.until = self.run.about.request.until
-            return opening(self.run.about, plan)
-        resumed = _resumed(run, state, plan, self.mode)
+            return opening(self.run.about, plan, self.by)
+        resumed = replace(_resumed(run, state, plan, self.mode), by=self.by)
         self.until = resumed.until
-        return [resumed]
+        return [resumed] if self.routed is None else [resumed, self.routed]
 
     async def play(self, durable: Durable) -> Event:
         interpreter = self.interpreter(durable)
@@ -64,9 +80,9 @@ class FlowLife:
             return machine.RunEnded("failed", None, error.code, error.message, error.code)
 
 
-def opening(about: About, plan: FlowPlan) -> list[Event]:
+def opening(about: About, plan: FlowPlan, by: str | None) -> list[Event]:
     """The first events of a run: it starts, and skips the phases before `--from`."""
-    events: list[Event] = [machine.RunStarted(plan.id, about.digest, about.request.until)]
+    events: list[Event] = [machine.RunStarted(plan.id, about.digest, about.request.until, by)]
     ids = [phase.id for phase in plan.phases]
     before = ids[: ids.index(about.request.start)] if about.request.start else []
     skipped = [machine.PhaseSkipped(segment(id_), "the run starts with a later phase") for id_ in before]

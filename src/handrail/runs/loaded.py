@@ -10,9 +10,10 @@ from typing import Any
 
 from handrail.contracts import History, Record
 from handrail.flows.plan import FlowPlan
-from handrail.runs import machine
-from handrail.runs.machine import RunState, StepState
+from handrail.runs.fold import RunState, StepState, fold
 from handrail.runs.request import About
+from handrail.runs.routing import Routed
+from handrail.secrets.redaction import masked
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,15 +47,20 @@ class LoadedRun:
 
     @cached_property
     def state(self) -> RunState:
-        return machine.fold(event for _, event in self.records)
+        return fold(event for _, event in self.records)
+
+    @property
+    def routing(self) -> Routed:
+        """Which agent gets which step now."""
+        return self.state.routing or self.about.request.routing
 
     def find(self, name: str) -> FlowPlan | None:
         """A flow that this run may run, by its id or by a file name that only one flow has; None if there is none."""
         return named(self.plans, name)
 
     def value(self, step: StepState) -> Any:
-        """The result of the node of a step."""
-        return step.value if step.payload is None else self.payload(step.payload)
+        """The result of the node of a step, as people see it: without secrets."""
+        return masked(step.value if step.payload is None else self.payload(step.payload))
 
     def with_history(self, history: History) -> LoadedRun:
         """The same run with a newer history."""

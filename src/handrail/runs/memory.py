@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, assert_never, get_args
 
-from handrail.contracts import Done
+from handrail.contracts import Done, Tried
 from handrail.flows.paths import top
 from handrail.runs import machine
-from handrail.runs.machine import Event, RunState
+from handrail.runs.fold import RunState
+from handrail.runs.machine import Event
+from handrail.runs.rerun import RERUN
+from handrail.runs.tries import Tries
 
 _OF_STATE_ALONE = (machine.StepDone, machine.StepStarted, machine.PhaseStarted, machine.PhaseDone)
-RERUN = "rerun"
-"""The id of the form that asks whether an interrupted node may run again."""
+OfAttempt = (
+    machine.NodeStarted | machine.NodeFinished | machine.NodeFailed
+    | machine.AttemptStarted | machine.AttemptFailed | machine.TimeSpent
+)  # fmt: skip
+_OF_ATTEMPT = get_args(OfAttempt)
+_PROOF = ("expect", "after", "makes", "stopFlowIf")
 
 
 @dataclass(frozen=True)
@@ -24,11 +32,16 @@ class Kept:
 
 
 class Memory:
-    """Everything that is known from the events of a run."""
+    """Everything that is known from the events of a run. All values are in their stored form.
+
+    `finished` has the result of each node that finished in its current attempt, `inputs` the digest of what each node
+    was started with.
+    """
 
     def __init__(self) -> None:
         self.state = RunState()
-        self.finished: dict[tuple[str, str], Kept] = {}
+        self.finished: dict[str, Kept] = {}
+        self.inputs: dict[str, str] = {}
         self.under_way: dict[str, str] = {}
         self.starts: dict[str, int] = {}
         self.facts: dict[str, dict[tuple[str, str, str], Any]] = {}
@@ -36,22 +49,20 @@ class Memory:
         self.sessions: dict[str, tuple[str, str]] = {}
         self.published: dict[str, list[dict[str, Any]]] = {}
         self.noticed: set[machine.Noticed] = set()
+        self.guided: set[tuple[str, int]] = set()
         self.waiting: set[str] = set()
+        self.tries = Tries()
 
     def take(self, event: Event) -> None:
         self.state.apply(event)
         if isinstance(event, _OF_STATE_ALONE):
+            if self.tries.spent and isinstance(event, machine.StepDone | machine.PhaseDone):
+                self.tries.spent.pop(event.path, None)
+            return
+        if isinstance(event, _OF_ATTEMPT):
+            self._take_of_attempt(event)
             return
         match event:
-            case machine.NodeFinished():
-                self.finished[event.path, event.input] = Kept(event.value, event.payload)
-                self.under_way.pop(event.path, None)
-            case machine.NodeStarted():
-                self.waiting.discard(event.path)
-                self.under_way[event.path] = event.input
-                self.starts[event.path] = self.starts.get(event.path, 0) + 1
-            case machine.NodeFailed():
-                self.under_way.pop(event.path, None)
             case machine.FactFound():
                 self.facts.setdefault(event.path, {})[event.place, event.kind, event.subject] = event.value
             case machine.Asked() if event.question.get("formId") != RERUN:
@@ -63,13 +74,48 @@ class Memory:
             case machine.ArtifactPublished():
                 self.published.setdefault(event.path, []).append(event.artifact)
             case machine.StepFailed():
-                self._failed(event.path)
-            case machine.RunResumed():
-                self._forget(set(event.rewound))
+                self._failed(event)
+            case machine.RunResumed() if event.rewound:
+                rewound = set(event.rewound)
+                self._forget(lambda path: path == "" or top(path) in rewound)
             case machine.Noticed():
                 self.noticed.add(event)
+            case machine.Guided():
+                self.guided.add((event.session, event.number))
             case _:
                 pass
+
+    def _take_of_attempt(self, event: OfAttempt) -> None:
+        match event:
+            case machine.NodeFinished():
+                self.finished[event.path] = Kept(event.value, event.payload)
+                self.under_way.pop(event.path, None)
+                self.tries.finish(event.path)
+                self._drop_proof(event.path)
+            case machine.NodeStarted():
+                self.waiting.discard(event.path)
+                self.finished.pop(event.path, None)  # a new attempt: only its own result counts
+                self.inputs[event.path] = event.input
+                self.published.pop(event.path, None)
+                self.tries.start(event.path)
+                self.under_way[event.path] = event.input
+                self.starts[event.path] = self.starts.get(event.path, 0) + 1
+            case machine.NodeFailed():
+                self.under_way.pop(event.path, None)
+                self.tries.fail(event.path, event.code, event.message)
+            case machine.AttemptStarted():
+                self.tries.start(event.path)
+                self.published.pop(event.path, None)
+                self._drop_proof(event.path)
+                if event.again:
+                    self._forget(lambda path: path.startswith(f"{event.path}/"))
+            case machine.AttemptFailed():
+                self.tries.fail(event.path, event.code, event.message, is_refuted=event.refuted)
+                self._forget_proof(event.path)
+            case machine.TimeSpent():
+                self.tries.spend(event)
+            case _:
+                assert_never(event)
 
     def is_news(self, event: Event) -> bool:
         """True if a note was not recorded before, including in an earlier life of the run."""
@@ -86,6 +132,8 @@ class Memory:
                 return self.state.phases.get(event.path) not in ("done", "skipped")
             case machine.Noticed():
                 return event not in self.noticed
+            case machine.Guided():
+                return (event.session, event.number) not in self.guided
             case _:
                 return True
 
@@ -102,23 +150,37 @@ class Memory:
         """True if this step only waits for a person's answer. Resuming it does not count as a new attempt."""
         return path in self.under_way and path in self.waiting
 
-    def _failed(self, path: str) -> None:
-        """Forget the facts that may change before the step is retried."""
+    def tried(self, path: str) -> Tried:
+        """The attempts of a step so far."""
+        is_interrupted = path in self.under_way and not self.is_parked(path)
+        return replace(self.tries.of(path), is_interrupted=is_interrupted)
+
+    def _failed(self, event: machine.StepFailed) -> None:
+        """Forget what may change before the step is tried again."""
+        path, step = event.path, self.state.steps[event.path]
+        is_finished = step.has_value and path not in self.under_way
+        self.tries.end(path, event.code, event.message, is_finished=is_finished)
         for pair in [pair for pair in self.answers if pair[0] == path and self.answers[pair].get(RERUN) == "fail"]:
             del self.answers[pair]
+        self._forget_proof(path)
+
+    def _forget_proof(self, path: str) -> None:
+        """Forget the facts that the proof of an attempt used. A node without a recorded start looks at all anew."""
         if path not in self.starts:
             self.facts.pop(path, None)
+        self._drop_proof(path)
+
+    def _drop_proof(self, path: str) -> None:
         known = self.facts.get(path, {})
-        for key in [key for key in known if key[0].partition(".")[0] in ("expect", "after", "makes", "stopFlowIf")]:
+        for key in [key for key in known if key[0].partition(".")[0] in _PROOF]:
             del known[key]
 
-    def _forget(self, phases: set[str]) -> None:
-        """Forget everything about these phases of the outermost flow."""
-        if not phases:
-            return
-        for known in (self.under_way, self.starts, self.facts, self.published, self.sessions):
-            for path in [path for path in known if top(path) in phases]:
+    def _forget(self, is_gone: Callable[[str], bool]) -> None:
+        """Forget everything about phases and steps that run again."""
+        of_paths: list[dict[str, Any]] = [self.finished, self.inputs, self.under_way, self.starts, self.facts]
+        for known in (*of_paths, self.published, self.sessions):
+            for path in [path for path in known if is_gone(path)]:
                 del known[path]
-        for keyed in (self.finished, self.answers):
-            for pair in [pair for pair in keyed if top(pair[0]) in phases]:
-                del keyed[pair]
+        for pair in [pair for pair in self.answers if is_gone(pair[0])]:
+            del self.answers[pair]
+        self.tries.forget(is_gone)

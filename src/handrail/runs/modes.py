@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from handrail.errors import RefusedError
 from handrail.flows.paths import segment, top
 from handrail.flows.plan import FlowPlan
-from handrail.runs.machine import RunState
+from handrail.runs.fold import RunState
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,16 @@ from handrail.errors import StateError
 from handrail.expressions.tree import Const
 from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.plan import FlowPlan
+from handrail.runs.routing import Routed
 from handrail.source.written import restore, texts_in
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What a person asks for when a run starts. `routes` come from `--route`, `table` from the settings."""
+    """What a person asks for when a run starts. `routes` come from `--route`, `table` from the settings.
+
+    `preset` is the name of a set of routes; None in runs of 0.1.0, which did not store it.
+    """
 
     params: dict[str, Any]
     task: str = ""
@@ -27,6 +31,11 @@ class Request:
     until: str | None = None
     routes: dict[str, str] = field(default_factory=dict)
     table: dict[str, str] = field(default_factory=dict)
+    preset: str | None = None
+
+    @property
+    def routing(self) -> Routed:
+        return Routed(self.agent, self.model, self.routes, self.preset, self.table)
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,8 @@ class About:
     """The stored request of a run. `flows` are the texts of the flows that it may run: id → (file, text).
 
     `aside` are files of the previous attempt, as (path, digest). They are removed from the project before this one
-    starts.
+    starts. `env` are the environment variables that the flows name, as they were when the attempt was stored; None in
+    requests of 0.1.0. The params, the task and `env` are in their stored form, without the values of secrets.
     """
 
     flow: str
@@ -42,6 +52,7 @@ class About:
     flows: dict[str, list[str]]
     created: float
     aside: list[list[str]] = field(default_factory=list)
+    env: dict[str, str] | None = None
 
     @property
     def digest(self) -> str:

@@ -7,8 +7,9 @@ from typing import Any
 from handrail.contracts import Durable
 from handrail.expressions.tree import Const, Expression, Scope
 from handrail.expressions.words import in_place
-from handrail.flows.account import Results
-from handrail.flows.plan import FlowPlan, Phase
+from handrail.flows.account import Results, result
+from handrail.flows.plan import FlowPlan, Phase, Step
+from handrail.secrets.redaction import has_lost, refuse_lost
 from handrail.source.values import Unresolved
 
 
@@ -30,14 +31,25 @@ class Resolver:
         self.params: dict[str, Any] = {}
         self.context: dict[str, Any] = {}
         self.steps: Results = {}
+        self.has_lost = False
         self._items: dict[str, dict[str, Any]] = {}
 
-    async def resolve(self, expression: Expression, phase: Phase, path: str, place: str) -> Any:
-        """The value of an expression. `place` names the part of the step at `path` that contains it."""
+    def keep(self, phase: Phase, step: Step, value: Any) -> None:
+        """Keep the result of a step for later expressions."""
+        self.has_lost = self.has_lost or has_lost(value)
+        self.steps[phase.id][step.id] = result(value)
+
+    async def resolve(
+        self, expression: Expression, phase: Phase, path: str, place: str, *, is_recalled: bool = False
+    ) -> Any:
+        """The value of an expression. `place` names the part of the step at `path` that contains it.
+
+        Raises `Unresolved` if the value needs a secret that is not set any more, unless the step is only recalled.
+        """
         if isinstance(expression, Const):
             return expression.value
         repeat = phase.rounds if not phase.items else {**phase.rounds, **await self._items_of(phase, path)}
-        return await self._find(expression, repeat, path, place)
+        return await self._find(expression, repeat, path, place, is_recalled=is_recalled)
 
     async def resolve_guard(self, guard: Expression, phase: Phase, path: str, place: str = "repeat") -> Any:
         """The value of the guard of a round. It is resolved before the item of the round is known."""
@@ -52,7 +64,9 @@ class Resolver:
             self._items[phase.id] = found
         return self._items[phase.id]
 
-    async def _find(self, expression: Expression, repeat: dict[str, Any], path: str, place: str) -> Any:
+    async def _find(
+        self, expression: Expression, repeat: dict[str, Any], path: str, place: str, *, is_recalled: bool = False
+    ) -> Any:
         facts: dict[tuple[str, str], Any] = {}
 
         def fact(kind: str, subject: str) -> Any:
@@ -72,6 +86,7 @@ class Resolver:
             lambda path: bool(fact("exists", path)),
             lambda wanted: str(fact("artifact", wanted.to_text())),
             lambda wanted: list(fact("artifacts", wanted.to_text())),
+            refuse_lost if self.has_lost and not is_recalled else None,
         )
         while True:
             try:

@@ -20,10 +20,12 @@ from handrail.flows.paths import segment, top
 from handrail.flows.plan import FlowPlan, Phase
 from handrail.runs import machine
 from handrail.runs.aside import digest_of_file
+from handrail.runs.fold import RunState
 from handrail.runs.interpret import FlowFailed
 from handrail.runs.loaded import LoadedRun
-from handrail.runs.machine import Event, RunState
+from handrail.runs.machine import Event
 from handrail.runs.request import About
+from handrail.runs.routing import Choice
 from handrail.runs.runs import Runs
 from handrail.source.values import Unresolved
 
@@ -41,13 +43,18 @@ class Restarted:
     removed: list[str]
 
 
-async def restart(runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None) -> Restarted:
-    """Make the next attempt of a run. The caller has to drive it."""
+async def restart(
+    runs: Runs, catalog: FlowCatalog, find: Find, old: LoadedRun, start: str | None, choice: Choice | None = None
+) -> Restarted:
+    """Make the next attempt of a run, with the current settings and definitions. The caller has to drive it."""
     flow = find(old.about.flow)
     assert flow.plan is not None
-    request = replace(old.about.request, start=None, until=None)
-    about, plans = runs.check_request(catalog, flow, replace(request, start=start))
-    about = replace(about, request=request, created=old.about.created)
+    routed = vars(runs.routed(old, choice or Choice()))
+    request = replace(runs.real_request(old.about), **routed, start=start, until=None)
+    about, plans = runs.check_request(catalog, flow, request)
+    runs.refuse_without_agent(about, plans, about.request)
+    stored = replace(old.about.request, **routed, start=None, until=None)
+    about = replace(about, request=stored, created=old.about.created)
     job = _Job(runs, old, _before(flow.plan, start))
     history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
     changes = differences(old.plan, flow.plan) if about.digest != old.about.digest else []
@@ -79,7 +86,7 @@ class _Job:
         events: list[Event] = []
         if self.kept:
             results = await self._results(durable)
-            events.append(machine.RunStarted(about.flow, about.digest, None))
+            events.append(machine.RunStarted(about.flow, about.digest, None, self.runs.site.by))
             for phase in self.kept:
                 events += _kept_events(phase, results[phase.id], self.old.state, published)
         self.aside = self._aside(published)

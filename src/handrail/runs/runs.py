@@ -5,6 +5,7 @@ This module decides what runs may do. An engine stores and drives them.
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from dataclasses import replace
@@ -38,15 +39,19 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
 from handrail.runs import machine
+from handrail.runs.agents import Search
 from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
+from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows
-from handrail.runs.summary import Summary, flow_of, life
-from handrail.secrets import Redactor
+from handrail.runs.routing import Choice, Routed
+from handrail.runs.summary import Summary, flow_of, given_in, life, seconds_in
+from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
 from handrail.source.files import Source
+from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved
 
@@ -62,6 +67,7 @@ class Runs:
         self.settings = settings
         self.guide = guide
         self.project = site.project
+        self.secrets = Secrets(site.env, site.secrets)
         self.shelves = os.path.join(site.state, "artifacts", file_name(site.project))
 
     def ids(self) -> list[str]:
@@ -79,6 +85,7 @@ class Runs:
     def begin(self, catalog: FlowCatalog, flow: FoundFlow, request: Request, id_: str) -> LoadedRun:
         """Store a new run. Nothing is run yet."""
         about, plans = self.check_request(catalog, flow, request)
+        self.refuse_without_agent(about, plans, about.request)
         return self._loaded(id_, about, plans, self.engine.begin(id_, about.to_text()))
 
     def load(self, id_: str) -> LoadedRun:
@@ -107,7 +114,9 @@ class Runs:
         except StateError as error:
             return Summary(id_, "", "damaged", None, error.message)
         status, why = life(machine.event_to_json(event) for _, event in history.records)
-        return Summary(id_, flow, status, history.driver, why)
+        created, given = given_in(text)
+        seconds = seconds_in((moment, type(event).__name__) for moment, event in history.records)
+        return Summary(id_, flow, status, history.driver, why, created, seconds, given)
 
     def events(self, id_: str, offset: int = 0) -> tuple[list[Record], int]:
         """The events after an offset, as (time, event), and the offset for the next call."""
@@ -115,6 +124,21 @@ class Runs:
             return self.engine.events(id_, offset)
         except LookupError as error:
             raise self._missing(id_) from error
+
+    def attempts(self, id_: str) -> list[int]:
+        """The numbers of all attempts of a run, the current one last."""
+        try:
+            return self.engine.attempts(id_)
+        except LookupError as error:
+            raise self._missing(id_) from error
+
+    def records(self, id_: str, attempt: int) -> list[Record]:
+        """All events of one attempt of a run."""
+        known = self.attempts(id_)
+        if attempt not in known:
+            hint = f"attempts: {', '.join(map(str, known))}"
+            raise NotFound(f"run `{id_}` has no attempt {attempt}", hint)
+        return self.engine.records(id_, attempt)
 
     def log(self, id_: str) -> str:
         """The file that gets the output of a driver in the background."""
@@ -138,25 +162,63 @@ class Runs:
         except NodeError as error:
             raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
         _refuse_phases(flow.plan, request)
-        _refuse_agents(request)
+        _refuse_agents(request.agent, request.routes)
+        self._refuse_missing_env(flow.plan)
         for name, value in params.items():
-            if Redactor(self.site.env).value(value) != value:
-                hint = "name the variable in the flow: `env: [NAME]`, and use `${context.env.NAME}`"
-                raise UsageError(f"the param `{name}` contains a secret, and parameters are stored on disk", hint)
+            if is_too_deep(value):
+                raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
+        scope = self._scope(request)
+        table = {**self._table(flow.id, None), **request.table}
+        params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
+        preset = request.preset or ""
+        request = replace(request, params=params, task=task, scope=scope, table=table, preset=preset)
+        found = needed_flows(catalog, flow)
+        texts = {id_: [one.file, one.text] for id_, one in found.items()}
+        plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
+        env = self.secrets.variables(_env_names(plans))
+        return About(flow.id, request, texts, self.site.clock(), env=env), plans
+
+    def _scope(self, request: Request) -> str:
         try:
             scope = scope_name(request.scope) if request.scope else default_scope(self.project)
         except Unresolved as error:
             raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
-        table = {**self.settings.routes, **self.settings.flows.get(flow.id, {}), **request.table}
-        request = replace(request, params=params, scope=scope, table=table)
-        found = needed_flows(catalog, flow)
-        texts = {id_: [one.file, one.text] for id_, one in found.items()}
-        plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
-        return About(flow.id, request, texts, self.site.clock()), plans
+        if (name := self.secrets.found_in(scope)) is not None:
+            raise UsageError(f"the scope contains the value of the secret `{name}`", "name another one: `--scope NAME`")
+        return scope
+
+    def _table(self, flow: str, preset: str | None) -> dict[str, str]:
+        """The routes of the current settings for a flow."""
+        chosen = self.settings.presets.get(preset or "", {})
+        return {**self.settings.routes, **self.settings.flows.get(flow, {}), **chosen}
+
+    def routed(self, run: LoadedRun, choice: Choice) -> Routed:
+        """Which agent gets which step when a run is resumed: a new choice, and the settings as they are now."""
+        _refuse_agents(choice.agent, choice.routes)
+        now = run.routing.with_choice(choice)
+        is_whole = now.preset == "" or now.preset in self.settings.presets
+        return now.with_settings(self._table(run.about.flow, now.preset), is_whole=is_whole)
+
+    def refuse_without_agent(self, about: About, plans: Plans, request: Request) -> None:
+        """Raise `RefusedError` if a step that will certainly run has no agent."""
+        plan, router = plans[about.flow], partial(_route, request.routing)
+        ids = [phase.id for phase in plan.phases]
+        first = ids.index(request.start) if request.start else 0
+        end = ids.index(request.until) + 1 if request.until else len(ids)
+        Search(partial(named, plans), router).refuse(plan, list(plan.phases[first:end]))
+
+    def _refuse_missing_env(self, plan: FlowPlan) -> None:
+        """Refuse a run that needs an environment variable which is not set, before any work is done."""
+        missing = [need for need in plan.needs if need[0] not in self.site.env]
+        if missing:
+            file = os.path.relpath(plan.file, self.project)
+            lines = [f"{file}:{line}:{column}: the variable `{name}` is not set" for name, line, column in missing]
+            hint = f"set it: `{missing[0][0]}=VALUE handrail run {plan.id}`, or give it a default value in the flow"
+            raise UsageError("\n".join(lines), hint)
 
     def _plans(self, about: About) -> Plans:
-        """The flows, compiled from the texts that were stored when the run began."""
-        known = known_in(self.project)
+        """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since."""
+        known = replace(known_in(self.project), schemas=frozenset())
         plans: dict[str, FlowPlan] = {}
         for id_, (file, text) in about.flows.items():
             plan, _ = load_flow(Source(file, text), id_, known)
@@ -166,16 +228,23 @@ class Runs:
             raise StateError(f"the flow `{about.flow}` of this run cannot be read by this version")
         return plans
 
-    def outside(self, run: LoadedRun, observer: Observer | None = None, asker: Asker | None = None) -> Outside:
+    def outside(
+        self,
+        run: LoadedRun,
+        observer: Observer | None = None,
+        asker: Asker | None = None,
+        routed: Routed | None = None,
+    ) -> Outside:
         """What an engine needs to run the steps of a run."""
-        request = run.about.request
+        request, routing = run.about.request, routed or run.routing
         context = NodeContext(
             project=self.project,
             env=self.site.env,
             run=run.id,
             scope=request.scope,
-            route=lambda group, own: _route(request, group, own),
+            route=partial(_route, routing),
             pass_env=self.settings.pass_env,
+            secrets=self.site.secrets,
             guide=self.guide,
         )
         return Outside(
@@ -184,6 +253,7 @@ class Runs:
             publisher=self.publisher(context),
             observer=observer,
             asker=asker,
+            by=self.site.by,
         )
 
     def publisher(self, context: NodeContext) -> Publisher:
@@ -191,34 +261,49 @@ class Runs:
         return Publisher(context, os.path.join(self.shelves, file_name(context.scope)), self.site.clock)
 
     async def drive(
-        self, run: LoadedRun, mode: Mode = "resume", observer: Observer | None = None, asker: Asker | None = None
+        self,
+        run: LoadedRun,
+        mode: Mode = "resume",
+        observer: Observer | None = None,
+        asker: Asker | None = None,
+        choice: Choice | None = None,
     ) -> LoadedRun:
-        """Drive a run until it ends or waits for a person. Finished work is not done again."""
-        life = FlowLife(run, mode, self.project, partial(self.interpreter, run))
-        return run.with_history(await self.engine.drive(run.id, life, self.outside(run, observer, asker)))
+        """Drive a run until it ends or waits for a person. Finished work is not done again.
+
+        If it is resumed, the settings are read again, and other agents than before are recorded.
+        """
+        routed = self.routed(run, choice or Choice()) if run.records else run.routing
+        news = routed if routed != run.routing else None
+        life = FlowLife(run, mode, self.project, partial(self.interpreter, run), news, self.site.by)
+        return run.with_history(await self.engine.drive(run.id, life, self.outside(run, observer, asker, routed)))
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""
         interpreter = Interpreter(durable, run.plan, run.find, {})
-        params = with_defaults(run.plan, run.about.request.params)
-        interpreter.prepare(params, self._context(run.about.request, run.plans, run.id))
+        params = with_defaults(run.plan, self.secrets.from_storage(run.about.request.params))
+        interpreter.prepare(params, self._context(run.about, run.plans, run.id))
         return interpreter
 
-    def _context(self, request: Request, plans: Plans, run: str) -> dict[str, Any]:
-        """The value of `context` in expressions. `env` has only the variables that the flows name."""
-        env = self.site.env
+    def _context(self, about: About, plans: Plans, run: str) -> dict[str, Any]:
+        """The value of `context` in expressions, as it was when the attempt was stored.
+
+        `env` has only the variables that the flows name. A secret among them has the value that it has now.
+        """
+        request = about.request
         return {
             **({"run": run} if run else {}),
             "cwd": self.project,
             "project": self.project,
             "scope": request.scope,
-            "task": request.task,
+            "task": self.secrets.from_storage(request.task),
             "taskKey": request.scope,
             "issueKey": request.scope,
             "agent": request.agent,
             "model": request.model,
             "dryRun": not run,
-            "env": {name: env[name] for plan in plans.values() for name in plan.env if name in env},
+            "env": self.secrets.from_storage(
+                self.secrets.variables(_env_names(plans)) if about.env is None else about.env
+            ),
         }
 
     def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[PreviewRow]:
@@ -227,32 +312,58 @@ class Runs:
         world, part = World(self.project), PreviewPart(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(named, plans)
-        params = with_defaults(plans[about.flow], about.request.params)
-        return preview(plans[about.flow], params, self._context(about.request, plans, ""), exists, find, part)
+        params = with_defaults(plans[about.flow], self.secrets.from_storage(about.request.params))
+        rows = preview(plans[about.flow], params, self._context(about, plans, ""), exists, find, part)
+        return [replace(row, **self.secrets.for_people(vars(row))) for row in rows] if self.secrets else rows
 
-    async def answer(self, id_: str, path: str, values: Mapping[str, Any]) -> bool:
-        """Store an answer for the driver of a run. True if the run has no driver, so the caller has to drive it."""
-        return await self.engine.answer(id_, path, values)
+    def real_request(self, about: About) -> Request:
+        """The request with the secrets that it refers to. Raises `UsageError` if one is not set any more."""
+        request = about.request
+        params, task = self.secrets.from_storage([request.params, request.task])
+        try:
+            refuse_lost([params, task])
+        except Unresolved as error:
+            raise UsageError(error.message, "set it, then run the command again") from error
+        return replace(request, params=params, task=task)
+
+    async def answer(self, run: LoadedRun, question: str, values: Mapping[str, Any]) -> bool:
+        """Store the answer to an open question. True if the run has no driver, so the caller has to drive it."""
+        refuse_unless_waiting(run.id, run.state, is_driven=run.driver is not None)
+        find(run.id, run.state, question)
+        return await self.engine.answer(run.id, question, values, self.site.by)
+
+    def notice(self, id_: str, text: str) -> None:
+        """Record something that people should know about a run. It does not change the run."""
+        try:
+            asyncio.run(self.engine.notice(id_, text))
+        except LookupError as error:
+            raise self._missing(id_) from error
 
     async def stop(self, run: LoadedRun) -> LoadedRun:
         """Stop a run and every process that it started. It can be resumed."""
         status = run.state.status
         if status in ("completed", "stopped", "cancelled"):
             raise RefusedError(f"run `{run.id}` is already {status}", f"`handrail log {run.id}` shows what happened")
-        return run.with_history(await self.engine.stop(run.id, opening(run.about, run.plan)))
+        by = self.site.by
+        return run.with_history(await self.engine.stop(run.id, opening(run.about, run.plan, by), by))
 
 
-def _refuse_agents(request: Request) -> None:
-    """Refuse unknown agents on the command line. Agents in the settings are checked when a step needs them."""
-    for name in [request.agent, *(parse_route(route).agent for route in request.routes.values())]:
+def _env_names(plans: Plans) -> list[str]:
+    """The environment variables that the flows name."""
+    return sorted({name for plan in plans.values() for name in plan.env})
+
+
+def _refuse_agents(agent: str | None, routes: Mapping[str, str]) -> None:
+    """Refuse unknown agents on the command line. Agents in the settings are checked for the steps that need them."""
+    for name in [agent, *(parse_route(route).agent for route in routes.values())]:
         if name is not None and name not in registry.executors():
             hint = did_you_mean(name, registry.executors()) or f"known: {', '.join(registry.executors())}"
             raise UsageError(f"there is no agent `{name}`", hint)
 
 
-def _route(request: Request, group: str | None, own: tuple[str | None, str | None]) -> Route | None:
-    """The agent for a step, by the routes that were stored when the run began."""
-    return choose(RouteOverrides(request.agent, request.model, request.routes), request.table, group, own)
+def _route(routing: Routed, group: str | None, own: tuple[str | None, str | None]) -> Route | None:
+    """The agent for a step, by the recorded routes."""
+    return choose(RouteOverrides(routing.agent, routing.model, routing.routes), routing.table, group, own)
 
 
 def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:

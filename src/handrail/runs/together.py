@@ -1,13 +1,12 @@
-"""Parallel branches and time limits, for engines that run a flow in one event loop."""
+"""Parallel branches, for engines that run a flow in one event loop."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from handrail.contracts import NodeError, Waiting
+from handrail.contracts import Waiting
 
 
 async def together(works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
@@ -40,14 +39,3 @@ def _failure(task: asyncio.Future[Any]) -> BaseException | None:
         return None
     error = task.exception()
     return None if isinstance(error, Waiting) else error
-
-
-@contextlib.asynccontextmanager
-async def limited(path: str, seconds: float | None) -> AsyncIterator[None]:
-    """Raises `NodeError` with the code `timeout` if the body takes longer."""
-    try:
-        async with asyncio.timeout(seconds):
-            yield
-    except TimeoutError as error:
-        what = f"`{path}`" if path else "the run"
-        raise NodeError("timeout", f"{what} was not done after {seconds or 0:g} seconds") from error

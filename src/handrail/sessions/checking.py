@@ -2,22 +2,59 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping
 
 from handrail import registry
 from handrail.contracts import CheckContext
+from handrail.errors import RefusedError
+from handrail.project import Places, checkout, has_settings
+from handrail.secrets.redaction import Secrets
+from handrail.secrets.rules import DEFAULT, SecretRules
 from handrail.sessions.machine import Result
+from handrail.state.files import real_inside
 from handrail.workflows.plan import ExitCheck
 
 OnCheck = Callable[[ExitCheck], None]
+_BACK = "go back to the project or to a worktree of its repository, then repeat this action"
+
+
+def work_folder(project: str, cwd: str) -> str:
+    """The folder for the checks of an agent that works in `cwd`: the project, or the same folder in a worktree.
+
+    A check belongs to the project, so it runs in the project also if the agent is in a folder below it. But in another
+    worktree of the same repository, the agent's work is there. Anywhere else the checks would prove nothing.
+    """
+    if not cwd:
+        return project
+    here, home = checkout(cwd), checkout(project)
+    if here is not None and home is not None and here.data == home.data:
+        folder = os.path.normpath(os.path.join(here.top, os.path.relpath(project, home.top)))
+        if os.path.isdir(folder):
+            return folder
+        raise RefusedError(f"The exit checks were not run: there is no `{folder}`", _BACK)
+    if real_inside(project, cwd) is not None:
+        return project
+    message = f"The exit checks were not run: you work in `{cwd}`, which is not part of the project `{project}`"
+    raise RefusedError(message, _BACK)
+
+
+def check_context(project: str, env: Mapping[str, str]) -> CheckContext:
+    """Where exit checks run. Secrets are hidden by the settings of the user and the project."""
+    rules, places = DEFAULT, Places(env)
+    if has_settings(places, project):
+        from handrail.settings import read_settings
+
+        settings, _ = read_settings(places.config, project)
+        rules = SecretRules(settings.secrets, settings.not_secret)
+    return CheckContext(project, env, Secrets(env, rules).mask)
 
 
 async def run_checks(
-    checks: tuple[ExitCheck, ...], project: str, env: Mapping[str, str], on_check: OnCheck | None = None
+    checks: tuple[ExitCheck, ...], context: CheckContext, on_check: OnCheck | None = None
 ) -> tuple[Result, ...]:
-    """The results of all checks, in order. `on_check` is called with each check before it runs."""
-    context = CheckContext(project, env)
+    """The results of all checks, in order, without secrets. `on_check` is called with each check before it runs."""
     return tuple([await _run(check, context, on_check) for check in checks])
 
 
@@ -26,4 +63,5 @@ async def _run(check: ExitCheck, context: CheckContext, on_check: OnCheck | None
         on_check(check)
     begin = time.monotonic()
     finding = await registry.check_kind(check.kind).verify(check.params, context)
-    return Result(check.name, check.kind, finding.held, finding.detail, round(time.monotonic() - begin, 3))
+    detail = context.mask(finding.detail)
+    return Result(check.name, check.kind, finding.held, detail, round(time.monotonic() - begin, 3))

@@ -33,7 +33,7 @@ def verdict(gate: GateRules | None, tool: str, aliases: Iterable[str] = (), touc
         return _deny(gate, tool, "blacklist")
     if allow is not None and names.isdisjoint(allow):
         return _deny(gate, tool, "whitelist")
-    return _allow(tool, "open" if deny is None and allow is None else "listed")
+    return _allow(tool, "open" if deny is None and allow is None else "unlisted" if allow is None else "listed")
 
 
 def _allow(tool: str, rule: str) -> Verdict:

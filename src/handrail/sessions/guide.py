@@ -1,14 +1,19 @@
-"""Guided sessions for agents that Handrail itself starts: start one, and report its state."""
+"""Guided sessions for agents that Handrail itself starts: start one, report its state, and follow it."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol
 
 from handrail import registry
-from handrail.contracts import Standing, Stubs
-from handrail.sessions import words
+from handrail.contracts import GuideNews, Standing, Stubs
+from handrail.sessions import machine, words
+from handrail.sessions.machine import Event, State
 from handrail.sessions.report import Report
 from handrail.sessions.sessions import Conversation, Sessions
+from handrail.sessions.store import Session
+from handrail.state import journal
+from handrail.workflows.plan import Plan
 
 
 class Starter(Protocol):
@@ -40,6 +45,10 @@ class SessionGuide:
             return _standing(report, report.message)
         return _standing(report, words.reminder(report.plan, report.state))
 
+    def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
+        """A function that returns what happened in the session since its last call. The first call returns all."""
+        return Follower(self.sessions.session(_conversation(host).session))
+
 
 def _conversation(host: tuple[str, str]) -> Conversation:
     return Conversation(*host, is_linked=registry.host(host[0]).LINKS)
@@ -55,3 +64,64 @@ def _standing(report: Report, message: str) -> Standing:
         message=message,
         summaries=summaries,
     )
+
+
+class Follower:
+    """Reads on in the journal of a session with every call."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.state = State()
+        self.number = 0
+        self._offset = 0
+
+    def __call__(self) -> list[GuideNews]:
+        """What happened since the last call."""
+        records, self._offset = journal.read_behind(self.session.journal, self._offset)
+        return [news for record in records for news in self._of_record(record)]
+
+    def _of_record(self, record: dict[str, Any]) -> list[GuideNews]:
+        found: list[GuideNews] = []
+        for data in record["events"]:
+            event = machine.event_from_json(data)
+            self.number += 1
+            self.state = machine.apply(self.state, event)
+            plan = self.session.plan(self.state.plan)
+            told = None if plan is None else _told(event, plan)
+            if plan is not None and told is not None:
+                found.append(self._news(plan, record["t"], *told))
+        return found
+
+    def _news(self, plan: Plan, time: float, kind: str, at: int, text: str) -> GuideNews:
+        return GuideNews(
+            session=self.session.id,
+            number=self.number,
+            time=time,
+            kind=kind,
+            phase=plan.stops[at].name,
+            place=words.place(plan, at),
+            text=text,
+        )
+
+
+def _told(event: Event, plan: Plan) -> tuple[str, int, str] | None:
+    """The kind of the news, the phase that it is about, and its text; None if it is no news."""
+    match event:
+        case machine.Started():
+            return "entered", 0, ""
+        case machine.Moved():
+            return "entered", event.to, event.summary
+        case machine.Looped():
+            return "looped", event.to, ""
+        case machine.Checked() if not all(result.held for result in event.results):
+            return "check-failed", event.at, words.failed_checks(event.results, plan.stops[event.at])
+        case machine.SentOn():
+            return "sent-on", event.at, ""
+        case machine.LetGo():
+            return "let-go", event.at, event.reason
+        case machine.Finished():
+            return "finished", event.origin, event.summary
+        case machine.Cancelled():
+            return "cancelled", event.at, event.reason
+        case _:
+            return None

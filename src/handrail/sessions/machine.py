@@ -6,6 +6,7 @@ Standard library only.
 
 from __future__ import annotations
 
+from handrail.source.plain import counted
 from handrail.source.record import Record
 from handrail.workflows.plan import Plan, relocate
 
@@ -27,6 +28,7 @@ class State(Record):
     """The state of a session. Everything else is derived from the plan.
 
     `sent_on` counts how often the agent tried to stop and was told to continue; `reminders` counts since the last move.
+    `refused` are the last commands that an agent tried and may not run.
     """
 
     status: Status = "none"
@@ -44,10 +46,18 @@ class State(Record):
     reminders: int = 0
     sent_on: int = 0
     checked: str = ""
+    refused: tuple[str, ...] = ()
 
     @property
     def is_active(self) -> bool:
         return self.status == "active"
+
+
+class Place(Record):
+    """Where the agent works, and the folder in which the checks of its phase ran; empty texts if it is not known."""
+
+    cwd: str = ""
+    folder: str = ""
 
 
 class Result(Record):
@@ -76,6 +86,7 @@ class Next(Record):
 
     summary: str = ""
     results: tuple[Result, ...] = ()
+    place: Place = Place()
 
 
 class Loop(Record):
@@ -111,7 +122,13 @@ class Reload(Record):
     new: Plan
 
 
-Command = Start | Next | Loop | Cancel | AgentStopped | Resumed | Tell | Reload
+class NoteRefused(Record):
+    """An agent tried a command that only a person may run."""
+
+    command: str
+
+
+Command = Start | Next | Loop | Cancel | AgentStopped | Resumed | Tell | Reload | NoteRefused
 
 
 class Started(Record):
@@ -123,8 +140,11 @@ class Started(Record):
 
 
 class Checked(Record):
+    """`folder` is where the checks ran; empty in journals of 0.1.0."""
+
     at: int
     results: tuple[Result, ...]
+    folder: str = ""
 
 
 class Moved(Record):
@@ -132,12 +152,14 @@ class Moved(Record):
     to: int
     phase: str
     summary: str
+    cwd: str = ""
 
 
 class Finished(Record):
     origin: int
     phase: str
     summary: str
+    cwd: str = ""
 
 
 class Looped(Record):
@@ -177,20 +199,14 @@ class Reloaded(Record):
     to: int
 
 
+class CommandRefused(Record):
+    command: str
+
+
 Event = (
-    Started
-    | Checked
-    | Moved
-    | Finished
-    | Looped
-    | CancelAsked
-    | CancelWithdrawn
-    | Cancelled
-    | SentOn
-    | LetGo
-    | Told
-    | Reloaded
-)
+    Started | Checked | Moved | Finished | Looped | CancelAsked | CancelWithdrawn | Cancelled | SentOn | LetGo | Told
+    | Reloaded | CommandRefused
+)  # fmt: skip
 EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__args__}
 
 
@@ -252,6 +268,8 @@ def _decide_active(plan: Plan, state: State, command: Command) -> Decision:
             return Decision()
         case Reload():
             return _reload(plan, state, command)
+        case NoteRefused():
+            return Decision((CommandRefused(command.command),))
         case Start() | Tell():
             raise AssertionError("`_decide` handles these")
         case _:
@@ -264,12 +282,12 @@ def _next(plan: Plan, state: State, command: Next) -> Decision:
     if stop.checks:
         if len(command.results) != len(stop.checks):
             return Decision((), Refusal("unchecked", f"The exit checks of {stop.name} were not run."))
-        checked = (Checked(state.at, command.results),)
+        checked = (Checked(state.at, command.results, command.place.folder),)
         if not all(result.held for result in command.results):
             return Decision(checked, Refusal("check-failed", f"{stop.name} cannot be left yet."))
     if state.at + 1 == len(plan.stops):
-        return Decision((*checked, Finished(state.at, stop.name, command.summary)))
-    return Decision((*checked, Moved(state.at, state.at + 1, stop.name, command.summary)))
+        return Decision((*checked, Finished(state.at, stop.name, command.summary, command.place.cwd)))
+    return Decision((*checked, Moved(state.at, state.at + 1, stop.name, command.summary, command.place.cwd)))
 
 
 def _loop(plan: Plan, state: State) -> Decision:
@@ -284,7 +302,7 @@ def _agent_stopped(state: State, command: AgentStopped) -> Decision:
         return Decision()
     idle = 1 if command.progress else state.idle_stops + 1
     if idle > state.idle_limit:
-        return Decision((LetGo(state.at, f"no progress after {state.idle_limit} reminders"),))
+        return Decision((LetGo(state.at, f"no progress after {counted(state.idle_limit, 'reminder')}"),))
     return Decision((SentOn(state.at, idle),))
 
 
@@ -326,6 +344,8 @@ def apply(state: State, event: Event) -> State:
             return quiet._replace(told=True)
         case Reloaded():
             return quiet._replace(plan=event.plan, at=event.to)
+        case CommandRefused():
+            return state._replace(refused=(*state.refused, event.command)[-MAX_SUMMARIES:])
         case _:
             assert_never(event)
 
@@ -379,6 +399,7 @@ def state_from_json(data: StateData) -> State:
     try:
         fields: dict[str, Any] = {**data}
         state = State(**fields)
-        return state._replace(summaries=tuple((phase, text) for phase, text in state.summaries))
+        summaries = tuple((phase, text) for phase, text in state.summaries)
+        return state._replace(summaries=summaries, refused=tuple(state.refused))
     except (TypeError, ValueError) as error:
         raise ValueError(f"not a state: {error}") from error

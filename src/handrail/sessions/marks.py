@@ -10,7 +10,7 @@ import os
 PROGRESS = "progress"
 """The agent did work since the last reminder."""
 TURN = "turn"
-"""A turn has begun and has not ended yet."""
+"""A turn has begun and has not ended yet. Contains the host's id of the turn, if it has one."""
 PAUSED = "paused"
 """A person interrupted the agent and has not written a prompt since."""
 SHOWN = "shown"
@@ -21,8 +21,17 @@ def is_set(folder: str, name: str) -> bool:
     return os.path.exists(os.path.join(folder, name))
 
 
-def set_mark(folder: str, name: str) -> None:
-    _write(folder, name, "")
+def set_mark(folder: str, name: str, text: str = "") -> None:
+    _write(folder, name, text)
+
+
+def content(folder: str, name: str) -> str:
+    """The text of a mark; empty if the mark is not set."""
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            return file.read()
+    except (OSError, ValueError):
+        return ""
 
 
 def clear(folder: str, name: str) -> None:
@@ -34,11 +43,7 @@ def clear(folder: str, name: str) -> None:
 
 def shown(folder: str) -> tuple[str, str]:
     """(what the agent was told last, the call that told it); empty texts if nothing is known."""
-    try:
-        with open(os.path.join(folder, SHOWN), encoding="utf-8") as file:
-            told, _, call = file.read().partition("\n")
-    except (OSError, ValueError):
-        return "", ""
+    told, _, call = content(folder, SHOWN).partition("\n")
     return told, call
 
 

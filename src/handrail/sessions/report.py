@@ -10,9 +10,17 @@ from handrail.sessions.store import Outcome, Session, Snapshot
 from handrail.source.record import Record
 from handrail.workflows.plan import Plan
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.sessions.machine import Event
+
 
 class Report(Record):
-    """The state of a session, and the message about the last command. `refusal` is None if it was carried out."""
+    """The state of a session, and the message about the last command. `refusal` is None if it was carried out.
+
+    `message` is for the agent; `view/person.py` has the text for a person. `event` is what the command caused last.
+    `by` is who caused the last record of the session.
+    """
 
     session: str
     plan: Plan | None
@@ -21,6 +29,8 @@ class Report(Record):
     refusal: Refusal | None = None
     results: tuple[Result, ...] = ()
     notices: tuple[str, ...] = ()
+    event: Event | None = None
+    by: str | None = None
 
     @property
     def status_line(self) -> str | None:
@@ -44,14 +54,16 @@ def report_now(session: Session, known: Snapshot) -> Report:
     """The report of a session without a command."""
     plan = session.pinned(known.state)
     message = words.status(plan, known.state, moment(known.state.started)) if plan else ""
-    return Report(session.id, plan, known.state, message)
+    return Report(session.id, plan, known.state, message, by=known.by)
 
 
 def report_after(session: Session, outcome: Outcome, results: tuple[Result, ...] = ()) -> Report:
     """The report of a session after a command."""
     plan = session.plan(outcome.after.plan)
     message = _message(outcome, plan, results)
-    return Report(session.id, plan, outcome.after, message, outcome.decision.refusal, results)
+    decision = outcome.decision
+    event = decision.events[-1] if decision.events and decision.refusal is None else None
+    return Report(session.id, plan, outcome.after, message, decision.refusal, results, event=event, by=outcome.by)
 
 
 def moment(seconds: float) -> str:

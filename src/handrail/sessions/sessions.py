@@ -13,7 +13,7 @@ from handrail.project import Places, session_name
 from handrail.sessions import links, machine, words
 from handrail.sessions.gate import undecided, verdict
 from handrail.sessions.links import SessionRef
-from handrail.sessions.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Result, Start, State
+from handrail.sessions.machine import Cancel, Decision, Loop, Next, Place, Refusal, Reload, Result, Start, State
 from handrail.sessions.report import Report, report_after, report_now
 from handrail.sessions.store import Session, exclusive, sessions_in
 from handrail.source.record import Record
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from handrail.contracts.messages import Verdict
+    from handrail.sessions.store import Who
 
 
 class Conversation(Record):
@@ -66,19 +67,21 @@ class Sessions:
         env: Mapping[str, str],
         clock: Callable[[], float],
         token: Callable[[], str],
+        by: Who | None = None,
     ) -> None:
         self.project = os.path.realpath(project)
         self.env = env
         self.places = Places(env)
         self.clock = clock
         self.token = token
+        self.by = by
 
     def session(self, id_: str) -> Session:
         ref = SessionRef(self.places.session(self.project, id_), self.project, id_)
-        return Session(ref, self.clock)
+        return Session(ref, self.clock, self.by)
 
     def all(self) -> list[Session]:
-        return sessions_in(self.places.sessions(self.project), self.clock)
+        return sessions_in(self.places.sessions(self.project), self.clock, self.by)
 
     def reports(self, *, active: bool = False) -> list[Report]:
         """A report per session, or per active session. An unreadable session has its error as refusal."""
@@ -137,7 +140,8 @@ class Sessions:
         if outcome.decision.refusal:
             raise self._busy(session)
         message = words.initial_message(plan, outcome.after)
-        return Report(session.id, plan, outcome.after, message, notices=opening.notices)
+        started = outcome.decision.events[-1]
+        return Report(session.id, plan, outcome.after, message, notices=opening.notices, event=started, by=outcome.by)
 
     def link(self, conversation: Conversation) -> str:
         """The path of the link from a host's conversation to its session."""
@@ -160,9 +164,10 @@ class Sessions:
         checks = plan.stops[state.at].checks if plan and state.is_active else ()
         return Leaving(session, state, checks)
 
-    def leave(self, leaving: Leaving, summary: str, results: tuple[Result, ...]) -> Report:
+    def leave(self, leaving: Leaving, summary: str, results: tuple[Result, ...], place: Place | None = None) -> Report:
         """Leave the phase if all checks passed."""
-        outcome = leaving.session.do(Next(summary, results), lambda found: _moved_meanwhile(leaving.state, found))
+        command = Next(summary, results, place or Place())
+        outcome = leaving.session.do(command, lambda found: _moved_meanwhile(leaving.state, found))
         return report_after(leaving.session, outcome, results)
 
     def loop(self, id_: str | None) -> Report:
@@ -206,6 +211,13 @@ class Sessions:
     def reload(self, session: Session, plan: Plan) -> Report:
         """Continue with an edited workflow at the same phase."""
         return report_after(session, session.do(Reload(session.pin(plan), plan)))
+
+    def note_refused(self, id_: str | None, command: str) -> None:
+        """Tell the person that an agent tried this command: in its session, or in all active ones without an id."""
+        names = [id_] if id_ is not None else [report.session for report in self.reports(active=True)]
+        for name in names:
+            if self.session(name).exists:
+                self.session(name).do(machine.NoteRefused(command))
 
     def gate(self, tool: str, id_: str | None, aliases: tuple[str, ...] = (), touches: str | None = None) -> Verdict:
         """The verdict about one tool call: allow if no workflow is active, deny if the session is unreadable."""

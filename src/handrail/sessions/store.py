@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 
     from handrail.contracts.messages import Card, CardBody
 
-LOCK_SECONDS = 30.0
+    Who = Callable[[], str]
+    """Who writes: `person`, `script`, `agent:NAME` or `run:ID`."""
+
+LOCK_SECONDS = 8.0
+"""Less than a hook may take (`hosts.entry.SECONDS`), so that a hook can still say why it failed."""
 ABOUT = "about"
 
 
@@ -39,32 +43,35 @@ class SessionBusy(StateError):
 
 
 class Snapshot(Record):
-    """The state from a session's journal, and where the next record goes."""
+    """The state from a session's journal, and where the next record goes. `by` is who caused the last record."""
 
     state: State
     number: int = 0
     end: int = 0
     last: int = 0
     mark: str = ""
+    by: str | None = None
 
 
 class Outcome(Record):
-    """A decided command: the states before and after it, and the decision."""
+    """A decided command: the states before and after it, the decision, and who caused the last record."""
 
     plan: Plan | None
     before: State
     after: State
     decision: Decision
+    by: str | None = None
 
 
 class Session:
-    """One agent conversation, on disk."""
+    """One agent conversation, on disk. `by` says who writes to it, and is asked only then."""
 
-    def __init__(self, ref: SessionRef, clock: Callable[[], float]) -> None:
+    def __init__(self, ref: SessionRef, clock: Callable[[], float], by: Who | None = None) -> None:
         self.ref = ref
         self.folder = ref.folder
         self.id = ref.session
         self.clock = clock
+        self._by = by
         self.journal = os.path.join(ref.folder, cards.JOURNAL)
         self._plans: dict[str, Plan] = {}
 
@@ -99,7 +106,8 @@ class Session:
         scan = journal.read(self.journal, last, number - 1)
         if not scan.records or scan.mark != card["mark"]:
             raise ValueError("the card belongs to another journal")
-        known = Snapshot(machine.state_from_json(card["state"]), number, mark=card["mark"])
+        by = scan.records[0].get("by")
+        known = Snapshot(machine.state_from_json(card["state"]), number, mark=card["mark"], by=by)
         return _apply_records(known, scan.records[1:], last + scan.end, last + scan.last)
 
     def plan(self, digest: str) -> Plan | None:
@@ -172,12 +180,14 @@ class Session:
             decision = guard(known.state) if guard else None
             if decision is None:
                 decision = machine.decide(plan, known.state, command)
-            after = self._record(known, decision, plan) if decision.events else known.state
-            return Outcome(plan, known.state, after, decision)
+            if not decision.events:
+                return Outcome(plan, known.state, known.state, decision, known.by)
+            by = self._by() if self._by is not None else None
+            return Outcome(plan, known.state, self._record(known, decision, plan, by), decision, by)
 
-    def _record(self, known: Snapshot, decision: Decision, plan: Plan | None) -> State:
+    def _record(self, known: Snapshot, decision: Decision, plan: Plan | None, by: str | None) -> State:
         events = [machine.event_to_json(event) for event in decision.events]
-        record = {"n": known.number, "t": self.clock(), "events": events}
+        record = {"n": known.number, "t": self.clock(), "by": by, "events": events}
         end = journal.append(self.journal, known.end, record)
         state = machine.fold(decision.events, known.state)
         if state.plan != known.state.plan:
@@ -226,7 +236,8 @@ def _apply_records(known: Snapshot, records: list[dict[str, Any]], end: int, las
     for record in records:
         state = machine.fold(map(machine.event_from_json, record["events"]), state)
     mark = lines.mark(records[-1]) if records else known.mark
-    return Snapshot(state, known.number + len(records), end, last, mark)
+    by = records[-1].get("by") if records else known.by
+    return Snapshot(state, known.number + len(records), end, last, mark, by)
 
 
 def card_body(ref: SessionRef, plan: Plan, state: State) -> CardBody:
@@ -246,7 +257,7 @@ def card_body(ref: SessionRef, plan: Plan, state: State) -> CardBody:
     }
 
 
-def sessions_in(folder: str, clock: Callable[[], float]) -> list[Session]:
+def sessions_in(folder: str, clock: Callable[[], float], by: Who | None = None) -> list[Session]:
     """Every session in a folder, sorted by name."""
     found: list[Session] = []
     try:
@@ -257,7 +268,7 @@ def sessions_in(folder: str, clock: Callable[[], float]) -> list[Session]:
         path = os.path.join(folder, name)
         about = _about(path)
         if about:
-            found.append(Session(SessionRef(path, about["project"], about["session"]), clock))
+            found.append(Session(SessionRef(path, about["project"], about["session"]), clock, by))
     return found
 
 

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from handrail.contracts.messages import GateRules
     from handrail.sessions.machine import Result, State
-    from handrail.workflows.plan import Plan, Stop
+    from handrail.workflows.plan import ExitCheck, Plan, Stop
     from handrail.workflows.spec import WorkflowSpec
 
 MAX_LISTED = 40
@@ -29,7 +29,7 @@ DEFAULTS: dict[str, str] = {
         "Do not end your turn before the workflow is done."
     ),
     "blockReasonTemplate": (
-        "{toolName} is not allowed in the phase {phaseName} of {workflowName}. Allowed now: {allowedTools}. "
+        "{toolName} is not allowed in the phase {phaseName} of {workflowName}. In this phase, {toolRules}. "
         f'Do what this phase asks. When it is finished, call {STEP_TOOL} with action "next".'
     ),
     "notDoneReminder": (
@@ -38,6 +38,26 @@ DEFAULTS: dict[str, str] = {
         'Action "status" shows the instructions again.'
     ),
 }
+ORCHESTRATOR: dict[str, str] = {
+    "roleInstruction": (
+        "You coordinate the workflow {workflowName}, one phase at a time, and change no files yourself. Give the work "
+        "of the current phase to subagents, tell them all that they need, and judge what they report. Do not start "
+        "work that belongs to a later phase. Handrail denies tools that the phase does not allow."
+    ),
+    "advanceReminder": (
+        'When this phase is finished, call {toolName} with action "next" and a short summary of what was done. If this '
+        'part of the workflow has to be repeated, call it with action "loop". Do not end your turn before the workflow '
+        "is done."
+    ),
+    "notDoneReminder": (
+        "{workflowName} is not done yet: you are in the phase {phaseEmoji} {phaseName}, next is {nextPhaseName}. "
+        'Continue with what this phase asks. When it is finished, call {toolName} with action "next", or with "loop" '
+        'if this part of the workflow has to be repeated. Action "status" shows the instructions again.'
+    ),
+}
+"""Defaults that differ for files of pi-workflows. Their authors rely on them: the agent delegates and does not edit."""
+_CHANGERS = frozenset(("edit", "write", "multiedit", "notebookedit", "apply_patch"))
+_SHELL = "bash"
 _DONE_MESSAGE = "{workflowName} is done.\nTask: {taskDescription}\nPhases: {phaseCount}, steps: {globalStepCount}"
 _CANCELLED_MESSAGE = "{workflowName} was cancelled in the phase {phaseName}.\nTask: {taskDescription}"
 
@@ -48,6 +68,30 @@ def allowed_tools(stop: Stop) -> str:
     if stop.deny:
         return "all except: " + ", ".join(stop.deny)
     return "all"
+
+
+def tool_rules(stop: Stop) -> str:
+    """What a phase allows and denies, so that an agent does not look for a way around it; empty without lists.
+
+    A list that denies both `edit` and `write` means that no files are changed, also not with a tool that it allows.
+    """
+    if stop.allow is not None:
+        if not stop.allow:
+            return f"no tool is allowed but {STEP_TOOL}"
+        only, names = f"only these tools are allowed: {', '.join(stop.allow)}", {name.lower() for name in stop.allow}
+        return f"{only}; change no files, also not through the shell" if _is_way_around(names) else only
+    if not stop.deny:
+        return ""
+    denied, names = ", ".join(stop.deny), {name.lower() for name in stop.deny}
+    if not {"edit", "write"} <= names:
+        return f"denied {'is' if len(stop.deny) == 1 else 'are'} {denied}"
+    shell = "" if _SHELL in names else "; do not write through the shell either"
+    return f"change no files by any means ({denied} are denied{shell})"
+
+
+def _is_way_around(allowed: set[str]) -> bool:
+    """True if a whitelist has a shell, but no tool that changes files."""
+    return _SHELL in allowed and allowed.isdisjoint(_CHANGERS)
 
 
 def variables(plan: Plan, state: State) -> dict[str, str]:
@@ -62,7 +106,7 @@ def variables(plan: Plan, state: State) -> dict[str, str]:
         "phaseId": stop.id,
         "phaseName": stop.name,
         "phaseEmoji": stop.emoji,
-        "phaseCount": str(len(plan.stops)),
+        "phaseCount": str(first.levels[0].total if plan.orchestrates else len(plan.stops)),
         "previousPhaseName": stop.previous,
         "nextPhaseName": stop.next,
         "firstPhaseId": first.id,
@@ -72,6 +116,7 @@ def variables(plan: Plan, state: State) -> dict[str, str]:
         "availableProfiles": ", ".join(stop.profiles) or NONE,
         "blockedToolsList": ", ".join(stop.deny or ()) or NONE,
         "allowedTools": allowed_tools(stop),
+        "toolRules": tool_rules(stop) or "all tools are allowed",
         "toolName": STEP_TOOL,
         "breadcrumbPath": stop.breadcrumb,
         "globalStepCount": str(state.steps),
@@ -82,7 +127,8 @@ def variables(plan: Plan, state: State) -> dict[str, str]:
 
 def text(plan: Plan | WorkflowSpec, name: str) -> str:
     """A message template: the one of the workflow if it has one, else the default."""
-    return plan.texts.get(name, DEFAULTS.get(name, ""))
+    defaults = {**DEFAULTS, **ORCHESTRATOR} if plan.orchestrates else DEFAULTS
+    return plan.texts.get(name, defaults.get(name, ""))
 
 
 def initial_message(plan: Plan, state: State) -> str:
@@ -99,10 +145,15 @@ def status_line(plan: Plan, state: State) -> str | None:
     """`Release > Review [2/3] > 🔍 Static Analysis [1/2]`; None if no workflow is active."""
     if not state.is_active:
         return None
-    stop = plan.stops[state.at]
+    return f"{plan.name} > {place(plan, state.at)}"
+
+
+def place(plan: Plan, at: int) -> str:
+    """A stop inside its workflow: `Review [2/3] > 🔍 Static Analysis [1/2]`."""
+    stop = plan.stops[at]
     names = [level.name for level in stop.levels[1:]] + [f"{stop.emoji} {stop.name}"]
     parts = [f"{name} [{level.position + 1}/{level.total}]" for name, level in zip(names, stop.levels, strict=True)]
-    return " > ".join([plan.name, *parts])
+    return " > ".join(parts)
 
 
 def step_list(plan: Plan, at: int) -> list[str]:
@@ -134,6 +185,7 @@ def context(plan: Plan, state: State) -> str:
         f"**Task ID:** {state.task_id}",
         f"**Current Phase:** {stop.emoji} {stop.name}",
         f"**Progress:** Step {state.steps} ({here.position + 1}/{here.total} {scope})",
+        *_tools(stop),
         "",
         "**All Steps:**",
         *step_list(plan, state.at),
@@ -153,6 +205,11 @@ def _summaries(state: State) -> list[str]:
     if not state.summaries:
         return []
     return ["**Done so far:**", *[f"- {phase}: {summary}" for phase, summary in state.summaries], ""]
+
+
+def _tools(stop: Stop) -> list[str]:
+    rules = tool_rules(stop)
+    return [f"**Tools:** In this phase, {rules}."] if rules else []
 
 
 def _checks(stop: Stop) -> list[str]:
@@ -180,10 +237,10 @@ def reminder(plan: Plan, state: State) -> str:
 
 def brief(plan: Plan, state: State) -> str:
     """The text for a subagent: the phase and its allowed tools."""
-    stop = plan.stops[state.at]
+    values = variables(plan, state)
     return (
         f"[{status_line(plan, state)}] You work for a conversation that follows this workflow. "
-        f"Allowed tools in this phase: {allowed_tools(stop)}. Only the main conversation moves the workflow."
+        f"In this phase, {values['toolRules']}. Only the main conversation moves the workflow."
     )
 
 
@@ -207,9 +264,11 @@ def gate(plan: Plan, state: State) -> GateRules | None:
 
 
 def instructions(plan: Plan, state: State) -> str:
-    """The instructions of the current phase and the list of its checks."""
+    """The instructions of the current phase, the rules for its tools, and the list of its checks."""
     stop = plan.stops[state.at]
-    return "\n".join([variables(plan, state)["phaseInstructions"], "", *_checks(stop)]).rstrip()
+    tools = _tools(stop)
+    lines = [variables(plan, state)["phaseInstructions"], "", *tools, *([""] if tools else []), *_checks(stop)]
+    return "\n".join(lines).rstrip()
 
 
 def moved(plan: Plan, before: State, after: State) -> str:
@@ -246,20 +305,36 @@ def looped(plan: Plan, before: State, after: State) -> str:
 
 
 def checks_failed(results: tuple[Result, ...], stop: Stop) -> str:
-    """The result of `next` if an exit check fails. Agents and people read it, so it names no tool or command."""
+    """The result of `next` if an exit check fails."""
+    return "\n".join([*check_lines(results, stop), 'Fix this, then repeat the action "next".'])
+
+
+def check_lines(results: tuple[Result, ...], stop: Stop) -> list[str]:
+    """Which exit checks of a stop hold and which do not, for agents and people."""
     lines = [f"✗ {stop.name} cannot be left yet: {_failed(results)}."]
     for check, result in zip(stop.checks, results, strict=True):
-        sign, words = "✓" if result.held else "✗", check.words or check.kind
-        lines.append(f"{sign} {words}: {result.name} ({result.detail.splitlines()[0]})" if result.detail else "")
+        lines.append(f"{'✓' if result.held else '✗'} {_check_line(check, result)}")
         if not result.held and "\n" in result.detail:
             lines.extend("    " + line for line in result.detail.splitlines()[1:])
-    lines.append('Fix this, then repeat the action "next".')
-    return "\n".join(lines)
+    return lines
 
 
 def _failed(results: tuple[Result, ...]) -> str:
-    failed = sum(not result.held for result in results)
-    return f"{failed} of {len(results)} exit checks {'does' if failed == 1 else 'do'} not hold"
+    failed, number = sum(not result.held for result in results), len(results)
+    if number == 1:
+        return "the exit check does not hold"
+    return f"{failed} of {number} exit checks {'does' if failed == 1 else 'do'} not hold"
+
+
+def failed_checks(results: tuple[Result, ...], stop: Stop) -> str:
+    """The checks that failed, in one line: `exits with 0: make test (it ended with 2)`."""
+    pairs = [(check, result) for check, result in zip(stop.checks, results, strict=True) if not result.held]
+    return "; ".join(_check_line(check, result) for check, result in pairs)
+
+
+def _check_line(check: ExitCheck, result: Result) -> str:
+    detail = f" ({result.detail.splitlines()[0]})" if result.detail else ""
+    return f"{check.words or check.kind}: {result.name}{detail}"
 
 
 def status(plan: Plan, state: State, started: str) -> str:
@@ -276,6 +351,7 @@ def status(plan: Plan, state: State, started: str) -> str:
         *([f"**Path:** {stop.breadcrumb}"] if len(stop.levels) > 1 else []),
         f"**Phase:** {stop.emoji} {stop.name} [{here.position + 1}/{here.total}]{nested}",
         f"**Started:** {started}",
+        *[f"**Refused:** an agent tried `{command}`; only a person may run it" for command in state.refused],
         "",
         *_summaries(state),
         "**What to do now:**",

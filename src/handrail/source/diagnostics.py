@@ -5,7 +5,7 @@ This is the only module that formats problems: as text with a caret, as JSON, as
 
 from __future__ import annotations
 
-from handrail.source.plain import JOINER, plain
+from handrail.source.plain import JOINER, counted, plain
 from handrail.source.record import Record
 
 TYPE_CHECKING = False
@@ -129,9 +129,5 @@ def summary(found: list[Diagnostic]) -> str:
     """The number of problems: `2 errors, 1 warning` or `no problems`."""
     errors = sum(d.severity == "error" for d in found)
     warnings = len(found) - errors
-    parts = [_count(errors, "error"), _count(warnings, "warning")]
-    return ", ".join(part for part in parts if part) or "no problems"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}" if number else ""
+    parts = [counted(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number]
+    return ", ".join(parts) or "no problems"

@@ -173,6 +173,13 @@ def plain(node: Node) -> Any:
     return LATER if node.kind == "later" else node.value
 
 
+def has_later(value: Any) -> bool:
+    """True if a part of plain data is not known yet."""
+    if isinstance(value, dict):
+        return any(map(has_later, value.values()))
+    return any(map(has_later, value)) if isinstance(value, list) else isinstance(value, Later)
+
+
 def value_of(field: Field, node: Node) -> Any:
     """The value of a field in a file without expressions. Non-blank text is stripped; items become text."""
     if node.kind == "text":

@@ -15,6 +15,26 @@ def plain_lines(text: str) -> str:
     return "\n".join(map(plain, text.split("\n")))
 
 
+def one_line(text: str) -> str:
+    """The text in one line, without characters that control a terminal."""
+    return plain(" ".join(text.split()))
+
+
+def counted(number: float, noun: str) -> str:
+    """`1 phase`, `2 phases`, `1.5 seconds`, `no phases`. The one place that forms plurals."""
+    shown = f"{number:g}" if number % 1 else int(number) or "no"
+    return f"{shown} {noun}{'' if number == 1 else 's'}"
+
+
+def command_line(*words: str) -> str:
+    """A command as a person types it in a shell, quoted where needed."""
+    return " ".join(word if _needs_no_quotes(word) else "'" + word.replace("'", "'\"'\"'") + "'" for word in words)
+
+
+def _needs_no_quotes(word: str) -> bool:
+    return bool(word) and word.isascii() and all(char.isalnum() or char in "@%+=:,./-_" for char in word)
+
+
 def _is_harmless(text: str, at: int) -> bool:
     import unicodedata
 

@@ -6,14 +6,16 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail.source.written import WrittenFloat, WrittenInteger, number_text
+
+if TYPE_CHECKING:
+    from handrail.source.patternsyntax import PatternError
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 SHOWN = 40
-LARGEST_BITS = 4096
 NO_LIST_IS_LONGER = 10**10
 
 
@@ -144,7 +146,7 @@ def _contains(whole: Any, part: Any) -> bool:
     if isinstance(whole, str):
         return as_text(part) in whole
     if isinstance(whole, Mapping):
-        return part in whole
+        return isinstance(part, str) and part in whole
     if isinstance(whole, list):
         return any(same(item, part) for item in whole)
     raise Unresolved(
@@ -152,11 +154,33 @@ def _contains(whole: Any, part: Any) -> bool:
     )
 
 
+PATTERN_HINT = "a pattern has no look-around and no back-references; escape special characters with `\\`"
+
+
 def _matches(text: Any, pattern: Any) -> bool:
+    from handrail.source.patterns import TooMuchWork, contains_match
+    from handrail.source.patternsyntax import PatternError
+
     try:
-        return re.search(as_text(pattern), as_text(text)[:100_000]) is not None
-    except re.error as error:
-        raise Unresolved("bad-pattern", f"`{as_text(pattern)}` is not a pattern: {error}") from error
+        return contains_match(as_text(pattern), as_text(text))
+    except PatternError as error:
+        raise _no_pattern(pattern, error) from error
+    except TooMuchWork as error:
+        raise Unresolved("pattern", f"`{shown(pattern, 60)}` cannot be searched for: {error}") from error
+
+
+def refuse_pattern(pattern: Any) -> None:
+    """Raise `Unresolved` if a value is not a pattern that can be searched for in bounded time."""
+    from handrail.source.patterns import check_pattern
+
+    wrong = check_pattern(as_text(pattern))
+    if wrong is not None:
+        raise _no_pattern(pattern, wrong)
+
+
+def _no_pattern(pattern: Any, wrong: PatternError) -> Unresolved:
+    where = f"at character {wrong.at + 1}: {wrong.message}"
+    return Unresolved("pattern", f"`{shown(pattern, 60)}` is not a pattern, {where}")
 
 
 def _divide(numbers: list[float]) -> float:
@@ -165,34 +189,49 @@ def _divide(numbers: list[float]) -> float:
     return numbers[0] / numbers[1]
 
 
+def _int_if_whole(value: float) -> float:
+    return int(value) if float(value).is_integer() else value
+
+
+def _counted(rule: Callable[[list[float]], float]) -> Callable[[list[Any]], float]:
+    """The operation on the numbers of values. A number that JSON or a float cannot hold is an error."""
+
+    def count(values: list[Any]) -> float:
+        numbers = [number(value) for value in values]
+        try:
+            if not all(map(math.isfinite, numbers)) or not math.isfinite(found := rule(numbers)):
+                raise OverflowError
+            return _int_if_whole(found)
+        except OverflowError:
+            raise Unresolved("not-a-number", "the number is too large to count with") from None
+
+    return count
+
+
+def _product(numbers: list[float]) -> float:
+    """The product. Each partial product has to be a number that a float can hold, so that it stays small."""
+    found: float = 1
+    for factor in numbers:
+        found *= factor
+        math.isfinite(found)  # raises `OverflowError` for a whole number that is too large
+    return found
+
+
 def _modulo(numbers: list[float]) -> float:
     if numbers[1] == 0:
         raise Unresolved("not-a-number", "division by zero")
     return numbers[0] % numbers[1]
 
 
-def _computed(rule: Callable[[list[float]], float], values: list[Any]) -> float:
-    """The result of arithmetic. Raises `Unresolved` if it is too large for a number."""
-    try:
-        result = rule([number(value) for value in values])
-    except OverflowError:
-        result = math.inf
-    if isinstance(result, int) and result.bit_length() <= LARGEST_BITS:
-        return int(result)
-    if isinstance(result, int) or not math.isfinite(result):
-        raise Unresolved("not-a-number", "the result is too large for a number")
-    return int(result) if result.is_integer() else float(result)
-
-
 OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "list": lambda values: values,
     "text": lambda values: "".join(as_text(value) for value in values if value is not None),
     "concat": lambda values: "".join(as_joined_text(value) for value in values if value is not None),
-    "add": lambda values: _computed(sum, values),
-    "sub": lambda values: _computed(lambda numbers: numbers[0] - numbers[1], values),
-    "mul": lambda values: _computed(math.prod, values),
-    "div": lambda values: _computed(_divide, values),
-    "mod": lambda values: _computed(_modulo, values),
+    "add": _counted(sum),
+    "sub": _counted(lambda numbers: numbers[0] - numbers[1]),
+    "mul": _counted(_product),
+    "div": _counted(_divide),
+    "mod": _counted(_modulo),
     "length": lambda values: _length(values[0]),
     "at": lambda values: _at(*values),
 }

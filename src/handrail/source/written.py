@@ -6,6 +6,7 @@ and `restore` puts them back.
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping
 from typing import Any, Self
@@ -50,6 +51,16 @@ def parse_float(text: str) -> float | str:
     """For `json`: a number that keeps its text. A number that is too large stays text."""
     value = float(text)
     return written(value, text) if math.isfinite(value) else text
+
+
+def typed(text: str) -> Any:
+    """What a person typed: as JSON if it is JSON, else as text. A number keeps its text, such as `1.10`."""
+    try:
+        value = json.loads(text, parse_constant=lambda name: name, parse_float=parse_float)
+    except (ValueError, RecursionError):
+        return text
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return written(value, text) if is_number else value
 
 
 def number_text(value: float) -> str:

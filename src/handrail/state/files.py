@@ -19,9 +19,12 @@ def is_below(path: str, folder: str) -> bool:
 
 
 def real_inside(folder: str, path: str) -> str | None:
-    """The real path of `path`, relative to `folder`. None if links or `..` lead outside of the folder."""
+    """The real path of `path`, relative to `folder`. None if links or `..` lead outside, or if it cannot be a path."""
     root = os.path.realpath(folder)
-    real = os.path.realpath(os.path.join(root, path))
+    try:
+        real = os.path.realpath(os.path.join(root, path))
+    except ValueError:  # a NUL character, or half of a surrogate pair
+        return None
     return real if real == root or is_below(real, root) else None
 
 

@@ -10,7 +10,7 @@ from handrail.expressions.words import in_words
 from handrail.flows.outline import Finder, child_of
 from handrail.flows.plan import FlowPlan, Param, Phase, Step, Together
 from handrail.flows.words import after_words, expectation_words, output_words, prompt_words, round_numbers
-from handrail.source.plain import plain
+from handrail.source.plain import counted, plain
 
 _MOST = 160
 _MOST_GUARDS = 3
@@ -82,7 +82,10 @@ def _guards(phase: Phase) -> list[str]:
     """The last guards of a phase. Each round also has the guards of all earlier rounds, so only a few are shown."""
     shown = [in_words(guard) for guard in phase.guards[-_MOST_GUARDS:]]
     more = len(phase.guards) - len(shown)
-    return [*([f"{more} conditions of earlier rounds hold"] if more else []), *shown]
+    return [
+        *([f"{counted(more, 'condition')} of earlier rounds {'holds' if more == 1 else 'hold'}"] if more else []),
+        *shown,
+    ]
 
 
 def _of_phase(phase: Phase) -> Iterator[str]:

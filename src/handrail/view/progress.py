@@ -5,18 +5,23 @@ The phases and steps of the flow are known from its plan. Those of nested flows 
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 
 from handrail.flows.paths import segment, top
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
-from handrail.runs.machine import Event, RunState, StepState
-from handrail.source.plain import plain
+from handrail.runs.fold import RunState, StepState
+from handrail.runs.machine import Event
+from handrail.source.plain import counted, one_line, plain
+from handrail.view.columns import clipped, duration
+from handrail.view.guided import Visit, Walk, guided_words
 
 SIGNS = {"pending": "○", "running": "▸", "done": "✓", "skipped": "·", "failed": "✗"}
 MOST_QUESTIONS = 3
-_EMOJI_STYLE = "\ufe0f"
+
+
+Place = tuple[str, int, Visit | None]
+"""A line of the screen: the path of a phase or step, its depth, and the visit of a workflow's phase, if it is one."""
 
 
 class Progress:
@@ -35,6 +40,7 @@ class Progress:
         self._finished: set[str] = set()
         self._below: dict[str, dict[str, None]] = {}
         self._attempts: dict[str, int] = {}
+        self._walks: dict[str, Walk] = {}
         for phase in plan.phases:
             for step in phase.steps:
                 path = f"{segment(phase.id)}/{segment(step.id)}"
@@ -56,6 +62,9 @@ class Progress:
                 self.notice = event
             case machine.AgentActed() | machine.Delayed():
                 self._doing[event.path] = event
+            case machine.Guided():
+                self._walks.setdefault(event.path, Walk()).take(event)
+                self._doing.pop(event.path, None)
             case machine.PhaseStarted() | machine.StepStarted():
                 self._appear(event.path)
                 self._begun[event.path] = now
@@ -86,12 +95,12 @@ class Progress:
 
     def _resume(self, rewound: set[str], now: float) -> None:
         """Forget the phases that run again, and let what is running start its time again."""
-        for known in (self._begun, self._took, self._why, self._below):
+        for known in (self._begun, self._took, self._why, self._walks, self._below):
             for path in [path for path in known if top(path) in rewound and (known is not self._below or "/" in path)]:
                 del known[path]
         self._finished = {path for path in self._finished if top(path) not in rewound}
         for path in self._begun:
-            if self.status(path) == "running":
+            if path not in self._took:
                 self._begun[path] = now
 
     def status(self, path: str) -> str:
@@ -122,22 +131,25 @@ class Progress:
     def took(self, path: str) -> float | None:
         return self._took.get(path)
 
-    def lines(self, now: float, width: int, height: int) -> list[str]:
-        """The lines of the screen: at most `height` lines, none wider than `width` columns."""
-        foot = [*self._questions(), *self._noticed(), self._foot(now)][-max(1, height) :]
+    def lines(self, now: float, width: int, height: int, *, asks: bool = True) -> list[str]:
+        """The lines of the screen: at most `height` lines, none wider than `width` columns.
+
+        Without `asks` there are no open questions: they are asked below.
+        """
+        foot = [*(self._questions() if asks else ()), *self._noticed(), self._foot(now)][-max(1, height) :]
         room = max(0, height - len(foot))
         places, at = self._places()
         start = max(0, min(at - room // 2, len(places) - room))
-        shown = [self._line(path, depth, now) for path, depth in places[start : start + room]]
+        shown = [self._line(*place, now) for place in places[start : start + room]]
         if start and room > 2:
             shown[0] = f"… {start + 1} above"
         if start + room < len(places) and room > 2:
             shown[-1] = f"… {len(places) - start - room + 1} below"
         return [clipped(line, width) for line in [*shown, *foot]]
 
-    def _places(self) -> tuple[list[tuple[str, int]], int]:
-        """(path, depth) of every possible line, and the index of the line that is current."""
-        places: list[tuple[str, int]] = []
+    def _places(self) -> tuple[list[Place], int]:
+        """The place of every possible line, and the index of the line that is current."""
+        places: list[Place] = []
         at = 0
         for path in self.phases:
             status = self.state.phases.get(path, "pending")
@@ -149,19 +161,25 @@ class Progress:
                 continue
             if status != "pending" and at == len(places) - 1:
                 at = len(places)
-            places.append((path, 0))
+            places.append((path, 0, None))
         return places, at
 
-    def _unfold(self, path: str, depth: int) -> Iterator[tuple[str, int]]:
+    def _unfold(self, path: str, depth: int) -> Iterator[Place]:
         """A running or failed phase or step is shown with everything below it, any other in one line."""
-        yield path, depth
+        yield path, depth, None
         if self.status(path) in ("running", "failed"):
+            for visit in self._walks[path].shown if path in self._walks else ():
+                yield path, depth + 1, visit
             for child in self._below.get(path, ()):
                 yield from self._unfold(child, depth + 1)
 
-    def _line(self, path: str, depth: int, now: float) -> str:
+    def _line(self, path: str, depth: int, visit: Visit | None, now: float) -> str:
+        if visit is not None:
+            took = (visit.ended or (now if self._ended is None else self._ended)) - visit.began
+            parts = [f"{'  ' * depth}{SIGNS[visit.sign]} {plain(visit.place)}", duration(took), one_line(visit.remark)]
+            return "  ".join(part for part in parts if part)
         status = self.status(path)
-        parts = [f"{'  ' * depth}{SIGNS[status]} {_name(path)}"]
+        parts = [f"{'  ' * depth}{SIGNS[status]} {name_of(path)}"]
         elapsed = self.elapsed(path, now)
         if elapsed is not None:
             parts.append(duration(elapsed))
@@ -192,7 +210,7 @@ class Progress:
         if self.state.status not in ("running", "waiting"):
             return []
         asked = list(self.state.questions.values())[:MOST_QUESTIONS]
-        return [f"? {plain(question.path)}  {question_title(question)}" for question in asked]
+        return [f"? {plain(question.path)}  {question_title(question)} ({question.id})" for question in asked]
 
     def _noticed(self) -> list[str]:
         if self.notice is None:
@@ -208,13 +226,15 @@ class Progress:
 
     def _foot(self, now: float) -> str:
         state = self.state
-        parts = [f"{self.finished}/{self.total} steps"]
+        parts = [f"{self.finished}/{counted(self.total, 'step')}"]
         if self._began is not None:
             parts.append(duration((now if self._ended is None else self._ended) - self._began))
         parts.extend(self._usage())
         if state.status != "running":
             parts.insert(0, state.status)
         why = state.error or state.reason if state.status not in ("running", "waiting") else None
+        if any(step.status == "failed" and step.error == why for step in state.steps.values()):
+            why = None  # the line of the step says it
         return ", ".join(parts) + (f": {one_line(why)}" if why else "")
 
 
@@ -228,11 +248,11 @@ def event_line(event: Event, progress: Progress, now: float) -> str | None:
             sign = SIGNS["done"]
         case machine.PhaseSkipped():
             sign, more = SIGNS["skipped"], event.reason
-        case machine.StepSkipped():
+        case machine.StepSkipped() if event.path.rpartition("/")[0] in progress.state.phases:
             sign = SIGNS["skipped"]
         case machine.StepFailed():
             sign, more = SIGNS["failed"], event.message
-        case machine.NodeStarted() if event.attempt > 1:
+        case machine.NodeStarted() | machine.AttemptStarted() if event.attempt > 1:
             return _said(event.path, SIGNS["running"], progress.attempt(event.path))
         case machine.Asked():
             sign, more = "?", question_title(event)
@@ -242,6 +262,9 @@ def event_line(event: Event, progress: Progress, now: float) -> str | None:
             sign, more = "!", act_words(event, now)
         case machine.AgentActed() if event.kind != "tool":
             sign, more = "!", act_words(event, now)
+        case machine.Guided():
+            sign = {"entered": SIGNS["running"], "finished": SIGNS["done"]}.get(event.kind, "!")
+            return _said(f"{event.path}/", sign, guided_words(event))
         case _:
             return None
     elapsed = progress.took(event.path) if sign in (SIGNS["done"], SIGNS["failed"]) else None
@@ -249,14 +272,17 @@ def event_line(event: Event, progress: Progress, now: float) -> str | None:
 
 
 def _said(path: str, sign: str, *parts: str) -> str:
-    words = [f"{'  ' * path.count('/')}{sign} {plain(path)}", *parts]
-    return "  ".join(word for word in words if word)
+    """A line about a path. A path that ends with `/` is not shown: the line is about something below it."""
+    words = [] if path.endswith("/") else [plain(path)]
+    return f"{'  ' * path.count('/')}{sign} " + "  ".join(word for word in (*words, *map(plain, parts)) if word)
 
 
 def act_words(event: machine.AgentActed | machine.Delayed, now: float) -> str:
     """What an agent does, or how long the step waits; empty if the wait is over."""
     if isinstance(event, machine.Delayed):
         return f"waits {duration(event.until - now)}: {event.reason}" if event.until > now else ""
+    if event.kind == "again":
+        return f"the agent is called again: {event.text}"
     return event.text if event.kind == "tool" else f"{event.kind}: {event.text}"
 
 
@@ -268,49 +294,6 @@ def _is_step(path: str) -> bool:
     return path.count("/") % 2 == 1
 
 
-def _name(path: str) -> str:
+def name_of(path: str) -> str:
     """The id at the end of a path."""
     return plain(path.rpartition("/")[2].replace("%2F", "/").replace("%25", "%"))
-
-
-def one_line(text: str) -> str:
-    """A text in one line, without characters that control a terminal."""
-    return plain(" ".join(text.split()))
-
-
-def duration(seconds: float) -> str:
-    """`0.4s`, `42s`, `3m 05s`, `1h 02m`."""
-    whole = int(max(0.0, seconds))
-    if whole < 10:
-        return f"{max(0.0, seconds):.1f}s"
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02d}s"
-    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
-
-
-def columns(text: str) -> int:
-    """How many columns a text takes on a terminal. If in doubt, the larger number."""
-    return len(text) if text.isascii() else sum(map(_columns_of, text))
-
-
-def _columns_of(char: str) -> int:
-    if char == _EMOJI_STYLE:
-        return 1  # makes the character before it wide, on most terminals
-    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
-
-
-def clipped(text: str, width: int) -> str:
-    """The text, cut to `width` columns. `…` replaces the rest."""
-    if columns(text) <= width:
-        return text
-    used, end = 0, 0
-    for char in text:
-        used += _columns_of(char)
-        if used > width - 1:
-            break
-        end += 1
-    return (text[:end] + "…") if width > 0 else ""

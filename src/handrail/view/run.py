@@ -13,8 +13,9 @@ from handrail.flows.outline import child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.runs import machine
+from handrail.runs.fold import RunState, StepState
 from handrail.runs.loaded import LoadedRun
-from handrail.runs.machine import RunState, RunStatus, StepState, StepStatus
+from handrail.runs.machine import RunStatus, StepStatus
 from handrail.runs.modes import available
 
 EXIT_CODES: dict[RunStatus, int] = {"completed": 0, "waiting": 4}
@@ -67,10 +68,20 @@ class RunView:
             "driver": self.run.driver,
             "modes": available(state, self.run.plan).names(),
             "phases": [self._phase(phase) for phase in self.run.plan.phases],
-            "questions": [{"path": asked.path, "form": asked.question} for asked in state.questions.values()],
+            "questions": [
+                {"id": asked.id, "path": asked.path, "form": asked.question} for asked in state.questions.values()
+            ],
+            "waitingFor": self._waiting_for(),
             "artifacts": state.artifacts,
             "usage": total(usage for many in state.usage.values() for usage in many),
         }
+
+    def _waiting_for(self) -> list[dict[str, Any]] | None:
+        """The open questions of a run that can be answered now; None if there is none."""
+        if self.state.status not in ("waiting", "running") or not self.state.questions:
+            return None
+        asked = self.state.questions.values()
+        return [{"question": one.id, "path": one.path, "title": one.question.get("title")} for one in asked]
 
     def _used(self, path: str) -> dict[str, Any]:
         """What a phase or step used, including all steps below it."""

@@ -31,6 +31,8 @@ def session_json(report: Report) -> dict[str, Any]:
         "message": report.message,
         "refused": report.refusal.code if report.refusal else None,
         "cancelPending": state.cancel_asked,
+        "by": report.by,
+        "refusedCommands": list(state.refused),
     }
     if report.results:
         data["checks"] = [result._asdict() for result in report.results]

@@ -6,6 +6,7 @@ import os
 
 from handrail.errors import DefinitionError, NotFound, RefusedError, UsageError
 from handrail.source.diagnostics import Diagnostic, in_order, of_file
+from handrail.source.plain import counted
 from handrail.source.record import Record
 from handrail.source.suggest import nearest
 from handrail.workflows import rules
@@ -15,7 +16,7 @@ from handrail.workflows.spec import WORKFLOW_FILE, Reference, WorkflowSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from typing import Protocol
 
     from handrail.source.files import Root
@@ -93,7 +94,7 @@ class Catalog(Record):
         for found in self.found:
             if found.key == name:
                 count = sum(p.severity == "error" for p in self.problems if p.file.startswith(_folder(found.file)))
-                errors = "an error" if count == 1 else f"{count or 'some'} errors"
+                errors = counted(count, "error") if count else "some errors"
                 message = f"workflow `{name}` cannot be used: its files have {errors}"
                 raise DefinitionError(message, f"run `handrail validate {os.path.dirname(found.file)}`")
 
@@ -115,11 +116,24 @@ def _folder(file: str) -> str:
     return os.path.dirname(file) + os.sep
 
 
-def read_catalog(roots: Iterable[tuple[str, str]], memory: Memory | None = None) -> Catalog:
-    """All workflows below the roots. If two roots have the same key, the first root wins."""
+def read_catalog(
+    roots: Iterable[tuple[str, str]], memory: Memory | None = None, orchestrating: Collection[str] = ()
+) -> Catalog:
+    """All workflows below the roots. If two roots have the same key, the first root wins.
+
+    `orchestrating` are the roots with workflows that were written for pi-workflows.
+    """
     problems: list[Diagnostic] = []
-    found = [entry for source, path in roots for entry in _read_root(source, path, memory, problems)]
+    found = [
+        _as_orchestrator(entry) if path in orchestrating else entry
+        for source, path in roots
+        for entry in _read_root(source, path, memory, problems)
+    ]
     return _resolve(found, problems)
+
+
+def _as_orchestrator(found: Found) -> Found:
+    return found if found.spec is None else found._replace(spec=found.spec._replace(orchestrates=True))
 
 
 def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
@@ -168,6 +182,7 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
     chosen, broken = rules.resolve(candidates)
     problems.extend(broken)
     problems.extend(_dangling_of_broken(found, sorted(candidates)))
+    problems.extend(_cycles_of_broken(found))
     chosen = _without_oversized(chosen, problems)
     catalog = Catalog(chosen, tuple(found), ())
     built_in = {entry.file for entry in found if entry.source == "builtin"}
@@ -189,6 +204,17 @@ def _dangling_of_broken(found: list[Found], every: list[str]) -> Iterator[Diagno
         for ref in entry.references if entry.spec is None else ():
             if ref.key not in known:
                 yield rules.dangling((entry.key, entry.file), ref, every)
+
+
+def _cycles_of_broken(found: list[Found]) -> Iterator[Diagnostic]:
+    """Cycles through workflows that also have other errors. If a key is found twice, the first one counts."""
+    first: dict[str, Found] = {}
+    for entry in found:
+        first.setdefault(entry.key, entry)
+    broken = frozenset(key for key, entry in first.items() if entry.spec is None and entry.references)
+    if broken:
+        linked = {key: entry if entry.spec is None else entry.spec for key, entry in first.items()}
+        yield from rules.cycles_of_broken(linked, broken)
 
 
 def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnostic]) -> dict[str, WorkflowSpec]:

@@ -53,6 +53,7 @@ def compile_plan(specs: Mapping[str, WorkflowSpec], key: str) -> Plan:
         texts=spec.texts,
         session_name_length=spec.session_name_length,
         stops=tuple(stops),
+        orchestrates=spec.orchestrates,
     )
 
 

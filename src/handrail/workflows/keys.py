@@ -18,8 +18,12 @@ WORKFLOW = shape(
     "workflow.yaml",
     "A workflow that an agent follows phase by phase.",
     Field("name", ("text",), "what people call this workflow", required=True),
-    Field("commandName", ("text",), f"the name it is started by: letters, digits, `_`, `-` ({COMMAND_NAME})"),
-    Field("initialMessage", ("text",), "the first message to the agent"),
+    Field(
+        "commandName",
+        ("text",),
+        f"the name it is started by: letters, digits, `_`, `-` ({COMMAND_NAME}); required unless `show: workflows`",
+    ),
+    Field("initialMessage", ("text",), "the first message to the agent; required unless `show: workflows`"),
     Field(
         "phases",
         ("list",),

@@ -19,6 +19,7 @@ from handrail.workflows import rules
 from handrail.workflows.exits import read_exit
 from handrail.workflows.keys import PHASE, TEXTS, TOOLS, WORKFLOW
 from handrail.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
+from handrail.workflows.toolnames import check_tool_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -168,13 +169,13 @@ def _entries(job: _Load, reader: Reader, node: Node) -> tuple[PhaseSpec | Refere
     seen: dict[str, str] = {}
     for item in node.value:
         if item.kind == "text":
-            phase = _phase_entry(job, reader, item)
+            phase, id_ = _phase_entry(job, reader, item)
             entries.append(phase)
-            if phase is not None and phase.id in seen:
-                hint = f"`{seen[phase.id]}` has it already; give each phase its own id"
-                reader.on(item, "phase-id-twice", f"phase id `{phase.id}` is used twice in this workflow", hint)
-            elif phase is not None:
-                seen[phase.id] = item.value
+            if id_ is not None and id_ in seen:
+                hint = f"`{seen[id_]}` has it already; give each phase its own id"
+                reader.on(item, "phase-id-twice", f"phase id `{id_}` is used twice in this workflow", hint)
+            elif id_ is not None:
+                seen[id_] = item.value
         elif item.kind == "mapping" and "subworkflow" in item.value:
             reference = _reference(reader, item)
             entries.append(reference)
@@ -208,12 +209,13 @@ def _reference(reader: Reader, item: Node) -> Reference | None:
     return Reference(target.value, target.line, target.column, target.width, excerpt)
 
 
-def _phase_entry(job: _Load, reader: Reader, item: Node) -> PhaseSpec | None:
+def _phase_entry(job: _Load, reader: Reader, item: Node) -> tuple[PhaseSpec | None, str | None]:
+    """(the phase, its id). The id is known even if other parts of the phase are wrong."""
     if not item.value.strip():
         reader.on(item, "phase-entry", "the path of a phase file is blank", "write the path of a phase file")
-        return None
+        return None, None
     source = job.read(item.value, lambda: reader.source.problem("", (item.line, item.column, item.width), ""))
-    return _phase(job, source) if source else None
+    return _phase(job, source) if source else (None, None)
 
 
 def split_front_matter(text: str) -> tuple[str, str, int] | None:
@@ -230,15 +232,15 @@ def split_front_matter(text: str) -> tuple[str, str, int] | None:
     return front, body, text.count("\n", 0, end) + 3
 
 
-def _phase(job: _Load, source: Source) -> PhaseSpec | None:
+def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     parts = split_front_matter(source.text)
     if parts is None:
         job.report(_no_front_matter(source))
-        return None
+        return None, None
     front, body, body_line = parts
     reader = job.mapping(source, front, 2, PHASE)
     if reader is None:
-        return None
+        return None, None
     id_, name, emoji = reader.text("id"), reader.text("name"), reader.text("emoji")
     deny, allow = _tools(job, reader)
     profiles = reader.texts("availableProfiles") or ()
@@ -250,8 +252,8 @@ def _phase(job: _Load, source: Source) -> PhaseSpec | None:
         job.report(source.problem("instructions-blank", place, "the phase has no instructions", hint))
     _placeholders(job, source, body, (body_line, 1))
     if id_ is None or name is None or emoji is None:
-        return None
-    return PhaseSpec(
+        return None, id_
+    phase = PhaseSpec(
         id=id_,
         name=name,
         emoji=emoji,
@@ -262,6 +264,7 @@ def _phase(job: _Load, source: Source) -> PhaseSpec | None:
         exit=checks,
         file=source.file,
     )
+    return phase, id_
 
 
 def _no_front_matter(source: Source) -> Diagnostic:
@@ -282,6 +285,7 @@ def _tools(job: _Load, reader: Reader) -> tuple[tuple[str, ...] | None, tuple[st
         return None, None
     tools = Reader(reader.source, node, TOOLS, job.report)
     deny, allow = tools.texts("blacklist"), tools.texts("whitelist")
+    check_tool_names(tools)
     if deny is not None and allow is not None:
         line, column = node.keys["whitelist"]
         hint = "keep one: `blacklist` denies its tools, `whitelist` denies all others"

@@ -63,7 +63,7 @@ class Stop(Record):
 
 
 class Plan(Record):
-    """A whole workflow, ready for a session."""
+    """A whole workflow, ready for a session. `orchestrates` is as in `WorkflowSpec`; plans of 0.1.0 do not have it."""
 
     key: str
     name: str
@@ -72,6 +72,7 @@ class Plan(Record):
     texts: dict[str, str]
     session_name_length: int
     stops: tuple[Stop, ...]
+    orchestrates: bool = False
 
     @property
     def profiles(self) -> list[str]:
@@ -98,7 +99,7 @@ def from_json(data: dict[str, Any]) -> Plan:
     try:
         if data["format"] != FORMAT:
             raise ValueError(f"plan format {data['format']} is not {FORMAT}")
-        fields = {name: data[name] for name in Plan._fields}
+        fields = {name: data[name] for name in Plan._fields if name in data}
         fields["stops"] = tuple(_stop_from_json(stop) for stop in data["stops"])
         return Plan(**fields)
     except (KeyError, TypeError) as error:

@@ -16,6 +16,18 @@ from handrail.workflows.spec import Reference, WorkflowSpec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
+    from typing import Protocol
+
+    class Linked(Protocol):
+        """A workflow as far as references go, with or without other errors."""
+
+        @property
+        def key(self) -> str: ...
+        @property
+        def file(self) -> str: ...
+        @property
+        def references(self) -> Iterable[Reference]: ...
+
 
 _COMMAND = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")
 
@@ -58,7 +70,11 @@ def resolve(candidates: Mapping[str, Iterable[WorkflowSpec]]) -> tuple[dict[str,
         broken: dict[str, list[Diagnostic]] = {}
         for cycle in cycles(chosen):
             for key in cycle:
-                broken.setdefault(key, []).extend(_in_cycle(chosen[key], cycle))
+                spec = chosen[key]
+                absent = [ref for ref in spec.references if ref.key not in left and key not in broken]
+                found = broken.setdefault(key, [])
+                found.extend(_in_cycle(spec, cycle))
+                found.extend(dangling((key, spec.file), ref, every) for ref in absent)
         broken = broken or _all_dangling(chosen, every)
         if not broken:
             return chosen, problems
@@ -87,7 +103,7 @@ def _all_dangling(chosen: Mapping[str, WorkflowSpec], every: list[str]) -> dict[
     return broken
 
 
-def cycles(specs: Mapping[str, WorkflowSpec]) -> Iterator[list[str]]:
+def cycles(specs: Mapping[str, Linked]) -> Iterator[list[str]]:
     """The cycles that a depth-first walk finds, each as the list of its keys."""
     finished: set[str] = set()
     for start in sorted(specs):
@@ -120,7 +136,7 @@ def nesting(specs: Mapping[str, WorkflowSpec]) -> dict[str, int]:
     return levels
 
 
-def _targets(specs: Mapping[str, WorkflowSpec], key: str) -> Iterator[str]:
+def _targets(specs: Mapping[str, Linked], key: str) -> Iterator[str]:
     return iter(dict.fromkeys(ref.key for ref in specs[key].references if ref.key in specs))
 
 
@@ -138,7 +154,14 @@ def _at(file: str, ref: Reference, code: str, message: str, hint: str | None) ->
     )
 
 
-def _in_cycle(spec: WorkflowSpec, cycle: list[str]) -> list[Diagnostic]:
+def cycles_of_broken(linked: Mapping[str, Linked], broken: frozenset[str]) -> Iterator[Diagnostic]:
+    """The cycles through workflows that have other errors, so that all are reported together."""
+    for cycle in cycles(linked):
+        for key in cycle if not broken.isdisjoint(cycle) else ():
+            yield from _in_cycle(linked[key], cycle)
+
+
+def _in_cycle(spec: Linked, cycle: list[str]) -> list[Diagnostic]:
     place = cycle.index(spec.key)
     turned = [*cycle[place:], *cycle[:place], spec.key]
     message = f"workflows run each other in a circle: {' → '.join(turned)}"

@@ -71,7 +71,10 @@ class LazyEntries(Sequence[Entry]):
 
 
 class WorkflowSpec(Record):
-    """A workflow and everything its own files say."""
+    """A workflow and everything its own files say.
+
+    `orchestrates`: it was written for pi-workflows, whose default texts make the agent an orchestrator.
+    """
 
     key: str
     file: str
@@ -83,6 +86,7 @@ class WorkflowSpec(Record):
     entries: Sequence[Entry]
     texts: dict[str, str]
     session_name_length: int
+    orchestrates: bool = False
 
     @property
     def references(self) -> list[Reference]:

@@ -6,7 +6,7 @@ every tool call, so it imports little, and only from the standard library.
 
 from __future__ import annotations
 
-from handrail.agents.claude.tools import LOOKUPS, STEP, aliases, arguments
+from handrail.agents.claude.tools import HARMLESS, PROJECT_STEP, STEP, aliases, arguments, foreign_aliases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,16 @@ if TYPE_CHECKING:
 
     from handrail.contracts import Recipe, Stubs
     from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, CommandTyped, Context, PromptGiven, Request, StepCaller, Verdict
+    from handrail.contracts.messages import (
+        Answer,
+        CommandTyped,
+        Context,
+        PromptGiven,
+        Request,
+        StepCall,
+        StepCaller,
+        Verdict,
+    )
 
 __all__ = ["aliases", "arguments"]
 
@@ -83,16 +92,10 @@ def _before_tool(data: Mapping[str, Any]) -> Request:
     if not isinstance(given, dict):
         given = {}
     names = aliases(tool)
-    if STEP in names:
-        return {
-            "event": "step",
-            "conversation": conversation,
-            "cwd": cwd,
-            "transcript": transcript,
-            "tool": tool,
-            "action": str(given.get("action")),
-            "is_subagent": bool(data.get("agent_id")),
-        }
+    if STEP in names or tool == PROJECT_STEP:
+        if _is_own_server(tool, data.get("mcp_server")):
+            return _step(data, tool, given)
+        names = foreign_aliases(tool)
     return {
         "event": "tool",
         "conversation": conversation,
@@ -101,9 +104,35 @@ def _before_tool(data: Mapping[str, Any]) -> Request:
         "tool": tool,
         "aliases": names,
         "call": arguments(tool, given, cwd),
-        "is_lookup": tool in LOOKUPS,
+        "is_harmless": tool in HARMLESS,
         "is_subagent": bool(data.get("agent_id")),
     }
+
+
+def _is_own_server(tool: str, server: Any) -> bool:
+    """False if the tool's server is not where ours is. Claude Code tells where it found a server since 2.1.325.
+
+    Another server can have the name of ours, so the tool's name alone proves nothing.
+    """
+    if not isinstance(server, dict):
+        return True
+    return bool(server.get("source") == ("project" if tool == PROJECT_STEP else "plugin"))
+
+
+def _step(data: Mapping[str, Any], tool: str, given: Mapping[str, Any]) -> StepCall:
+    conversation, cwd, transcript = _common_fields(data)
+    step: StepCall = {
+        "event": "step",
+        "conversation": conversation,
+        "cwd": cwd,
+        "transcript": transcript,
+        "tool": tool,
+        "action": str(given.get("action")),
+        "is_subagent": bool(data.get("agent_id")),
+    }
+    if tool == PROJECT_STEP:
+        step["aliases"], step["installed"] = foreign_aliases(tool), (".mcp.json", "mcpServers", _OURS)
+    return step
 
 
 def _prompt(data: Mapping[str, Any], conversation: str, cwd: str, transcript: str | None) -> PromptGiven:
@@ -119,6 +148,7 @@ def _prompt(data: Mapping[str, Any], conversation: str, cwd: str, transcript: st
         "starts": " ".join(words[1:]) if is_start else None,
         "by_person": by_person,
         "was_interrupted": was_interrupted,
+        "turn": data.get("prompt_id"),
     }
 
 
@@ -133,12 +163,14 @@ def _command(data: Mapping[str, Any], conversation: str, cwd: str, transcript: s
         "transcript": transcript,
         "name": "start" if name == "start" else "cancel",
         "arguments": str(data.get("command_args", "")),
+        "turn": data.get("prompt_id"),
     }
 
 
 def _command_name(word: str) -> str:
-    """`workflow` of `/workflow` and of `/handrail:workflow`."""
-    return word[1:].rsplit(":", 1)[-1] if word.startswith("/") else ""
+    """`workflow` of `/workflow` and of `/handrail:workflow`; empty for a command of another plugin."""
+    prefix, _, name = word[1:].rpartition(":")
+    return name if word.startswith("/") and prefix in ("", _OURS) else ""
 
 
 def _hands_off(data: Mapping[str, Any]) -> bool:
@@ -161,9 +193,10 @@ def _prompt_origin(text: str, data: Mapping[str, Any]) -> tuple[bool, bool]:
 
 def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
     """The answer in the format of the hook; None for an empty answer."""
+    del request
     kind = answer["kind"]
     if kind == "verdict":
-        return _decision(data, request, answer)  # type: ignore[arg-type]  # by its kind
+        return _decision(data, answer)  # type: ignore[arg-type]  # by its kind
     if answer["kind"] == "held":
         return {"decision": "block", "reason": answer["text"]}
     if answer["kind"] == "notice":
@@ -189,14 +222,14 @@ def _context(event: str, answer: Context) -> dict[str, Any] | None:
     return out or None
 
 
-def _decision(data: Mapping[str, Any], request: Request, answer: Verdict) -> dict[str, Any]:
+def _decision(data: Mapping[str, Any], answer: Verdict) -> dict[str, Any]:
     """The verdict as hook output. It is `{}` for an allowed call: the stub treats an empty output as a failure."""
     said: dict[str, Any] = {"hookEventName": "PreToolUse"}
     if not answer["allow"]:
         said |= {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
-    elif request["event"] == "step":
+    elif answer["rule"] == "workflow-step":
         who = {"session_id": data["session_id"], "agent_id": data.get("agent_id") or ""}
-        own = {**who, "call_id": data.get("tool_use_id") or ""}
+        own = {**who, "call_id": data.get("tool_use_id") or "", "cwd": data.get("cwd") or ""}
         said |= {"permissionDecision": "allow", "updatedInput": {**(data.get("tool_input") or {}), **own}}
     else:
         return {}
@@ -234,6 +267,7 @@ def step_caller(arguments: Mapping[str, Any]) -> StepCaller:
         "conversation": str(arguments.get("session_id") or ""),
         "is_subagent": bool(arguments.get("agent_id")),
         "call": str(arguments.get("call_id") or ""),
+        "cwd": str(arguments.get("cwd") or ""),
     }
 
 

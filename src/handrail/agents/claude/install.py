@@ -45,6 +45,10 @@ class Recipe:
         stubs = {os.path.join(self.folder, name): text for name, text in files.items() if name.startswith("bin/")}
         return stubs | {os.path.join(self.base, name): text for name, text in plugin.skills().items()}
 
+    def kept(self) -> list[str]:
+        """The folder of our plugin: a running conversation blocks every tool if the folder of a plugin is gone."""
+        return [self.folder] if self.project is None else []
+
     def _foreign(self, settings: str) -> str | None:
         value = json.loads(settings).get("statusLine")
         command = value.get("command") if isinstance(value, dict) else None

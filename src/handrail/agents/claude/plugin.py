@@ -10,6 +10,7 @@ from handrail.contracts import Stubs
 
 NAME = "handrail"
 HOST_SECONDS = 20
+_COMMANDS = ("workflow", "cancel-workflow")
 FAILED = (
     "Handrail's gate failed, so this tool stays blocked while the workflow is active. "
     "A person can cancel the workflow with: handrail cancel --yes --session claude-SESSION"
@@ -24,6 +25,8 @@ def files(stubs: Stubs) -> dict[str, str]:
         "hooks/hooks.json": _json({"description": "Handrail", "hooks": hooks('"${CLAUDE_PLUGIN_ROOT}"/bin')}),
         "bin/gate": gate_stub(stubs),
         "bin/event": event_stub(stubs),
+        "bin/command": command_stub(stubs),
+        "bin/settings": settings_stub(stubs),
         **skills(),
     }
 
@@ -48,7 +51,8 @@ def manifest(version: str) -> dict[str, Any]:
 
 def mcp_servers(stubs: Stubs) -> dict[str, Any]:
     command, *args = [*stubs.handrail, "mcp", "--agent", "claude"]
-    return {NAME: {"command": command, "args": args, "alwaysLoad": True}}
+    env = {"env": {"HANDRAIL_STATE": stubs.state}} if stubs.state else {}
+    return {NAME: {"command": command, "args": args, **env, "alwaysLoad": True}}
 
 
 def hooks(stubs: str) -> dict[str, Any]:
@@ -65,29 +69,50 @@ def hooks(stubs: str) -> dict[str, Any]:
     return {
         "PreToolUse": [{"matcher": "*", "hooks": [{**run("gate"), "onFailure": "block"}]}],
         "UserPromptSubmit": [{"hooks": [run("event")]}],
-        "UserPromptExpansion": [{"hooks": [run("event")]}],
+        "UserPromptExpansion": [{"hooks": [run("command")]}],
         "SessionStart": [{"matcher": "resume|compact|fork", "hooks": [run("event")]}],
         "SubagentStart": [{"hooks": [run("event", "active")]}],
         "Stop": [{"hooks": [run("event", "active")]}],
+        "ConfigChange": [{"matcher": "user_settings|project_settings|local_settings", "hooks": [run("settings")]}],
     }
 
 
-_STATE = """\
-state=${HANDRAIL_HOME:+$HANDRAIL_HOME/state}
+def _state(stubs: Stubs) -> str:
+    """Sets `state`. The folder of the installation wins over the environment, which an agent may be able to change.
+
+    Without one, `state` is as in `handrail.project`; it stays empty if there is no home, and then Python decides.
+    """
+    if stubs.state:
+        return f"state={shlex.quote(stubs.state)}\n"
+    return """\
+state=${HANDRAIL_STATE:-${HANDRAIL_HOME:+$HANDRAIL_HOME/state}}
 if [ -z "$state" ]; then
     case ${XDG_STATE_HOME-} in
         /*) state=$XDG_STATE_HOME/handrail ;;
-        *) state=$HOME/.local/state/handrail ;;
+        *) state=${HOME:+$HOME/.local/state/handrail} ;;
     esac
 fi
 """
 
 
-def _defer_to_user_stub(name: str) -> str:
-    """Exit if this is not the user's installation and there is one: then only the user's installation answers."""
+_NO_LINK = '[ -n "$state" ] && [ ! -e "$state/hosts/claude/${CLAUDE_CODE_SESSION_ID-}" ]'
+
+
+def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
+    """Exit if this is not the user's installation and there is one: then only the user's installation answers.
+
+    But a stub whose first line names another state folder knows nothing about our sessions, so both answer.
+    """
+    home = shlex.quote(f"{stubs.home}/.claude") if stubs.home else '"${HOME-}/.claude"'
+    end = "exit 0"
+    if stubs.state:
+        first = shlex.quote(_state(stubs).rstrip("\n"))
+        end = f'IFS= read -r theirs < "$user"\n    case $theirs in {first}) exit 0 ;; state=*) ;; *) exit 0 ;; esac'
     return (
-        f'user="${{CLAUDE_CONFIG_DIR:-$HOME/.claude}}/skills/{NAME}/bin/{name}"\n'
-        '[ ! -r "$user" ] || [ "${stub:-$0}" -ef "$user" ] || exit 0\n'
+        f"user=${{CLAUDE_CONFIG_DIR-}}; user=${{user:-{home}}}/skills/{NAME}/bin/{name}\n"
+        'if [ -r "$user" ] && ! [ "${stub:-$0}" -ef "$user" ]; then\n'
+        f"    {end}\n"
+        "fi\n"
     )
 
 
@@ -96,8 +121,9 @@ def gate_stub(stubs: Stubs) -> str:
     said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": FAILED}
     before, after = (shlex.quote(part) for part in json.dumps({"hookSpecificOutput": said}).split("SESSION"))
     return (
+        f"{_state(stubs)}"
         "# Handrail's gate for Claude Code. A conversation without a link has no workflow: print nothing.\n"
-        f'{_defer_to_user_stub("gate")}{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
+        f"{_defer_to_user_stub('gate', stubs)}{_NO_LINK} && exit 0\n"
         f"said=$({_hook_command(stubs)}) || said=\n"
         "case $said in\n"
         "    '{}') ;;\n"
@@ -108,25 +134,65 @@ def gate_stub(stubs: Stubs) -> str:
 
 
 def event_stub(stubs: Stubs) -> str:
-    """The stub of all other hooks. With `active` it runs only while a workflow is active."""
+    """The stub of most other hooks. With `active` it runs only while a workflow is active."""
     return (
+        f"{_state(stubs)}"
         "# Handrail's other hooks for Claude Code.\n"
-        f"{_defer_to_user_stub('event')}"
-        f'{_STATE}[ "${{1-}}" != active ] || [ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
+        f"{_defer_to_user_stub('event', stubs)}"
+        f'[ "${{1-}}" = active ] && {_NO_LINK} && exit 0\n'
         f"{_hook_command(stubs)} || exit 0\n"
     )
 
 
+def command_stub(stubs: Stubs) -> str:
+    """Runs if a person types a command. If Handrail fails, the command is stopped, and the model is told nothing."""
+    names = "|".join(f"*'\"{prefix}{name}\"'*" for name in _COMMANDS for prefix in ("", f"{NAME}:"))
+    why = (
+        f"Handrail did not carry out this command: {shlex.join(stubs.hook)} failed or took too long. "
+        "Install it again in a terminal, then repeat the command: handrail install claude"
+    )
+    return (
+        f"{_state(stubs)}"
+        "# Handrail's commands for Claude Code. Other commands need no Python.\n"
+        f"{_defer_to_user_stub('command', stubs)}input=$(cat)\n"
+        f"case $input in {names}) ;; *) exit 0 ;; esac\n"
+        f"said=$(printf '%s\\n' \"$input\" | {_hook_command(stubs)}) || said=\n"
+        "case $said in\n"
+        """    '{'*'}') printf '%s\\n' "$said" ;;\n"""
+        f"    *) printf '%s\\n' {shlex.quote(json.dumps({'decision': 'block', 'reason': why}))} ;;\n"
+        "esac\n"
+    )
+
+
+def settings_stub(stubs: Stubs) -> str:
+    """Runs if a settings file changed. While a workflow is active, the conversation keeps the settings that it has.
+
+    Needs no Python: whatever changed, it could switch off hooks or add some.
+    """
+    reason = (
+        "A Handrail workflow is active, so this conversation keeps the settings that it has. "
+        "Finish or cancel the workflow, then save the file again."
+    )
+    return (
+        f"{_state(stubs)}"
+        "# Handrail's answer if Claude Code's settings change.\n"
+        f"{_defer_to_user_stub('settings', stubs)}{_NO_LINK} && exit 0\n"
+        f"printf '%s\\n' {shlex.quote(json.dumps({'decision': 'block', 'reason': reason}))}\n"
+    )
+
+
 def _hook_command(stubs: Stubs, *more: str) -> str:
-    return shlex.join([*stubs.hook, "claude", *more])
+    told = 'HANDRAIL_STATE="$state" ' if stubs.state else ""
+    return told + shlex.join([*stubs.hook, "claude", *more])
 
 
 def status_stub(stubs: Stubs, foreign: str | None) -> str:
     """The status line: first the existing one, then ours while a workflow is active."""
     before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n" if foreign else ""
     return (
+        f"{_state(stubs)}"
         "# Handrail's status line for Claude Code.\n"
-        f'input=$(cat)\n{before}{_STATE}[ -e "$state/hosts/claude/$CLAUDE_CODE_SESSION_ID" ] || exit 0\n'
+        f"input=$(cat)\n{before}{_NO_LINK} && exit 0\n"
         f"printf '%s' \"$input\" | {_hook_command(stubs, 'status-line')}\n"
     )
 

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     from handrail.contracts.messages import Call
 
 STEP = "workflow_step"
-OURS = ("handrail", "plugin_handrail_handrail")
-LOOKUPS = ("ToolSearch",)  # loads the description of a tool for the model; runs nothing
+OWN_STEP = f"mcp__plugin_handrail_handrail__{STEP}"
+PROJECT_STEP = f"mcp__handrail__{STEP}"
+"""The names of our tool: in our plugin, and in a project's list of servers, where another server may have this name."""
+HARMLESS = ("AskUserQuestion", "ExitPlanMode", "StructuredOutput", "ToolSearch")
+"""Tools that change nothing: they talk to the person, end plan mode, return the result, or look up another tool."""
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "Agent": ("agent", "task", "subagent", "delegate_to_subagents"),
@@ -30,6 +33,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "NotebookRead": ("read",),
     "PowerShell": ("bash",),
     "Read": ("read",),
+    "Skill": ("skill", "bash"),  # a skill may contain shell commands that run when it is loaded
     "Task": ("agent", "task", "subagent", "delegate_to_subagents"),
     "WebFetch": ("fetch",),
     "WebSearch": ("fetch",),
@@ -64,11 +68,14 @@ def aliases(tool: str) -> tuple[str, ...]:
     known = _NAMES.get(tool)
     if known is not None:
         return known
+    return (STEP,) if tool == OWN_STEP else foreign_aliases(tool)
+
+
+def foreign_aliases(tool: str) -> tuple[str, ...]:
+    """The other names of a tool of an MCP server that is not ours."""
     if not tool.startswith("mcp__"):
         return ()
     server, _, name = tool[5:].partition("__")
-    if name == STEP and server in OURS:
-        return (STEP,)
     names = [f"mcp:{server}/{name}"]
     if server.startswith("plugin_"):
         names += [f"mcp:{part}/{name}" for part in _plugin_servers(server[7:])]

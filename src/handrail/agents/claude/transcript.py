@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 TAIL = 262_144
+_CANCEL = (["/cancel-workflow"], ["/handrail:cancel-workflow"], ["cancel-workflow"], ["handrail:cancel-workflow"])
 
 
 def tail(path: str | None) -> list[dict[str, Any]]:
@@ -49,7 +50,7 @@ def has_queued_cancel(entries: list[dict[str, Any]]) -> bool:
             waiting.append(content)
         elif waiting:
             waiting.pop(waiting.index(content) if content in waiting else 0)
-    return any(text.strip().lstrip("/").split(" ", 1)[0].rsplit(":", 1)[-1] == "cancel-workflow" for text in waiting)
+    return any(text.split(None, 1)[:1] in _CANCEL for text in waiting)
 
 
 def was_interrupted(entries: list[dict[str, Any]]) -> bool:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 COMMANDS: Commands = {"start": "handrail start", "cancel": "handrail cancel"}
 ENFORCES: dict[str, Level] = {"tools": "hard", "protected files": "hard", "stop": "hard"}
 LINKS = False
+TOOLS = ("bash", "edit", "read", "write")
+FORMER_TOOLS = ()
 
 
 def conversation(data: Mapping[str, Any]) -> str:
@@ -37,7 +39,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "tool": tool,
             "aliases": tuple(data.get("aliases") or ()),
             "call": arguments(tool, given if isinstance(given, dict) else {}, project),
-            "is_lookup": False,
+            "is_harmless": False,
             "is_subagent": False,
         }
     if event == "prompt":

@@ -14,69 +14,16 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import handrail
+from handrail.agents.scripted.script import Line, read_script
 from handrail.errors import HandrailError
 from handrail.process.child import run
-from handrail.source.files import decode
-from handrail.source.simpleyaml import read_yaml
-from handrail.source.yamltree import Node
 from handrail.state.files import real_inside
 
 TOOL_SECONDS = 60.0
 HOOK = os.path.join(os.path.dirname(handrail.__file__), "hook.py")
-KINDS = ("say", "tool", "step", "stop", "interrupt", "hang", "crash", "usage", "fail", "print")
-
-
-@dataclass(frozen=True)
-class Line:
-    """One line of a script: an action, its value and its other keys."""
-
-    kind: str
-    value: Any
-    rest: dict[str, Any]
-
-
-def read_script(path: str, prompt: str = "") -> list[Line]:
-    """A YAML list of mappings, each with one of `KINDS`; or `prompts`, a list of `{match, play}`.
-
-    The first entry whose `match` is part of the prompt is played. An entry without `match` fits every prompt.
-    """
-    with open(path, "rb") as file:
-        source, problems = decode(path, file.read())
-    tree, troubles = read_yaml(source.text)
-    if tree is not None and tree.kind == "mapping" and "prompts" in tree.value:
-        tree = _lines_for(tree.value["prompts"], prompt)
-    if problems or troubles or tree is None or tree.kind != "list":
-        wrong = problems[0].message if problems else troubles[0].message if troubles else "a list was expected"
-        raise HandrailError(f"`{path}` is not a script: {wrong}")
-    return [_line(path, item) for item in tree.value]
-
-
-def _lines_for(choices: Node, prompt: str) -> Node | None:
-    """The lines to play for a prompt; None if no entry fits."""
-    for choice in choices.value if choices.kind == "list" else ():
-        match = choice.value.get("match") if choice.kind == "mapping" else None
-        if choice.kind == "mapping" and (match is None or str(match.value) in prompt):
-            play: Node | None = choice.value.get("play")
-            return play
-    return None
-
-
-def _line(path: str, item: Node) -> Line:
-    data = _plain(item)
-    kinds = [kind for kind in KINDS if isinstance(data, dict) and kind in data]
-    if len(kinds) != 1:
-        raise HandrailError(f"`{path}`:{item.line}: a line of a script has exactly one of {', '.join(KINDS)}")
-    return Line(kinds[0], data.pop(kinds[0]), data)
-
-
-def _plain(node: Node) -> Any:
-    if node.kind == "mapping":
-        return {name: _plain(child) for name, child in node.value.items()}
-    return [_plain(child) for child in node.value] if node.kind == "list" else node.value
 
 
 class Refused(Exception):
@@ -231,7 +178,9 @@ def main(argv: list[str]) -> int:
     try:
         play = read_script(script, sys.stdin.read() if prompt == ["-"] else "")
     except (HandrailError, OSError) as error:
-        sys.stdout.write(json.dumps({"event": "error", "text": str(error)}, ensure_ascii=False) + "\n")
+        told = {"outcome": "refused", "message": f"the script has mistakes: {error}", "resetsAt": None}
+        for event in ({"event": "error", "text": str(error)}, {"event": "failed", **told}):
+            sys.stdout.write(json.dumps(event, ensure_ascii=False) + "\n")
         sys.stderr.write(f"error: {error}\n")
         return 1
     return asyncio.run(ScriptedAgent(os.path.realpath(project), session).play(play))

@@ -9,10 +9,11 @@ from __future__ import annotations
 import os
 
 from handrail.errors import StateError
-from handrail.state import files
+from handrail.state import files, jsonlite
 from handrail.state.files import make_private
 
 ABOUT = "about"
+CREATED = "created"
 _POSITION = 48  # bits
 
 
@@ -33,7 +34,30 @@ def run_ids(folder: str) -> list[str]:
     except OSError:
         return []
     found = [(paths[0], name) for name in names if (paths := attempts(os.path.join(folder, name)))]
-    return [name for _, name in sorted((os.stat(path).st_mtime_ns, name) for path, name in found)]
+    return [name for *_, name in sorted((*_created(path), name) for path, name in found)]
+
+
+def write_created(attempt: str, moment: float) -> None:
+    """Record when a run was created. The times of files and folders change: they do not say it."""
+    make_private(attempt)
+    files.replace(os.path.join(attempt, CREATED), repr(moment).encode(), durable=False)
+
+
+def _created(attempt: str) -> tuple[float, int]:
+    """When the first attempt of a run was created. Of two runs at the same moment, the file that is older decides."""
+    path = os.path.join(attempt, CREATED)
+    try:
+        with open(path, encoding="ascii") as file:
+            return float(file.read()), os.stat(path).st_mtime_ns
+    except (OSError, ValueError):  # a run of 0.1.0
+        return _created_by_request(attempt), 0
+
+
+def _created_by_request(attempt: str) -> float:
+    try:
+        return float(jsonlite.loads(read_about(attempt))["created"])
+    except (StateError, ValueError, TypeError, KeyError):
+        return 0.0
 
 
 def number_of(attempt: str) -> int:

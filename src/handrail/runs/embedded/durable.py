@@ -1,7 +1,9 @@
 """One run on disk while it is driven: one folder, one journal, one process at a time. Implements `Durable`.
 
-A finished node never runs again: its result is found by its path and the digest of its input. If a node was running
-when the process died, `rerun` of its step or its node decides: run it again, ask a person, or fail.
+A finished node never runs again, unless the proof of its step does not hold: its result is found by its path, whatever
+its input is now. If a node was running when the process died, `rerun` of its step or its node decides: run it again,
+ask a person, or fail. What is recorded has no secrets in it; what is returned to the interpreter has the real values
+again.
 """
 
 from __future__ import annotations
@@ -16,20 +18,39 @@ from functools import partial
 from typing import Any, TypeVar
 
 from handrail.artifacts.world import World
-from handrail.contracts import AgentSaid, Done, Finding, Made, NodeError, NodeKind, Outside, Waiting, Work
+from handrail.contracts import (
+    AgentSaid,
+    Done,
+    Finding,
+    Made,
+    NodeContext,
+    NodeError,
+    NodeKind,
+    Outside,
+    Tried,
+    Waiting,
+    Work,
+)
 from handrail.errors import HandrailError, StateError
-from handrail.flows.plan import Retry
 from handrail.runs import machine
 from handrail.runs.embedded import lease
-from handrail.runs.embedded.inbox import Inbox
+from handrail.runs.embedded.attempts import number_of
+from handrail.runs.embedded.inbox import Inbox, Letter
 from handrail.runs.embedded.ledger import Ledger
 from handrail.runs.embedded.payloads import LARGE, Payloads
 from handrail.runs.embedded.telling import Telling
-from handrail.runs.machine import Event, RunState
-from handrail.runs.memory import RERUN, Kept, Memory
-from handrail.runs.together import limited, together
+from handrail.runs.fold import RunState
+from handrail.runs.limits import Limits
+from handrail.runs.machine import Event
+from handrail.runs.memory import Kept, Memory
+from handrail.runs.questions import next_id
+from handrail.runs.rerun import RERUN, assumed_result, interrupted, interrupted_form
+from handrail.runs.stored import question_for_people
+from handrail.runs.together import together
 from handrail.runs.verify import verify
+from handrail.secrets.redaction import refuse_lost
 from handrail.source.given import unusable
+from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.source.values import shown
 from handrail.source.written import restore, texts_in
 from handrail.state import jsonlite
@@ -39,6 +60,7 @@ BREATH = 0.02
 PATIENCE = 20
 LONGEST_MESSAGE = 2_000
 LONGEST = 7 * 24 * 3600.0
+INPUT_CHANGED = "the input of this step is not the same as when it was started before"
 _T = TypeVar("_T")
 
 
@@ -52,9 +74,10 @@ class DurableRun:
         self.context = outside.context
         self.payloads = Payloads(ledger.attempt)
         self.programs = lease.Programs(ledger.attempt)
-        self.inbox = Inbox(ledger.attempt)
+        self.secrets = ledger.secrets
+        self.inbox = Inbox(ledger.attempt, self.secrets)
         self.world = World(outside.context.project)
-        self.redact = ledger.recorder.redact
+        self.limits = Limits(lambda path: self.memory.tries.spent.get(path, 0.0), partial(ledger.record, durable=False))
         self._publishing = asyncio.Lock()
         self._yielded = 0.0
 
@@ -77,59 +100,71 @@ class DurableRun:
         if known is None or not known.has_value:
             return known
         step = self.state.steps[path]
-        return replace(known, value=self.payloads.value(Kept(step.value, step.payload)))
+        return replace(known, value=self._real(Kept(step.value, step.payload)))
 
-    async def node(self, work: Work, retry: Retry) -> Any:
+    def _real(self, kept: Kept) -> Any:
+        """A recorded value, with the secrets that it refers to."""
+        return self.secrets.from_storage(self.payloads.value(kept))
+
+    def _digest_of(self, value: Any) -> str:
+        """The digest of a value without its secrets: a secret that changed does not change it."""
+        text = _as_json(value)
+        stored = self.secrets.for_storage(value, text)
+        return _digest_of_text(text if stored is value else jsonlite.dumps(stored))
+
+    def tried(self, path: str) -> Tried:
+        return self.memory.tried(path)
+
+    async def node(self, work: Work, *, again: bool = False) -> Any:
         kind = self.outside.nodes.get(work.node)
         if kind is None:
             raise NodeError("node-unknown", f"there is no node `{work.node}`", transient=False)
         if kind.NODE.instant:
-            return await self._run_instant(kind, work)
-        digest = digest_of([work.node, work.params, work.prompt])
-        if (work.path, digest) in self.memory.finished:
-            return self.payloads.value(self.memory.finished[work.path, digest])
+            return await self._run_instant(kind, work, again=again)
+        if not again and work.path in self.memory.finished:
+            return self._real(self.memory.finished[work.path])
+        digest = self._digest_of([work.node, work.params, work.prompt])
+        if self.memory.inputs.get(work.path, digest) != digest:
+            self.note(machine.Noticed(work.path, INPUT_CHANGED))
         rerun = work.rerun or kind.NODE.rerun
         if work.path in self.memory.under_way or self.programs.is_held(work.path):
             await self._wait_for_program(work.path)
-        wait, is_parked = retry.wait, self.memory.is_parked(work.path)
-        if work.path in self.memory.under_way and not is_parked and not await self._may_rerun(work, rerun):
-            return await self._finish(work.path, digest, {"assumedDone": True})
-        for attempt in range(1, retry.attempts + 1):
-            number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
-            if not is_parked:
-                self.ledger.start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
-            is_parked = False
-            try:
-                return await self._finish(work.path, digest, await self._run_within_limits(kind, work))
-            except NodeError as error:
-                message = shown(self.redact.text(error.message), LONGEST_MESSAGE)
-                self.record(machine.NodeFailed(work.path, digest, number, error.code, message))
-                if attempt == retry.attempts or not error.transient:
-                    raise NodeError(error.code, message, transient=error.transient) from error
-                await asyncio.sleep(wait)
-                wait *= retry.factor
-        raise AssertionError("the last attempt returns or raises")
+        is_parked = self.memory.is_parked(work.path)
+        if work.path in self.memory.under_way and not is_parked:
+            assumed = await self._assumed_result(work, rerun)
+            if assumed is not None:
+                return await self._finish(work.path, digest, assumed)
+        number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
+        if not is_parked:
+            self.ledger.start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
+        try:
+            return await self._finish(work.path, digest, await self._run_within_limits(kind, work))
+        except NodeError as error:
+            message = shown(self.secrets.mask(error.message), LONGEST_MESSAGE)
+            self.record(machine.NodeFailed(work.path, digest, number, error.code, message))
+            raise NodeError(error.code, message, transient=error.transient) from error
 
-    async def _run_instant(self, kind: NodeKind, work: Work) -> Any:
+    async def _run_instant(self, kind: NodeKind, work: Work, *, again: bool) -> Any:
         """Run a node that has no side effects and takes no time. Only its result is recorded."""
         known = self.state.steps.get(work.path)
-        if known is not None and known.has_value:
-            return self.payloads.value(Kept(known.value, known.payload))
-        return await self._finish(work.path, "", await kind.run(work, self.context), is_plain=True)
+        if known is not None and known.has_value and not again:
+            return self._real(Kept(known.value, known.payload))
+        value = await kind.run(work, self.context)
+        _refuse_deep(value)
+        return await self._finish(work.path, "", value, is_plain=True)
 
     async def _finish(self, path: str, digest: str, made: Any, *, is_plain: bool = False) -> Any:
         """Record the result of a node, as JSON without secrets. Yields to the event loop every `BREATH` seconds."""
         try:
             text = jsonlite.dumps(made)
+            value = made if is_plain else restore(jsonlite.loads(text), texts_in(made))
+            stored = self.secrets.for_storage(value, text)
         except (ValueError, TypeError) as error:
             raise NodeError("result", f"its result cannot be stored: {_not_json(error)}", transient=False) from error
-        value = made if is_plain else restore(jsonlite.loads(text), texts_in(made))
-        if self.redact.values:
-            value = self.redact.value(value)
-            text = jsonlite.dumps(value)
-        kept = Kept(value, None) if len(text) <= LARGE else self.payloads.keep(value, text)
+        text = text if stored is value else jsonlite.dumps(stored)
+        kept = Kept(stored, None) if len(text) <= LARGE else self.payloads.keep(stored, text)
         number = self.memory.starts.get(path, 1)
-        self.record(machine.NodeFinished(path, digest, number, kept.value, kept.payload))
+        self.ledger.record_stored(machine.NodeFinished(path, digest, number, kept.value, kept.payload))
         now = time.monotonic()
         if now - self._yielded > BREATH:
             self._yielded = now
@@ -147,31 +182,22 @@ class DurableRun:
                 told = True
             await asyncio.sleep(LOOK_AGAIN)
 
-    async def _may_rerun(self, work: Work, rerun: str) -> bool:
-        """True if an interrupted node has to run again; False if a person says that it had finished."""
+    async def _assumed_result(self, work: Work, rerun: str) -> Any:
+        """The result of an interrupted node that had finished, as a person says; None if it has to run again."""
         if rerun == "safe":
-            return True
-        message = f"`{work.path}` was running when the run was interrupted, and may have finished"
+            return None
+        told = interrupted(work.path)
         if rerun == "never":
-            raise NodeError("rerun", f"{message}; it must not run twice", transient=False)
-        options = [
-            {"value": "again", "label": "run it again"},
-            {"value": "done", "label": "it had finished: continue"},
-            {"value": "fail", "label": "neither: fail the run"},
-        ]
-        field = {"id": "rerun", "type": "single-select", "label": message, "required": True, "options": options}
-        start = self.memory.starts.get(work.path, 0)
-        form = {"formId": RERUN, "title": message, "description": f"attempt {start}", "fields": [field]}
-        answer = (await self.ask(work.path, form)).get("rerun")
-        if answer == "fail":
-            raise NodeError("rerun", f"{message}; a person chose to fail the run", transient=False)
-        return answer != "done"
+            raise NodeError("rerun", f"{told}; it must not run twice", transient=False)
+        form = interrupted_form(work.path, self.memory.starts.get(work.path, 0), work.reads)
+        answer = await self.ask(work.path, form)
+        refuse_lost(answer)
+        if answer.get(RERUN) == "fail":
+            raise NodeError("rerun", f"{told}; a person chose to fail the run", transient=False)
+        return assumed_result(answer) if answer.get(RERUN) == "done" else None
 
     async def _run_within_limits(self, kind: NodeKind, work: Work) -> Any:
         """Run a node, and wait for a rate limit to reset. Such a wait does not count as an attempt of the step."""
-        known = self.state.delays.get(work.path)
-        if known is not None:
-            await asyncio.sleep(max(known.until - self.clock(), 0.0))
         for tried in range(PATIENCE):
             try:
                 return await self._run(kind, work)
@@ -181,7 +207,7 @@ class DurableRun:
                     raise
                 left = max(left, min(60.0, 0.1 * 2**tried))  # `resets_at` may be in the past
                 until = self.clock() + left
-                self.record(machine.Delayed(work.path, until, self.redact.text(error.message)))
+                self.record(machine.Delayed(work.path, until, error.message))
                 await asyncio.sleep(left)
         return await self._run(kind, work)
 
@@ -198,19 +224,19 @@ class DurableRun:
             return await self.ask(work.path, question)
 
         def tell(said: AgentSaid) -> None:
-            for event in telling.events(work.path, said, self.redact):
-                self.record(event, durable=isinstance(event, machine.SessionOpened))
+            for event in telling.events(work.path, said, self.secrets):
+                if isinstance(event, machine.Guided):
+                    self.note(event)  # once, even if the run was resumed
+                else:
+                    self.record(event, durable=isinstance(event, machine.SessionOpened))
 
         telling = Telling()
-        session = self.memory.sessions.get(work.path)
-        context = replace(self.context, key=self._key(work.path), hold=hold, ask=ask, session=session, tell=tell)
+        context = replace(self._context_of(work.path), hold=hold, ask=ask, tell=tell)
         try:
-            async with asyncio.timeout(work.timeout):
-                if wrong := unusable(kind.NODE.params, work.params):
-                    raise NodeError("params", f"`{work.node}`: {wrong}", transient=False)
-                value = await kind.run(work, context)
-        except TimeoutError as error:
-            raise NodeError("timeout", f"not done after {work.timeout or 0:g} seconds") from error
+            async with self.limits.within(work.path, work.timeout):
+                _refuse_unusable(kind, work)
+                value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
+                _refuse_deep(value)
         except OSError as error:
             raise NodeError("failed", str(error)) from error
         except StateError:
@@ -218,7 +244,10 @@ class DurableRun:
         except HandrailError as error:
             hint = f" ({error.hint})" if error.hint else ""
             raise NodeError(error.code, f"{error.message}{hint}", transient=False) from error
-        except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        except UnicodeEncodeError as error:
+            message = "a text contains half of a surrogate pair, which files and programs do not take"
+            raise NodeError("text", message, transient=False) from error
+        except (ArithmeticError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             message = f"`{work.node}` failed with an error of its own: {type(error).__name__}: {error}"
             raise NodeError("failed", message, transient=False) from error
         finally:
@@ -228,36 +257,51 @@ class DurableRun:
                 self.programs.release(work.path, handle)
         return value
 
+    def _context_of(self, path: str) -> NodeContext:
+        """The context of a step: with its key, its conversation and its failed attempts."""
+        session, tried = self.memory.sessions.get(path), self.memory.tried(path)
+        return replace(self.context, key=self._key(path), session=session, failure=tried.failure, failures=tried.total)
+
     def _key(self, path: str) -> str:
         again = f"#{self.state.rewinds}" if self.state.rewinds else ""
         return f"{self.context.run}/{path}{again}"
 
     async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
         """A person's answer. Raises `Waiting` if the person has not answered yet."""
+        question = question_for_people(question, self.secrets)
         digest = digest_of(question)
         if (path, digest) in self.memory.answers:
-            self.inbox.clear(path)  # left there if the process was killed before it was cleared
-            return self.memory.answers[path, digest]
+            return self._answer(path, digest)
         asked = self.state.questions.get(path)
         if asked is None or asked.input != digest:
-            self.record(machine.Asked(path, digest, question))
-        values = self.inbox.take(path, question)
-        if values is None and self.outside.asker is not None:
-            values = await self.outside.asker(path, question)
-        if values is None:
+            if asked is not None:
+                self.inbox.clear(asked.id)
+            self.record(machine.Asked(path, digest, question, next_id(self.state, number_of(self.ledger.attempt))))
+            asked = self.state.questions[path]
+        letter = self.inbox.take(asked)
+        if letter is None and self.outside.asker is not None:
+            values = await self.outside.asker(asked.id, path, question)
+            if values is not None:
+                self.inbox.put(asked.id, Letter(values, self.outside.by))  # unless another process answered first
+                letter = self.inbox.take(asked)
+        if letter is None:
             raise Waiting(path, str(question.get("title") or "a question"))
-        self.record(machine.Answered(path, digest, values))
-        self.inbox.clear(path)
-        return values
+        self.record(machine.Answered(path, digest, letter.values, asked.id, letter.by))
+        self.inbox.clear(asked.id)
+        return letter.values
+
+    def _answer(self, path: str, digest: str) -> dict[str, Any]:
+        answer: dict[str, Any] = self.secrets.from_storage(self.memory.answers[path, digest])
+        return answer
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
         known = self.memory.facts.get(path, {})
-        key = (place, kind, subject)
+        key = (place, kind, self.secrets.for_storage(subject))
         if key not in known:
             found = machine.FactFound(path, place, kind, subject, self.world.look(kind, subject))
             self.record(found)
             return found.value
-        return known[key]
+        return self.secrets.from_storage(known[key])
 
     async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:
         return await verify(kind, params, self.context)
@@ -270,6 +314,8 @@ class DurableRun:
         publisher = self.outside.publisher
         if publisher is None:
             return
+        for item in made if len(made) > 1 else ():
+            await _in_thread(partial(publisher.checked, item))  # all of them or none
         for item in made:
             async with self._publishing:
                 known = {artifact["path"] for artifact in self.memory.published.get(path, ())}
@@ -282,12 +328,29 @@ class DurableRun:
     async def together(self, works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
         return await together(works, limit, on_failure)
 
-    async def pause(self, path: str, seconds: float) -> None:
-        del path
-        await asyncio.sleep(seconds)
+    async def pause(self, path: str, seconds: float, reason: str) -> None:
+        if seconds > 0:
+            self.record(machine.Delayed(path, self.clock() + seconds, reason))
+            await asyncio.sleep(seconds)
+
+    async def rest(self, path: str) -> None:
+        delay = self.state.delays.get(path)
+        if delay is not None:
+            await asyncio.sleep(max(delay.until - self.clock(), 0.0))
 
     def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
-        return limited(path, seconds)
+        return self.limits.within(path, seconds)
+
+
+def _refuse_unusable(kind: NodeKind, work: Work) -> None:
+    if wrong := unusable(kind.NODE.params, work.params):
+        raise NodeError("params", f"`{work.node}`: {wrong}", transient=False)
+
+
+def _refuse_deep(value: Any) -> None:
+    if is_too_deep(value):
+        message = f"its result is nested deeper than {MAX_NESTING} levels"
+        raise NodeError("result", message, transient=False)
 
 
 def _until_reset(error: NodeError, now: float, tried: int) -> float | None:
@@ -317,10 +380,17 @@ def _not_json(error: Exception) -> str:
     return str(error)
 
 
-def digest_of(value: Any) -> str:
-    """A digest of a JSON value. Raises `NodeError` for a value that is not JSON, such as infinity."""
+def _as_json(value: Any) -> str:
+    """The params or the form of a step as JSON. Raises `NodeError` for a value that is not JSON, such as infinity."""
     try:
-        text = jsonlite.dumps(value)
+        return jsonlite.dumps(value)
     except (ValueError, TypeError) as error:
         raise NodeError("params", f"its params cannot be stored: {_not_json(error)}", transient=False) from error
+
+
+def digest_of(value: Any) -> str:
+    return _digest_of_text(_as_json(value))
+
+
+def _digest_of_text(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

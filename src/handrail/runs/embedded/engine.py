@@ -28,16 +28,20 @@ from handrail.runs.embedded.attempts import (
     read_about,
     run_ids,
     write_about,
+    write_created,
 )
 from handrail.runs.embedded.driver import holder
 from handrail.runs.embedded.durable import DurableRun
 from handrail.runs.embedded.follow import Follower, read_all
-from handrail.runs.embedded.inbox import Inbox
+from handrail.runs.embedded.inbox import Inbox, Letter
 from handrail.runs.embedded.ledger import JOURNAL, Ledger
 from handrail.runs.embedded.payloads import Payloads
+from handrail.runs.fold import RunState, fold
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
 from handrail.runs.machine import Event
-from handrail.secrets import Redactor
+from handrail.runs.questions import find, late
+from handrail.runs.stored import stored
+from handrail.secrets.redaction import Secrets
 from handrail.state import files
 
 LOOK_AGAIN = 0.1
@@ -56,6 +60,7 @@ class Embedded:
     def __init__(self, site: Site) -> None:
         self.site = site
         self.folder = os.path.join(site.state, "runs", file_name(site.project))
+        self.secrets = Secrets(site.env, site.secrets)
         self._follower = Follower()
 
     def ids(self) -> list[str]:
@@ -63,16 +68,21 @@ class Embedded:
 
     def attempt(self, run: str) -> str:
         """The folder of a run's current attempt."""
+        return self._attempts(run)[-1]
+
+    def _attempts(self, run: str) -> list[str]:
         found = attempts(self._home(run))
         if not found:
             raise KeyError(run)
-        return found[-1]
+        return found
 
     def _home(self, run: str) -> str:
         return os.path.join(self.folder, file_name(run))
 
     def begin(self, run: str, about: str) -> History:
-        write_about(os.path.join(self._home(run), "1"), about)
+        attempt = os.path.join(self._home(run), "1")
+        write_created(attempt, self.site.clock())
+        write_about(attempt, about)
         return History(records=[], offset=0)
 
     def load(self, run: str) -> tuple[str, History]:
@@ -87,6 +97,12 @@ class Embedded:
         records, end = self._follower.read_behind(os.path.join(attempt, JOURNAL), position_of(attempt, offset))
         return records, offset_at(attempt, end)
 
+    def attempts(self, run: str) -> list[int]:
+        return [number_of(attempt) for attempt in self._attempts(run)]
+
+    def records(self, run: str, attempt: int) -> list[Record]:
+        return read_all(os.path.join(self._home(run), str(attempt), JOURNAL))[0]
+
     def payload(self, run: str, digest: str) -> Any:
         return Payloads(self.attempt(run)).read(digest)
 
@@ -100,7 +116,7 @@ class Embedded:
     async def _held(self, run: str, observer: Observer | None = None) -> AsyncIterator[Ledger]:
         """Acquire the run's lock, then read its journal and open it for writing."""
         async with lease.held(self._home(run)):
-            ledger = Ledger(self.attempt(run), self.site.clock, Redactor(self.site.env), observer)
+            ledger = Ledger(self.attempt(run), self.site.clock, self.secrets, observer)
             ledger.read()
             try:
                 yield ledger
@@ -114,28 +130,41 @@ class Embedded:
                 _prepare(ledger.attempt, life)
             for event in events:
                 ledger.record(event, durable=_is_rewind(event))
-            durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt)
+            durable, inbox = DurableRun(ledger, self.site.clock, outside), Inbox(ledger.attempt, self.secrets)
             inbox.clear_stop()
-            has_answer = lambda: any(map(inbox.holds, ledger.memory.state.questions))  # noqa: E731 - one line
+            inbox.clear_closed(ledger.memory.state.questions)
+            has_answer = lambda: any(inbox.holds(q.id) for q in ledger.memory.state.questions.values())  # noqa: E731
             try:
-                ledger.record(await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_answer))
+                ended = await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_answer)
+                for text in inbox.take_notices():
+                    ledger.note(machine.Noticed("", text))
+                ledger.record(ended if ended is not STOPPED else replace(STOPPED, by=inbox.stopped_by()))
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise
         return ledger.history
 
-    async def answer(self, run: str, path: str, values: Mapping[str, Any]) -> bool:
-        inbox = Inbox(self.attempt(run))
-        inbox.put(path, values)
+    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+        attempt = self.attempt(run)
+        inbox = Inbox(attempt, self.secrets)
+        if not inbox.put(question, Letter(dict(values), by)):
+            message = f"question `{question}` of run `{run}` already has an answer, from another command"
+            raise RefusedError(message, f"if no process uses it, `handrail resume {run}` does")
+        try:
+            # Another answer may have been recorded just before. Its file is gone only after the journal has it.
+            find(run, _state(attempt), question)
+        except RefusedError:
+            inbox.clear(question)
+            raise
         end = time.monotonic() + PATIENCE
-        while self.driver(run) is not None and time.monotonic() < end:
-            if not inbox.holds(path):
-                return False
+        while self.driver(run) is not None and time.monotonic() < end and inbox.holds(question):
             await asyncio.sleep(LOOK_AGAIN)
-        return self.driver(run) is None
+        if not inbox.holds(question) and (state := _state(attempt)).closed.get(question) != "answered":
+            raise late(run, state, question)
+        return inbox.holds(question) and self.driver(run) is None
 
-    async def stop(self, run: str, opening: Sequence[Event]) -> History:
-        Inbox(self.attempt(run)).request_stop()
+    async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
+        Inbox(self.attempt(run), self.secrets).request_stop(by)
         end = time.monotonic() + PATIENCE
         while self.driver(run) is not None:
             if time.monotonic() > end:
@@ -146,9 +175,17 @@ class Embedded:
                 ledger.record(event, durable=False)
             await lease.Programs(ledger.attempt).end(run)
             if ledger.memory.state.status != "cancelled":
-                ledger.record(STOPPED)
-            Inbox(ledger.attempt).clear_stop()
+                ledger.record(replace(STOPPED, by=by))
+            Inbox(ledger.attempt, self.secrets).clear_stop()
         return ledger.history
+
+    async def notice(self, run: str, text: str) -> None:
+        try:
+            async with self._held(run) as ledger:
+                if ledger.records:  # its first event has to be `RunStarted`
+                    ledger.record(machine.Noticed("", text))
+        except RefusedError:
+            Inbox(self.attempt(run), self.secrets).put_notice(text)
 
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
@@ -167,24 +204,29 @@ class Embedded:
         path = os.path.join(folder, JOURNAL)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(path)  # left by a restart that was interrupted
-        ledger = Ledger(folder, self.site.clock, Redactor({}))
+        ledger = Ledger(folder, self.site.clock, self.secrets)
         if not events:
             return ledger.history
         os.makedirs(folder, mode=0o700, exist_ok=True)
         payloads = Payloads(folder)
         for event in events:
-            ledger.record(_stored(event, payloads), durable=False)
+            ledger.record_stored(_moved(stored(event, self.secrets), payloads), durable=False)
         ledger.recorder.flush(durable=True)
         ledger.close()
         return ledger.history
 
 
-def _stored(event: Event, payloads: Payloads) -> Event:
+def _moved(event: Event, payloads: Payloads) -> Event:
     """The event. A large value is moved to a file, and the event holds its digest."""
     if not isinstance(event, machine.NodeFinished):
         return event
     kept = payloads.keep(event.value)
     return replace(event, value=kept.value, payload=kept.payload)
+
+
+def _state(attempt: str) -> RunState:
+    records, _ = read_all(os.path.join(attempt, JOURNAL))
+    return fold(event for _, event in records)
 
 
 def _prepare(attempt: str, life: Life) -> None:

@@ -1,4 +1,8 @@
-"""Answers and stop requests for a run: any process writes them here, and the driver reads them."""
+"""Answers and stop requests for a run: any process writes them here, and the driver reads them.
+
+The file of an answer is named after the question's id. It can be created only once, and it is removed only after the
+journal has the answer. So of two answers to one question, exactly one is accepted.
+"""
 
 from __future__ import annotations
 
@@ -6,56 +10,119 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from handrail.errors import StateError
 from handrail.forms import form as forms
 from handrail.forms import read as formspec
 from handrail.project import file_name
+from handrail.runs.machine import Asked
+from handrail.secrets.redaction import Secrets
 from handrail.source.values import Unresolved
 from handrail.state import files
+from handrail.state.digest import hex_digest
 from handrail.state.files import make_private
 
 FOLDER = "inbox"
 STOP = "stop"
+NOTICES = "notices"
+
+
+class Letter(NamedTuple):
+    """An answer, and who gave it."""
+
+    values: dict[str, Any]
+    by: str | None
 
 
 class Inbox:
-    """The inbox of one run: an answer for each step that waits, and a request to stop."""
+    """The inbox of one attempt of a run: an answer for each open question, and a request to stop.
 
-    def __init__(self, folder: str) -> None:
+    Answers are in stored form: without the values of secrets.
+    """
+
+    def __init__(self, folder: str, secrets: Secrets) -> None:
         self.run = folder
+        self.secrets = secrets
         self.folder = os.path.join(folder, FOLDER)
 
-    def _file(self, path: str) -> str:
-        return os.path.join(self.folder, file_name(path))
+    def _file(self, question: str) -> str:
+        return os.path.join(self.folder, file_name(question))
 
-    def put(self, path: str, values: Mapping[str, Any]) -> None:
+    def put(self, question: str, letter: Letter) -> bool:
+        """Store an answer. False if the question already has one, which then stays."""
         make_private(self.folder)
-        files.replace(self._file(path), json.dumps(dict(values), ensure_ascii=False).encode(), durable=True)
+        path = self._file(question)
+        new = f"{path}.{os.getpid()}.letter"
+        stored = {"values": self.secrets.for_storage(letter.values), "by": letter.by}
+        files.replace(new, json.dumps(stored, ensure_ascii=False).encode(), durable=True)
+        try:
+            os.link(new, path)
+            files.sync_folder(self.folder)
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise StateError(f"`{path}` cannot be written: {error.strerror}") from error
+        finally:
+            files.remove(new)
+        return True
 
-    def holds(self, path: str) -> bool:
-        return os.path.exists(self._file(path))
+    def holds(self, question: str) -> bool:
+        return os.path.exists(self._file(question))
 
-    def take(self, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
+    def take(self, asked: Asked) -> Letter | None:
         """The answer to a question, or None if there is no valid one. It stays here until the journal has it."""
         try:
-            with open(self._file(path), "rb") as file:
+            with open(self._file(asked.id), "rb") as file:
                 given = json.loads(file.read())
-            return forms.accept(formspec.from_json(question), given)
-        except (OSError, ValueError, Unresolved, forms.WrongAnswers):
-            self.clear(path)  # invalid, so it must not be read again
+            values = self.secrets.from_storage(given["values"])
+            return Letter(forms.accept(formspec.from_json(asked.question), values), given.get("by"))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, Unresolved, forms.WrongAnswers):
+            self.clear(asked.id)  # invalid, so it must not be read again
             return None
 
-    def clear(self, path: str) -> None:
+    def clear(self, question: str) -> None:
         with contextlib.suppress(OSError):
-            os.unlink(self._file(path))
+            os.unlink(self._file(question))
 
-    def request_stop(self) -> None:
+    def clear_closed(self, is_open: Mapping[str, Asked]) -> None:
+        """Remove the answers to questions that are not open. A killed driver may have left one."""
+        kept = {file_name(asked.id) for asked in is_open.values()}
+        with contextlib.suppress(OSError):
+            for name in os.listdir(self.folder):
+                if name not in kept and not name.endswith((".letter", ".new")):
+                    os.unlink(os.path.join(self.folder, name))
+
+    def put_notice(self, text: str) -> None:
+        """Leave a notice for the driver. The same notice is left once."""
+        folder = os.path.join(self.run, NOTICES)
+        make_private(folder)
+        files.replace(os.path.join(folder, hex_digest(text.encode())[:24]), text.encode(), durable=False)
+
+    def take_notices(self) -> list[str]:
+        """The notices that were left for the driver. They are removed."""
+        found: list[str] = []
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            for entry in sorted(os.scandir(os.path.join(self.run, NOTICES)), key=lambda entry: entry.name):
+                with open(entry.path, encoding="utf-8") as file:
+                    found.append(file.read())
+                os.unlink(entry.path)
+        return found
+
+    def request_stop(self, by: str | None) -> None:
         make_private(self.run)
-        files.replace(os.path.join(self.run, STOP), b"", durable=False)
+        files.replace(os.path.join(self.run, STOP), (by or "").encode(), durable=False)
 
     def is_stop_requested(self) -> bool:
         return os.path.exists(os.path.join(self.run, STOP))
+
+    def stopped_by(self) -> str | None:
+        """Who requested the stop; None if it is not known."""
+        try:
+            with open(os.path.join(self.run, STOP), encoding="utf-8", errors="replace") as file:
+                return file.read() or None
+        except OSError:
+            return None
 
     def clear_stop(self) -> None:
         with contextlib.suppress(OSError):

@@ -17,7 +17,8 @@ from handrail.runs.embedded.attempts import number_of, offset_at
 from handrail.runs.embedded.recorder import Recorder
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
-from handrail.secrets import Redactor
+from handrail.runs.stored import stored
+from handrail.secrets.redaction import Secrets
 from handrail.state import journal
 
 JOURNAL = "journal"
@@ -27,14 +28,15 @@ class Ledger:
     """One attempt's journal, open for reading and writing."""
 
     def __init__(
-        self, attempt: str, clock: Callable[[], float], redact: Redactor, observer: Observer | None = None
+        self, attempt: str, clock: Callable[[], float], secrets: Secrets, observer: Observer | None = None
     ) -> None:
         self.attempt = attempt
         self.path = f"{attempt}/{JOURNAL}"
         self.observer = observer
         self.memory = Memory()
         self.records: list[Record] = []
-        self.recorder = Recorder(self.path, clock, redact)
+        self.secrets = secrets
+        self.recorder = Recorder(self.path, clock)
         self.is_reading = False
 
     @property
@@ -54,20 +56,24 @@ class Ledger:
         self.recorder.continue_from(len(scan.records), scan.end)
 
     def record(self, event: Event, *, durable: bool = True) -> None:
-        """Add an event. With `durable` it is on disk when this returns."""
+        """Add an event, without the values of secrets. With `durable` it is on disk when this returns."""
+        self.record_stored(stored(event, self.secrets), durable=durable)
+
+    def record_stored(self, event: Event, *, durable: bool = True) -> None:
+        """Add an event that is already in its stored form."""
         if self.is_reading:
             return
         written = self.recorder.add(event, durable=durable)
         self.memory.take(event)
-        is_redacted = bool(self.recorder.redact.values)
-        self.records.append((written["t"], machine.event_from_json(written) if is_redacted else event))
+        self.records.append((written["t"], event))
         if self.observer is not None:
             self.observer(event)
 
     def note(self, event: Event) -> None:
         """Add an event that only informs people. It is added once, even if the run was resumed."""
+        event = stored(event, self.secrets)
         if self.memory.is_news(event):
-            self.record(event, durable=False)
+            self.record_stored(event, durable=False)
 
     def start(self, event: machine.NodeStarted, *, durable: bool) -> None:
         try:

@@ -14,23 +14,19 @@ from typing import Any
 
 from handrail.errors import StateError
 from handrail.runs.machine import Event, event_to_json
-from handrail.secrets import Redactor
 from handrail.state import journal, lines
 from handrail.state.files import sync_folder
 
 SOON = 0.05
 ROOM = 1 << 16
-FREE = ("value", "values", "message", "text", "reason", "error", "question", "artifact", "subject", "written")
-"""Fields with text from people, programs and agents. Paths, kinds and digests are our own and are never redacted."""
 
 
 class Recorder:
     """An open journal. The caller holds the run's lock."""
 
-    def __init__(self, path: str, clock: Callable[[], float], redact: Redactor | None = None) -> None:
+    def __init__(self, path: str, clock: Callable[[], float]) -> None:
         self.path = path
         self.clock = clock
-        self.redact = redact or Redactor({})
         self.waiting: list[dict[str, Any]] = []
         self.number = self.end = 0
         self._handle: int | None = None
@@ -43,11 +39,9 @@ class Recorder:
         self.number, self.end = number, end
 
     def add(self, event: Event, *, durable: bool) -> dict[str, Any]:
-        """Add an event, and return it as it is written: with its time, without secrets."""
+        """Add an event in its stored form, and return it as it is written: with its time."""
         data = event_to_json(event)
         data["t"] = int(self.clock() * 1000) / 1000
-        if self.redact.values:
-            data |= {name: self.redact.value(data[name]) for name in FREE if name in data}
         self.waiting.append(data)
         if durable:
             self.flush(durable=True)

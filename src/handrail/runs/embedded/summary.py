@@ -7,7 +7,7 @@ import os
 from handrail.errors import StateError
 from handrail.runs.embedded.attempts import attempts, read_about, run_ids
 from handrail.runs.embedded.driver import holder
-from handrail.runs.summary import Summary, flow_of, life
+from handrail.runs.summary import Summary, flow_of, given_in, life, seconds_in
 from handrail.state import journal
 
 
@@ -19,9 +19,13 @@ def summaries(folder: str) -> list[Summary]:
 def _summary(folder: str, id_: str) -> Summary:
     attempt = attempts(folder)[-1]
     try:
-        flow = flow_of(read_about(attempt))
+        about = read_about(attempt)
+        flow = flow_of(about)
         records = journal.read(os.path.join(attempt, "journal")).records
     except StateError as error:
         return Summary(id_, "", "damaged", None, error.message)
-    status, why = life(event for record in records for event in record["events"])
-    return Summary(id_, flow, status, holder(folder), why)
+    events = [event for record in records for event in record["events"]]
+    status, why = life(events)
+    created, given = given_in(about)
+    seconds = seconds_in((event["t"], event["type"]) for event in events)
+    return Summary(id_, flow, status, holder(folder), why, created, seconds, given)

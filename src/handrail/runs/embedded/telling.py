@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from handrail.contracts import AgentSaid
+from handrail.contracts import AgentSaid, GuideNews
 from handrail.runs import machine
-from handrail.secrets import Redactor
+from handrail.secrets.redaction import Secrets
 from handrail.source.values import shown
 
 SHORT = 200
+LONG = 2_000
 
 
 class Telling:
@@ -27,7 +28,7 @@ class Telling:
         self.usages, self._usage = self.usages + last, None
         return self.usages
 
-    def events(self, path: str, said: AgentSaid, redact: Redactor) -> Iterator[machine.Event]:
+    def events(self, path: str, said: AgentSaid, secrets: Secrets) -> Iterator[machine.Event]:
         data = said.data
         match said.kind:
             case "session":
@@ -37,10 +38,13 @@ class Telling:
             case "finished":
                 self.settle()
             case "tool":
-                text = f"{data.get('name')} {json.dumps(redact.value(data.get('input')), ensure_ascii=False)}"
-                yield machine.AgentActed(path, "tool", shown(redact.text(text), SHORT))
+                text = f"{data.get('name')} {json.dumps(secrets.for_people(data.get('input')), ensure_ascii=False)}"
+                yield machine.AgentActed(path, "tool", shown(secrets.mask(text), SHORT))
             case "denied":
                 text = f"{data.get('name')}: {data.get('reason')}"
-                yield machine.AgentActed(path, "denied", shown(redact.text(text), SHORT))
-            case "retry":
-                yield machine.AgentActed(path, "retry", shown(redact.text(str(data.get("message"))), SHORT))
+                yield machine.AgentActed(path, "denied", shown(secrets.mask(text), SHORT))
+            case "retry" | "again":
+                yield machine.AgentActed(path, said.kind, shown(secrets.mask(str(data.get("message"))), SHORT))
+            case "guided":
+                news: GuideNews = data["news"]
+                yield machine.Guided(path, **{**vars(news), "text": shown(secrets.mask(news.text), LONG)})

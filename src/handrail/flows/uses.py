@@ -1,0 +1,52 @@
+"""Which outputs of a step a flow uses. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from handrail.expressions.tree import Expression, Ref, walk
+from handrail.flows.plan import FlowPlan, Phase, Step
+
+WHOLE = "value"
+
+
+def outputs_read(plan: FlowPlan, phase: str, step: str) -> tuple[str, ...]:
+    """The names of the outputs that expressions of the flow use; `value` if one uses the whole result."""
+    found: dict[str, None] = {}
+    for expression in expressions_of(plan):
+        for part in walk(expression):
+            names = part.names if isinstance(part, Ref) else []
+            if names[:3] == ["steps", phase, step] and len(names) > 3 and names[3] in ("outputs", "value"):
+                found[names[4] if len(names) > 4 else WHOLE] = None
+    return tuple(sorted(found))
+
+
+def expressions_of(plan: FlowPlan) -> Iterator[Expression]:
+    """Every expression of a flow."""
+    for phase in plan.phases:
+        yield from _of_phase(phase)
+        for step in phase.steps:
+            yield from filter(None, _of_step(step))
+
+
+def _of_phase(phase: Phase) -> Iterator[Expression]:
+    yield from phase.guards
+    yield from (item for _, item in phase.items)
+    if phase.when is not None:
+        yield phase.when
+
+
+def _of_step(step: Step) -> Iterator[Expression | None]:
+    yield step.when
+    yield from step.params.values()
+    if step.prompt is not None:
+        yield from step.prompt.values
+        yield step.prompt.extra
+    for expectation in step.expect or ():
+        yield expectation.when
+        yield from expectation.params.values()
+    for action in step.after:
+        yield action.when
+        yield from action.params.values()
+    yield from (output.path for output in step.makes)
+    yield step.stop_if

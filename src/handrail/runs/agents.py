@@ -1,0 +1,64 @@
+"""Finds steps that cannot run because no agent is chosen for them, before a run exists."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from handrail import registry
+from handrail.errors import RefusedError
+from handrail.expressions.tree import Const
+from handrail.flows.outline import child_of
+from handrail.flows.paths import segment
+from handrail.flows.plan import FlowPlan, Phase, Step
+from handrail.flows.spec import MAX_DEPTH
+from handrail.settings import Own, Route
+from handrail.source.suggest import did_you_mean
+
+Router = Callable[[str | None, Own], Route | None]
+
+
+@dataclass(frozen=True)
+class Search:
+    """Looks through a flow and its nested flows. `find` returns a flow by name, `route` the agent of a step."""
+
+    find: Callable[[str], FlowPlan | None]
+    route: Router
+
+    def refuse(self, plan: FlowPlan, phases: list[Phase]) -> None:
+        """Raise `RefusedError` for the first step that will certainly run, and has no agent or an unknown one."""
+        known = registry.executors()
+        for path, step in self._certain(phases, "", 0):
+            if step.node not in registry.nodes() or not registry.nodes()[step.node].NODE.routed:
+                continue
+            own = _own(step)
+            route = None if own is None else self.route(step.routing_group, own)
+            if own is not None and route is None:
+                hint = f"add `--agent NAME` ({', '.join(known)}), or write `agent: NAME` in `.handrail/settings.yaml`"
+                raise RefusedError(f"step `{path}` of `{plan.id}` needs an agent, and none is chosen", hint)
+            if route is not None and route.agent not in known:
+                hint = did_you_mean(route.agent, known) or f"known: {', '.join(known)}"
+                raise RefusedError(f"step `{path}` of `{plan.id}` needs `{route.agent}`, which is no agent", hint)
+
+    def _certain(self, phases: list[Phase], base: str, depth: int) -> Iterator[tuple[str, Step]]:
+        """The steps that run whatever the results of others are, up to the first that may stop the flow."""
+        for phase in phases:
+            if phase.guards or phase.when is not None:
+                continue
+            for step in phase.steps:
+                path = f"{base}{segment(phase.id)}/{segment(step.id)}"
+                if step.when is None:
+                    yield path, step
+                    child = child_of(step, self.find) if depth < MAX_DEPTH else None
+                    if child is not None:
+                        yield from self._certain(list(child.phases), f"{path}/", depth + 1)
+                if step.stop_if is not None:
+                    return
+
+
+def _own(step: Step) -> Own | None:
+    """The agent and the model that a step sets; None if only the run knows them."""
+    agent, model = step.params.get("executor", Const(None)), step.params.get("model", Const(None))
+    if not isinstance(agent, Const) or not isinstance(model, Const):
+        return None
+    return (agent.value or None, model.value or None)

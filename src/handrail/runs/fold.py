@@ -1,0 +1,217 @@
+"""The state of a run, folded from its events. Pure.
+
+The state is changed in place, so an event costs the same after ten steps and after ten thousand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, assert_never
+
+from handrail.flows.paths import top
+from handrail.runs.machine import (
+    AgentActed,
+    Answered,
+    ArtifactPublished,
+    Asked,
+    AttemptFailed,
+    AttemptStarted,
+    Delayed,
+    Event,
+    FactFound,
+    Guided,
+    NodeFailed,
+    NodeFinished,
+    NodeStarted,
+    Noticed,
+    OfRun,
+    PhaseDone,
+    PhaseSkipped,
+    PhaseStarted,
+    PhaseStatus,
+    Routed,
+    RunEnded,
+    RunParked,
+    RunResumed,
+    RunStarted,
+    RunStatus,
+    SessionOpened,
+    StepDone,
+    StepFailed,
+    StepSkipped,
+    StepStarted,
+    StepStatus,
+    SummarySet,
+    TimeSpent,
+    UsageReported,
+)
+
+
+@dataclass(slots=True)
+class StepState:
+    """The state of a step. `value` is its result; if it is large, `payload` is its digest instead."""
+
+    status: StepStatus = "pending"
+    value: Any = None
+    payload: str | None = None
+    has_value: bool = False
+    attempts: int = 0
+    stop: bool = False
+    error: str | None = None
+
+
+class RunState:
+    """The state of a run: every phase and step that was reached, by path."""
+
+    def __init__(self) -> None:
+        self.phases: dict[str, PhaseStatus] = {}
+        self.steps: dict[str, StepState] = {}
+        self.questions: dict[str, Asked] = {}
+        self.closed: dict[str, Literal["answered", "withdrawn"]] = {}
+        self.artifacts: list[dict[str, Any]] = []
+        self.usage: dict[str, list[dict[str, Any]]] = {}
+        self.delays: dict[str, Delayed] = {}
+        self.status: RunStatus = "running"
+        self.outcome = "success"
+        self.code: str | None = None
+        self.reason: str | None = None
+        self.error: str | None = None
+        self.summary: str | None = None
+        self.until: str | None = None
+        self.rewinds = 0
+        self.routing: Routed | None = None
+
+    def apply(self, event: Event) -> None:
+        """Change the state by one event. Touches only the phase or step that the event is about."""
+        if self.questions and isinstance(event, StepDone | StepSkipped | StepFailed):
+            self._withdraw(event.path)
+        match event:
+            case StepStarted():
+                step = self._step(event.path)
+                step.status, step.error = "running", None
+            case NodeFinished():
+                step = self._step(event.path)
+                step.value, step.payload, step.has_value = event.value, event.payload, True
+                step.attempts = event.attempt
+                self.delays.pop(event.path, None)
+            case StepDone():
+                step = self._step(event.path)
+                step.status, step.stop, step.error = "done", event.stop, None
+                self._withdraw(event.path)  # open, if the proof came to hold while it was asked
+            case PhaseStarted() | PhaseDone() | PhaseSkipped():
+                self.phases[event.path] = _PHASE_STATUS[type(event).__name__]
+            case StepSkipped():
+                self._step(event.path).status = "skipped"
+            case NodeStarted():
+                self._step(event.path).attempts = event.attempt
+                self.delays.pop(event.path, None)
+            case AttemptStarted():
+                self._step(event.path).attempts = event.attempt
+                self.delays.pop(event.path, None)
+                if event.again:
+                    self._forget(lambda path: path.startswith(f"{event.path}/"))
+            case AttemptFailed():
+                self._step(event.path).error = event.message
+                self.delays.pop(event.path, None)
+            case NodeFailed():
+                step = self._step(event.path)
+                step.error, step.attempts = event.message, event.attempt
+                self.delays.pop(event.path, None)
+            case StepFailed():
+                step = self._step(event.path)
+                step.status, step.error = "failed", event.message
+            case _:
+                self._apply_to_run(event)
+
+    def _apply_to_run(self, event: OfRun) -> None:
+        match event:
+            case Asked():
+                self._withdraw(event.path)
+                known = len(self.closed) + len(self.questions)
+                self.questions[event.path] = event if event.id else replace(event, id=f"q{known + 1}")
+            case Answered():
+                asked = self.questions.pop(event.path, None)
+                if asked is not None:
+                    self.closed[asked.id] = "answered"
+            case ArtifactPublished():
+                if all(known["id"] != event.artifact["id"] for known in self.artifacts[-100:]):
+                    self.artifacts.append(event.artifact)
+            case SummarySet():
+                self.summary = event.text
+            case RunStarted() | RunResumed() | RunParked() | RunEnded():
+                self._apply_to_life(event)
+            case UsageReported():
+                self.usage.setdefault(event.path, []).append(event.usage)
+            case Delayed():
+                self.delays[event.path] = event
+            case Routed():
+                self.routing = event
+                self.delays.clear()  # the limit of another agent is not waited for
+            case SessionOpened():
+                self.delays.pop(event.path, None)
+            case FactFound() | Noticed() | AgentActed() | Guided() | TimeSpent():
+                pass
+            case _:
+                assert_never(event)
+
+    def _apply_to_life(self, event: RunStarted | RunResumed | RunParked | RunEnded) -> None:
+        match event:
+            case RunStarted():
+                self.until = event.until
+            case RunResumed():
+                self._resume(event)
+            case RunParked():
+                self.status, self.reason, self.error, self.code = "waiting", event.reason, None, None
+            case RunEnded():
+                self.status, self.outcome = event.status, event.outcome or "success"
+                self.reason, self.error, self.code = event.reason, event.error, _code(event)
+            case _:
+                assert_never(event)
+
+    def _resume(self, event: RunResumed) -> None:
+        self.status, self.outcome, self.reason, self.error, self.code = "running", "success", None, None, None
+        self.until = event.until
+        self.rewinds += bool(event.rewound)
+        gone = set(event.rewound)
+        if gone:
+            self._forget(lambda path: top(path) in gone)
+
+    def _forget(self, is_gone: Callable[[str], bool]) -> None:
+        """Forget phases and steps that run again, and withdraw their questions."""
+        known: dict[str, Any]
+        for known in (self.phases, self.steps):
+            for path in [path for path in known if is_gone(path)]:
+                del known[path]
+        for path in [path for path in self.questions if is_gone(path)]:
+            self._withdraw(path)
+
+    def _withdraw(self, path: str) -> None:
+        """Close the question of a step, if it has one: nobody needs an answer any more."""
+        asked = self.questions.pop(path, None)
+        if asked is not None:
+            self.closed[asked.id] = "withdrawn"
+
+    def _step(self, path: str) -> StepState:
+        found = self.steps.get(path)
+        if found is None:
+            found = self.steps[path] = StepState()
+        return found
+
+
+_PHASE_STATUS: dict[str, PhaseStatus] = {"PhaseStarted": "running", "PhaseDone": "done", "PhaseSkipped": "skipped"}
+
+
+def _code(event: RunEnded) -> str | None:
+    """The code of the event. In journals of 0.1.0 it is missing, and `reason` is `CODE at PATH` or only the code."""
+    if event.code is None and event.status == "failed" and event.reason is not None:
+        return event.reason.partition(" at ")[0]
+    return event.code
+
+
+def fold(events: Iterable[Event]) -> RunState:
+    """The state after these events."""
+    state = RunState()
+    for event in events:
+        state.apply(event)
+    return state

@@ -1,0 +1,60 @@
+"""Text for a terminal: how wide it is, cut to a width, in columns; times and durations. Pure; imports little."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EMOJI_STYLE = "\ufe0f"
+
+
+def table(rows: Sequence[Sequence[str]], gap: str = "  ") -> list[str]:
+    """The rows in aligned columns. The last column is not padded, and a column that is always empty is left out."""
+    widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
+    used = [number for number, width in enumerate(widths) if width]
+    return [gap.join(padded(row[number], widths[number]) for number in used).rstrip() for row in rows]
+
+
+def padded(text: str, width: int) -> str:
+    return text + " " * (width - columns(text))
+
+
+def duration(seconds: float) -> str:
+    """`0.4s`, `42s`, `3m 05s`, `1h 02m`."""
+    whole = int(max(0.0, seconds))
+    if whole < 10:
+        return f"{max(0.0, seconds):.1f}s"
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+
+
+def columns(text: str) -> int:
+    """How many columns a text takes on a terminal. If in doubt, the larger number."""
+    return len(text) if text.isascii() else sum(map(_columns_of, text))
+
+
+def _columns_of(char: str) -> int:
+    import unicodedata
+
+    if char == _EMOJI_STYLE:
+        return 1  # makes the character before it wide, on most terminals
+    if unicodedata.category(char) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
+
+def clipped(text: str, width: int) -> str:
+    """The text, cut to `width` columns. `…` replaces the rest."""
+    if columns(text) <= width:
+        return text
+    used, end = 0, 0
+    for char in text:
+        used += _columns_of(char)
+        if used > width - 1:
+            break
+        end += 1
+    return (text[:end] + "…") if width > 0 else ""

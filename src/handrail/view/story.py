@@ -1,0 +1,198 @@
+"""The events of a run as a story: one line per event that people care about, with its time, below its phase and step.
+
+Pure. Names are short as long as the lines above show where they belong; else the whole path is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from handrail.contracts import Record
+from handrail.flows.paths import segment
+from handrail.flows.plan import FlowPlan
+from handrail.flows.words import round_numbers
+from handrail.runs import machine
+from handrail.runs.machine import Event
+from handrail.source.plain import one_line, plain
+from handrail.source.values import as_text, shown
+from handrail.view.columns import duration
+from handrail.view.guided import guided_words
+from handrail.view.progress import SIGNS, Progress, act_words, name_of, question_title
+
+STARTS, DONE, SKIPPED, FAILED = (SIGNS[status] for status in ("running", "done", "skipped", "failed"))
+SHORT = 300
+KEPT = "kept from the attempt before"
+_ENDS = {"completed": DONE, "failed": FAILED}
+_OF_WORKFLOW = {"entered": STARTS, "finished": DONE}
+_Line = tuple[str, str]
+"""The path that a line is about, and its text. A path that ends with `/`: the line is about something below it."""
+
+
+class Story:
+    """Tells one attempt of a run. Call `lines` with all events, in order, in parts of any size.
+
+    `clock` formats a time of day. In one part, a step that only starts and ends is one line, and so are phases that are
+    skipped for the same reason, and a phase that a restart kept.
+    """
+
+    def __init__(self, plan: FlowPlan, clock: Callable[[float], str]) -> None:
+        self.clock = clock
+        self.progress = Progress(plan)
+        self.rounds = {segment(phase.id): _round_words(round_numbers(phase)) for phase in plan.phases}
+        self._shown = ""
+        self._began = 0.0
+        self._told: set[str] = set()
+
+    def lines(self, records: Sequence[Record]) -> Iterator[tuple[float, str]]:
+        """The lines for these events, each with its time. There is none for an event that people need not see."""
+        told: list[tuple[float, str, str]] = []
+        kept = _number_of_kept(records)
+        for number, (moment, event) in enumerate(records):
+            self.progress.take(event, moment)
+            at = event.time if isinstance(event, machine.Guided) else moment
+            found = self._tell(event, moment) if number >= kept else _kept(event)
+            self._began = moment if number < kept else self._began
+            told.extend((at, *line) for line in found)
+        for at, path, text in _shortened(told):
+            yield at, f"{self.clock(at)}  {self._placed(path, text)}"
+
+    def _placed(self, path: str, text: str) -> str:
+        """The text, indented below its path. If the lines above are about another place, the whole path is shown."""
+        if not path:
+            self._shown = ""
+            return text
+        parent, _, name = path.rpartition("/")
+        near = f"{self._shown}/".startswith(f"{parent}/") if parent else True
+        self._shown, indent = path.rstrip("/"), "  " * path.count("/")
+        if not name:
+            return f"{indent}{text}" if near else f"{indent}{plain(parent)}: {text}"
+        return f"{indent}{text[0]} {name_of(path) if near else plain(path)}{text[1:]}"
+
+    def _tell(self, event: Event, now: float) -> Iterator[_Line]:
+        match event:
+            case machine.PhaseStarted():
+                yield event.path, _joined(STARTS, self.rounds.get(event.path, ""))
+            case machine.StepStarted():
+                yield event.path, STARTS
+            case machine.PhaseDone() | machine.StepDone():
+                more = "ends the flow here" if isinstance(event, machine.StepDone) and event.stop else ""
+                yield event.path, _joined(DONE, self._took(event.path), more)
+            case machine.PhaseSkipped():
+                yield event.path, _joined(SKIPPED, f"skipped: {event.reason}")
+            case machine.StepSkipped() if event.path.rpartition("/")[0] in self.progress.state.phases:
+                yield event.path, _joined(SKIPPED, "skipped: its condition does not hold")
+            case machine.StepFailed():
+                self._told.add(event.message)
+                yield event.path, _joined(FAILED, self._took(event.path), event.message)
+            case machine.NodeStarted() if event.attempt > 1:
+                yield f"{event.path}/", self.progress.attempt(event.path)
+            case machine.RunStarted() | machine.RunResumed() | machine.RunParked() | machine.RunEnded():
+                yield "", self._of_run(event, now)
+            case _:
+                yield from self._of_step(event, now)
+
+    def _of_step(self, event: Event, now: float) -> Iterator[_Line]:
+        """Lines below a step: questions, files, and what its agent did."""
+        match event:
+            case machine.Asked():
+                yield f"{event.path}/", f"? asks: {question_title(event)}"
+            case machine.Answered():
+                yield f"{event.path}/", f"answered: {given_words(event.values)}"
+            case machine.ArtifactPublished():
+                yield f"{event.path}/", f"made {plain(str(event.artifact['path']))}"
+            case machine.SessionOpened():
+                yield f"{event.path}/", plain(f"{event.agent} begins the conversation {event.session}")
+            case machine.AgentActed() | machine.Delayed():
+                sign = "" if isinstance(event, machine.AgentActed) and event.kind == "tool" else "! "
+                yield f"{event.path}/", sign + one_line(act_words(event, now))
+            case machine.Guided():
+                sign = _OF_WORKFLOW.get(event.kind, "!")
+                if event.kind in ("entered", "finished") and event.text:  # the summary of the phase before
+                    yield f"{event.path}/", f"  summary: {shown(one_line(event.text), SHORT)}"
+                yield f"{event.path}/", f"{sign} {plain(guided_words(event))}"
+            case machine.UsageReported():
+                yield f"{event.path}/", f"used {usage_words(event.usage)}"
+            case machine.Noticed():
+                yield f"{event.path}/", f"! {one_line(event.text)}"
+            case machine.SummarySet():
+                yield "", f"summary: {shown(one_line(event.text), SHORT)}"
+            case _:
+                return
+
+    def _of_run(
+        self, event: machine.RunStarted | machine.RunResumed | machine.RunParked | machine.RunEnded, now: float
+    ) -> str:
+        took = duration(now - self._began)
+        match event:
+            case machine.RunStarted():
+                self._began = now
+                return f"started, until phase {plain(event.until)}" if event.until else "started"
+            case machine.RunResumed():
+                self._began = now
+                again = f"; these phases run again: {', '.join(map(plain, event.rewound))}" if event.rewound else ""
+                return ("continued" if event.mode == "continue" else "resumed") + again
+            case machine.RunParked():
+                return f"waits for a person, after {took}"
+        sign = _ENDS.get(event.status, "!")
+        why = event.error or event.reason or ""
+        return f"{sign} {event.status} after {took}" + (f": {one_line(why)}" if why and why not in self._told else "")
+
+    def _took(self, path: str) -> str:
+        took = self.progress.took(path)
+        return "" if took is None else duration(took)
+
+
+def _number_of_kept(records: Sequence[Record]) -> int:
+    """How many events a restart copied from the attempt before. It begins with them, and then resumes."""
+    for number, (_, event) in enumerate(records):
+        if isinstance(event, machine.RunResumed):
+            return number + 1 if event.mode == "restart" else 0
+    return 0
+
+
+def _kept(event: Event) -> Iterator[_Line]:
+    if isinstance(event, machine.RunStarted):
+        yield "", "started again"
+    elif isinstance(event, machine.PhaseDone | machine.PhaseSkipped):
+        yield event.path, _joined(DONE if isinstance(event, machine.PhaseDone) else SKIPPED, KEPT)
+
+
+def _shortened(told: list[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
+    """The lines, with those of the same thing joined: a start and its end, and a row of skipped or kept phases."""
+    lines: list[tuple[float, str, str]] = []
+    for at, path, text in told:
+        before = lines[-1] if lines else (0.0, "", "")
+        if path and before[1] == path and before[2] == STARTS and text[0] in (DONE, FAILED, SKIPPED):
+            lines[-1] = (at, path, text)
+        elif path and "/" not in path + before[1] and text == before[2] and _is_joinable(text):
+            lines[-1] = (before[0], f"{before[1]}, {path}", text)
+        else:
+            lines.append((at, path, text))
+    return lines
+
+
+def _is_joinable(text: str) -> bool:
+    return text.endswith(KEPT) or text.startswith(f"{SKIPPED}  skipped")
+
+
+def _joined(sign: str, *parts: str) -> str:
+    return "  ".join([sign, *(one_line(part) for part in parts if part)])
+
+
+def _round_words(numbers: Mapping[str, int]) -> str:
+    if len(numbers) == 1:
+        return f"round {next(iter(numbers.values()))}"
+    return "round " + ", ".join(f"{name} = {number}" for name, number in numbers.items()) if numbers else ""
+
+
+def given_words(values: Mapping[str, Any]) -> str:
+    """Parameters or answers in one line: `version=1.2 deep=true`."""
+    return one_line(" ".join(f"{name}={as_text(value)}" for name, value in values.items() if value is not None))
+
+
+def usage_words(usage: Mapping[str, Any]) -> str:
+    """`1,200 tokens in, 30 out, $0.25`; numbers that are not known are left out."""
+    words = (("inputTokens", "{:,} tokens in"), ("outputTokens", "{:,} out"), ("usd", "${:.2f}"))
+    known = [text.format(usage[name]) for name, text in words if isinstance(usage.get(name), int | float)]
+    return ", ".join(known) or "an unknown amount"

@@ -1,0 +1,79 @@
+"""Checks the names in `tools`: a name that no agent has is probably misspelt, and then the list does nothing."""
+
+from __future__ import annotations
+
+from handrail import STEP_TOOL, registry
+from handrail.source.fields import Reader
+from handrail.source.suggest import nearest
+from handrail.source.yamltree import Node, as_text
+
+SUPPORTED = "supported: Handrail's names (`bash`), an agent's own names (`Bash`), and `mcp:SERVER/TOOL`"
+
+
+def check_tool_names(tools: Reader) -> None:
+    """Report forms that are not supported, names that no agent has, and whitelists that match nothing in an agent."""
+    for field in ("blacklist", "whitelist"):
+        node: Node | None = tools.node.value.get(field)
+        given = node.value if node is not None and node.kind == "list" else []
+        items = [item for item in given if item.kind not in ("list", "mapping")]
+        wrong = [item for item in items if _has_wrong_form(tools, item)]
+        for item in items:
+            if item not in wrong:
+                _check_name(tools, item)
+        if field == "whitelist" and node is not None and items and not wrong:
+            _check_hosts(tools, node, [as_text(item) for item in items])
+
+
+def _has_wrong_form(tools: Reader, item: Node) -> bool:
+    name = as_text(item)
+    if "(" in name:
+        message = f"`{name}` limits the arguments of a tool, which is not supported"
+        hint = f"write the name of the tool: `{name.partition('(')[0].strip()}`; {SUPPORTED}"
+    elif "*" in name or "?" in name:
+        message, hint = f"`{name}` is a pattern, which is not supported", f"write each tool by its name; {SUPPORTED}"
+    elif _is_incomplete(name):
+        message, hint = f"`{name}` names no tool of a server", "write `mcp:SERVER/TOOL`"
+    elif not name.strip():
+        message, hint = "the name of a tool is blank", SUPPORTED
+    else:
+        return False
+    tools.on(item, "tool-form", message, hint)
+    return True
+
+
+def _is_incomplete(name: str) -> bool:
+    """True if the name of a server's tool lacks the server or the tool."""
+    for begin, between in (("mcp:", "/"), ("mcp__", "__")):
+        if name.startswith(begin):
+            return not all(name.removeprefix(begin).partition(between)[::2])
+    return False
+
+
+def _check_name(tools: Reader, item: Node) -> None:
+    name, known = as_text(item), {STEP_TOOL}
+    if name.startswith(("mcp:", "mcp__")):
+        return
+    for host in registry.hosts():
+        now, former = registry.tool_names(host)
+        known |= now | former
+    if name in known:
+        return
+    alike = sorted(other for other in known if other[0].islower() is name[0].islower())
+    same = [other for other in sorted(known) if other.casefold() == name.casefold()]
+    near = same or nearest(name, alike) or nearest(name, sorted(known))
+    hint = f"did you mean `{near[0]}`?" if near else f"no agent that Handrail knows has it; {SUPPORTED}"
+    place = (item.line, item.column, item.width)
+    tools.at(place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
+
+
+def _check_hosts(tools: Reader, node: Node, names: list[str]) -> None:
+    """Warn if an agent has none of the tools of a whitelist: every call would be denied there."""
+    if any(name.startswith(("mcp:", "mcp__")) for name in names):
+        return
+    for host in registry.installable():
+        now, former = registry.tool_names(host)
+        if not now.isdisjoint(names) or (former | now).isdisjoint(names):
+            continue
+        message = f"`{host}` has none of these tools, so every call would be denied there"
+        hint = "add a tool that it has, such as `read` or `bash`"
+        tools.at((node.line, node.column, node.width), "tool-nowhere", message, hint, "warning")

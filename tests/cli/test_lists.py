@@ -1,0 +1,76 @@
+"""Lists for people: aligned columns, with times."""
+
+from __future__ import annotations
+
+import re
+
+from handrail.cli.output import in_colour
+from handrail.runs.summary import seconds_in
+from handrail.view.columns import table
+from support import Project
+
+STEP = "{id: x, node: command, params: {argv: [test, -e, ready]}}"
+
+
+def cells(text: str) -> list[list[str]]:
+    """The rows of a printed table, without ids, times and durations."""
+    text = re.sub(r"r-\w{6}", "r-1", text)
+    text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d", "NOW", text)
+    text = re.sub(r"\b\d+\.\ds", "1s", text)
+    return [re.split(r"  +", line.strip()) for line in text.splitlines()]
+
+
+def test_runs_are_listed_with_time_duration_parameters_and_reason(project: Project) -> None:
+    project.write(".handrail/flows/demo.yaml", f"params: {{task: null, n: 1}}\nphases: [{{id: a, steps: [{STEP}]}}]\n")
+    project.run("run", "demo", "bake", "a", "cake", "--param", "n=3")
+    project.write("ready", "")
+    project.run("run", "demo", "tea")
+    said = project.run("runs").out
+    assert cells(said) == [
+        ["RUN", "STARTED", "TOOK", "STATUS", "FLOW", "GIVEN"],
+        ["r-1", "NOW", "1s", "✗ failed", "demo", "bake a cake n=3", "`test` ended with 1"],
+        ["r-1", "NOW", "1s", "✓ completed", "demo", "tea"],
+    ]
+    places = [line.index("demo") for line in said.splitlines()[1:]]
+    assert len(set(places)) == 1
+
+
+def test_sessions_are_aligned_and_done_looks_different_from_cancelled(project: Project) -> None:
+    project.workflow("tiny", ["one"])
+    for name in ("a", "longer-name", "c"):
+        project.run("start", "tiny", "some work", "--session", name)
+    project.run("next", "--session", "a")
+    project.run("cancel", "--yes", "--session", "c")
+    assert cells(project.run("sessions").out) == [
+        ["SESSION", "STARTED", "STATUS", "WHERE", "TASK"],
+        ["a", "NOW", "✓ done", "Tiny", "some work"],
+        ["c", "NOW", "■ cancelled", "Tiny", "some work"],
+        ["longer-name", "NOW", "▸ active", "Tiny > • One [1/1]", "some work"],
+    ]
+
+
+def test_artifacts_are_listed_with_the_step_that_made_them(project: Project) -> None:
+    step = "{id: w, node: write-file, params: {path: a.md, text: x}, makes: [a.md]}"
+    project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{step}]}}]\n")
+    project.run("run", "demo", "--scope", "s")
+    head, row = cells(project.run("artifacts", "last").out)
+    assert head == ["PATH", "MADE", "STEP", "ARTIFACT", "SHA256"]
+    assert row[:3] == ["a.md", "NOW", "a/w"]
+
+
+def test_a_column_that_is_always_empty_is_left_out_and_wide_characters_count_two() -> None:
+    assert table([("a", "", "b"), ("計画", "", "c")]) == ["a     b", "計画  c"]
+
+
+def test_the_time_between_two_lives_of_a_run_does_not_count() -> None:
+    lives = [(0.0, "RunStarted"), (2.0, "RunParked"), (90.0, "RunResumed"), (93.0, "RunEnded")]
+    assert seconds_in(lives) == 5.0
+    killed = [(0.0, "RunStarted"), (2.0, "StepStarted"), (90.0, "RunResumed"), (91.0, "StepDone")]
+    assert seconds_in(killed) == 3.0
+    assert seconds_in([]) is None
+
+
+def test_a_sign_is_coloured_also_behind_a_time() -> None:
+    assert in_colour("  ✓ a") == "  \x1b[32m✓\x1b[0m a"
+    assert in_colour("12:00:00    ✗ a") == "\x1b[2m12:00:00\x1b[0m    \x1b[31m✗\x1b[0m a"
+    assert in_colour("✓done") == "✓done"

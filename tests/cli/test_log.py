@@ -1,0 +1,67 @@
+"""`handrail log`: a story for people, events for programs, and every attempt of a run."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from support import Project
+
+FLOW = """\
+params: {version: "1"}
+phases:
+- {id: make, steps: [{id: x, node: set, params: {n: 1}}]}
+- {id: test, steps: [{id: t, node: command, params: {argv: [test, -e, ready]}}]}
+"""
+
+
+@pytest.fixture
+def restarted(project: Project) -> Project:
+    """A run that failed, and was then restarted from its second phase."""
+    project.write(".handrail/flows/demo.yaml", FLOW)
+    project.json("run", "demo", "--param", "version=2.0", code=1)
+    project.write("ready", "")
+    project.json("restart", "last", "--from", "test")
+    return project
+
+
+def lines(text: str) -> list[str]:
+    """The lines without ids, dates, times and durations."""
+    text = re.sub(r"r-\w{6}|\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|  \d+\.\ds|after \d+\.\ds", "", text)
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def test_a_log_tells_every_attempt_below_its_own_heading(restarted: Project) -> None:
+    told = lines(restarted.run("log", "last").out)
+    assert told[0].startswith("demo  version=2")
+    assert told[1:] == [
+        *["attempt 1", "started", "▸ make", "✓ x", "✓ make", "▸ test", "✗ t  `test` ended with 1", "✗ failed"],
+        *["attempt 2", "started again", "✓ make  kept from the attempt before", "▸ test", "✓ t", "✓ test"],
+        "✓ completed",
+    ]
+
+
+def test_one_attempt_can_be_chosen(restarted: Project) -> None:
+    told = lines(restarted.run("log", "last", "--attempt", "1").out)
+    assert (told[1], told[-1]) == ("attempt 1", "✗ failed")
+    said = restarted.run("log", "last", "--attempt", "3")
+    assert (said.code, "has no attempt 3" in said.err, "attempts: 1, 2" in said.err) == (1, True, True)
+    assert restarted.run("log", "last", "--follow", "--attempt", "1").code == 2
+
+
+def test_programs_get_the_events_of_all_attempts(restarted: Project) -> None:
+    one_by_one = [json.loads(line) for line in restarted.run("log", "last", "--events").out.splitlines()]
+    assert one_by_one == restarted.json("log", "last")["events"]
+    assert {event["runAttempt"] for event in one_by_one} == {1, 2}
+    last = restarted.json("log", "last", "--attempt", "2")["events"]
+    assert last == [event for event in one_by_one if event["runAttempt"] == 2]
+    followed = restarted.run("log", "last", "--follow", "--events").out
+    assert [json.loads(line) for line in followed.splitlines()] == one_by_one
+
+
+def test_a_run_with_one_attempt_has_no_heading_for_it(project: Project) -> None:
+    project.write(".handrail/flows/demo.yaml", FLOW)
+    project.json("run", "demo", code=1)
+    assert "attempt" not in project.run("log", "last").out

@@ -1,0 +1,92 @@
+"""A reader that closes its end of a pipe does not end the command that writes into it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from support import Project
+
+HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")
+GATED = """\
+phases:
+- id: a
+  steps:
+  - {id: first, node: set, params: {n: 1}}
+  - {id: wait, node: command, params: {argv: [/bin/sh, -c, 'read line < gate; echo $line > log']}}
+  - {id: last, node: command, params: {argv: [/bin/sh, -c, 'echo last >> log']}}
+"""
+
+
+def gated(project: Project) -> None:
+    """A flow that goes on when a line is written to the pipe `gate`."""
+    project.write(".handrail/flows/gated.yaml", GATED)
+    os.mkfifo(project.folder / "gate")
+
+
+def open_gate(project: Project) -> None:
+    (project.folder / "gate").write_text("go\n")
+
+
+def test_a_run_goes_on_when_the_reader_of_its_events_leaves(project: Project) -> None:
+    gated(project)
+    with subprocess.Popen([HANDRAIL, "run", "gated", "--events"], stdout=subprocess.PIPE) as driver:
+        assert driver.stdout is not None
+        driver.stdout.readline()
+        driver.stdout.close()
+        open_gate(project)
+    assert driver.returncode == 0
+    assert (project.folder / "log").read_text().split() == ["go", "last"]
+    assert project.json("runs")["runs"][0]["status"] == "completed"
+
+
+def test_a_run_goes_on_when_both_streams_are_closed_by_their_readers(project: Project) -> None:
+    gated(project)
+    argv = [HANDRAIL, "run", "gated", "--json"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as driver:
+        assert driver.stdout is not None
+        assert driver.stderr is not None
+        driver.stderr.readline()
+        driver.stdout.close()
+        driver.stderr.close()
+        open_gate(project)
+    assert driver.returncode == 0
+    assert project.json("runs")["runs"][0]["status"] == "completed"
+
+
+def test_a_run_whose_streams_are_closed_from_the_start_ends_as_usual(project: Project) -> None:
+    project.write(".handrail/flows/one.yaml", "phases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {n: 1}}\n")
+    ended = subprocess.run(["/bin/sh", "-c", f"'{HANDRAIL}' run one --events >&- 2>&-"], check=False)
+    assert ended.returncode == 0
+    assert project.json("runs")["runs"][0]["status"] == "completed"
+
+
+def test_following_a_log_ends_when_the_reader_leaves(project: Project) -> None:
+    gated(project)
+    driver = subprocess.Popen([HANDRAIL, "run", "gated", "--events"], stdout=subprocess.PIPE)
+    assert driver.stdout is not None
+    while b"a/wait" not in driver.stdout.readline():
+        pass
+    for lines in (1, 4):  # leaves while it prints, and while it waits
+        log = subprocess.Popen([HANDRAIL, "log", "last", "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert log.stdout is not None
+        assert log.stderr is not None
+        for _ in range(lines):
+            log.stdout.readline()
+        log.stdout.close()
+        assert log.stderr.read() == b"", "it ends although the run still goes on"
+        assert log.wait() == 0
+        log.stderr.close()
+    open_gate(project)
+    driver.communicate()
+    assert driver.returncode == 0
+
+
+def test_a_full_disk_behind_stdout_is_reported_and_the_run_ends_first(project: Project) -> None:
+    project.write(".handrail/flows/one.yaml", "phases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {n: 1}}\n")
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run([HANDRAIL, "run", "one", "--json"], stdout=full, stderr=subprocess.PIPE, check=False)
+    assert ended.returncode == 1
+    assert b"No space left" in ended.stderr
+    assert project.json("runs")["runs"][0]["status"] == "completed"
