@@ -15,7 +15,7 @@ from pathlib import Path
 from handrail.flows.spec import MAX_DEPTH as MAX_DEPTH_OF_FLOWS
 from handrail.source.codes import rules
 from handrail.source.files import MAX_BYTES
-from handrail.source.yamltree import MAX_DEPTH, MAX_NODES
+from handrail.source.yamltree import MAX_DEPTH
 from handrail.workflows.catalog import MAX_FOLDERS, MAX_NESTING
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -216,11 +216,6 @@ def a_list_that_contains_itself(project: Path) -> None:
 def a_bomb_of_aliases(project: Path) -> None:
     levels = "".join(f"{'bcdefghi'[n]}: &{'bcdefghi'[n]} [{', '.join(['*' + 'abcdefgh'[n]] * 9)}]\n" for n in range(8))
     _ship(project, "a: &a [x, x]\n" + levels + WORKFLOW)
-
-
-@builds("err/yaml-too-many-written")
-def more_values_than_allowed(project: Path) -> None:
-    _ship(project, HEAD + "phases:\n" + "  - plan.md\n" * MAX_NODES)
 
 
 def _flow(project: Path, text: str, name: str = "ship") -> None:

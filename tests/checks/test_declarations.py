@@ -57,10 +57,20 @@ def verify(name: str, folder: Path, **params: Any) -> Finding:
 
 def test_files_are_searched_inside_the_project(tmp_path: Path) -> None:
     (tmp_path / "a").write_text("")
-    assert verify("require-file", tmp_path, path="a") == Finding(True, "1 file")
+    assert verify("require-file", tmp_path, path="a") == Finding(True, "it exists")
     assert verify("file", tmp_path, path="a") == Finding(False, "it is empty")
     assert verify("require-artifacts", tmp_path, paths=["a", "b"]) == Finding(False, "`b` is missing")
     assert verify("require-artifacts", tmp_path, paths=["a", "../b"]).held is None
+
+
+def test_require_file_only_looks_so_a_folder_and_a_file_outside_the_project_hold(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    (project / "docs").mkdir(parents=True)
+    (tmp_path / "outside").write_text("")
+    for path in ("docs", "../outside", str(tmp_path / "outside"), ["docs", "../outside"]):
+        assert verify("require-file", project, path=path).held, path
+    assert verify("require-file", project, path="") == Finding(False, "`` is missing")
+    assert verify("require-file", project, path=["docs", "../none"]) == Finding(False, "`../none` is missing")
 
 
 def test_json_files_are_compared_with_their_schemas(tmp_path: Path) -> None:

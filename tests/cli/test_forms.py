@@ -22,6 +22,7 @@ from handrail.errors import UsageError
 from handrail.forms.answers import read_answers, wrong_answers
 from handrail.forms.form import problems
 from handrail.forms.read import form_from
+from handrail.source.files import MAX_BYTES
 
 WAIT = 60.0
 ON_SCREEN = -100
@@ -310,12 +311,12 @@ def test_answers_come_from_the_standard_input(monkeypatch: pytest.MonkeyPatch, t
         ("go: true\ngo: false\n", "2:1: key `go` is given twice"),
         ('{"go": true,\n "go": false}', "2:2: key `go` is given twice"),
         ("go: [true\n", "1:5: this list is not closed"),
-        ('{"go": true\n "level": 1}', "2:2: this is not JSON: expecting ',' delimiter"),
+        ('{"go": true\n "level": 1}', '2:2: `,` or `}` was expected here, found `"'),
         ("{go: true\n", "1:1: this mapping is not closed"),
         ("review:\n  go:\n    deep: 1\n", "3:5: the answer `go` has to be text, true or false, or a list of texts"),
         ("tags: [a, [b]]\n", "1:11: the answer `tags` has to be text"),
-        ('{"t": "\\ud83d"}', "1:7: the answer `t` contains half of a character"),
-        ('{"t": ["ok", "\\ud83d"]}', "1:14: the answer `t` contains half of a character"),
+        ('{"t": "\\ud83d"}', "1:7: this text holds half of a character"),
+        ('{"t": ["ok", "\\ud83d"]}', "1:14: this text holds half of a character"),
         ("a\x00b", "1:2: the file contains a NUL byte"),
         ("{" * 3000, "nested more than"),
         ('{"a":' * 3000 + "1" + "}" * 3000, "nested more than"),
@@ -332,7 +333,7 @@ def test_an_invalid_answers_file_is_reported_with_its_position(text: str, said: 
 
 
 def test_an_unreadable_answers_file_gets_a_suggestion(tmp_path: Path) -> None:
-    (tmp_path / "answers.yaml").write_bytes(b" " * 2_000_000)
+    (tmp_path / "answers.yaml").write_bytes(b" " * (MAX_BYTES + 1))
     with pytest.raises(UsageError) as missing:
         read_answers(str(tmp_path / "answer.yaml"))
     assert missing.value.hint == "did you mean `answers.yaml`?"

@@ -45,8 +45,8 @@ def test_a_secret_with_the_value_of_a_phase_id_does_no_harm(project: Project, mo
     assert (project.folder / "log").read_text() == "x\n"
 
 
-@pytest.mark.parametrize(("given", "got"), [("1.10", "1.10"), ("3", 3), ("true", True), ("[1]", [1]), ("NaN", "NaN")])
-def test_a_parameter_keeps_its_spelling(project: Project, given: str, got: object) -> None:
+@pytest.mark.parametrize(("given", "got"), [("1.10", 1.1), ("3", 3), ("true", True), ("[1]", [1]), ("NaN", "NaN")])
+def test_a_parameter_is_json_if_its_text_is(project: Project, given: str, got: object) -> None:
     flow(project, "demo", "phases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {v: '${params.v}'}}\n")
     assert values(project.json("run", "demo", "--param", f"v={given}"))[0]["v"] == got
 

@@ -15,7 +15,7 @@ from handrail.expressions.parse import Expressions, Kinds
 from handrail.expressions.tree import ABSENT, Scope
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.files import Source
-from handrail.source.simpleyaml import read_yaml
+from handrail.source.jsontree import read_json
 from handrail.source.values import Unresolved
 
 TABLE = artifact_table()
@@ -68,7 +68,7 @@ def scope(context: dict[str, Any], folder: Path) -> Scope:
 def resolve(written: Any, kind: str, context: dict[str, Any], folder: Path) -> Any:
     """The value of a form in Handrail, or `error`."""
     problems: list[Diagnostic] = []
-    tree, troubles = read_yaml(json.dumps(written))
+    tree, troubles = read_json(json.dumps(written))
     assert tree is not None
     assert not troubles
     kinds = Kinds(frozenset(TABLE.kinds), frozenset(TABLE.lists))

@@ -173,7 +173,7 @@ def test_a_plan_has_the_settings_of_flows_and_steps() -> None:
     assert (plan.env, plan.again) == (("HOME", "CI"), "again")
     step = plan.phases[0].steps[0]
     assert step.rerun == "ask"
-    first = Items("concat", (Const("out-"), Ref("steps.a.x.outputs.n"), Const(".md")))
+    first = Items("text", (Const("out-"), Ref("steps.a.x.outputs.n"), Const(".md")))
     assert step.makes == (Output(first), Output(Ref("params.p"), "n", "s", False))
 
 
@@ -316,3 +316,8 @@ def plain(node: Any) -> Any:
     if node.kind == "mapping":
         return {name: plain(child) for name, child in node.value.items()}
     return [plain(item) for item in node.value] if node.kind == "list" else node.value
+
+
+def test_a_file_with_ten_thousand_steps_is_read() -> None:
+    steps = "".join(f"  - {{id: s{n}, node: set, params: {{n: {n}}}}}\n" for n in range(10_000))
+    assert len(plan_of(f"phases:\n- id: a\n  steps:\n{steps}").phases[0].steps) == 10_000

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from fuzz.inputs import mutated, pieces, share
 from handrail.source.composer import compose
 from handrail.source.simpleyaml import plain_tree
-from handrail.source.yamltree import MAX_DEPTH, MAX_NODES, Node, Trouble, as_text, scalar
+from handrail.source.yamltree import MAX_ALIASED, MAX_DEPTH, Node, Trouble, as_text, scalar
 
 SIGNS = (
     *"[]{},:?-#&*!|>%@`'\"\\~<=.",
@@ -86,7 +86,8 @@ def check_node(node: Node, text: str, depth: int = 1) -> None:
             check_node(item, text, depth + 1)
     else:
         kinds = {"text": str, "integer": int, "number": float, "boolean": bool, "null": type(None)}
-        assert type(node.value) is kinds[node.kind]
+        assert isinstance(node.value, kinds[node.kind])
+        assert isinstance(node.value, bool) is (node.kind == "boolean")
         if node.kind == "number":
             assert repr(scalar(as_text(node))[1]) in (repr(node.value), as_text(node)), "`as_text` gives valid YAML"
 
@@ -155,7 +156,7 @@ def test_aliases_that_multiply_are_limited() -> None:
     tree, troubles = compose("\n".join(lines))
     assert tree is None
     assert [trouble.code for trouble in troubles] == ["yaml-too-many"]
-    assert str(MAX_NODES) in troubles[0].message
+    assert str(MAX_ALIASED) in troubles[0].message
 
 
 PLAIN = (

@@ -26,7 +26,7 @@ class World:
     def look(self, kind: str, subject: str) -> Any:
         match kind:
             case "exists":
-                return os.path.exists(os.path.join(self.project, subject))
+                return subject != "" and os.path.exists(os.path.join(self.project, subject))
             case "text":
                 return self.text(subject)
             case "artifact":

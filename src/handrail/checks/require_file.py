@@ -1,16 +1,17 @@
-"""`require-file`: a file exists inside the project."""
+"""`require-file`: a file or a folder exists."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.checks.require_artifacts import missing
 from handrail.contracts import Check, CheckContext, Finding
 from handrail.source.fields import Field
+from handrail.source.values import as_text
 
 CHECK = Check(
-    about="A file exists inside the project. It may be empty; `file` refuses that.",
+    about="A file or a folder exists. It may be empty, and outside of the project; `file` is stricter.",
     words="exists",
     params=(
         Field(
@@ -19,12 +20,16 @@ CHECK = Check(
             "its path, relative to the project",
             required=True,
             items=("text",),
-            names="path",
         ),
     ),
 )
 
 
 async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
-    path = params["path"]
-    return missing(path if isinstance(path, list) else [path], context)
+    """As in AgentWeaver, a path may be a folder, and may lead out of the project: it is only looked at."""
+    given = params["path"]
+    paths = [as_text(path) for path in (given if isinstance(given, list) else [given])]
+    for path in paths:
+        if not path or not os.path.exists(os.path.join(context.project, path)):
+            return Finding(False, f"`{path}` is missing")
+    return Finding(True, "it exists" if len(paths) == 1 else f"all {len(paths)} exist")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -14,9 +13,12 @@ from handrail.errors import UsageError
 from handrail.expressions.parse import plain_value
 from handrail.runs.routing import Choice
 from handrail.settings import DEFAULT, GROUPS, parse_route
-from handrail.source.files import MAX_BYTES, decode
+from handrail.source.files import MAX_BYTES, Source, decode
+from handrail.source.jsontree import read_json
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
+from handrail.source.written import typed
+from handrail.source.yamltree import Node, Trouble
 from handrail.state.regular import Unreadable, read_regular
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -29,19 +31,8 @@ def given_params(pairs: tuple[str, ...], file: str | None) -> dict[str, Any]:
         name, mark, value = item.partition("=")
         if not mark or not name:
             raise UsageError(f"`{item}` is not `NAME=VALUE`")
-        params[name] = _value(value)
+        params[name] = typed(value)
     return params
-
-
-def _value(text: str) -> Any:
-    """The value as JSON if the text is JSON, else as text. `1.10` stays a text: as a number it would become `1.1`."""
-    try:
-        value = json.loads(text, parse_constant=lambda name: name)
-    except (ValueError, RecursionError):
-        return text
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return value if str(value) == text else text
-    return value
 
 
 def given_routes(pairs: tuple[str, ...]) -> dict[str, str]:
@@ -82,16 +73,18 @@ def given_choice(app: App, options: Mapping[str, Any]) -> Choice:
 
 def _from_file(path: str) -> dict[str, Any]:
     try:
-        data = read_regular(path, MAX_BYTES) if path != "-" else sys.stdin.buffer.read(MAX_BYTES)
+        data = read_regular(path, MAX_BYTES) if path != "-" else sys.stdin.buffer.read(MAX_BYTES + 1)
     except Unreadable as error:
         hint = (
             None if error.is_missing else "write the parameters to a file, or use `--params -` for the standard input"
         )
         raise UsageError(f"the parameters cannot be read: `{path}` {error.message}", hint) from error
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"the parameters have more than {MAX_BYTES} bytes")
     source, problems = decode("<stdin>" if path == "-" else path, data)
     if problems:
         raise UsageError(f"{path}:{problems[0].line}:{problems[0].column}: {problems[0].message}", problems[0].hint)
-    tree, troubles = read_yaml(source.text)
+    tree, troubles = _read_tree(source)
     if troubles:
         first = troubles[0]
         raise UsageError(f"{path}:{first.line}:{first.column}: {first.message}", first.hint)
@@ -99,3 +92,9 @@ def _from_file(path: str) -> dict[str, Any]:
         raise UsageError(f"{path}:1:1: parameters have to be a mapping of names to values", "write `NAME: VALUE` lines")
     params: dict[str, Any] = plain_value(tree)
     return params
+
+
+def _read_tree(source: Source) -> tuple[Node | None, list[Trouble]]:
+    """The tree of a parameters file: JSON if its name says so, else YAML. Numbers keep their texts."""
+    is_json = source.file.endswith(".json")
+    return read_json(source.text, keeps_texts=True) if is_json else read_yaml(source.text)

@@ -16,6 +16,7 @@ from typing import Any
 from handrail.artifacts.names import name_text, safe_extension, whole_iteration
 from handrail.expressions.syntax import ARITHMETIC, CONDITION_FORMS, VALUE_FORMS, form_of
 from handrail.expressions.tree import (
+    SCOPES,
     AppendPrompt,
     Artifact,
     Const,
@@ -76,7 +77,7 @@ class Templated:
 
 class Expressions:
     """Reads the expressions of one file. `rounds` are the values of repeat variables, for `${name}`. `bound` replaces
-    `repeat.NAME` in an expression that is evaluated in another round."""
+    `repeat.NAME` in an expression that is evaluated in another round. `aliases` are names of phases of this round."""
 
     def __init__(
         self,
@@ -86,12 +87,14 @@ class Expressions:
         kinds: Kinds,
         *,
         bound: Mapping[str, Expression] | None = None,
+        aliases: Mapping[str, str] | None = None,
     ) -> None:
         self.source = source
         self.report = report
         self.rounds = rounds
         self.kinds = kinds
         self.bound = bound or {}
+        self.aliases = aliases or {}
         self.used: list[Used] = []
         self.templates: list[Templated] = []
         self._shields = 0
@@ -127,6 +130,8 @@ class Expressions:
         """A reference, or the bound expression if the reference is a bound `repeat.NAME`."""
         ref = Ref(self.fill(path))
         parts = ref.names
+        if parts[:1] == ["steps"] and len(parts) > 1 and parts[1] in self.aliases:
+            ref = Ref(".".join(["steps", self.aliases[parts[1]], *parts[2:]]))
         if parts[:1] == ["repeat"] and len(parts) > 1 and parts[1] in self.bound:
             return reduce(lambda whole, member: Items("at", (whole, Const(member))), parts[2:], self.bound[parts[1]])
         self.used.append(Used(ref, place or place_of(node), self._shields > 0))
@@ -150,7 +155,7 @@ class Expressions:
             return Const(node.value)
         form = form_of(node.value)
         if form is None and len(node.value) > 1:
-            return self._object(node)
+            return Object(*self._members(node, "object"))
         if form is None:
             more = "write a mapping as `const: {...}`, or as `object: {...}` if it holds references"
             self.unknown_form(node, "value-form", "value", VALUE_FORMS, more)
@@ -174,7 +179,7 @@ class Expressions:
                 with self._shielded():
                     return Default(tuple(self._values(form, inner, 2)) or (Const(None),))
             case "object":
-                return self._object(inner)
+                return Object(*self._members(inner, "object"))
             case "length":
                 return Items("length", (self.value(inner),))
             case _:
@@ -201,7 +206,7 @@ class Expressions:
             at = end + 1
         if at < len(text):
             pieces.append(Const(text[at:]))
-        return pieces[0] if len(pieces) == 1 else Items("concat", tuple(pieces))
+        return pieces[0] if len(pieces) == 1 else Items("text", tuple(pieces))
 
     def reference_places(self, node: Node) -> Iterator[Place]:
         """The place of each reference of a text. Stops at the first one that the file writes differently."""
@@ -244,11 +249,10 @@ class Expressions:
         members = node.value if node.kind == "mapping" else {}
         is_ours = form == "artifact" and not {"kind", "taskKey"} & members.keys()
         self._warn_unknown_members(form, node, HANDRAIL_ARTIFACT if is_ours else AGENTWEAVER_ARTIFACT)
-        found = (
-            self._handrail_artifact(members)
-            if is_ours and "name" in members
-            else self._agentweaver_artifact(form, node, members)
-        )
+        if is_ours and "name" in members:
+            found: Artifact | None = self._handrail_artifact(members)
+        else:
+            found = self._agentweaver_artifact(form, node, members)
         if found is None or "iteration" not in members:
             return found or Const(None)
         iteration = self.value(members["iteration"])
@@ -312,9 +316,6 @@ class Expressions:
         self.templates.append(Templated(text, inner, node.value.get("vars")))
         return Template(text, names, values)
 
-    def _object(self, node: Node) -> Expression:
-        return Object(*self._members(node, "object"))
-
     def _members(self, node: Node | None, what: str) -> tuple[tuple[str, ...], tuple[Expression, ...]]:
         if node is None:
             return (), ()
@@ -330,8 +331,8 @@ class Expressions:
             hint = "write `appendPrompt: {base: TEXT, suffix: TEXT}`; `base` is optional"
             self.problem(node, "append-prompt", "`appendPrompt` needs `suffix`", hint)
             return Const(None)
-        base = members.get("base")
-        return AppendPrompt(self.value(base) if base is not None else None, self.value(members["suffix"]))
+        base = self.value(members["base"]) if "base" in members else None
+        return AppendPrompt(base, self.value(members["suffix"]))
 
     def condition(self, node: Node) -> Expression:
         """The expression of a condition: a form, or plain `true`, `false` or `${...}`."""
@@ -341,7 +342,8 @@ class Expressions:
             return Truth(self.plain(node))
         form = next((name for name in CONDITION_FORMS if name in node.value), None) if node.kind == "mapping" else None
         if form is None:
-            more = "write `ref: params.x` or `equals: [A, B]`"
+            is_path = node.kind == "text" and node.value.partition(".")[0] in SCOPES
+            more = f"write `${{{node.value}}}`" if is_path else "write `ref: params.x` or `equals: [A, B]`"
             if node.kind == "mapping":
                 self.unknown_form(node, "condition-form", "condition", CONDITION_FORMS, more)
             else:

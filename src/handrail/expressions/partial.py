@@ -6,7 +6,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from handrail.expressions.tree import Artifact, Const, Default, Defined, Every, Exists, Expression, Ref, Scope, walk
+from handrail.expressions.tree import (
+    ABSENT,
+    Artifact,
+    Const,
+    Default,
+    Defined,
+    Every,
+    Exists,
+    Expression,
+    Ref,
+    Scope,
+    Test,
+    walk,
+)
 from handrail.expressions.words import in_words
 from handrail.source.values import Unresolved
 
@@ -41,12 +54,24 @@ class PartialEvaluator:
                 return self._default(expression)
             case Defined():
                 return self._defined(expression)
+            case Test() if expression.is_equality:
+                test = expression.rebuild((self._side(expression.left), self._side(expression.right)))
+                return test if is_open(test) else self._constant(test)
         seen = expression.rebuild(tuple(map(self.evaluate, expression.parts)))
         return seen if is_open(seen) else self._constant(seen)
 
+    def _side(self, side: Expression) -> Expression:
+        """A side of an equality. A field that a step does not have stays `ABSENT`, which is not null."""
+        seen = self.evaluate(side)
+        is_absent = isinstance(side, Ref) and isinstance(seen, Const) and side.find(self._scope) is ABSENT
+        return Const(ABSENT) if is_absent else seen
+
     def _constant(self, expression: Expression) -> Const:
-        exists = self.exists or _raise_unknown
-        return Const(expression.resolve(Scope(self.values, exists, _raise_unknown, _raise_unknown)))
+        return Const(expression.resolve(self._scope))
+
+    @property
+    def _scope(self) -> Scope:
+        return Scope(self.values, self.exists or _raise_unknown, _raise_unknown, _raise_unknown)
 
     def _every(self, every: Every) -> Expression:
         """One known condition can decide the result, whatever the unknown ones are."""

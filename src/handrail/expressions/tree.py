@@ -6,12 +6,12 @@ An expression is data. It asks the scope that it is resolved in for files and ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from handrail.artifacts.names import Wanted, name_text, whole_iteration
-from handrail.source.templates import render
-from handrail.source.values import OPERATIONS, TESTS, Unresolved, as_text, is_true
+from handrail.source.templates import fill
+from handrail.source.values import OPERATIONS, TESTS, Unresolved, as_joined_text, index_of, is_true, shown
 
 SCOPES = ("params", "flow", "context", "repeat", "steps")
 
@@ -87,6 +87,11 @@ class Ref:
         return self
 
     def resolve(self, scope: Scope) -> Any:
+        found = self.find(scope)
+        return None if found is ABSENT else found
+
+    def find(self, scope: Scope) -> Any:
+        """The same, but `ABSENT` for a field that a step does not have."""
         names = self.names
         if not names or names[0] not in SCOPES:
             raise Unresolved("ref-scope-unknown", f"`{self.path}` does not begin with one of {', '.join(SCOPES)}")
@@ -97,7 +102,7 @@ class Ref:
                 raise Unresolved("ref-unresolvable", f"`{self.path}`: `{'.'.join(names[: place + 1])}` has no value")
         if scope.refuse is not None:
             scope.refuse(found)
-        return None if found is ABSENT else found
+        return found
 
 
 class _Absent:
@@ -110,8 +115,9 @@ ABSENT = _Absent()
 def _member(value: Any, name: str, path: str) -> Any:
     if isinstance(value, Mapping) and name in value:
         return value[name]
-    if isinstance(value, list) and name.isascii() and name.isdigit() and len(name) < 10 and int(name) < len(value):
-        return value[int(name)]
+    index = index_of(name) if isinstance(value, list) else None
+    if index is not None and index < len(value):
+        return value[index]
     raise Unresolved("ref-unresolvable", f"`{path}`: there is no `{name}`")
 
 
@@ -134,6 +140,29 @@ class Items:
 
 
 @dataclass(frozen=True)
+class Within:
+    """A list with at most `most` items. It cannot be resolved if it has more. `place` is where the file says so."""
+
+    items: Expression
+    most: int
+    place: str = field(compare=False, repr=False)
+
+    @property
+    def parts(self) -> tuple[Expression, ...]:
+        return (self.items,)
+
+    def rebuild(self, parts: tuple[Expression, ...]) -> Within:
+        return replace(self, items=parts[0])
+
+    def resolve(self, scope: Scope) -> Any:
+        found = self.items.resolve(scope)
+        if isinstance(found, list) and len(found) > self.most:
+            message = f"{self.place}: the list has {len(found)} items, but the repeat has at most {self.most} rounds"
+            raise Unresolved("repeat-exhausted", f"{message} (`onExhausted: continue` allows this)", is_located=True)
+        return found
+
+
+@dataclass(frozen=True)
 class Template:
     """Text with `{name}` placeholders, rendered in one pass."""
 
@@ -149,8 +178,8 @@ class Template:
         return replace(self, values=parts)
 
     def resolve(self, scope: Scope) -> str:
-        values = [as_text(value.resolve(scope)) for value in self.values]
-        return render(self.text, dict(zip(self.names, values, strict=True)))
+        values = [as_joined_text(value.resolve(scope)) for value in self.values]
+        return fill(self.text, dict(zip(self.names, values, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -187,7 +216,7 @@ class AppendPrompt:
 
     def resolve(self, scope: Scope) -> str:
         found = [part.resolve(scope) for part in (self.base, self.suffix) if part is not None]
-        texts = [as_text(value).strip() for value in found if value is not None]
+        texts = [as_joined_text(value).strip() for value in found if value is not None]
         return "\n".join(text for text in texts if text)
 
 
@@ -319,7 +348,15 @@ class Test:
         return Test(self.rule, parts[0], parts[1])
 
     def resolve(self, scope: Scope) -> bool:
-        return TESTS[self.rule](self.left.resolve(scope), self.right.resolve(scope))
+        return TESTS[self.rule](self._side(self.left, scope), self._side(self.right, scope))
+
+    def _side(self, side: Expression, scope: Scope) -> Any:
+        """The value of a side. For equality, a field that a step does not have is not the same as null."""
+        return side.find(scope) if isinstance(side, Ref) and self.is_equality else side.resolve(scope)
+
+    @property
+    def is_equality(self) -> bool:
+        return self.rule in ("equals", "differs")
 
 
 @dataclass(frozen=True)
@@ -358,5 +395,5 @@ class Exists:
     def resolve(self, scope: Scope) -> bool:
         path = self.path.resolve(scope)
         if not isinstance(path, str):
-            raise Unresolved("exists-needs-text", f"`exists` needs a path, found {as_text(path)}")
-        return scope.exists(path)
+            raise Unresolved("exists-needs-text", f"`exists` needs a path, found {shown(path)}")
+        return path != "" and scope.exists(path)

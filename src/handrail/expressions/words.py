@@ -5,7 +5,6 @@ Computed parts are in one pair of braces. Text is quoted only if it is part of s
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from handrail.expressions.tree import (
@@ -24,9 +23,12 @@ from handrail.expressions.tree import (
     Template,
     Test,
     Truth,
+    Within,
 )
-from handrail.source.templates import render
+from handrail.source.templates import fill
+from handrail.source.values import Unresolved, as_json, shown
 
+LONGEST = 200
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%"}
 _TESTS = {"equals": "=", "differs": "≠", "less": "<", "greater": ">", "atMost": "≤", "atLeast": "≥"}
 
@@ -39,6 +41,15 @@ def in_words(expression: Expression) -> str:
         return _condition(expression)
     text = _unquoted(expression)
     return _quoted(expression) if text is None else text
+
+
+def in_place(error: Unresolved, expression: Expression, key: str = "") -> Unresolved:
+    """The error with its place: the key of the file, and the expression. A reference names itself."""
+    if error.is_located:
+        return error
+    words = "" if isinstance(expression, Ref) else shown(in_words(expression), LONGEST)
+    place = ": ".join(part for part in (f"`{key}`" if key else "", words) if part)
+    return Unresolved(error.code, f"{error.message}, in {place}" if place else error.message)
 
 
 def as_data(expression: Expression) -> Any:
@@ -58,17 +69,17 @@ def _is_condition(expression: Expression) -> bool:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return as_json(value)
 
 
 def _unquoted(expression: Expression) -> str | None:
     """Text with references in it, without quotes. None if the expression is not text."""
     match expression:
-        case Items("concat", items):
+        case Items("text" | "concat", items):
             return "".join(in_words(item) for item in items)
         case Template():
             words = map(in_words, expression.values)
-            return render(expression.text, dict(zip(expression.names, words, strict=True)))
+            return fill(expression.text, dict(zip(expression.names, words, strict=True)))
     return None
 
 
@@ -93,6 +104,8 @@ def _bare(expression: Expression) -> str:
     match expression:
         case Ref():
             return expression.path
+        case Within():
+            return _bare(expression.items)
         case Items("length", (whole,)):
             return f"length of {_operand(whole)}"
         case Items("at", (whole, Const(place))):
@@ -111,9 +124,11 @@ def _bare(expression: Expression) -> str:
 
 def _operand(expression: Expression) -> str:
     """An operand inside braces, in brackets if it has operands itself."""
+    if isinstance(expression, Within):
+        return _operand(expression.items)
     words = _bare(expression)
     is_one = isinstance(expression, Ref | Const | Template | Object) or (
-        isinstance(expression, Items) and expression.rule in ("list", "concat", "at")
+        isinstance(expression, Items) and expression.rule in ("list", "text", "concat", "at")
     )
     return words if is_one else f"({words})"
 

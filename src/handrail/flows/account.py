@@ -44,6 +44,7 @@ def with_defaults(plan: FlowPlan, given: dict[str, Any]) -> dict[str, Any]:
     missing = [p.name for p in plan.params if p.required and given.get(p.name) is None]
     if unknown or missing:
         what = f"no value for `{missing[0]}`" if missing else f"no param `{unknown[0]}`"
+        what += ": it is required, and null is no value" if missing and missing[0] in given else ""
         raise NodeError("params", f"flow `{plan.id}` has {what}", transient=False)
     return {p.name: given.get(p.name, p.default) for p in plan.params}
 

@@ -192,7 +192,11 @@ def _param_problems(use: Nested, target: FoundFlow, suggestions: Suggestions) ->
     names = [param.name for param in params]
     for name, place in use.given:
         if name not in names:
-            hint = f"its params: {', '.join(names[:8])}" if names else "it takes no params; remove this one"
+            hint = (
+                f"its params: {', '.join(names[:8])}{', …' * (len(names) > 8)}"
+                if names
+                else "it takes no params; remove this one"
+            )
             message = f"flow `{target.id}` has no param `{name}`"
             hint = suggestions.near(name, names) or hint
             yield "param-unknown", place, message, hint
@@ -221,7 +225,10 @@ def _nesting_problems(runs: Mapping[str, Mapping[str, Nested]]) -> Iterator[tupl
 
 def _missing(flow: FoundFlow, use: Nested, usable: list[str], is_found: bool, near: str | None) -> tuple[str, str, str]:
     if usable:
-        message, hint = f"`{use.name}` names several flows", f"write one of {', '.join(usable[:8])}"
+        message, hint = (
+            f"`{use.name}` names several flows",
+            f"write one of {', '.join(usable[:8])}{', …' * (len(usable) > 8)}",
+        )
     elif is_found:
         message = f"flow `{use.name}` has errors, so `{flow.id}` cannot be used"
         hint = f"fix `{use.name}` first"

@@ -17,6 +17,7 @@ from handrail.flows.unfold import Unfold
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.files import Source
+from handrail.source.jsontree import read_json
 from handrail.source.simpleyaml import read_yaml
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -30,7 +31,7 @@ def load_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
 
 def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, Reading]:
     """The same, with everything that was read on the way."""
-    tree, troubles = read_yaml(source.text)
+    tree, troubles = read_json(source.text) if source.file.endswith(".json") else read_yaml(source.text)
     job = Reading(source, known)
     for t in troubles:
         job.report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
@@ -110,17 +111,27 @@ def _env(reader: Reader) -> tuple[str, ...]:
 
 
 def _params(reader: Reader) -> tuple[Param, ...] | None:
-    """Declared parameters: `NAME: default`, or `NAME: {required: true, about: ...}`."""
+    """Declared parameters: `NAME: default`, or `NAME: {required: true, about: ...}`. Null is no value."""
     node = reader.child("params")
     if node is None:
         return None
     params = []
     for name, child in node.value.items():
         if child.kind != "mapping":
-            params.append(Param(name, child.kind == "null", plain_value(child), ""))
+            if child.kind == "null":
+                _warn_null(reader, name, node.keys[name])
+            params.append(Param(name, False, plain_value(child), ""))
             continue
         declared = Reader(reader.source, child, PARAM, reader.report)
         default = child.value.get("default")
         value = plain_value(default) if default is not None else None
         params.append(Param(name, declared.flag("required", False), value, declared.text("about") or ""))
     return tuple(params)
+
+
+def _warn_null(reader: Reader, name: str, place: tuple[int, int]) -> None:
+    """`NAME:` alone may be meant as required, or as optional. The file should say which."""
+    message = f"`{name}` has no value unless one is given"
+    hint = f"write `{name}: {{required: true}}` if the flow needs it, else `{name}: {{default: null}}`"
+    at = (*place, reader.key_width(name, *place))
+    reader.at(at, "param-null", message, hint, "warning")

@@ -8,7 +8,7 @@ from handrail.expressions.parse import Templated, key_place
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.files import Source
 from handrail.source.suggest import did_you_mean
-from handrail.source.templates import placeholders
+from handrail.source.templates import given_names, placeholders
 from handrail.source.yamltree import Node
 
 
@@ -24,7 +24,8 @@ def template_problems(source: Source, template: Templated, declared: Collection[
             place = _place(source, template.node, "{" + name + "}")
             message = f"`{{{name}}}` has no value, so it stays in the text"
             yield source.problem("template-unknown", place, message, hint, "warning")
-    names = {name for name, _ in (*used, *placeholders(template.node.value))}
+    inserted = (*given_names(template.text, given), *given_names(template.node.value, given))
+    names = {name for name, _ in (*used, *placeholders(template.node.value), *inserted)}
     for name in given:
         if name not in names and variables is not None:
             at = key_place(source, name, variables.keys[name])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from handrail.expressions.tree import Const, Expression
@@ -110,9 +110,20 @@ class Lane:
     number: int
 
 
+@dataclass(frozen=True)
+class Bound:
+    """The flow fails after the last round of a repeat if `exhausted` holds then."""
+
+    exhausted: Expression
+    message: str = field(compare=False, repr=False)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Phase:
-    """Steps that belong together. All `guards` of its round have to hold; `items` are the list items of its round."""
+    """Steps that belong together. All `guards` of its round have to hold; `items` are the list items of its round.
+
+    `bounds` are those of repeats that end with this phase.
+    """
 
     id: str
     rounds: dict[str, int]
@@ -123,6 +134,7 @@ class Phase:
     timeout: float | None
     items: tuple[tuple[str, Expression], ...] = ()
     lane: Lane | None = None
+    bounds: tuple[Bound, ...] = ()
 
 
 @dataclass(frozen=True)

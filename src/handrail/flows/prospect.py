@@ -12,7 +12,7 @@ from typing import Any
 
 from handrail.expressions.partial import PartialEvaluator, waits_for
 from handrail.expressions.tree import Const, Expression, Ref, Template
-from handrail.expressions.words import as_data, in_words
+from handrail.expressions.words import as_data, in_place, in_words
 from handrail.flows.account import skipped
 from handrail.flows.plan import Expectation, FlowPlan, Phase, Prompt
 from handrail.flows.words import round_numbers
@@ -60,7 +60,10 @@ class Prospect:
 
     def evaluate(self, expression: Expression) -> Expression:
         """A constant if the value is known. Raises `Unresolved` if it cannot have a value."""
-        return self._evaluator(self._is_later).evaluate(expression)
+        try:
+            return self._evaluator(self._is_later).evaluate(expression)
+        except Unresolved as error:
+            raise in_place(error, expression) from error
 
     def show(self, expression: Expression) -> Expression:
         """The same for people: hides the environment, and leaves what cannot be resolved."""

@@ -74,12 +74,16 @@ class Suggestions:
 
 @dataclass(frozen=True)
 class Around:
-    """What encloses a phase: numbers of rounds, guards that have to hold, list items, and a lane."""
+    """What encloses a phase: numbers of rounds, guards that have to hold, list items, and a lane.
+
+    `aliases` are the short names of the phases of this round: `poll` for `poll-3`.
+    """
 
     rounds: dict[str, int]
     guards: tuple[Expression, ...]
     items: tuple[tuple[str, Expression], ...]
     lane: Lane | None
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -122,6 +126,8 @@ class Reading:
         self.is_too_large = False
         self.is_partial = False
         self.phases: list[Phase] = []
+        self.ids: set[str] = set()
+        self.rounds_of: dict[str, list[str]] = {}
         self.places: list[Node] = []
         self.slots: list[Slot] = []
         self.groups: list[Together] = []
@@ -179,7 +185,9 @@ class Reading:
 
     def expressions(self, around: Around, *, bound: bool = False) -> Expressions:
         kinds = Kinds(self.known.artifact_kinds, self.known.artifact_lists, self._near_kind)
-        return Expressions(self.source, self.report, around.rounds, kinds, bound=around.bound if bound else None)
+        aliases = {short: full for short, full in around.aliases.items() if short not in self.ids}
+        bounds = around.bound if bound else None
+        return Expressions(self.source, self.report, around.rounds, kinds, bound=bounds, aliases=aliases)
 
     def keep(self, slot: Slot, expressions: Expressions) -> None:
         """Store the references of a place. Check its templates in the first round only."""

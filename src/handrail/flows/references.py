@@ -12,7 +12,7 @@ from handrail.flows.plan import Phase, Step
 from handrail.flows.reading import Reading, Slot
 from handrail.source.diagnostics import Severity
 from handrail.source.plain import counted
-from handrail.source.values import is_true
+from handrail.source.values import index_of, is_true
 
 FIELDS = ("outputs", "value", "status")
 CONTEXT = (
@@ -89,12 +89,11 @@ def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> Wrong
     """Constants are known at load, so every member is checked."""
     found: Any = constants
     for place, name in enumerate(names):
+        index = index_of(name) if isinstance(found, list) else None
         if isinstance(found, Mapping) and name in found:
             found = found[name]
-        elif (
-            isinstance(found, list) and name.isascii() and name.isdigit() and len(name) < 10 and int(name) < len(found)
-        ):
-            found = found[int(name)]
+        elif index is not None and index < len(found):
+            found = found[index]
         else:
             known = tuple(found) if isinstance(found, Mapping) else ()
             where = f"`flow.{'.'.join(names[:place])}` has no `{name}`" if place else f"there is no constant `{name}`"
@@ -156,6 +155,10 @@ def _step(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | None:
         return Wrong(
             code="ref-field", message=f"`{ref.path}`: a step has no `{field}`", hint=hint, name=field, known=FIELDS
         )
+    if phase not in layout.phases and phase in flow.rounds_of:
+        rounds = flow.rounds_of[phase]
+        hint = f"{_some('name one round', tuple(rounds))}; inside the repeat, `steps.{phase}` is this round's phase"
+        return Wrong(code="ref-phase", message=f"`{ref.path}`: `{phase}` has one phase per round", hint=hint)
     if phase not in layout.phases:
         known = tuple(layout.phases)
         return Wrong(

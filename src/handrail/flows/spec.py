@@ -157,6 +157,13 @@ REPEAT = shape(
     Field("item", ("text",), "the name of the round's list item, for `repeat.NAME`", default="item"),
     Field("until", ("mapping", "text"), "stop after the first round in which this is true", schema=_CONDITION),
     Field("max", ("integer",), "the maximum number of rounds for `until` and `over`"),
+    Field(
+        "onExhausted",
+        ("text",),
+        "what happens if `until` never holds, or if `over` has more items than rounds are allowed",
+        default="fail",
+        choices=("fail", "continue"),
+    ),
     Field("parallel", _TOGETHER_KINDS, "run the rounds in parallel; a number is the limit", schema=_TOGETHER),
 )
 
@@ -176,9 +183,9 @@ GROUP = shape(
 
 PARAM = shape(
     "param",
-    "A parameter of a flow. The short form is `NAME: default`.",
-    Field("required", ("boolean",), "the flow does not start without this parameter", default=False),
-    Field("default", ANYTHING, "the value if none is given", schema={}),
+    "A parameter of a flow. The short form is `NAME: default`. Null means that there is no value.",
+    Field("required", ("boolean",), "the flow does not start without a value other than null", default=False),
+    Field("default", ANYTHING, "the value if none is given; null if this key is missing", schema={}),
     Field("about", ("text",), "a description for people"),
 )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from handrail.expressions.tree import Const, Expression, Items, Not, Test
-from handrail.flows.plan import Lane, Phase, Together
+from handrail.expressions.tree import Const, Every, Expression, Items, Not, Test, Within
+from handrail.flows.plan import Bound, Lane, Phase, Together
 from handrail.flows.reading import MAX_VALUES, NOWHERE, Around, Reading, Slot
 from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, PHASE, REPEAT, TOGETHER
 from handrail.flows.steps import Steps, number_between, read_timeout, read_when
@@ -31,6 +31,7 @@ class Repeat:
     group: int | None
     first: int
     last: int
+    may_exhaust: bool
 
     def round(self, around: Around, number: int, stops: tuple[Expression, ...]) -> Around:
         """What encloses the phases of one round. Inner names hide outer ones."""
@@ -43,7 +44,13 @@ class Repeat:
             guards += (Test("less", place, Items("length", (self.over,))),)
             if self.item is not None:
                 items += ((self.item, Items("at", (self.over, place))),)
-        return in_lane(Around(rounds, guards, items, around.lane), self.group, number - self.first)
+        inner = Around(rounds, guards, items, around.lane, around.aliases)
+        return in_lane(inner, self.group, number - self.first)
+
+
+def _without_mark(id_: str, name: str) -> str:
+    """The id without `${name}` and the sign that separates it."""
+    return re.sub(rf"[-_:/ ]?\$\{{{re.escape(name)}\}}", "", id_).strip("-_:/ ")
 
 
 def in_lane(around: Around, group: int | None, number: int) -> Around:
@@ -118,6 +125,7 @@ class Unfold:
             lane=around.lane,
         )
         self.job.phases.append(phase)
+        self.job.ids.add(phase.id)
         self.job.places.append(node)
 
     def together(self, reader: Reader) -> Together:
@@ -177,9 +185,22 @@ class Unfold:
             hint = "remove `parallel` or `until`"
             message = "rounds that run in parallel cannot have `until`"
             self.job.problem(how.value["parallel"], "bad-value", message, hint)
-        items = None if over is None else self.over(over, around)
         first, last = bounds or (1, 1)
-        repeated = Repeat(node=how, var=var, item=item, over=items, until=until, group=group, first=first, last=last)
+        may_exhaust = self.may_exhaust(reader)
+        items = None if over is None else self.over(over, around)
+        if items is not None and over is not None and not may_exhaust:
+            items = Within(items, last - first + 1, self.place(over))
+        repeated = Repeat(
+            node=how,
+            var=var,
+            item=item,
+            over=items,
+            until=until,
+            group=group,
+            first=first,
+            last=last,
+            may_exhaust=may_exhaust,
+        )
         self.rounds(repeated, phases, around)
         if is_outermost:
             self.outermost = None
@@ -191,7 +212,8 @@ class Unfold:
                 self.too_large(repeat.node, f"{MAX_VALUES} values")
             if self.job.is_cut_short:
                 return
-            inner = repeat.round(around, number, stops)
+            inner = self.named(repeat.round(around, number, stops), phases)
+            before = len(self.job.phases)
             self.entries(phases, inner)
             if repeat.until is not None:
                 expressions = self.job.expressions(inner, bound=True)
@@ -200,6 +222,43 @@ class Unfold:
                     Slot(phase=len(self.job.phases), step=None, own=False, is_shielded=False, around=inner, used=()),
                     expressions,
                 )
+                if number == repeat.last and len(self.job.phases) > before:
+                    self.bound(repeat, (*inner.guards, stops[-1]))
+
+    def bound(self, repeat: Repeat, conditions: tuple[Expression, ...]) -> None:
+        """Note on the last phase of the last round that `until` has to hold now. The end of a list is no failure."""
+        if repeat.until is None or repeat.over is not None or repeat.may_exhaust:
+            return
+        rounds = repeat.last - repeat.first + 1
+        message = f"{self.place(repeat.until)}: `until` did not hold after {rounds} round{'s' * (rounds > 1)}"
+        bound = Bound(Every(conditions, True), f"{message} (`onExhausted: continue` allows this)")
+        last = self.job.phases[-1]
+        self.job.phases[-1] = replace(last, bounds=(*last.bounds, bound))
+
+    def place(self, node: Node) -> str:
+        return f"{self.job.source.file.rsplit('/', 1)[-1]}:{node.line}:{node.column}"
+
+    def may_exhaust(self, reader: Reader) -> bool:
+        """True if the repeat may end although `until` never held, or before the end of `over`."""
+        node = reader.child("onExhausted")
+        if node is not None and not {"until", "over"} & reader.node.value.keys():
+            reader.on(node, "bad-value", "`onExhausted` needs `until` or `over`", "remove it")
+        return node is not None and node.value == "continue"
+
+    def named(self, around: Around, phases: Node) -> Around:
+        """With the short names of the round's phases: inside the round, `steps.poll` is the phase `poll-${i}`."""
+        aliases = dict(around.aliases)
+        for item in phases.value:
+            id_ = item.value.get("id") if item.kind == "mapping" else None
+            if id_ is None or id_.kind != "text" or "${" not in id_.value:
+                continue
+            short = full = id_.value
+            for name, number in around.rounds.items():
+                short, full = _without_mark(short, name), full.replace("${" + name + "}", str(number))
+            if short and short != id_.value and "." not in full:
+                aliases[short] = full
+                self.job.rounds_of.setdefault(short, []).append(full)
+        return replace(around, aliases=aliases)
 
     def over(self, node: Node, around: Around) -> Expression:
         expressions = self.job.expressions(around, bound=True)

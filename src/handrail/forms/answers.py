@@ -6,7 +6,6 @@ or the form's id. Files that AgentWeaver wrote (`form_id`, `values`) work too.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -16,10 +15,10 @@ from handrail.forms.form import Answers, Form, Problem
 from handrail.source.diagnostics import Diagnostic, in_order
 from handrail.source.fields import found
 from handrail.source.files import MAX_BYTES, Source, decode
-from handrail.source.jsonedit import NotJson, Span, outline
+from handrail.source.jsontree import read_json
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
-from handrail.source.yamltree import Kind, Node
+from handrail.source.yamltree import Node, as_text
 from handrail.state.regular import Unreadable, read_regular
 
 _HINT = "write `field: value` lines, or the form's id and its fields below it"
@@ -102,41 +101,15 @@ class _Reading:
             self.forms(tree)
 
     def tree(self) -> Node | None:
-        """The parsed file. JSON is not read as YAML, because YAML does not know every escape of JSON."""
-        broken: BaseException | None = None
-        if _JSON.match(self.source.text):
-            try:
-                return self.from_json(outline(self.source.text))
-            except (NotJson, RecursionError) as error:
-                broken = error.__cause__
-        tree, troubles = read_yaml(self.source.text)
-        if troubles and isinstance(broken, json.JSONDecodeError):
-            self.broken(broken)
-            return None
+        """The parsed file. Text that begins like JSON is read as JSON; if it is not, as YAML."""
+        is_json = _JSON.match(self.source.text) is not None
+        tree, troubles = read_json(self.source.text, keeps_texts=True) if is_json else read_yaml(self.source.text)
+        if is_json and tree is None:
+            other, wrong = read_yaml(self.source.text)
+            tree, troubles = (tree, troubles) if wrong else (other, wrong)
         for t in troubles:
             self.problems.append(self.source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
         return tree
-
-    def broken(self, error: json.JSONDecodeError) -> None:
-        line, column = self.source.place(error.pos)
-        message = f"this is not JSON: {error.msg[:1].lower()}{error.msg[1:]}"
-        self.problems.append(self.source.problem("answer", (line, column, 1), message))
-
-    def from_json(self, span: Span) -> Node:
-        line, column = self.source.place(span.start)
-        if span.kind == "list":
-            return Node("list", [self.from_json(part.value) for part in span.parts], line, column, 1, {})
-        if span.kind == "object":
-            keys: dict[str, Place] = {}
-            for part in span.parts:
-                place, name = self.source.place(part.start), part.key or ""
-                if name in keys:
-                    self.problems.append(self.source.problem("answer", (*place, 1), f"key `{name}` is given twice"))
-                keys[name] = place
-            values = {part.key or "": self.from_json(part.value) for part in span.parts}
-            return Node("mapping", values, line, column, 1, keys)
-        value = json.loads(self.source.text[span.start : span.end])
-        return Node(_kind(value), value, line, column, span.end - span.start, {})
 
     def forms(self, tree: Node) -> None:
         id_, values = tree.value.get("form_id"), tree.value.get("values")
@@ -158,14 +131,11 @@ class _Reading:
             self.sets[key][name] = self.value(name, item)
 
     def value(self, name: str, node: Node) -> object:
-        """The value of an answer: text, a number, true or false, null, or a list of these."""
+        """The value of an answer: text, true or false, null, or a list of these. A number becomes its text."""
         if node.kind == "list":
             return [self.value(name, item) for item in node.value if self.is_single(name, item)]
-        if self.is_single(name, node) and isinstance(node.value, str) and not _is_text(node.value):
-            self.problem(
-                node, f"the answer `{name}` contains half of a character", "write the character itself, not `\\uXXXX`"
-            )
-        return node.value
+        self.is_single(name, node)
+        return as_text(node) if node.kind in ("integer", "number") else node.value
 
     def is_single(self, name: str, node: Node) -> bool:
         if node.kind not in ("list", "mapping"):
@@ -173,19 +143,3 @@ class _Reading:
         message = f"the answer `{name}` has to be text, true or false, or a list of texts, found {found(node)}"
         self.problem(node, message, None)
         return False
-
-
-def _kind(value: object) -> Kind:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "boolean"
-    return "text" if isinstance(value, str) else "integer" if isinstance(value, int) else "number"
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -97,10 +97,16 @@ async def run_job(agent: Agent, job: AgentJob, context: NodeContext) -> dict[str
                 found["denied"] += 1
             case "finished":
                 found |= {key: said.data.get(key) for key in ("outcome", "message", "resetsAt")}
-                found["output"] = str(said.data.get("text") or "")[-KEEP:]
+                found["output"] = _end_of(str(said.data.get("text") or ""))
                 if said.data.get("structured") is not None:
                     found["result"] = said.data["structured"]
     return found
+
+
+def _end_of(text: str) -> str:
+    """The end of a text. If its beginning is left out, the first line says so."""
+    left_out = len(text) - KEEP
+    return text if left_out <= 0 else f"… {left_out} characters before this were left out\n{text[-KEEP:]}"
 
 
 def missing_words(context: NodeContext) -> str | None:

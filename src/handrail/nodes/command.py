@@ -7,6 +7,7 @@ without variables that look like secrets; a flow has to pass a secret by name, i
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -17,12 +18,14 @@ from handrail.process.child import KEEP, Task, perform
 from handrail.secrets.rules import without_secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain import counted
-from handrail.source.values import as_text
+from handrail.source.values import as_text, shown
+from handrail.source.written import parse_float
 from handrail.state.files import real_inside
 from handrail.state.regular import why_outside
 
 SECONDS = 3600.0
 MAX_OUTPUT = 16 * 1024 * 1024
+LONGEST_LINE = 400
 NODE = Node(
     about="Runs a program in the project. The `timeout` of the step is one hour by default.",
     params=(
@@ -43,8 +46,8 @@ NODE = Node(
     ),
     outputs={
         "exitCode": "its exit code",
-        "output": "its standard output and standard error",
-        "result": "the last line that begins with `{` or `[`, read as JSON; null if there is none",
+        "output": "its standard output and standard error; if the beginning was left out, the first line says so",
+        "result": "the last line that is a JSON object or list; null if there is none",
     },
     rerun="ask",
 )
@@ -53,9 +56,9 @@ NODE = Node(
 async def run(work: Work, context: NodeContext) -> Any:
     argv, may_fail = _argv(work.params["argv"]), work.params.get("mayFail", False)
     if not isinstance(may_fail, bool):
-        message = f"`mayFail` has to be true or false, found `{as_text(may_fail)[:80]}`"
+        message = f"`mayFail` has to be true or false, found `{shown(may_fail)}`"
         raise NodeError("params", message, transient=False)
-    cwd = real_inside(context.project, str(work.params.get("cwd") or "."))
+    cwd = real_inside(context.project, as_text(work.params.get("cwd") or "."))
     if cwd is None:
         path = str(work.params["cwd"])
         raise NodeError("params", f"`cwd`: `{path}` {why_outside(path)}", transient=False)
@@ -74,17 +77,19 @@ async def run(work: Work, context: NodeContext) -> Any:
     )
     if ended.timed_out:
         raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(seconds, 'second')}")
-    value = {"exitCode": ended.exit_code, "output": ended.output, "result": _last_json(ended.output)}
+    left_out = f"… {ended.left_out} bytes before this were left out\n" if ended.left_out else ""
+    result = _last_json(ended.output)
+    value = {"exitCode": ended.exit_code, "output": left_out + ended.output, "result": result}
     if ended.exit_code != 0 and not may_fail:
-        last = "".join(f": {line}" for line in ended.output.strip().splitlines()[-1:])
+        last = "".join(f": {shown(line, LONGEST_LINE)}" for line in ended.output.strip().splitlines()[-1:])
         raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}{last}")
     return value
 
 
 def _argv(given: Any) -> list[str]:
-    """The arguments as texts. Numbers and booleans are converted."""
-    if not isinstance(given, list) or not given or any(isinstance(part, list | dict) or part is None for part in given):
-        raise NodeError("params", f"`argv` has to be a list of texts, found {as_text(given)[:80]}", transient=False)
+    """The arguments as texts. Numbers and booleans are converted; a list or an object becomes JSON."""
+    if not isinstance(given, list) or not given or any(part is None for part in given):
+        raise NodeError("params", f"`argv` has to be a list of texts, found {shown(given, 80)}", transient=False)
     argv = [as_text(part) for part in given]
     if any("\0" in part for part in argv):
         raise NodeError("params", "`argv` holds a NUL character", transient=False)
@@ -94,7 +99,7 @@ def _argv(given: Any) -> list[str]:
 def _env(given: Any) -> dict[str, str]:
     """The additional environment variables as texts."""
     if not isinstance(given, dict):
-        raise NodeError("params", f"`env` has to be a mapping, found {as_text(given)[:80]}", transient=False)
+        raise NodeError("params", f"`env` has to be a mapping, found {shown(given, 80)}", transient=False)
     env = {str(name): as_text(value) for name, value in given.items()}
     for name, value in env.items():
         if not name or "=" in name or "\0" in name:
@@ -113,10 +118,9 @@ def _kept(work: Work) -> int:
 
 
 def _last_json(output: str) -> Any:
+    """The last line that is a JSON object or list. Numbers keep their texts; `NaN` and `1e999` are text."""
     for line in reversed(output.splitlines()):
         if line.startswith(("{", "[")):
-            try:
-                return json.loads(line, parse_constant=lambda name: name)
-            except (ValueError, RecursionError):
-                return None
+            with contextlib.suppress(ValueError, RecursionError):
+                return json.loads(line, parse_constant=lambda name: name, parse_float=parse_float)
     return None

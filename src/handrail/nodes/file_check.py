@@ -7,14 +7,16 @@ from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
 from handrail.source.fields import Field
+from handrail.source.values import as_text
 
 NODE = Node(
     about="Says whether a path exists.",
-    params=(Field("path", ("text",), "the path, relative to the project", required=True, shortest=1),),
+    params=(Field("path", ("text",), "the path, relative to the project", required=True),),
     others="ignored",
-    outputs={"exists": "true if the path exists"},
+    outputs={"exists": "true if the path exists; an empty path does not"},
 )
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    return {"exists": os.path.exists(os.path.join(context.project, str(work.params["path"])))}
+    path = as_text(work.params["path"])
+    return {"exists": path != "" and os.path.exists(os.path.join(context.project, path))}

@@ -7,6 +7,7 @@ from typing import Any
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.nodes.write_file import inside
 from handrail.source.fields import Field
+from handrail.source.values import as_text
 from handrail.state.regular import Unreadable, read_regular
 
 MAX_BYTES = 16 * 1024 * 1024
@@ -19,7 +20,7 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    path = str(work.params["path"])
+    path = as_text(work.params["path"])
     return {"text": _read(inside(context, path), path)}
 
 

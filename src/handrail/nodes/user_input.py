@@ -14,7 +14,7 @@ from handrail.forms import read as formspec
 from handrail.nodes.write_file import inside, put_file
 from handrail.source import given
 from handrail.source.fields import SCALARS, Field, Reader
-from handrail.source.values import Unresolved
+from handrail.source.values import Unresolved, as_text
 from handrail.source.yamltree import Node as Located
 
 
@@ -69,7 +69,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     target = work.params.get("outputFile")
     if not target:
         return answers
-    real = inside(context, str(target))
+    real = inside(context, as_text(target))
     text = json.dumps({"form_id": form.id, "values": answers["values"]}, ensure_ascii=False, indent=2) + "\n"
     put_file(real, text, context)
-    return {**answers, "outputFile": str(target)}
+    return {**answers, "outputFile": as_text(target)}

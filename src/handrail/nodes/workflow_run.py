@@ -28,6 +28,7 @@ from handrail.nodes.asking import (
     run_job,
 )
 from handrail.source.fields import SCALARS, Field
+from handrail.source.values import as_text
 
 NODE = Node(
     about="Drives an agent through a workflow, with its gates and checks, until it is done.",
@@ -71,7 +72,7 @@ async def run(work: Work, context: NodeContext) -> Any:
         standing = guide.standing(host)
     is_new = standing is None
     if standing is None:
-        workflow, task = str(work.params["workflow"]), str(work.params.get("task") or "")
+        workflow, task = as_text(work.params["workflow"]), as_text(work.params.get("task") or "")
         standing = guide.begin(workflow, task, host, context.run)
     told = standing.message if is_new else f"{GO_ON}\n\n{standing.message}"
     if is_new and missing is not None:

@@ -10,6 +10,7 @@ from typing import Any
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.contracts.node import LITTER
 from handrail.source.fields import SCALARS, Field
+from handrail.source.values import as_text
 from handrail.state.files import real_inside, write_whole
 from handrail.state.regular import other_kind, why_outside
 
@@ -24,8 +25,8 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    path = str(work.params["path"])
-    put_file(inside(context, path), str(work.params["text"]), context)
+    path = as_text(work.params["path"])
+    put_file(inside(context, path), as_text(work.params["text"]), context)
     return {"path": path}
 
 

@@ -36,12 +36,16 @@ class Task:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a program ended. `exit_code` is negative for a signal; `output` is the end of its output."""
+    """How a program ended. `exit_code` is negative for a signal; `output` is the end of its output.
+
+    `left_out` is the number of bytes before `output` that were not kept.
+    """
 
     exit_code: int
     output: str
     timed_out: bool
     seconds: float
+    left_out: int = 0
 
 
 async def run(
@@ -77,8 +81,8 @@ async def perform(task: Task, keep: int = KEEP) -> Ended:
     """Run a task until it ends. Keeps the last `keep` bytes of its output."""
     begin, mark = time.monotonic(), uuid.uuid4().hex
     process = await start(replace(task, env={**task.env, MARK: mark}))
-    kept = bytearray()
-    output = asyncio.ensure_future(_collect(process, kept, keep))
+    kept = _Tail(keep)
+    output = asyncio.ensure_future(_collect(process, kept))
     feeding = asyncio.ensure_future(feed(process, task.stdin))
     timed_out = False
     try:
@@ -99,7 +103,8 @@ async def perform(task: Task, keep: int = KEEP) -> Ended:
             reader.cancel()
         await asyncio.gather(output, feeding, return_exceptions=True)
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
-    return Ended(code, kept.decode("utf-8", "replace"), timed_out, time.monotonic() - begin)
+    text = kept.data.decode("utf-8", "replace")
+    return Ended(code, text, timed_out, time.monotonic() - begin, kept.left_out)
 
 
 def detach(argv: Sequence[str], env: Mapping[str, str], log: str) -> int:
@@ -135,11 +140,25 @@ async def feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
         return
 
 
-async def _collect(process: asyncio.subprocess.Process, kept: bytearray, keep: int) -> None:
+class _Tail:
+    """The last bytes of an output, and how many came before them."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.data = bytearray()
+        self.left_out = 0
+
+    def add(self, piece: bytes) -> None:
+        self.data += piece
+        too_many = max(0, len(self.data) - self.most)
+        self.left_out += too_many
+        del self.data[:too_many]
+
+
+async def _collect(process: asyncio.subprocess.Process, kept: _Tail) -> None:
     assert process.stdout is not None
     while piece := await process.stdout.read(KEEP):
-        kept += piece
-        del kept[:-keep]
+        kept.add(piece)
 
 
 async def _kill_group(process: asyncio.subprocess.Process) -> None:
@@ -173,6 +192,7 @@ def has_group(pid: int) -> bool:
 
 
 def tail(output: str, lines: int = 12, width: int = 400) -> str:
-    """The last non-blank lines of an output, each cut to `width` characters."""
-    kept = [line.rstrip()[:width] for line in output.splitlines() if line.strip()]
-    return "\n".join(kept[-lines:])
+    """The last non-blank lines of an output, each cut to `width` characters. What is left out is marked with `…`."""
+    found = [line.rstrip() for line in output.splitlines() if line.strip()]
+    kept = [line if len(line) <= width else f"{line[: width - 1]}…" for line in found[-lines:]]
+    return "\n".join(["…", *kept] if len(found) > lines else kept)

@@ -23,8 +23,8 @@ from handrail.runs import machine
 from handrail.runs.rerun import RERUN, refuse_rerun, refuted_form
 from handrail.runs.resolve import Resolver
 from handrail.secrets.redaction import MISSING, has_lost
-from handrail.source.templates import render
-from handrail.source.values import Unresolved, as_text, is_true
+from handrail.source.templates import fill
+from handrail.source.values import Unresolved, as_joined_text, as_text, is_true, shown
 
 FlowFinder = Callable[[str], FlowPlan | None]
 Stop = tuple[str, str] | None
@@ -106,7 +106,10 @@ class Interpreter:
 
     async def _phase(self, phase: Phase) -> Stop:
         try:
-            return await self.phase(phase)
+            stopped = await self.phase(phase)
+            if stopped is None and phase.bounds:
+                await self._check_bounds(phase)
+            return stopped
         except (Unresolved, NodeError) as error:
             raise FlowFailed(self.at(phase), error.code, error.message) from error
 
@@ -127,6 +130,12 @@ class Interpreter:
             stopped = await self._steps(phase, is_done=known is not None)
         self.durable.note(machine.PhaseDone(path))
         return stopped
+
+    async def _check_bounds(self, phase: Phase) -> None:
+        """Fail if a repeat ends with this phase and its `until` never held."""
+        for bound in phase.bounds:
+            if is_true(await self.values.resolve_guard(bound.exhausted, phase, self.at(phase), "until")):
+                raise NodeError("repeat-exhausted", bound.message, transient=False)
 
     async def _is_wanted(self, phase: Phase, path: str) -> bool:
         """True if the guards and the condition of a phase hold."""
@@ -310,8 +319,8 @@ class Interpreter:
     async def prompt(self, prompt: Prompt, phase: Phase, path: str) -> str:
         values = [await self.values.resolve(value, phase, path, "prompt") for value in prompt.values]
         self.used[path] = list(texts(values))
-        names = dict(zip(prompt.names, map(as_text, values), strict=True))
-        body = render(prompt.inline if prompt.inline is not None else self.prompts[prompt.template or ""], names)
+        names = dict(zip(prompt.names, map(as_joined_text, values), strict=True))
+        body = fill(prompt.inline if prompt.inline is not None else self.prompts[prompt.template or ""], names)
         extra = None if prompt.extra is None else await self.values.resolve(prompt.extra, phase, path, "extraPrompt")
         return "\n\n".join(part for part in (body, "" if extra is None else as_text(extra)) if part)
 
@@ -323,7 +332,7 @@ class Interpreter:
             params = await self._all(expectation.params, phase, path, place)
             finding = await self.durable.check(expectation.kind, params)
             if not finding.held:
-                told = expectation.message or f"`{expectation.kind}: {subject(params)[:80]}` does not hold"
+                told = expectation.message or f"`{expectation.kind}: {shown(subject(params), 80)}` does not hold"
                 message = ": ".join(part for part in (told, finding.detail) if part)
                 raise NodeError("expectation", message)
 
@@ -355,7 +364,7 @@ class Interpreter:
             found = await self.values.resolve(output.path, phase, path, f"makes.{number}")
             for item in found if isinstance(found, list) else [found]:
                 if not isinstance(item, str):
-                    raise NodeError("artifact-path", f"{as_text(item)[:80]} is not a path", transient=False)
+                    raise NodeError("artifact-path", f"{shown(item, 80)} is not a path", transient=False)
                 is_new = item not in before and "*" not in before
                 made.append(Made(item, output.name, output.schema, output.required, is_new))
         if made:

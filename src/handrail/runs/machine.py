@@ -12,6 +12,7 @@ from handrail.runs.routing import Routed as Routed
 from handrail.runs.tries import AttemptFailed as AttemptFailed
 from handrail.runs.tries import AttemptStarted as AttemptStarted
 from handrail.runs.tries import TimeSpent as TimeSpent
+from handrail.source.written import restore, texts_in
 
 Mode = Literal["run", "resume", "continue", "restart"]
 RunStatus = Literal["running", "waiting", "completed", "stopped", "failed", "cancelled"]
@@ -249,13 +250,20 @@ EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in get_args(Ev
 
 
 def event_to_json(event: Event) -> dict[str, Any]:
-    return {**vars(event), "type": type(event).__name__}
+    """The event as JSON. If its value holds numbers like `1.10`, `written` has their texts."""
+    data = {**vars(event), "type": type(event).__name__}
+    if isinstance(event, NodeFinished) and (texts := texts_in(event.value)):
+        data["written"] = texts
+    return data
 
 
 def event_from_json(data: dict[str, Any]) -> Event:
     """The event that `event_to_json` wrote; its time `t` is left out. Raises `ValueError` for anything else."""
     fields = dict(data)
     fields.pop("t", None)
+    texts = fields.pop("written", None)
+    if isinstance(texts, dict):
+        fields["value"] = restore(fields.get("value"), texts)
     kind = EVENT_TYPES.get(str(fields.pop("type", "")))
     if kind is None:
         raise ValueError(f"not an event: {data.get('type')!r}")

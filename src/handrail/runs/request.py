@@ -12,6 +12,7 @@ from handrail.expressions.tree import Const
 from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.plan import FlowPlan
 from handrail.runs.routing import Routed
+from handrail.source.written import restore, texts_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,13 +60,16 @@ class About:
         return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
 
     def to_text(self) -> str:
-        return json.dumps({**vars(self), "request": vars(self.request)}, ensure_ascii=False)
+        """The request as JSON. `written` are the texts of numbers like `1.10` in the parameters."""
+        data = {**vars(self), "request": vars(self.request), "written": texts_in(self.request.params)}
+        return json.dumps(data, ensure_ascii=False)
 
 
 def about_from_text(run: str, text: str) -> About:
     try:
         data = json.loads(text)
         request = Request(**data.pop("request"))
+        restore(request.params, data.pop("written", {}))
         return About(request=request, **data)
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         hint = "`handrail prune --damaged --yes` moves damaged runs away; nothing is deleted"

@@ -5,11 +5,11 @@ There are two: a node was interrupted and may have finished, or a node finished 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from handrail.contracts import NodeError
+from handrail.source.written import typed
 
 RERUN = "rerun"
 """The id of these forms, and of their first field."""
@@ -48,14 +48,8 @@ def assumed_result(answer: Mapping[str, Any]) -> Any:
     return {"assumedDone": True, **whole, **value} if isinstance(whole, dict) else whole
 
 
-def _read(text: Any) -> Any:
-    """The answer as JSON if it is JSON. `1.10` stays a text: as a number it would become `1.1`."""
-    try:
-        value = json.loads(text)
-    except (ValueError, TypeError, RecursionError):
-        return text
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return text if is_number and str(value) != text.strip() else value
+def _read(answer: Any) -> Any:
+    return typed(answer) if isinstance(answer, str) else answer
 
 
 def refuted_form(path: str, number: int, reason: str) -> dict[str, Any]:

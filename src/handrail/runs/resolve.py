@@ -6,9 +6,11 @@ from typing import Any
 
 from handrail.contracts import Durable
 from handrail.expressions.tree import Const, Expression, Scope
+from handrail.expressions.words import in_place
 from handrail.flows.account import Results, result
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.secrets.redaction import has_lost, refuse_lost
+from handrail.source.values import Unresolved
 
 
 class NeedsFact(Exception):
@@ -49,9 +51,9 @@ class Resolver:
         repeat = phase.rounds if not phase.items else {**phase.rounds, **await self._items_of(phase, path)}
         return await self._find(expression, repeat, path, place, is_recalled=is_recalled)
 
-    async def resolve_guard(self, guard: Expression, phase: Phase, path: str) -> Any:
+    async def resolve_guard(self, guard: Expression, phase: Phase, path: str, place: str = "repeat") -> Any:
         """The value of the guard of a round. It is resolved before the item of the round is known."""
-        return await self._find(guard, phase.rounds, path, "guard")
+        return await self._find(guard, phase.rounds, path, place)
 
     async def _items_of(self, phase: Phase, path: str) -> dict[str, Any]:
         """The items of this round of a repeat; resolved once."""
@@ -91,3 +93,5 @@ class Resolver:
                 return expression.resolve(scope)
             except NeedsFact as need:
                 facts[need.kind, need.subject] = await self.durable.fact(path, place, need.kind, need.subject)
+            except Unresolved as error:
+                raise in_place(error, expression, place) from error

@@ -42,7 +42,8 @@ def stored(event: Event, secrets: Secrets) -> Event:
 def shown(event: Event) -> dict[str, Any]:
     """A stored event as JSON for people."""
     data = event_to_json(event)
-    return data | {name: masked(data[name]) for name in _FIELDS[type(event)][0]}
+    names = (*_FIELDS[type(event)][0], "written")
+    return data | {name: masked(data[name]) for name in names if name in data}
 
 
 def seen(event: Event) -> Event:

@@ -25,7 +25,7 @@ except ImportError:  # PyYAML without libyaml: slower, but the same nodes
             Composer.__init__(self)
 
 
-from handrail.source.yamltree import MAX_DEPTH, MAX_NODES, NO_KEYS, Kind, Node, Scalar, Trouble, as_text, scalar
+from handrail.source.yamltree import MAX_ALIASED, MAX_DEPTH, NO_KEYS, Kind, Node, Scalar, Trouble, as_text, scalar
 
 SAFE_SIGNS = 1_000
 _PLAIN, _TEXT, _STRUCTURE = "plain", "text", "structure"
@@ -66,13 +66,13 @@ class _Tree:
         self.first_line = first_line
         self.replaced = replaced
         self.troubles: list[Trouble] = []
-        self.left = MAX_NODES
+        self.left = MAX_ALIASED
+        self.seen: set[int] = set()
 
     def convert(self, node: Any, depth: int) -> Node:
-        self.left -= 1
-        if self.left < 0:
-            message = f"the file holds more than {MAX_NODES} values; an alias counts each time it is used"
-            self.stop(node, "yaml-too-many", message, "remove the aliases, or move other data to another file")
+        if id(node) in self.seen:
+            self.repeated(node)
+        self.seen.add(id(node))
         start, end = node.start_mark, node.end_mark
         line, column = (start.line, start.column) if start.line <= self.last[0] else self.last
         line, column = line + self.first_line, column + 1
@@ -103,6 +103,13 @@ class _Tree:
             else:
                 values[name], keys[name] = item, (key.line, key.column)
         return Node("mapping", values, line, column, 1, keys)
+
+    def repeated(self, node: Any) -> None:
+        """Count a value that an alias repeats. A file is limited by its size, but aliases can repeat without limit."""
+        self.left -= 1
+        if self.left < 0:
+            message = f"aliases repeat more than {MAX_ALIASED} values"
+            self.stop(node, "yaml-too-many", message, "write fewer aliases of large values")
 
     def scalar(self, node: Any) -> tuple[Kind, Scalar]:
         tag = node.tag

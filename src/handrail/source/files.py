@@ -18,7 +18,7 @@ from handrail.source.record import Record
 from handrail.source.suggest import nearest
 from handrail.state.files import is_below
 
-MAX_BYTES = 1_048_576
+MAX_BYTES = 4 * 1_048_576
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 

@@ -5,12 +5,13 @@ A node of kind `later` stands for a value that is known only when a flow runs. I
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from posixpath import normpath
 from typing import Any
 
 from handrail.source.fields import Field, Reader, found, noun, quoted
 from handrail.source.suggest import nearest
+from handrail.source.values import shown
 from handrail.source.yamltree import Kind, Node, as_text
 
 Look = Callable[[Reader, Field, Node], None]
@@ -137,6 +138,30 @@ def refuse_unknown(reader: Reader, node: Node, what: str, *, only_typos: bool = 
         message = f"`{what}` has no param `{name}`"
         reader.at(place, "param-unknown", message, f"did you mean `{near[0]}`?" if near else hint)
     return meant
+
+
+def unusable(fields: Iterable[Field], params: Mapping[str, Any]) -> str | None:
+    """What is wrong with values that only a run knows, if nothing can use them; otherwise None.
+
+    A text may stand for a number, and a list is inserted into text as JSON. But a list is never a mapping.
+    """
+    for field in fields:
+        value = params.get(field.name)
+        is_wrong = (field.kinds == ("mapping",) and not isinstance(value, Mapping)) or (
+            field.kinds == ("list",) and not isinstance(value, list)
+        )
+        if value is None:
+            if field.required:
+                return f"`{field.name}` needs a value, but it is null"
+        elif is_wrong:
+            return f"`{field.name}` has to be {noun(field.kinds)}, found `{shown(value, 80)}`"
+        elif field.item is not None and isinstance(value, list):
+            for item in value:
+                if not isinstance(item, Mapping):
+                    return f"an item of `{field.name}` has to be a mapping, found `{shown(item, 80)}`"
+                if wrong := unusable(field.item.fields, item):
+                    return f"in an item of `{field.name}`, {wrong}"
+    return None
 
 
 def plain(node: Node) -> Any:

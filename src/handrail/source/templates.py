@@ -9,7 +9,7 @@ _WORD = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012345678
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
 
 def _pieces(template: str) -> Iterator[tuple[str, str | None, int]]:
@@ -37,6 +37,29 @@ def render(template: str, values: Mapping[str, str]) -> str:
         if name is not None:
             parts.append(values.get(name, "{" + name + "}"))
     return "".join(parts)
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """The same for flows, where a name may be any text: `{a-b}` and `{a.b}` are replaced if such a value is given."""
+    parts: list[str] = []
+    start = 0
+    for name, offset in given_names(template, values):
+        parts += (template[start:offset], values[name])
+        start = offset + len(name) + 2
+    return "".join([*parts, template[start:]])
+
+
+def given_names(template: str, names: Container[str]) -> Iterator[tuple[str, int]]:
+    """Each `{name}` in the template that is one of these names, with the offset of its opening brace."""
+    opening = template.find("{")
+    while opening >= 0:
+        close = template.find("}", opening)
+        if close < 0:
+            return
+        opening = template.rfind("{", opening, close)
+        if template[opening + 1 : close] in names:
+            yield template[opening + 1 : close], opening
+        opening = template.find("{", close)
 
 
 def placeholders(template: str) -> list[tuple[str, int]]:

@@ -2,40 +2,98 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+from handrail.source.written import WrittenFloat, WrittenInteger, number_text
 
 if TYPE_CHECKING:
     from handrail.source.patternsyntax import PatternError
 
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+SHOWN = 40
+NO_LIST_IS_LONGER = 10**10
+
 
 class Unresolved(Exception):
-    """An expression cannot be evaluated. `code` is stable; the message names the part and the reason."""
+    """An expression cannot be evaluated. `code` is stable; the message names the part and the reason.
 
-    def __init__(self, code: str, message: str) -> None:
+    `is_located`: the message also names the place.
+    """
+
+    def __init__(self, code: str, message: str, *, is_located: bool = False) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.is_located = is_located
 
 
 def as_text(value: Any) -> str:
-    """The value as text: a list with commas, an object as JSON, null as `null`."""
+    """The value as text: a number as it was written, a list or an object as JSON, null as `null`."""
     if isinstance(value, str):
         return value
+    if isinstance(value, list | Mapping):
+        return as_json(value)
     if value is None:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
-        return str(int(value))
-    if isinstance(value, list):
-        return ",".join("" if item is None else as_text(item) for item in value)
-    if isinstance(value, Mapping):
-        import json
+    return number_text(value) if isinstance(value, int | float) else str(value)
 
-        return json.dumps(value, ensure_ascii=False)
-    return str(value)
+
+def as_joined_text(value: Any) -> str:
+    """The same, but the items of a list are joined with commas: in AgentWeaver's forms."""
+    if not isinstance(value, list):
+        return as_text(value)
+    return ",".join("" if item is None else as_joined_text(item) for item in value)
+
+
+def as_json(value: Any) -> str:
+    """The value as JSON on one line. A number keeps the text it was written with if JSON allows this text."""
+    try:
+        return "".join(_json_pieces(value))
+    except RecursionError:
+        raise Unresolved("too-deep", "a value is nested too deeply to be written as text") from None
+
+
+def _json_pieces(value: Any) -> Iterator[str]:
+    if isinstance(value, list):
+        for place, item in enumerate(value):
+            yield ", " if place else "["
+            yield from _json_pieces(item)
+        yield "]" if value else "[]"
+    elif isinstance(value, Mapping):
+        for place, (name, member) in enumerate(value.items()):
+            yield f"{', ' if place else '{'}{_quote(str(name))}: "
+            yield from _json_pieces(member)
+        yield "}" if value else "{}"
+    elif isinstance(value, WrittenInteger | WrittenFloat) and not _JSON_NUMBER.fullmatch(value.text):
+        yield number_text(int(value) if isinstance(value, int) else float(value))
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield "null"
+    else:
+        yield _quote(value) if isinstance(value, str) else as_text(value)
+
+
+def _quote(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def shown(value: Any, most: int = SHOWN) -> str:
+    """The value as text for a message. Text that is too long is cut, and ends with `…`."""
+    text = as_text(value)
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def index_of(name: str) -> int | None:
+    """The place of an item in a list: `0`, `1`, `12`. None for any other text, also for `01`."""
+    if not (name.isascii() and name.isdigit()) or (name[0] == "0" and name != "0"):
+        return None
+    return int(name) if len(name) < 10 else NO_LIST_IS_LONGER
 
 
 def is_true(value: Any) -> bool:
@@ -50,17 +108,19 @@ def _is_number(value: Any) -> bool:
 
 def number(value: Any) -> float:
     """The value as a number, by the rules of AgentWeaver. Raises `Unresolved` for text that is not a number."""
-    if value is None or value == "":
+    if value is None:
         return 0
     if isinstance(value, bool | int | float):
         return int(value) if isinstance(value, bool) else value
-    if isinstance(value, str):
-        try:
-            found = float(value.strip() or "0")
-        except ValueError:
-            raise Unresolved("not-a-number", f"`{value[:40]}` is not a number") from None
-        return int(found) if found.is_integer() else found
-    raise Unresolved("not-a-number", f"{as_text(value)[:40]} is not a number")
+    if not isinstance(value, str):
+        raise Unresolved("not-a-number", f"{shown(value)} is not a number")
+    text = value.strip()
+    if not text:
+        return 0
+    found = float(text) if len(text) < 400 and _NUMBER.fullmatch(text) else math.inf
+    if not math.isfinite(found):
+        raise Unresolved("not-a-number", f"`{shown(value)}` is not a number")
+    return int(found) if found.is_integer() else found
 
 
 def same(left: Any, right: Any) -> bool:
@@ -90,7 +150,7 @@ def _contains(whole: Any, part: Any) -> bool:
     if isinstance(whole, list):
         return any(same(item, part) for item in whole)
     raise Unresolved(
-        "contains-needs-list", f"{as_text(whole)} is not a text, a list or an object, so it cannot contain a value"
+        "contains-needs-list", f"{shown(whole)} is not a text, a list or an object, so it cannot contain a value"
     )
 
 
@@ -106,7 +166,7 @@ def _matches(text: Any, pattern: Any) -> bool:
     except PatternError as error:
         raise _no_pattern(pattern, error) from error
     except TooMuchWork as error:
-        raise Unresolved("pattern", f"`{_short(as_text(pattern))}` cannot be searched for: {error}") from error
+        raise Unresolved("pattern", f"`{shown(pattern, 60)}` cannot be searched for: {error}") from error
 
 
 def refuse_pattern(pattern: Any) -> None:
@@ -120,11 +180,7 @@ def refuse_pattern(pattern: Any) -> None:
 
 def _no_pattern(pattern: Any, wrong: PatternError) -> Unresolved:
     where = f"at character {wrong.at + 1}: {wrong.message}"
-    return Unresolved("pattern", f"`{_short(as_text(pattern))}` is not a pattern, {where}")
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else text[:59] + "…"
+    return Unresolved("pattern", f"`{shown(pattern, 60)}` is not a pattern, {where}")
 
 
 def _divide(numbers: list[float]) -> float:
@@ -169,7 +225,8 @@ def _modulo(numbers: list[float]) -> float:
 
 OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
     "list": lambda values: values,
-    "concat": lambda values: "".join(as_text(value) for value in values if value is not None),
+    "text": lambda values: "".join(as_text(value) for value in values if value is not None),
+    "concat": lambda values: "".join(as_joined_text(value) for value in values if value is not None),
     "add": _counted(sum),
     "sub": _counted(lambda numbers: numbers[0] - numbers[1]),
     "mul": _counted(_product),
@@ -183,20 +240,21 @@ OPERATIONS: dict[str, Callable[[list[Any]], Any]] = {
 def _length(value: Any) -> int:
     if isinstance(value, str | list | Mapping):
         return len(value)
-    raise Unresolved("not-a-list", f"{as_text(value)} has no length")
+    raise Unresolved("not-a-list", f"{shown(value)} has no length")
 
 
 def _at(whole: Any, place: Any) -> Any:
     """The item of a list or the member of an object. None if the list is shorter, or if `whole` is None."""
-    if isinstance(whole, list) and str(place).isdecimal():
-        return whole[int(place)] if len(str(place)) < 10 and int(place) < len(whole) else None
+    index = index_of(str(place)) if isinstance(whole, list) else None
+    if index is not None:
+        return whole[index] if index < len(whole) else None
     if isinstance(whole, Mapping) and isinstance(place, str) and place in whole:
         return whole[place]
     if whole is None:
         return None
     if isinstance(place, str):
-        raise Unresolved("ref-unresolvable", f"there is no `{place}` in {as_text(whole)[:40]}")
-    raise Unresolved("not-a-list", f"{as_text(whole)[:40]} is not a list")
+        raise Unresolved("ref-unresolvable", f"there is no `{shown(place)}` in {shown(whole)}")
+    raise Unresolved("not-a-list", f"{shown(whole)} is not a list")
 
 
 TESTS: dict[str, Callable[[Any, Any], bool]] = {

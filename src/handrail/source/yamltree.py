@@ -1,15 +1,18 @@
 """A tree of located values, as `simpleyaml` and `composer` read it from YAML. Scalars follow YAML 1.2. Pure.
 
-The depth and the number of values, with aliases expanded, are limited. This module does not know the meaning of keys.
+The depth, and the number of values that aliases repeat, are limited. This module does not know the meaning of keys.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, Literal, NamedTuple
 
+from handrail.source.written import WrittenFloat, number_text, written
+
 MAX_DEPTH = 50
-MAX_NODES = 20_000
+MAX_ALIASED = 20_000
 
 Scalar = str | int | float | bool | None
 Kind = Literal["text", "integer", "number", "boolean", "null", "list", "mapping", "later"]
@@ -42,16 +45,18 @@ class Trouble:
     fatal: bool
 
 
+_NOT_FINITE_WORDS = (
+    *(".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF"),
+    *(".nan", ".NaN", ".NAN"),
+)
 NO_KEYS: dict[str, tuple[int, int]] = {}
 WORDS: dict[str, tuple[Kind, Scalar]] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), ("null", None)),
     **dict.fromkeys(("true", "True", "TRUE"), ("boolean", True)),
     **dict.fromkeys(("false", "False", "FALSE"), ("boolean", False)),
-    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF"), ("number", float("inf"))),
-    **dict.fromkeys(("-.inf", "-.Inf", "-.INF"), ("number", float("-inf"))),
-    **dict.fromkeys((".nan", ".NaN", ".NAN"), ("number", float("nan"))),
+    **{word: ("number", WrittenFloat(float(word.replace(".", "")), word)) for word in _NOT_FINITE_WORDS},
 }
-_NOT_FINITE = {"inf": ".inf", "-inf": "-.inf", "nan": ".nan"}
+_NOT_FINITE = {"Infinity": ".inf", "-Infinity": "-.inf", "NaN": ".nan"}
 _NUMERIC_START = frozenset("0123456789+-.")
 
 
@@ -64,11 +69,11 @@ def scalar(text: str) -> tuple[Kind, Scalar]:
         return "text", text
     digits = text[1:] if text[0] in "+-" else text
     if digits.isdigit():
-        return "integer", int(text)
+        return "integer", written(int(text), text)
     if text[:2] in ("0x", "0o"):
         alphabet = "0123456789abcdefABCDEF" if text[1] == "x" else "01234567"
         if len(text) > 2 and all(c in alphabet for c in text[2:]):
-            return "integer", int(text[2:], 16 if text[1] == "x" else 8)
+            return "integer", written(int(text[2:], 16 if text[1] == "x" else 8), text)
         return "text", text
     return _float(text, digits)
 
@@ -80,11 +85,12 @@ def _float(text: str, digits: str) -> tuple[Kind, Scalar]:
     power = exponent[1:] if exponent[:1] in ("+", "-") else exponent
     if not plain or (mark and not power.isdigit()):
         return "text", text
-    return "number", float(text)
+    value = float(text)
+    return ("number", written(value, text)) if isfinite(value) else ("text", text)  # `1e999` is too large for a number
 
 
 def as_text(node: Node) -> str:
-    """A scalar as YAML text."""
+    """A scalar as YAML text. A number is as it was written."""
     value = node.value
     if isinstance(value, str):
         return value
@@ -92,6 +98,5 @@ def as_text(node: Node) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
-        return str(int(value))
-    return _NOT_FINITE.get(str(value), str(value))
+    text = number_text(value) if isinstance(value, int | float) else str(value)
+    return _NOT_FINITE.get(text, text)

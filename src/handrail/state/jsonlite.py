@@ -109,7 +109,7 @@ def _dump_escaped(value: Any) -> str:
     if isinstance(value, float):
         if value != value or value in (float("inf"), float("-inf")):
             raise ValueError("JSON has no such number")
-        return repr(value)
+        return float.__repr__(value)  # a subclass may have its own text, as numbers of flows have
     if isinstance(value, dict):
         return "{" + ",".join([_dump_escaped(str(k)) + ":" + _dump_escaped(v) for k, v in value.items()]) + "}"
     if isinstance(value, (list, tuple)):

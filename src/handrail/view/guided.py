@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from handrail.runs.machine import Guided
 from handrail.source.plain import one_line
+from handrail.source.values import shown
 
 MOST = 8
 SHORT = 160
@@ -52,7 +53,7 @@ class Walk:
 
 def guided_words(event: Guided, *, short: bool = False) -> str:
     """What happened, in one line. `short` is for a place where the phase is named already."""
-    text, phase = one_line(event.text)[:SHORT], event.phase
+    text, phase = shown(one_line(event.text), SHORT), event.phase
     match event.kind:
         case "entered":
             return f"phase {event.place}"

@@ -15,7 +15,7 @@ from handrail.flows.words import round_numbers
 from handrail.runs import machine
 from handrail.runs.machine import Event
 from handrail.source.plain import one_line, plain
-from handrail.source.values import as_text
+from handrail.source.values import as_text, shown
 from handrail.view.columns import duration
 from handrail.view.guided import guided_words
 from handrail.view.progress import SIGNS, Progress, act_words, name_of, question_title
@@ -109,14 +109,14 @@ class Story:
             case machine.Guided():
                 sign = _OF_WORKFLOW.get(event.kind, "!")
                 if event.kind in ("entered", "finished") and event.text:  # the summary of the phase before
-                    yield f"{event.path}/", f"  summary: {one_line(event.text)[:SHORT]}"
+                    yield f"{event.path}/", f"  summary: {shown(one_line(event.text), SHORT)}"
                 yield f"{event.path}/", f"{sign} {plain(guided_words(event))}"
             case machine.UsageReported():
                 yield f"{event.path}/", f"used {usage_words(event.usage)}"
             case machine.Noticed():
                 yield f"{event.path}/", f"! {one_line(event.text)}"
             case machine.SummarySet():
-                yield "", f"summary: {one_line(event.text)[:SHORT]}"
+                yield "", f"summary: {shown(one_line(event.text), SHORT)}"
             case _:
                 return
 

@@ -49,7 +49,10 @@ from handrail.runs.stored import question_for_people
 from handrail.runs.together import together
 from handrail.runs.verify import verify
 from handrail.secrets.redaction import refuse_lost
+from handrail.source.given import unusable
 from handrail.source.nesting import MAX_NESTING, is_too_deep
+from handrail.source.values import shown
+from handrail.source.written import restore, texts_in
 from handrail.state import jsonlite
 
 LOOK_AGAIN = 0.2
@@ -105,7 +108,7 @@ class DurableRun:
 
     def _digest_of(self, value: Any) -> str:
         """The digest of a value without its secrets: a secret that changed does not change it."""
-        text = jsonlite.dumps(value)
+        text = _as_json(value)
         stored = self.secrets.for_storage(value, text)
         return _digest_of_text(text if stored is value else jsonlite.dumps(stored))
 
@@ -135,12 +138,11 @@ class DurableRun:
         if not is_parked:
             self.ledger.start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
         try:
-            value = await self._run_within_limits(kind, work)
+            return await self._finish(work.path, digest, await self._run_within_limits(kind, work))
         except NodeError as error:
-            message = self.secrets.mask(error.message)[:LONGEST_MESSAGE]
+            message = shown(self.secrets.mask(error.message), LONGEST_MESSAGE)
             self.record(machine.NodeFailed(work.path, digest, number, error.code, message))
             raise NodeError(error.code, message, transient=error.transient) from error
-        return await self._finish(work.path, digest, value)
 
     async def _run_instant(self, kind: NodeKind, work: Work, *, again: bool) -> Any:
         """Run a node that has no side effects and takes no time. Only its result is recorded."""
@@ -155,10 +157,10 @@ class DurableRun:
         """Record the result of a node, as JSON without secrets. Yields to the event loop every `BREATH` seconds."""
         try:
             text = jsonlite.dumps(made)
-            value = made if is_plain else jsonlite.loads(text)
+            value = made if is_plain else restore(jsonlite.loads(text), texts_in(made))
             stored = self.secrets.for_storage(value, text)
         except (ValueError, TypeError) as error:
-            raise NodeError("result", f"its result cannot be stored as JSON: {error}", transient=False) from error
+            raise NodeError("result", f"its result cannot be stored: {_not_json(error)}", transient=False) from error
         text = text if stored is value else jsonlite.dumps(stored)
         kept = Kept(stored, None) if len(text) <= LARGE else self.payloads.keep(stored, text)
         number = self.memory.starts.get(path, 1)
@@ -232,6 +234,7 @@ class DurableRun:
         context = replace(self._context_of(work.path), hold=hold, ask=ask, tell=tell)
         try:
             async with self.limits.within(work.path, work.timeout):
+                _refuse_unusable(kind, work)
                 value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
                 _refuse_deep(value)
         except OSError as error:
@@ -245,7 +248,8 @@ class DurableRun:
             message = "a text contains half of a surrogate pair, which files and programs do not take"
             raise NodeError("text", message, transient=False) from error
         except (ArithmeticError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-            raise NodeError("failed", f"{type(error).__name__}: {error}", transient=False) from error
+            message = f"`{work.node}` failed with an error of its own: {type(error).__name__}: {error}"
+            raise NodeError("failed", message, transient=False) from error
         finally:
             for usage in telling.settle():
                 self.record(machine.UsageReported(work.path, usage), durable=False)
@@ -338,6 +342,11 @@ class DurableRun:
         return self.limits.within(path, seconds)
 
 
+def _refuse_unusable(kind: NodeKind, work: Work) -> None:
+    if wrong := unusable(kind.NODE.params, work.params):
+        raise NodeError("params", f"`{work.node}`: {wrong}", transient=False)
+
+
 def _refuse_deep(value: Any) -> None:
     if is_too_deep(value):
         message = f"its result is nested deeper than {MAX_NESTING} levels"
@@ -364,8 +373,23 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
         raise
 
 
+def _not_json(error: Exception) -> str:
+    """Why a value is not JSON, in plain words."""
+    if isinstance(error, ValueError) and "float" in str(error):
+        return "it holds a number that JSON does not have, such as infinity"
+    return str(error)
+
+
+def _as_json(value: Any) -> str:
+    """The params or the form of a step as JSON. Raises `NodeError` for a value that is not JSON, such as infinity."""
+    try:
+        return jsonlite.dumps(value)
+    except (ValueError, TypeError) as error:
+        raise NodeError("params", f"its params cannot be stored: {_not_json(error)}", transient=False) from error
+
+
 def digest_of(value: Any) -> str:
-    return _digest_of_text(jsonlite.dumps(value))
+    return _digest_of_text(_as_json(value))
 
 
 def _digest_of_text(text: str) -> str:

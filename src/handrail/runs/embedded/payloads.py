@@ -1,4 +1,7 @@
-"""Large values of a run, each in a file named after its digest. Small values stay in the journal."""
+"""Large values of a run, each in a file named after its digest. Small values stay in the journal.
+
+A file has the value in its first line. A second line has the texts of numbers like `1.10`, if there are any.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any
 
 from handrail.errors import StateError
 from handrail.runs.memory import Kept
+from handrail.source.written import restore, texts_in
 from handrail.state import files, jsonlite
 from handrail.state.files import make_private
 
@@ -25,6 +29,8 @@ class Payloads:
         text = jsonlite.dumps(value) if text is None else text
         if len(text) <= LARGE:
             return Kept(value, None)
+        if texts := texts_in(value):
+            text = f"{text}\n{jsonlite.dumps(texts)}"
         data = text.encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(data).hexdigest()
         path = os.path.join(self.folder, digest)
@@ -45,4 +51,5 @@ class Payloads:
             raise StateError(f"a result of this run cannot be read: `{path}`: {error.strerror}") from error
         if hashlib.sha256(data).hexdigest() != digest:
             raise StateError(f"a result of this run is damaged: `{path}`")
-        return jsonlite.loads(data.decode("utf-8", "surrogatepass"))
+        text, _, texts = data.decode("utf-8", "surrogatepass").partition("\n")
+        return restore(jsonlite.loads(text), jsonlite.loads(texts) if texts else {})

@@ -9,6 +9,7 @@ from typing import Any
 from handrail.contracts import AgentSaid, GuideNews
 from handrail.runs import machine
 from handrail.secrets.redaction import Secrets
+from handrail.source.values import shown
 
 SHORT = 200
 LONG = 2_000
@@ -38,12 +39,12 @@ class Telling:
                 self.settle()
             case "tool":
                 text = f"{data.get('name')} {json.dumps(secrets.for_people(data.get('input')), ensure_ascii=False)}"
-                yield machine.AgentActed(path, "tool", secrets.mask(text)[:SHORT])
+                yield machine.AgentActed(path, "tool", shown(secrets.mask(text), SHORT))
             case "denied":
                 text = f"{data.get('name')}: {data.get('reason')}"
-                yield machine.AgentActed(path, "denied", secrets.mask(text)[:SHORT])
+                yield machine.AgentActed(path, "denied", shown(secrets.mask(text), SHORT))
             case "retry" | "again":
-                yield machine.AgentActed(path, said.kind, secrets.mask(str(data.get("message")))[:SHORT])
+                yield machine.AgentActed(path, said.kind, shown(secrets.mask(str(data.get("message"))), SHORT))
             case "guided":
                 news: GuideNews = data["news"]
-                yield machine.Guided(path, **{**vars(news), "text": secrets.mask(news.text)[:LONG]})
+                yield machine.Guided(path, **{**vars(news), "text": shown(secrets.mask(news.text), LONG)})
