@@ -104,6 +104,15 @@ def test_a_hook_that_fails_denies(project: Project, broken: str) -> None:
     assert "Handrail's gate failed" in (host.reason() or "")
 
 
+def test_a_link_that_leads_nowhere_denies(project: Project) -> None:
+    host = Installed(project)
+    host.begin()
+    link = Path(Places(os.environ).state) / "hosts" / "claude" / "C"
+    link.unlink()
+    link.symlink_to("nowhere")
+    assert host.reason() is not None
+
+
 def test_without_a_workflow_no_python_is_started(project: Project) -> None:
     host = Installed(project)
     gate = host.bin / "gate"

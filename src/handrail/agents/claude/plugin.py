@@ -95,7 +95,12 @@ fi
 """
 
 
-_NO_LINK = '[ -n "$state" ] && [ ! -e "$state/hosts/claude/${CLAUDE_CODE_SESSION_ID-}" ]'
+_LINK = '"$state/hosts/claude/${CLAUDE_CODE_SESSION_ID-}"'
+_NO_LINK = (
+    f'[ -n "$state" ] && [ ! -e {_LINK} ] && [ ! -L {_LINK} ] && {{ [ -x "$state" ] || [ ! -e "$state" ]; }}'
+    ' && { [ -x "$state/hosts/claude" ] || [ ! -e "$state/hosts/claude" ]; }'
+)
+"""Holds if there surely is no link. A link to nothing, and a folder that cannot be searched, are left to the hook."""
 
 
 def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
