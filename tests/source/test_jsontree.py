@@ -82,3 +82,9 @@ def test_numbers_are_values_unless_their_texts_are_wanted() -> None:
 def test_a_problem_has_its_place(text: str, place: tuple[int, int], message: str) -> None:
     _, (trouble,) = read_json(text)
     assert ((trouble.line, trouble.column), trouble.message) == (place, message)
+
+
+def test_a_whole_number_that_no_float_can_hold_is_a_number() -> None:
+    tree, troubles = read_json('{"n": ' + "9" * 400 + "}")
+    assert tree is not None
+    assert (tree.value["n"].value, troubles) == (10**400 - 1, [])

@@ -9,6 +9,7 @@ from typing import Any
 from handrail.contracts import Check, CheckContext, Finding
 from handrail.source.fields import Field
 from handrail.source.values import as_text
+from handrail.state.regular import path_flaw
 
 CHECK = Check(
     about="A file or a folder exists. It may be empty, and outside of the project; `file` is stricter.",
@@ -31,5 +32,5 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
     paths = [as_text(path) for path in (given if isinstance(given, list) else [given])]
     for path in paths:
         if not path or not os.path.exists(os.path.join(context.project, path)):
-            return Finding(False, f"`{path}` is missing")
+            return Finding(False, f"`{path}` {path_flaw(path) or 'is missing'}")
     return Finding(True, "it exists" if len(paths) == 1 else f"all {len(paths)} exist")

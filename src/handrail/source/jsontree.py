@@ -202,7 +202,7 @@ class _Reading:
         if len(word) > _LONGEST_NUMBER:
             return "text", word
         value: float = int(word) if word.lstrip("-").isdigit() else float(word)
-        if not math.isfinite(value):
+        if abs(value) == math.inf:
             return "text", word
         if self.keeps_texts:
             value = written(value, word)
