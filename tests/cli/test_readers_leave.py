@@ -69,7 +69,9 @@ def test_following_a_log_ends_when_the_reader_leaves(project: Project) -> None:
     while b"a/wait" not in driver.stdout.readline():
         pass
     for lines in (1, 4):  # leaves while it prints, and while it waits
-        log = subprocess.Popen([HANDRAIL, "log", "last", "--follow"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        log = subprocess.Popen(
+            [HANDRAIL, "log", "last", "--follow", "--events"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         assert log.stdout is not None
         assert log.stderr is not None
         for _ in range(lines):
