@@ -48,6 +48,7 @@ LOOSENING = [
     ("restart", "last", "--answers", "letter.yaml"),
     ("run", "asking", "--answers", "letter.yaml"),
     ("stop", "last"),
+    ("prune", "--keep", "0", "--yes"),
     ("uninstall", "claude"),
 ]
 
@@ -65,7 +66,7 @@ def test_a_command_that_loosens_the_leash_is_refused(leashed: Project, argv: tup
     assert "hint: a person can" in said.err
     assert leashed.json("status", "--session", "s")["status"] == "active"
     (run,) = leashed.json("runs")["runs"]
-    assert (run["status"], len(run["questions"])) == ("waiting", 1)
+    assert (run["status"], len(run["waitingFor"])) == ("waiting", 1)
 
 
 @pytest.mark.parametrize("argv", [("status", "--session", "s"), ("next", "--session", "s"), ("runs",), ("log", "last")])

@@ -246,7 +246,7 @@ def test_last_is_the_run_that_was_created_last(project: Project) -> None:
         for path in [folder, *(os.path.join(folder, name) for name in names)]:
             if first in path:
                 os.utime(path)
-    assert [run["run"] for run in project.json("runs")["runs"]] == [first, second]
+    assert [run["run"] for run in project.json("runs")["runs"]] == [second, first]
     assert project.json("answer", "last", "--file", letter(project))["run"] == second
 
 
@@ -255,4 +255,4 @@ def test_last_is_known_for_runs_of_0_1_0(project: Project) -> None:
     for path in Path(project.home / "state" / "runs").rglob("created"):
         path.unlink()
     os.utime(next((project.home / "state" / "runs").rglob(f"{first}/1")))
-    assert [run["run"] for run in project.json("runs")["runs"]] == [first, second]
+    assert [run["run"] for run in project.json("runs")["runs"]] == [second, first]

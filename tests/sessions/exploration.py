@@ -17,6 +17,7 @@ from handrail.sessions.machine import (
     Event,
     Loop,
     Next,
+    NoteRefused,
     Reload,
     Resumed,
     Start,
@@ -81,6 +82,7 @@ def commands(plans: Plans) -> list[Command]:
         Tell(),
         Reload(HERE, plans[HERE]),
         Reload(EDITED, plans[EDITED]),
+        NoteRefused("handrail cancel"),
     ]
 
 

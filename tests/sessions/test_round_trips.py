@@ -13,6 +13,7 @@ from handrail.sessions.machine import (
     Cancelled,
     CancelWithdrawn,
     Checked,
+    CommandRefused,
     Event,
     Finished,
     LetGo,
@@ -49,6 +50,7 @@ EVENTS: list[Event] = [
     LetGo(2, "no progress"),
     Told("done"),
     Reloaded("digest", 1),
+    CommandRefused("handrail cancel"),
 ]
 
 

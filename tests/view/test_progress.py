@@ -146,7 +146,7 @@ def test_a_question_is_shown_until_it_is_answered() -> None:
     assert screen(progress).split("\n")[3:] == [
         "▸ ship  0.0s",
         "  ▸ tag  0.0s  waits for an answer",
-        "? ship/tag  Ship␛[2J it?",
+        "? ship/tag  Ship␛[2J it? (q1)",
         "0/6 steps, 0.0s",
     ]
     progress.take(RunParked("ship/tag", "Ship it?"), 5.0)

@@ -128,13 +128,22 @@ def given_in(about: str) -> tuple[float | None, str]:
     """When a run was made, and its parameters and its task in one line. Both may be unknown."""
     try:
         data = jsonlite.loads(about)
-        created, request = data.get("created"), data.get("request") or {}
+        created, request = data.get("created"), _masked(about, data.get("request") or {})
         params = {name: value for name, value in request["params"].items() if name != "task" and value is not None}
         task = str(request.get("task") or request["params"].get("task") or "")
     except (ValueError, TypeError, KeyError, AttributeError):
         return None, ""
     words = [f"{name}={_word(value)}" for name, value in params.items()]
     return created if isinstance(created, int | float) else None, " ".join([*([task] if task else []), *words])
+
+
+def _masked(about: str, request: Any) -> Any:
+    """The request as people see it. Most requests have no secrets, and then nothing more is imported."""
+    if "${secret:" not in about:
+        return request
+    from handrail.secrets.redaction import masked
+
+    return masked(request)
 
 
 def _word(value: Any) -> str:

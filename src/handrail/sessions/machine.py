@@ -297,7 +297,8 @@ def _agent_stopped(state: State, command: AgentStopped) -> Decision:
     if idle > state.idle_limit:
         return Decision((LetGo(state.at, f"no progress after {counted(state.idle_limit, 'reminder')}"),))
     if state.reminders >= state.reminder_limit:
-        return Decision((LetGo(state.at, f"still in the same phase after {counted(state.reminders, 'reminder')}"),))
+        times = counted(state.reminders, "reminder")
+        return Decision((LetGo(state.at, f"it is still in the same phase after {times}"),))
     return Decision((SentOn(state.at, idle),))
 
 
@@ -341,7 +342,7 @@ def apply(state: State, event: Event) -> State:
         case Reloaded():
             return quiet._replace(plan=event.plan, at=event.to)
         case CommandRefused():
-            return state._replace(refused=(*state.refused, event.command)[-REFUSED:])
+            return quiet._replace(refused=(*state.refused, event.command)[-REFUSED:])
         case _:
             assert_never(event)
 

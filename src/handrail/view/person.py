@@ -67,6 +67,8 @@ def _standing(plan: Plan, state: State, clock: Callable[[float], str]) -> Iterat
     yield f"started:  {clock(state.started)}" + (f", {counted(state.steps, 'step')} so far" if state.steps else "")
     yield ""
     yield from _phases(plan, state.at)
+    refused = [f"! an agent tried `{command}`; only a person may run it" for command in state.refused]
+    yield from ["", *refused] if refused else ()
     summaries = [f"  {phase}: {one_line(text)}" for phase, text in state.summaries]
     yield from ["", "Done so far:", *summaries] if summaries else ()
 

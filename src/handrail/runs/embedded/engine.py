@@ -69,6 +69,7 @@ class Embedded:
         self.folder = os.path.join(site.state, "runs", file_name(site.project))
         self.secrets = Secrets(site.env, site.secrets)
         self._follower = Follower()
+        self._about = ("", "")  # the attempt that was opened last, and its request
 
     def ids(self) -> list[str]:
         return run_ids(self.folder)
@@ -97,11 +98,13 @@ class Embedded:
         attempt = os.path.join(self._home(run), "1")
         write_created(attempt, self.site.clock())
         write_about(attempt, about)
+        self._about = attempt, about
         return History(records=[], offset=0)
 
     def load(self, run: str) -> tuple[str, History]:
         attempt = self.attempt(run)
         about = read_about(attempt)
+        self._about = attempt, about
         records, end = read_all(os.path.join(attempt, JOURNAL))
         offset, driver = offset_at(attempt, end), self.driver(run)
         return about, History(records=records, offset=offset, attempt=number_of(attempt), driver=driver)
@@ -150,7 +153,8 @@ class Embedded:
                 yield ledger
             finally:
                 ledger.close()
-                summary.store(self._home(run), ledger)
+                known, about = self._about
+                summary.store(self._home(run), ledger, about if known == ledger.attempt else None)
 
     async def drive(self, run: str, life: Life, outside: Outside) -> History:
         async with self._held(run, outside.observer) as ledger:
@@ -231,6 +235,7 @@ class Embedded:
             folder = following(ledger.attempt)
             seeded = self._seed(folder, attempt.events)
             write_about(folder, attempt.about)
+        self._about = folder, attempt.about
         return seeded
 
     def _seed(self, folder: str, events: list[Event]) -> History:

@@ -70,14 +70,17 @@ def _read(folder: str, id_: str) -> Summary:
     return summary
 
 
-def store(folder: str, ledger: Ledger) -> None:
-    """Write the summary of a run after its driver closed the journal. If this fails, the next list is slower."""
+def store(folder: str, ledger: Ledger, about: str | None) -> None:
+    """Write the summary of a run after its driver closed the journal. If this fails, the next list is slower.
+
+    `about` is the request of its attempt, if the caller knows it.
+    """
     state, records = ledger.memory.state, ledger.records
     flow = getattr(records[0][1], "flow", None) if records else None
     if flow is None or state.status == "running":
         return
     try:
-        _, given = given_in(read_about(ledger.attempt))
+        _, given = given_in(about if about is not None else read_about(ledger.attempt))
     except StateError:
         return
     questions = [(asked.id, asked.path, asked.question) for asked in state.questions.values()]
