@@ -84,6 +84,7 @@ class Runs:
     def begin(self, catalog: FlowCatalog, flow: FoundFlow, request: Request, id_: str) -> LoadedRun:
         """Store a new run. Nothing is run yet."""
         about, plans = self.check_request(catalog, flow, request)
+        self._refuse_missing_env(plans[about.flow])
         self.refuse_without_agent(about, plans, about.request)
         return self._loaded(id_, about, plans, self.engine.begin(id_, about.to_text()))
 
@@ -151,7 +152,6 @@ class Runs:
             raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
         _refuse_phases(flow.plan, request)
         _refuse_agents(request.agent, request.routes)
-        self._refuse_missing_env(flow.plan)
         for name, value in params.items():
             if is_too_deep(value):
                 raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
@@ -297,6 +297,7 @@ class Runs:
     def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[PreviewRow]:
         """What a run would do. Runs no step and writes no file."""
         about, plans = self.check_request(catalog, flow, request)
+        self._refuse_missing_env(plans[about.flow])
         world, part = World(self.project), PreviewPart(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(named, plans)
