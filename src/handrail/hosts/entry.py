@@ -39,7 +39,6 @@ def run(argv: list[str], env: Mapping[str, str]) -> NoReturn:
         sys.stdout.flush()
     except OSError:
         os._exit(1)  # the host no longer reads
-    sys.stderr.flush()
     os._exit(code)
 
 

@@ -155,14 +155,17 @@ class Server:
 
     def prepare(self) -> None:
         """Import what a call needs now, while the model thinks, and not while it waits for its result."""
-        registry.host(self.agent)
-        for module in (
-            "threading",
-            "handrail.hosts.context",
-            "handrail.sessions.checking",
-            "handrail.sessions.sessions",
-        ):
-            __import__(module)
+        try:
+            registry.host(self.agent)
+            for module in (
+                "threading",
+                "handrail.hosts.context",
+                "handrail.sessions.checking",
+                "handrail.sessions.sessions",
+            ):
+                __import__(module)
+        except Exception as error:  # noqa: BLE001 - the server goes on; the call itself will say what is missing
+            sys.stderr.write(f"handrail: not prepared for calls: {type(error).__name__}: {error}\n")
 
     def call_tool(self, call: _Call) -> dict[str, Any]:
         arguments = call.params.get("arguments") or {}

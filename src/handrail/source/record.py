@@ -1,8 +1,8 @@
 """`Record`: `typing.NamedTuple`, defined so that importing a module with many of them costs almost nothing. Pure.
 
-Type checkers see `typing.NamedTuple`. At run time, importing `typing` and building twenty named tuples takes as long as
-starting Python, and hooks are new processes. Instances behave the same: immutable, with defaults, `_replace`, `_asdict`
-and `_fields`; they take a little longer to create.
+Type checkers see `typing.NamedTuple`. At run time, importing `typing` and building two dozen named tuples takes more
+than half of the time that Python takes to start, and every hook is a new process. Instances behave the same: immutable,
+with defaults, `_replace`, `_asdict` and `_fields`; they take a little longer to create.
 """
 
 TYPE_CHECKING = False
