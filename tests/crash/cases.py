@@ -34,8 +34,7 @@ class Case:
         self.project = folder / "project"
         self.outside = folder / "outside"
         self.answers = folder / "answers"
-        (self.project / ".handrail" / "schemas").mkdir(parents=True)
-        (self.project / ".handrail" / "schemas" / "verdict.json").write_text(json.dumps(SCHEMA))
+        write_schema(self.project)
         self.answers.write_text(json.dumps(ANSWERS))
         home, user = str(folder / "home"), str(folder / "user")
         self.env = {name: os.environ[name] for name in KEPT_ENV if name in os.environ}
@@ -104,8 +103,15 @@ class Case:
         return {(line.split()[0], line.split()[1]) for line in self.lines()}
 
 
+def write_schema(project: Path) -> None:
+    folder = project / ".handrail" / "schemas"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "verdict.json").write_text(json.dumps(SCHEMA))
+
+
 def catalog_of(folder: Path, flows: dict[str, str] = FLOWS) -> FlowCatalog:
     """A catalog of these flows. They have no problems."""
+    write_schema(folder)
     for name, text in flows.items():
         file = folder / ".handrail" / "flows" / f"{name}.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
