@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from support import Project
 
 HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")
@@ -62,7 +64,8 @@ def test_a_run_whose_streams_are_closed_from_the_start_ends_as_usual(project: Pr
     assert project.json("runs")["runs"][0]["status"] == "completed"
 
 
-def test_following_a_log_ends_when_the_reader_leaves(project: Project) -> None:
+@pytest.mark.parametrize("form", [(), ("--events",)], ids=["a story", "events"])
+def test_following_a_log_ends_when_the_reader_leaves(project: Project, form: tuple[str, ...]) -> None:
     gated(project)
     driver = subprocess.Popen([HANDRAIL, "run", "gated", "--events"], stdout=subprocess.PIPE)
     assert driver.stdout is not None
@@ -70,7 +73,7 @@ def test_following_a_log_ends_when_the_reader_leaves(project: Project) -> None:
         pass
     for lines in (1, 4):  # leaves while it prints, and while it waits
         log = subprocess.Popen(
-            [HANDRAIL, "log", "last", "--follow", "--events"], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            [HANDRAIL, "log", "last", "--follow", *form], stdout=subprocess.PIPE, stderr=subprocess.PIPE
         )
         assert log.stdout is not None
         assert log.stderr is not None

@@ -62,10 +62,20 @@ def test_a_queued_cancel_of_another_plugin_is_not_ours() -> None:
     assert not queued("please /cancel-workflow")
 
 
-@pytest.mark.parametrize("tool", ["ToolSearch", "AskUserQuestion", "ExitPlanMode", "StructuredOutput"])
+@pytest.mark.parametrize("tool", ["ToolSearch", "AskUserQuestion", "ExitPlanMode"])
 def test_a_whitelist_does_not_have_to_name_tools_that_change_nothing(project: Project, tool: str) -> None:
     begin(project)
     assert not is_denied(project, tool)
+
+
+def test_the_result_may_be_returned_after_the_workflow_and_by_subagents(project: Project) -> None:
+    """Claude Code ends a conversation with `StructuredOutput`, and no hook can keep it going."""
+    begin(project)
+    said = say(project, "PreToolUse", tool_name="StructuredOutput", tool_input={})["hookSpecificOutput"]
+    assert "the workflow is not done yet" in said["permissionDecisionReason"]
+    assert say(project, "PreToolUse", tool_name="StructuredOutput", tool_input={}, agent_id="a") == {}
+    assert project.run("cancel", "--yes", "--session", "claude-C").code == 0
+    assert not is_denied(project, "StructuredOutput")
 
 
 def test_a_blacklist_can_name_a_tool_that_changes_nothing(project: Project) -> None:

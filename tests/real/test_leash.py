@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -164,6 +165,43 @@ def test_a_skill_cannot_run_a_shell_that_the_phase_denies(claude: Claude, model:
     claude.run("/workflow w tea", *SKIP)
     assert "Skill is not allowed in the phase Look of W." in tool_results(model.received()[1])[0]
     assert not (claude.project / "ran").exists()
+
+
+ANSWERING: dict[str, dict[str, Any]] = {
+    "AskUserQuestion": {
+        "questions": [
+            {
+                "question": "Which tea?",
+                "header": "Tea",
+                "multiSelect": False,
+                "options": [{"label": "Green", "description": "g"}, {"label": "Black", "description": "b"}],
+            }
+        ]
+    },
+    "ExitPlanMode": {"plan": "I look."},
+}
+
+
+@pytest.mark.parametrize("tool", ANSWERING)
+def test_a_whitelist_does_not_deny_the_tools_that_only_answer(claude: Claude, model: Model, tool: str) -> None:
+    claude.workflow("w", Phase("look", "tools: {whitelist: [read]}"))
+    model.script(call(tool, **ANSWERING[tool]), write(claude), Turn("1"), Turn("2"), Turn("3"))
+    claude.run("/workflow w tea", *SKIP)
+    answered, denied = tool_results(model.received()[2])[:2]
+    assert "is not allowed in the phase" not in answered
+    assert "Write is not allowed in the phase Look of W." in denied
+
+
+def test_the_result_of_a_headless_conversation_does_not_end_a_workflow_early(claude: Claude, model: Model) -> None:
+    """Claude Code ends the conversation at this call, whatever a stop hook answers."""
+    claude.workflow("w", Phase("look", "tools: {whitelist: [read]}"))
+    schema = {"type": "object", "properties": {"verdict": {"type": "string"}}, "required": ["verdict"]}
+    result, conversation = call("StructuredOutput", verdict="good"), new_id()
+    model.script(result, step("next"), result)
+    ran = claude.run("/workflow w tea", *SKIP, "--json-schema", json.dumps(schema), "--session-id", conversation)
+    assert "the workflow is not done yet" in tool_results(model.received()[1])[0]
+    assert claude.at(conversation) == "done"
+    assert ran.events[-1]["structured_output"] == {"verdict": "good"}
 
 
 def test_a_workflow_command_of_another_plugin_is_left_alone(guarded: Claude, model: Model) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import click
@@ -74,7 +75,8 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt
         return shell.data({"events": [_data(t, event, n) for n, many in found for t, event in many]})
     teller = (_Raw if events else _Told)(app.runs.load(run_id), is_restarted=len(known) > 1)
     for number in chosen if not follow else chosen[:-1]:
-        teller.tell(number, app.runs.records(run_id, number))
+        if not teller.tell(number, app.runs.records(run_id, number)):
+            return None
     if follow:
         _follow(app, run_id, teller)
     return None
@@ -86,7 +88,8 @@ def _follow(app: App, run_id: str, teller: _Raw | _Told) -> None:
     while has_reader(sys.stdout):
         records, offset = app.runs.events(run_id, offset)
         if records:
-            teller.tell(app.runs.attempts(run_id)[-1], records)
+            if not teller.tell(app.runs.attempts(run_id)[-1], records):
+                return
             last = next((event for _, event in reversed(records) if not isinstance(event, machine.Noticed)), None)
             if isinstance(last, machine.RunEnded | machine.RunParked):
                 return
@@ -100,9 +103,8 @@ class _Raw:
     def __init__(self, run: LoadedRun, *, is_restarted: bool) -> None:
         del run, is_restarted
 
-    def tell(self, attempt: int, records: list[Record]) -> None:
-        for moment, event in records:
-            echo(json.dumps(_data(moment, event, attempt), ensure_ascii=False))
+    def tell(self, attempt: int, records: list[Record]) -> bool:
+        return _print(json.dumps(_data(moment, event, attempt), ensure_ascii=False) for moment, event in records)
 
 
 class _Told:
@@ -114,20 +116,32 @@ class _Told:
         self.day = ""
         self.attempt = 0
         self.story = Story(run.plan, time_of_day)
-        request = run.about.request
-        given = given_words({**masked(request.params), **({"task": request.task} if request.task else {})})
-        echo(styled("  ".join(part for part in (run.id, plain(run.plan.id), given) if part), BOLD))
 
-    def tell(self, attempt: int, records: list[Record]) -> None:
+    def tell(self, attempt: int, records: list[Record]) -> bool:
+        return _print(self._lines(attempt, records))
+
+    def _lines(self, attempt: int, records: list[Record]) -> Iterator[str]:
+        if not self.attempt:
+            yield styled(self._title(), BOLD)
         if attempt != self.attempt:
             self.attempt, self.story = attempt, Story(self.run.plan, time_of_day)
             if self.is_restarted or attempt > 1:
-                echo(styled(f"attempt {attempt}", BOLD))
+                yield styled(f"attempt {attempt}", BOLD)
         for moment, line in self.story.lines([(moment, seen(event)) for moment, event in records]):
             if self.day != (day := date_of(moment)):
                 self.day = day
-                echo(styled(day, DIM))
-            echo(painted(clipped(line, width())))
+                yield styled(day, DIM)
+            yield painted(clipped(line, width()))
+
+    def _title(self) -> str:
+        request = self.run.about.request
+        given = given_words({**masked(request.params), **({"task": request.task} if request.task else {})})
+        return "  ".join(part for part in (self.run.id, plain(self.run.plan.id), given) if part)
+
+
+def _print(lines: Iterable[str]) -> bool:
+    """False if the reader left before the last line."""
+    return all(echo(line) for line in lines)
 
 
 def _data(moment: float, event: Event, attempt: int) -> dict[str, object]:

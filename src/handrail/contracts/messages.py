@@ -27,13 +27,17 @@ class _Asked(TypedDict):
 
 
 class ToolCall(_Asked):
-    """A tool is about to be called. `is_harmless`: the tool changes nothing, so a whitelist need not name it."""
+    """A tool is about to be called. `is_harmless`: the tool changes nothing, so a whitelist need not name it.
+
+    `is_last`: the conversation ends with this call, and no stop hook can keep it going.
+    """
 
     event: Literal["tool"]
     tool: str
     aliases: tuple[str, ...]
     call: Call
     is_harmless: bool
+    is_last: NotRequired[bool]
     is_subagent: bool
 
 

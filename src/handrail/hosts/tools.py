@@ -5,7 +5,7 @@ from __future__ import annotations
 from handrail.hosts.protection import is_as_installed, touched
 from handrail.sessions import marks
 from handrail.sessions.current import current_card
-from handrail.sessions.gate import verdict
+from handrail.sessions.gate import too_early, verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,12 +21,15 @@ def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places,
     """The verdict about a call. An allowed call counts as progress.
 
     A harmless tool is denied if the blacklist names it, but a whitelist does not have to name it: the agent has to be
-    able to find a tool that the whitelist allows, to ask the person, and to return its result.
+    able to find a tool that the whitelist allows, and to ask the person. The main agent may return its result only
+    after the workflow: the conversation ends with it.
     """
     card = current_card(ref) if ref is not None else None
     gate = card["gate"] if card is not None else None
     if ref is None or gate is None:
         return verdict(None, request["tool"], request["aliases"])
+    if request.get("is_last") and not request["is_subagent"]:
+        return too_early(request["tool"])
     if request["is_harmless"]:
         gate = {**gate, "allow": None}
     answer = verdict(gate, request["tool"], request["aliases"])

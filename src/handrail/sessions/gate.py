@@ -55,6 +55,15 @@ def _protected(tool: str, path: str) -> Verdict:
     return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": "protected"}
 
 
+def too_early(tool: str) -> Verdict:
+    """The verdict about a call that ends the conversation while a workflow is active."""
+    reason = (
+        f"{tool} ends the conversation, and the workflow is not done yet. Finish its phases first; "
+        f"call {STEP_TOOL} with action \"status\" to see where you are. Then call {tool} again."
+    )
+    return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": "too-early"}
+
+
 def undecided(tool: str, why: str, session: str, aliases: Iterable[str] = ()) -> Verdict:
     """The verdict if a workflow is active but its gate cannot be read: deny, and say how a person can cancel."""
     if STEP_TOOL in {tool, *aliases}:

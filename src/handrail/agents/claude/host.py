@@ -6,7 +6,7 @@ every tool call, so it imports little, and only from the standard library.
 
 from __future__ import annotations
 
-from handrail.agents.claude.tools import HARMLESS, PROJECT_STEP, STEP, aliases, arguments, foreign_aliases
+from handrail.agents.claude.tools import HARMLESS, LAST, PROJECT_STEP, STEP, aliases, arguments, foreign_aliases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,6 +107,7 @@ def _before_tool(data: Mapping[str, Any]) -> Request:
         "aliases": names,
         "call": arguments(tool, given, cwd),
         "is_harmless": tool in HARMLESS,
+        "is_last": tool == LAST,
         "is_subagent": bool(data.get("agent_id")),
     }
 

@@ -19,6 +19,8 @@ PROJECT_STEP = f"mcp__handrail__{STEP}"
 """The names of our tool: in our plugin, and in a project's list of servers, where another server may have this name."""
 HARMLESS = ("AskUserQuestion", "ExitPlanMode", "StructuredOutput", "ToolSearch")
 """Tools that change nothing: they talk to the person, end plan mode, return the result, or look up another tool."""
+LAST = "StructuredOutput"
+"""Claude Code ends a conversation with this call, whatever the hooks of `Stop` answer."""
 
 _NAMES: dict[str, tuple[str, ...]] = {
     "Agent": ("agent", "task", "subagent", "delegate_to_subagents"),
