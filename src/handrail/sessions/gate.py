@@ -59,7 +59,7 @@ def too_early(tool: str) -> Verdict:
     """The verdict about a call that ends the conversation while a workflow is active."""
     reason = (
         f"{tool} ends the conversation, and the workflow is not done yet. Finish its phases first; "
-        f"call {STEP_TOOL} with action \"status\" to see where you are. Then call {tool} again."
+        f'call {STEP_TOOL} with action "status" to see where you are. Then call {tool} again.'
     )
     return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": "too-early"}
 
