@@ -12,11 +12,15 @@ from bench.measure import BenchError, Job, interleave, spawn
 from bench.place import KEY, TASK, environment, write_catalog
 from bench.rows import Bound, Part, Row, rarely, slower
 from handrail.sessions.marks import PROGRESS
+from handrail.sessions.summaries import LONGEST, MOST
 
 ROUNDS = 151
 BOUND = Bound(1.4)
 PYTHON = "`python -I -c pass`"
 ACTIVE, IDLE = "11111111-2222-4333-8444-555555555555", "11111111-2222-4333-8444-666666666666"
+FULL = "11111111-2222-4333-8444-777777777777"
+LARGEST = ", the largest summaries"
+FULL_BOUND = Bound(1.2)
 TRANSCRIPT_ENTRIES = 500
 ABOUT = f"""\
 The hooks that `handrail install claude` installs, run as Claude Code runs them: `/bin/sh -c` with the command from
@@ -24,7 +28,8 @@ The hooks that `handrail install claude` installs, run as Claude Code runs them:
 Each hook is one shell and one Python, and both are measured. {ROUNDS} processes of each; p50 is compared with the p50
 of Python, p95 with its p95. *No workflow* means that none is active in the conversation. At each stop the agent has
 made progress, so a record is written and the agent is sent on; the transcript is long. The allowed call is a `Bash`
-call of `git status --short`, which the gate takes apart."""
+call of `git status --short`, which the gate takes apart. *The largest summaries*: {MOST} phases were left with
+summaries of {LONGEST:,} characters of four bytes each; such a hook is compared with the same hook without summaries."""
 
 
 class _Host:
@@ -46,7 +51,13 @@ class _Host:
         line = json.dumps({"type": "user", "isSidechain": False, "message": said}) + "\n"
         self.transcript.write_text(line * TRANSCRIPT_ENTRIES, encoding="utf-8")
         name = {"command_name": "handrail:workflow", "command_args": f"{KEY} {TASK}"}
-        _Hook(self, "start", "UserPromptExpansion", ACTIVE, name).expect("additionalContext")
+        for conversation in (ACTIVE, FULL):
+            _Hook(self, "start", "UserPromptExpansion", conversation, name).expect("additionalContext")
+        argv = [sys.executable, "-I", "-m", "handrail", "next", "--session", f"claude-{FULL}", "--summary"]
+        for _ in range(MOST):
+            subprocess.run(
+                [*argv, "🔧" * LONGEST], cwd=self.project, env=self.env, stdout=subprocess.DEVNULL, check=True
+            )
         link = json.loads((self.links / ACTIVE).read_text(encoding="utf-8"))
         self.progress = Path(link["folder"]) / PROGRESS
 
@@ -90,6 +101,11 @@ def measure(folder: Path) -> Part:
         "prompt": (_Hook(host, "prompt", prompt, ACTIVE, {"prompt": "go on"}), "additionalContext"),
         "prompt, no workflow": (_Hook(host, "quiet", prompt, IDLE, {"prompt": "go on"}), ""),
     }
+    full = {
+        "tool call, allowed": (_Hook(host, "full", gate, FULL, bash), ""),
+        "prompt": (_Hook(host, "full-prompt", prompt, FULL, {"prompt": "go on"}), "additionalContext"),
+    }
+    hooks |= {f"{name}{LARGEST}": hook for name, hook in full.items()}
     jobs: dict[str, Job] = {"python": lambda: spawn([sys.executable, "-I", "-c", "pass"], host.env)}
     for name, (hook, word) in hooks.items():
         host.progress.touch()
@@ -98,7 +114,8 @@ def measure(folder: Path) -> Part:
     times = interleave("hooks", jobs, ROUNDS)
     bounds = {"tool call, allowed": BOUND}
     rows: list[Row] = []
-    for name in hooks:
+    rows += [slower(name + LARGEST, name, times[name + LARGEST], times[name], FULL_BOUND) for name in full]
+    for name in (name for name in hooks if not name.endswith(LARGEST)):
         rows.append(slower(f"{name}, p50", PYTHON, times[name], times["python"], bounds.get(name)))
         rows.append(rarely(f"{name}, p95", PYTHON, times[name], times["python"]))
     for hook, word in hooks.values():
