@@ -75,6 +75,16 @@ def test_a_variable_that_a_flow_needs_has_to_be_set_before_the_run_begins(
     assert project.json("runs")["runs"] == []
 
 
+@pytest.mark.parametrize(("when", "code"), [("", 2), (", when: '${params.deep}'", 0)], ids=["certain", "perhaps"])
+def test_a_variable_that_a_nested_flow_needs_has_to_be_set_too(project: Project, when: str, code: int) -> None:
+    project.write(".handrail/flows/inner.yaml", HEAD + ENV % "'${context.env.NOT_SET_HERE}'")
+    nest = f"{{id: n, node: flow-run, params: {{fileName: inner}}{when}}}"
+    project.write(".handrail/flows/f.yaml", f"params: {{deep: false}}\n{HEAD}{nest}\n")
+    said = project.run("run", "f")
+    assert said.code == code, said
+    assert (".handrail/flows/inner.yaml:6:13: the variable `NOT_SET_HERE` is not set" in said.err) is (code == 2)
+
+
 @pytest.mark.parametrize("value", ["{default: ['${context.env.NOT_SET_HERE}', b]}", "'${context.env.HOME}'"])
 def test_a_variable_with_a_default_value_need_not_be_set(project: Project, value: str) -> None:
     project.write(".handrail/flows/f.yaml", HEAD + ENV % value)

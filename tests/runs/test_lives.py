@@ -130,3 +130,17 @@ def test_continue_gives_a_run_its_whole_time_again(place: Place) -> None:
     run = place.drive(place.begin(slow, more="timeout: 3\ncontinue: again\n"))
     assert "TimeSpent" in kinds(run.records)
     assert place.drive(run, "continue").state.status == "completed"
+
+
+@pytest.mark.parametrize("engine", ["embedded"])
+def test_the_waits_for_a_limit_without_a_reset_time_go_on_growing(place: Place) -> None:
+    (place.folder / "script.yaml").write_text("- {fail: rate-limit, message: too many}\n")
+    env = {**place.app.env, "HANDRAIL_SCRIPT": "script.yaml"}
+    run = place.begin(
+        "{id: x, node: llm-prompt, prompt: {inlineTemplate: Go.}, params: {executor: scripted}, rerun: safe}"
+    )
+    for life in range(3):
+        place.runs = App(str(place.folder), env, lambda: place.app.clock() + 4000 * life).runs  # noqa: B023
+        run = interrupted(place, run, is_delay)
+    waits = [event.until - moment for moment, event in run.records if isinstance(event, machine.Delayed)]
+    assert [round(wait) for wait in waits] == [30, 60, 120]

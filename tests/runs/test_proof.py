@@ -205,3 +205,20 @@ def test_a_failed_proof_is_known_from_a_journal_of_an_older_version() -> None:
         memory.take(event)
     tried = memory.tried("a/x")
     assert (tried.is_refuted, tried.is_over, tried.failure) == (True, True, ("expectation", "no"))
+
+
+SURE = (
+    "{id: ask, node: user-input, params: {formId: f, title: Sure?, fields: [{id: who, type: text, label: Who}]}, "
+    "expect: [{kind: step-output, value: '${steps.a.ask.outputs.values.who}', equals: Ada}]%s}"
+)
+
+
+@pytest.mark.parametrize("more", ["", ", retry: {attempts: 2, wait: 0}"], ids=["resumed", "retried"])
+def test_a_person_is_asked_again_if_the_proof_of_the_answer_does_not_hold(steps: Steps, more: str) -> None:
+    steps.flow(SURE % more)
+    run = steps.run(code=4)["run"]
+    steps.project.write("answer.json", '{"who": "Bob"}')
+    steps.run("answer", run, "--file", "answer.json")
+    assert steps.run("resume", run, code=4)["waitingFor"] == [{"question": "q2", "path": "a/ask", "title": "Sure?"}]
+    steps.project.write("answer.json", '{"who": "Ada"}')
+    assert steps.run("answer", run, "--file", "answer.json")["status"] == "completed"

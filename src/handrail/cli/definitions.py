@@ -14,6 +14,7 @@ from handrail.app import App
 from handrail.cli.common import command, complete_flow, complete_key
 from handrail.cli.output import DIM, Shell, styled
 from handrail.cli.problems import print_problems, shown
+from handrail.cli.reply import print_table
 from handrail.errors import NotFound, UsageError
 from handrail.flows.catalog import FoundFlow
 from handrail.flows.outline import outline
@@ -24,7 +25,7 @@ from handrail.project import shown_path
 from handrail.source.codes import rules
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.fields import json_schema
-from handrail.source.plain import counted, plain
+from handrail.source.plain import counted
 from handrail.source.suggest import did_you_mean
 from handrail.view.flow import flow_mermaid, flow_tree
 from handrail.view.workflow import mermaid, tree
@@ -58,17 +59,16 @@ def list_(app: App, shell: Shell) -> None:
         found = [problem.to_json() for problem in problems]
         flows = [_listed_flow(shell, flow) for flow in app.flows.flows.values()]
         return shell.data({"workflows": rows, "flows": flows, "shadowed": shadowed, "problems": found})
-    width = max([len(spec.command or spec.key) for spec in specs], default=0)
+    lines: list[tuple[str, ...]] = []
     for spec in specs:
-        name = spec.command if spec.is_visible else styled(plain(spec.key), DIM)
-        pad = " " * (width - len(spec.command if spec.is_visible else spec.key))
-        count = len(catalog.plan(spec).stops)
-        note = "" if spec.is_visible else ", only inside other workflows"
-        shell.say(f"{name}{pad}  {plain(spec.name)} ({counted(count, 'phase')}, {catalog.source_of(spec)}{note})")
+        name, about = (spec.command, "") if spec.is_visible else (spec.key, " (only inside other workflows)")
+        phases = str(len(catalog.plan(spec).stops))
+        lines.append((name, "workflow", phases, catalog.source_of(spec), f"{spec.name}{about}"))
     for flow in app.flows.flows.values():
-        if flow.plan is not None:
-            about = plain(flow.plan.description) or counted(len(flow.plan.phases), "phase")
-            shell.say(f"{plain(flow.id)}  flow: {about} ({flow.source})")
+        if (plan := flow.plan) is not None:
+            lines.append((flow.id, "flow", str(len(plan.phases)), flow.source, plan.description))
+    if lines:
+        print_table(shell, [("NAME", "KIND", "PHASES", "FROM", "ABOUT"), *lines])
     for hidden, winner in catalog.shadowed():
         where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
         shell.say(styled(f"shadowed: {where} by {by}", DIM))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from handrail import registry
@@ -15,6 +15,7 @@ from handrail.flows.spec import MAX_DEPTH
 from handrail.settings import Own, Route
 from handrail.source.suggest import did_you_mean
 
+Find = Callable[[str], FlowPlan | None]
 Router = Callable[[str | None, Own], Route | None]
 
 
@@ -22,13 +23,13 @@ Router = Callable[[str | None, Own], Route | None]
 class Search:
     """Looks through a flow and its nested flows. `find` returns a flow by name, `route` the agent of a step."""
 
-    find: Callable[[str], FlowPlan | None]
+    find: Find
     route: Router
 
     def refuse(self, plan: FlowPlan, phases: list[Phase]) -> None:
         """Raise `RefusedError` for the first step that will certainly run, and has no agent or an unknown one."""
         known = registry.executors()
-        for path, step in self._certain(phases, "", 0):
+        for path, step in certain_steps(phases, self.find):
             if step.node not in registry.nodes() or not registry.nodes()[step.node].NODE.routed:
                 continue
             own = _own(step)
@@ -40,20 +41,21 @@ class Search:
                 hint = did_you_mean(route.agent, known) or f"known: {', '.join(known)}"
                 raise RefusedError(f"step `{path}` of `{plan.id}` needs `{route.agent}`, which is no agent", hint)
 
-    def _certain(self, phases: list[Phase], base: str, depth: int) -> Iterator[tuple[str, Step]]:
-        """The steps that run whatever the results of others are, up to the first that may stop the flow."""
-        for phase in phases:
-            if phase.guards or phase.when is not None:
-                continue
-            for step in phase.steps:
-                path = f"{base}{segment(phase.id)}/{segment(step.id)}"
-                if step.when is None:
-                    yield path, step
-                    child = child_of(step, self.find) if depth < MAX_DEPTH else None
-                    if child is not None:
-                        yield from self._certain(list(child.phases), f"{path}/", depth + 1)
-                if step.stop_if is not None:
-                    return
+
+def certain_steps(phases: Iterable[Phase], find: Find, base: str = "", depth: int = 0) -> Iterator[tuple[str, Step]]:
+    """The steps that run whatever the results of others are, up to the first that may stop the flow."""
+    for phase in phases:
+        if phase.guards or phase.when is not None:
+            continue
+        for step in phase.steps:
+            path = f"{base}{segment(phase.id)}/{segment(step.id)}"
+            if step.when is None:
+                yield path, step
+                child = child_of(step, find) if depth < MAX_DEPTH else None
+                if child is not None:
+                    yield from certain_steps(child.phases, find, f"{path}/", depth + 1)
+            if step.stop_if is not None:
+                return
 
 
 def _own(step: Step) -> Own | None:

@@ -35,7 +35,7 @@ class Memory:
     """Everything that is known from the events of a run. All values are in their stored form.
 
     `finished` has the result of each node that finished in its current attempt, `inputs` the digest of what each node
-    was started with.
+    was started with, `delays` how often a node that is under way waited for a limit.
     """
 
     def __init__(self) -> None:
@@ -51,6 +51,7 @@ class Memory:
         self.noticed: set[machine.Noticed] = set()
         self.guided: set[tuple[str, int]] = set()
         self.waiting: set[str] = set()
+        self.delays: dict[str, int] = {}
         self.tries = Tries()
 
     def take(self, event: Event) -> None:
@@ -75,6 +76,10 @@ class Memory:
                 self.published.setdefault(event.path, []).append(event.artifact)
             case machine.StepFailed():
                 self._failed(event)
+            case machine.Delayed() if event.path in self.under_way:
+                self.delays[event.path] = self.delays.get(event.path, 0) + 1
+            case machine.Routed():
+                self.delays.clear()
             case machine.RunResumed() if event.rewound:
                 rewound = set(event.rewound)
                 self._forget(lambda path: path == "" or top(path) in rewound)
@@ -89,19 +94,20 @@ class Memory:
         match event:
             case machine.NodeFinished():
                 self.finished[event.path] = Kept(event.value, event.payload)
-                self.under_way.pop(event.path, None)
+                self._end(event.path)
                 self.tries.finish(event.path)
                 self._drop_proof(event.path)
             case machine.NodeStarted():
                 self.waiting.discard(event.path)
-                self.finished.pop(event.path, None)  # a new attempt: only its own result counts
+                if self.finished.pop(event.path, None) is not None:  # a new attempt: only its own result counts
+                    self._forget_answers(lambda pair: pair[0] == event.path)
                 self.inputs[event.path] = event.input
                 self.published.pop(event.path, None)
                 self.tries.start(event.path)
                 self.under_way[event.path] = event.input
                 self.starts[event.path] = self.starts.get(event.path, 0) + 1
             case machine.NodeFailed():
-                self.under_way.pop(event.path, None)
+                self._end(event.path)
                 self.tries.fail(event.path, event.code, event.message)
             case machine.AttemptStarted():
                 self.tries.start(event.path)
@@ -116,6 +122,10 @@ class Memory:
                 self.tries.spend(event)
             case _:
                 assert_never(event)
+
+    def _end(self, path: str) -> None:
+        self.under_way.pop(path, None)
+        self.delays.pop(path, None)
 
     def is_news(self, event: Event) -> bool:
         """True if a note was not recorded before, including in an earlier life of the run."""
@@ -160,8 +170,7 @@ class Memory:
         path, step = event.path, self.state.steps[event.path]
         is_finished = step.has_value and path not in self.under_way
         self.tries.end(path, event.code, event.message, is_finished=is_finished)
-        for pair in [pair for pair in self.answers if pair[0] == path and self.answers[pair].get(RERUN) == "fail"]:
-            del self.answers[pair]
+        self._forget_answers(lambda pair: pair[0] == path and self.answers[pair].get(RERUN) == "fail")
         self._forget_proof(path)
 
     def _forget_proof(self, path: str) -> None:
@@ -178,9 +187,12 @@ class Memory:
     def _forget(self, is_gone: Callable[[str], bool]) -> None:
         """Forget everything about phases and steps that run again."""
         of_paths: list[dict[str, Any]] = [self.finished, self.inputs, self.under_way, self.starts, self.facts]
-        for known in (*of_paths, self.published, self.sessions):
+        for known in (*of_paths, self.published, self.sessions, self.delays):
             for path in [path for path in known if is_gone(path)]:
                 del known[path]
-        for pair in [pair for pair in self.answers if is_gone(pair[0])]:
-            del self.answers[pair]
+        self._forget_answers(lambda pair: is_gone(pair[0]))
         self.tries.forget(is_gone)
+
+    def _forget_answers(self, is_gone: Callable[[tuple[str, str]], bool]) -> None:
+        for pair in [pair for pair in self.answers if is_gone(pair)]:
+            del self.answers[pair]

@@ -198,7 +198,7 @@ class DurableRun:
 
     async def _run_within_limits(self, kind: NodeKind, work: Work) -> Any:
         """Run a node, and wait for a rate limit to reset. Such a wait does not count as an attempt of the step."""
-        for tried in range(PATIENCE):
+        for tried in range(self.memory.delays.get(work.path, 0), PATIENCE):
             try:
                 return await self._run(kind, work)
             except NodeError as error:
