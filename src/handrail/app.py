@@ -223,7 +223,7 @@ class App:
         limits = IDLE_STOPS, REMINDERS
         if has_settings(self.places, self.project):
             limits = self.settings.idle_stops, self.settings.reminders
-        task = self.secrets.mask(task)
+        task = self.secrets.for_agent(task)
         opening = Opening(task, id_, conversation, replaces, limits[0], notices, limits[1], run)
         return self.sessions.start(plan, opening)
 

@@ -78,7 +78,7 @@ def test_an_exit_check_shows_no_secret(secretive: Project) -> None:
 def test_a_task_of_a_workflow_is_stored_without_secrets(secretive: Project) -> None:
     secretive.workflow("w", ["a"])
     secretive.json("start", "w", "use", OWN)
-    assert secretive.json("status")["task"] == "use [hidden]"
+    assert secretive.json("status")["task"] == "use $OWN_TOKEN", "what an agent can use in its shell"
     assert holding(secretive.home, OWN) == []
 
 

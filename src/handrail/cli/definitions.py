@@ -64,9 +64,12 @@ def list_(app: App, shell: Shell) -> None:
         name, about = (spec.command, "") if spec.is_visible else (spec.key, " (only inside other workflows)")
         phases = str(len(catalog.plan(spec).stops))
         lines.append((name, "workflow", phases, catalog.source_of(spec), f"{spec.name}{about}"))
-    for flow in app.flows.flows.values():
-        if (plan := flow.plan) is not None:
-            lines.append((flow.id, "flow", str(len(plan.phases)), flow.source, plan.description))
+    plans = ((flow, flow.plan) for flow in app.flows.flows.values())
+    lines += [
+        (flow.id, "flow", str(len(plan.phases)), flow.source, plan.description)
+        for flow, plan in plans
+        if plan is not None
+    ]
     if lines:
         print_table(shell, [("NAME", "KIND", "PHASES", "FROM", "ABOUT"), *lines])
     for hidden, winner in catalog.shadowed():

@@ -17,7 +17,7 @@ from handrail.runs.tries import Tries
 _OF_STATE_ALONE = (machine.StepDone, machine.StepStarted, machine.PhaseStarted, machine.PhaseDone)
 OfAttempt = (
     machine.NodeStarted | machine.NodeFinished | machine.NodeFailed
-    | machine.AttemptStarted | machine.AttemptFailed | machine.TimeSpent
+    | machine.AttemptStarted | machine.AttemptFailed | machine.TimeSpent | machine.Delayed
 )  # fmt: skip
 _OF_ATTEMPT = get_args(OfAttempt)
 _PROOF = ("expect", "after", "makes", "stopFlowIf")
@@ -76,8 +76,6 @@ class Memory:
                 self.published.setdefault(event.path, []).append(event.artifact)
             case machine.StepFailed():
                 self._failed(event)
-            case machine.Delayed() if event.path in self.under_way:
-                self.delays[event.path] = self.delays.get(event.path, 0) + 1
             case machine.Routed():
                 self.delays.clear()
             case machine.RunResumed() if event.rewound:
@@ -120,6 +118,9 @@ class Memory:
                 self._forget_proof(event.path)
             case machine.TimeSpent():
                 self.tries.spend(event)
+            case machine.Delayed():
+                if event.path in self.under_way:
+                    self.delays[event.path] = self.delays.get(event.path, 0) + 1
             case _:
                 assert_never(event)
 

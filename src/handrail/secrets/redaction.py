@@ -121,6 +121,13 @@ class Secrets:
             text = _mask_cut(text, known)
         return text
 
+    def for_agent(self, text: str) -> str:
+        """The text with `$NAME` in the place of the secret in the variable `NAME`, which an agent's shell can use."""
+        for known in self._texts:
+            name, form = _REFERENCE.fullmatch(self._references[known]).groups()  # type: ignore[union-attr]  # built by `_reference`
+            text = text.replace(known, HIDDEN if form else f"${_name(name)}")
+        return self.mask(text)
+
     def found_in(self, data: str | bytes) -> str | None:
         """The name of a variable whose secret is in the data; None if there is none."""
         raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
