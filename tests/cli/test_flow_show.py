@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from flows.everyflow import CHILD, EVERY
 from support import Project
 
@@ -210,3 +212,16 @@ def test_a_dry_run_prints_what_would_happen_and_runs_no_step(project: Project) -
         ("check", "depends"),
         ("check/look", "runs"),
     ]
+
+
+@pytest.mark.parametrize(("more", "count"), [("", 1), (", onExhausted: continue", 0)])
+def test_a_repeat_that_may_fail_after_its_last_round_says_so(project: Project, more: str, count: int) -> None:
+    until = "until: '${steps.poll.x.outputs.done}'"
+    step = "{id: x, node: set, params: {done: false}}"
+    project.write(
+        ".handrail/flows/f.yaml",
+        f"phases:\n- repeat: {{var: i, max: 3, {until}{more}}}\n  phases:\n"
+        f"  - {{id: 'poll-${{i}}', steps: [{step}]}}\n",
+    )
+    lines = project.run("show", "f").out.splitlines()
+    assert lines.count("     then: the flow fails if `until` still does not hold") == count

@@ -64,6 +64,8 @@ def _phases(plan: FlowPlan, find: Finder | None, indent: str) -> Iterator[str]:
             if child is not None:
                 yield f"{inner}     runs {child.id}:"
                 yield from _phases(child, None, f"{inner}       ")
+        if phase.bounds:
+            yield f"{inner}   then: the flow fails if `until` still does not hold"
 
 
 def _together(how: Together) -> str:
