@@ -73,6 +73,7 @@ every (flow)
             when: ${params.who}
             - x: set
               got: ${params.who}
+     then: the flow fails if `until` still does not hold
   7. last
      when: "out.md" exists
      - sub: flow-run
