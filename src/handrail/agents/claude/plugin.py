@@ -6,15 +6,20 @@ import json
 import shlex
 from typing import Any
 
+from handrail.agents import stubs as shell
 from handrail.contracts import Stubs
 
 NAME = "handrail"
+AGENT = "claude"
 HOST_SECONDS = 20
 _COMMANDS = ("workflow", "cancel-workflow")
 FAILED = (
     "Handrail's gate failed, so this tool stays blocked while the workflow is active. "
     "A person can cancel the workflow with: handrail cancel --yes --session claude-SESSION"
 )
+
+
+_NO_LINK = shell.no_link(AGENT, "${CLAUDE_CODE_SESSION_ID-}")
 
 
 def files(stubs: Stubs) -> dict[str, str]:
@@ -77,32 +82,6 @@ def hooks(stubs: str) -> dict[str, Any]:
     }
 
 
-def _state(stubs: Stubs) -> str:
-    """Sets `state`. The folder of the installation wins over the environment, which an agent may be able to change.
-
-    Without one, `state` is as in `handrail.project`; it stays empty if there is no home, and then Python decides.
-    """
-    if stubs.state:
-        return f"state={shlex.quote(stubs.state)}\n"
-    return """\
-state=${HANDRAIL_STATE:-${HANDRAIL_HOME:+$HANDRAIL_HOME/state}}
-if [ -z "$state" ]; then
-    case ${XDG_STATE_HOME-} in
-        /*) state=$XDG_STATE_HOME/handrail ;;
-        *) state=${HOME:+$HOME/.local/state/handrail} ;;
-    esac
-fi
-"""
-
-
-_LINK = '"$state/hosts/claude/${CLAUDE_CODE_SESSION_ID-}"'
-_NO_LINK = (
-    f'[ -n "$state" ] && [ ! -e {_LINK} ] && [ ! -L {_LINK} ] && {{ [ -x "$state" ] || [ ! -e "$state" ]; }}'
-    ' && { [ -x "$state/hosts/claude" ] || [ ! -e "$state/hosts/claude" ]; }'
-)
-"""Holds if there surely is no link. A link to nothing, and a folder that cannot be searched, are left to the hook."""
-
-
 def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
     """Exit if this is not the user's installation and there is one: then only the user's installation answers.
 
@@ -111,7 +90,7 @@ def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
     home = shlex.quote(f"{stubs.home}/.claude") if stubs.home else '"${HOME-}/.claude"'
     end = "exit 0"
     if stubs.state:
-        first = shlex.quote(_state(stubs).rstrip("\n"))
+        first = shlex.quote(shell.state(stubs).rstrip("\n"))
         end = f'IFS= read -r theirs < "$user"\n    case $theirs in {first}) exit 0 ;; state=*) ;; *) exit 0 ;; esac'
     return (
         f"user=${{CLAUDE_CONFIG_DIR-}}; user=${{user:-{home}}}/skills/{NAME}/bin/{name}\n"
@@ -126,10 +105,10 @@ def gate_stub(stubs: Stubs) -> str:
     said = {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": FAILED}
     before, after = (shlex.quote(part) for part in json.dumps({"hookSpecificOutput": said}).split("SESSION"))
     return (
-        f"{_state(stubs)}"
+        f"{shell.state(stubs)}"
         "# Handrail's gate for Claude Code. A conversation without a link has no workflow: print nothing.\n"
         f"{_defer_to_user_stub('gate', stubs)}{_NO_LINK} && exit 0\n"
-        f"said=$({_hook_command(stubs)}) || said=\n"
+        f"said=$({shell.hook(stubs, AGENT)}) || said=\n"
         "case $said in\n"
         "    '{}') ;;\n"
         """    '{"hookSpecificOutput":{"hookEventName":"PreToolUse",'*'}}') printf '%s\\n' "$said" ;;\n"""
@@ -141,11 +120,11 @@ def gate_stub(stubs: Stubs) -> str:
 def event_stub(stubs: Stubs) -> str:
     """The stub of most other hooks. With `active` it runs only while a workflow is active."""
     return (
-        f"{_state(stubs)}"
+        f"{shell.state(stubs)}"
         "# Handrail's other hooks for Claude Code.\n"
         f"{_defer_to_user_stub('event', stubs)}"
         f'[ "${{1-}}" = active ] && {_NO_LINK} && exit 0\n'
-        f"{_hook_command(stubs)} || exit 0\n"
+        f"{shell.hook(stubs, AGENT)} || exit 0\n"
     )
 
 
@@ -157,11 +136,11 @@ def command_stub(stubs: Stubs) -> str:
         "Install it again in a terminal, then repeat the command: handrail install claude"
     )
     return (
-        f"{_state(stubs)}"
+        f"{shell.state(stubs)}"
         "# Handrail's commands for Claude Code. Other commands need no Python.\n"
         f"{_defer_to_user_stub('command', stubs)}input=$(cat)\n"
         f"case $input in {names}) ;; *) exit 0 ;; esac\n"
-        f"said=$(printf '%s\\n' \"$input\" | {_hook_command(stubs)}) || said=\n"
+        f"said=$(printf '%s\\n' \"$input\" | {shell.hook(stubs, AGENT)}) || said=\n"
         "case $said in\n"
         """    '{'*'}') printf '%s\\n' "$said" ;;\n"""
         f"    *) printf '%s\\n' {shlex.quote(json.dumps({'decision': 'block', 'reason': why}))} ;;\n"
@@ -179,26 +158,21 @@ def settings_stub(stubs: Stubs) -> str:
         "Finish or cancel the workflow, then save the file again."
     )
     return (
-        f"{_state(stubs)}"
+        f"{shell.state(stubs)}"
         "# Handrail's answer if Claude Code's settings change.\n"
         f"{_defer_to_user_stub('settings', stubs)}{_NO_LINK} && exit 0\n"
         f"printf '%s\\n' {shlex.quote(json.dumps({'decision': 'block', 'reason': reason}))}\n"
     )
 
 
-def _hook_command(stubs: Stubs, *more: str) -> str:
-    told = 'HANDRAIL_STATE="$state" ' if stubs.state else ""
-    return told + shlex.join([*stubs.hook, "claude", *more])
-
-
 def status_stub(stubs: Stubs, foreign: str | None) -> str:
     """The status line: first the existing one, then ours while a workflow is active."""
     before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n" if foreign else ""
     return (
-        f"{_state(stubs)}"
+        f"{shell.state(stubs)}"
         "# Handrail's status line for Claude Code.\n"
         f"input=$(cat)\n{before}{_NO_LINK} && exit 0\n"
-        f"printf '%s' \"$input\" | {_hook_command(stubs, 'status-line')}\n"
+        f"printf '%s' \"$input\" | {shell.hook(stubs, AGENT, 'status-line')}\n"
     )
 
 
