@@ -96,9 +96,12 @@ def test_a_failing_gate_denies_until_a_person_cancels(claude: Claude, model: Mod
 
 
 def test_a_gate_that_takes_too_long_is_ended_and_denies(claude: Claude, model: Model) -> None:
-    conversation = new_id()
-    model.script(damage(claude, conversation, "rm card && mkfifo card"), write(claude), Turn("I may not."))
-    claude.run("/workflow w tea", *FREE, "--session-id", conversation)
+    """Here the hook never sees the end of its input."""
+    endless = claude.home / "endless"
+    os.mkfifo(endless)
+    slow = f'sleep 60 >{endless} & exec {sys.executable} "$@" <{endless}'
+    model.script(break_python(claude, slow), write(claude), Turn("I may not."))
+    claude.run("/workflow w tea", *FREE)
     assert (refusals(model, FAILED), is_written(claude)) == (1, False)
 
 
@@ -186,7 +189,7 @@ def fill(disk: Path) -> str:
 def test_on_a_full_disk_the_gate_denies_and_nothing_moves(claude: Claude, model: Model, small_disk: Path) -> None:
     claude.workflow("w", Phase("look", "tools: {blacklist: [write]}"), Phase("build"))
     conversation = new_id()
-    long = step("next", "did this and that " * 1_000)  # larger than the rest of the journal's last block
+    long = step("next", "🔧" * 2_000)  # larger than the rest of the journal's last block
     model.script(script(claude, fill(small_disk)), write(claude), long, Turn("It is full."))
     claude.run("/workflow w tea", *FREE, "--session-id", conversation)
     _, denied, moved = tool_results(model.received()[-1])

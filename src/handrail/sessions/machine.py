@@ -295,7 +295,8 @@ def _agent_stopped(state: State, command: AgentStopped) -> Decision:
         return Decision()
     idle = 1 if command.progress else state.idle_stops + 1
     if idle > state.idle_limit:
-        return Decision((LetGo(state.at, f"no progress after {counted(state.idle_limit, 'reminder')}"),))
+        told = f" after {counted(state.idle_limit, 'reminder')}" if state.idle_limit else ""
+        return Decision((LetGo(state.at, f"no progress{told}"),))
     if state.reminders >= state.reminder_limit:
         times = counted(state.reminders, "reminder")
         return Decision((LetGo(state.at, f"it is still in the same phase after {times}"),))
