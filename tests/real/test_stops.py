@@ -61,9 +61,7 @@ def test_an_agent_that_makes_progress_is_always_reminded(claude: Claude, model: 
 
 
 @pytest.mark.parametrize(("limit", "words"), [(0, ""), (1, " after 1 reminder"), (5, " after 5 reminders")])
-def test_an_agent_without_progress_may_stop_with_a_reason(
-    claude: Claude, model: Model, limit: int, words: str
-) -> None:
+def test_an_agent_without_progress_may_stop_with_a_reason(claude: Claude, model: Model, limit: int, words: str) -> None:
     claude.write(".handrail/settings.yaml", f"idleStops: {limit}\n")
     conversation = new_id()
     model.script(*[Turn(f"stop {n}") for n in range(20)])
