@@ -15,6 +15,10 @@ def main() -> None:
         from handrail.hosts.mcp import main as mcp
 
         sys.exit(mcp(argv[1:]))
+    if argv[:2] == ["serve", "--stdio"]:
+        from handrail.hosts.serving import main as serve
+
+        sys.exit(serve(argv[1:]))
     gc.disable()  # starting creates no garbage; long commands enable it again
     from handrail.cli.main import main as cli
 

@@ -72,7 +72,8 @@ def was_told(history: bytes, call: str) -> bool:
     return True
 
 
-def step_caller(arguments: Mapping[str, Any]) -> Any:
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> Any:
+    del meta
     return {"conversation": str(arguments.get("chat") or ""), "is_subagent": False, "call": ""}
 
 

@@ -68,6 +68,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("gate", "Print whether a tool call is allowed now, as JSON.", "sessions:gate"),
         Row("context", "Print the text that the agent gets now.", "sessions:context"),
         Row("hook", "Answer one hook message of an agent: JSON in, JSON out.", "install:hook"),
+        Row("serve", "Answer the plugin of an agent on stdin and stdout.", "install:serve"),
         Row("mcp", "Serve the tool `workflow_step` over MCP on stdin and stdout.", "install:mcp"),
     ),
 }

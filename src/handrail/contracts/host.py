@@ -102,8 +102,11 @@ class Host(Protocol):
         """True if the history of a conversation contains the result of this call of `workflow_step`."""
         ...
 
-    def step_caller(self, arguments: Mapping[str, Any]) -> StepCaller:
-        """Who calls `workflow_step`, from what `reply` added to its arguments; `""` if it added no conversation."""
+    def step_caller(self, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+        """Who calls `workflow_step`, from what `reply` added to its arguments, or from what the host tells (`_meta`).
+
+        The conversation is `""` if neither names one.
+        """
         ...
 
     def recipe(self, env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:

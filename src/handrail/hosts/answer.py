@@ -49,6 +49,17 @@ def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> 
     return tell(host, ref, request)  # type: ignore[arg-type]  # commands need definitions, and are answered above
 
 
+def respond(
+    host: Host, agent: str, data: Mapping[str, Any], request: Request, env: Mapping[str, str]
+) -> Mapping[str, Any] | None:
+    """The answer to a host's message in the host's words. After any error there still is a valid one."""
+    try:
+        reply = answer(host, agent, request, env)
+    except Exception as error:  # noqa: BLE001 - the host needs an answer
+        reply = refuse(agent, request, env, error)
+    return host.reply(data, request, reply)
+
+
 def find_session(agent: str, request: Request, places: Places) -> SessionRef | None:
     """The session of a conversation; None if it has none. A fork gets its own session once its parent is known."""
     if "project" in request:

@@ -12,7 +12,7 @@ import os
 import sys
 
 from handrail import registry
-from handrail.hosts.answer import answer, needs_definitions, refuse
+from handrail.hosts.answer import needs_definitions, respond
 from handrail.state import jsonlite
 
 TYPE_CHECKING = False
@@ -81,11 +81,7 @@ def _answer(host: Host, agent: str, body: str, env: Mapping[str, str]) -> int:
         return 0
     if sys.flags.no_site and needs_definitions(request):
         _add_packages()
-    try:
-        reply = answer(host, agent, request, env)
-    except Exception as error:  # noqa: BLE001 - after any error the host still needs a valid answer
-        reply = refuse(agent, request, env, error)
-    said = host.reply(data, request, reply)
+    said = respond(host, agent, data, request, env)
     if said is not None:
         sys.stdout.write(jsonlite.dumps(said) + "\n")
     return 0

@@ -60,14 +60,15 @@ class _Cancelled(Exception):
     """The host cancelled its request."""
 
 
-class _Call:
+class Call:
     """One request in progress. `cancel` is set while cancellable work runs."""
 
     def __init__(self, id_: Any, params: dict[str, Any]) -> None:
         self.id = id_
         self.params = params
         meta = params.get("_meta")
-        self.token = meta.get("progressToken") if isinstance(meta, dict) else None
+        self.meta: dict[str, Any] = meta if isinstance(meta, dict) else {}
+        self.token = self.meta.get("progressToken")
         self.cancel: Callable[[], object] | None = None
         self.is_cancelled = False
 
@@ -84,7 +85,7 @@ class Server:
         self.agent = agent
         self.env = env
         self.say = say
-        self.calls: dict[str, _Call] = {}
+        self.calls: dict[str, Call] = {}
         self.threads: list[Thread] = []
 
     def take(self, line: str) -> None:
@@ -103,7 +104,7 @@ class Server:
             if message["method"] == "notifications/cancelled" and call is not None:
                 call.withdraw()
             return None
-        call = _Call(message["id"], params)
+        call = Call(message["id"], params)
         if message["method"] != "tools/call":
             return self.answer(call, message["method"])
         from threading import Thread
@@ -123,7 +124,7 @@ class Server:
     def fail(self, id_: Any, code: int, message: str) -> None:
         self.say({"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}})
 
-    def answer(self, call: _Call, method: str) -> None:
+    def answer(self, call: Call, method: str) -> None:
         try:
             result = self.result(method, call)
         except _NoMethod as error:
@@ -139,7 +140,7 @@ class Server:
         finally:
             self.calls.pop(jsonlite.dumps(call.id), None)
 
-    def result(self, method: str, call: _Call) -> dict[str, Any]:
+    def result(self, method: str, call: Call) -> dict[str, Any]:
         if method == "initialize":
             asked = call.params.get("protocolVersion")
             version = asked if asked in PROTOCOLS else PROTOCOLS[0]
@@ -167,7 +168,7 @@ class Server:
         except Exception as error:  # noqa: BLE001 - the server goes on; the call itself will say what is missing
             sys.stderr.write(f"handrail: not prepared for calls: {type(error).__name__}: {error}\n")
 
-    def call_tool(self, call: _Call) -> dict[str, Any]:
+    def call_tool(self, call: Call) -> dict[str, Any]:
         arguments = call.params.get("arguments") or {}
         if call.params.get("name") != STEP_TOOL or not isinstance(arguments, dict):
             return _text(f"There is no tool {call.params.get('name')}.", failed=True)
@@ -175,7 +176,7 @@ class Server:
         if action not in ACTIONS:
             return _text(f"`action` has to be one of {', '.join(ACTIONS)}; it was {action!r}.", failed=True)
         host = registry.host(self.agent)
-        caller = host.step_caller(arguments)
+        caller = host.step_caller(arguments, call.meta)
         if caller["is_subagent"] and action != "status":
             return _text("Only the main conversation moves the workflow.", failed=True)
         ref = self.session(caller["conversation"])
@@ -194,7 +195,7 @@ class Server:
 
         return links.read(links.path(Places(self.env), self.agent, conversation)) if conversation else None
 
-    def step(self, call: _Call, ref: SessionRef, action: str, summary: str, caller: StepCaller) -> dict[str, Any]:
+    def step(self, call: Call, ref: SessionRef, action: str, summary: str, caller: StepCaller) -> dict[str, Any]:
         from handrail.hosts.context import mark_of
         from handrail.sessions import marks
         from handrail.sessions.machine import state_to_json
@@ -204,7 +205,7 @@ class Server:
             marks.remember(ref.folder, mark_of(state_to_json(report.state)), caller["call"])
         return _text(report.message, failed=report.refusal is not None)
 
-    def act(self, call: _Call, ref: SessionRef, action: str, summary: str, cwd: str) -> Report:
+    def act(self, call: Call, ref: SessionRef, action: str, summary: str, cwd: str) -> Report:
         import time
 
         from handrail.project import random_token
@@ -224,7 +225,7 @@ class Server:
         return sessions.cancel(ref.session, confirmed=False) if action == "cancel" else sessions.status(ref.session)
 
     def checked(
-        self, call: _Call, leaving: Leaving, context: CheckContext, cwd: str
+        self, call: Call, leaving: Leaving, context: CheckContext, cwd: str
     ) -> tuple[tuple[Result, ...], Place]:
         """The results of the exit checks, and where they ran. Raises `_Cancelled` if the host cancels its request."""
         import asyncio
@@ -250,7 +251,7 @@ class Server:
         finally:
             call.cancel = None
 
-    def tell(self, call: _Call, check: ExitCheck) -> None:
+    def tell(self, call: Call, check: ExitCheck) -> None:
         if call.token is not None:
             params = {"progressToken": call.token, "progress": 0, "message": f"checking: {check.name}"}
             self.say({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
@@ -260,7 +261,7 @@ def _text(text: str, *, failed: bool = False) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": failed}
 
 
-def serve(agent: str, env: Mapping[str, str]) -> None:
+def serve(agent: str, env: Mapping[str, str], kind: type[Server] = Server) -> None:
     """Answer messages until the host closes the connection."""
     lock = allocate_lock()
 
@@ -269,21 +270,21 @@ def serve(agent: str, env: Mapping[str, str]) -> None:
             sys.stdout.write(jsonlite.dumps(message) + "\n")
             sys.stdout.flush()
 
-    server = Server(agent, env, say)
+    server = kind(agent, env, say)
     while line := sys.stdin.buffer.readline(MAX_LINE):
         if text := line.decode("utf-8", "replace").strip():
             server.take(text)
     server.close()
 
 
-def main(argv: list[str]) -> int:
-    """`handrail mcp --agent NAME`."""
+def main(argv: list[str], command: str = "mcp", kind: type[Server] = Server) -> int:
+    """`handrail mcp --agent NAME`, and other commands that serve in the same way."""
     agent = argv[1] if argv[:1] == ["--agent"] and len(argv) == 2 else ""
     if agent not in registry.hosts():
-        sys.stderr.write(f"error: `handrail mcp --agent` takes one of: {', '.join(registry.hosts())}\n")
+        sys.stderr.write(f"error: `handrail {command} --agent` takes one of: {', '.join(registry.hosts())}\n")
         return 2
     try:
-        serve(agent, os.environ)
+        serve(agent, os.environ, kind)
     except (KeyboardInterrupt, BrokenPipeError):
         return 130
     return 0

@@ -269,8 +269,9 @@ def was_told(history: bytes, call: str) -> bool:
     return f'"tool_use_id":"{call}"'.encode() in history
 
 
-def step_caller(arguments: Mapping[str, Any]) -> StepCaller:
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
     """Who calls `workflow_step`. `reply` added this to the arguments."""
+    del meta
     return {
         "conversation": str(arguments.get("session_id") or ""),
         "is_subagent": bool(arguments.get("agent_id")),

@@ -109,7 +109,8 @@ def was_told(history: bytes, call: str) -> bool:
     return True
 
 
-def step_caller(arguments: Mapping[str, Any]) -> StepCaller:
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+    del meta
     return {"conversation": str(arguments.get("session") or ""), "is_subagent": False, "call": ""}
 
 
