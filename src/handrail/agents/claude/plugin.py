@@ -6,6 +6,7 @@ import json
 import shlex
 from typing import Any
 
+from handrail import FOR_ONE_CALL
 from handrail.contracts import Stubs
 
 NAME = "handrail"
@@ -106,8 +107,11 @@ _NO_LINK = (
 def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
     """Exit if this is not the user's installation and there is one: then only the user's installation answers.
 
-    But a stub whose first line names another state folder knows nothing about our sessions, so both answer.
+    But a stub whose first line names another state folder knows nothing about our sessions, so both answer. And Claude
+    Code loads one plugin of a name: a plugin for one call hides the user's one, so it has to answer.
     """
+    if stubs.for_one_call:
+        return ""
     home = shlex.quote(f"{stubs.home}/.claude") if stubs.home else '"${HOME-}/.claude"'
     end = "exit 0"
     if stubs.state:
@@ -188,6 +192,7 @@ def settings_stub(stubs: Stubs) -> str:
 
 def _hook_command(stubs: Stubs, *more: str) -> str:
     told = 'HANDRAIL_STATE="$state" ' if stubs.state else ""
+    told += f"{FOR_ONE_CALL}=1 " if stubs.for_one_call else ""
     return told + shlex.join([*stubs.hook, "claude", *more])
 
 
