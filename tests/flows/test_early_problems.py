@@ -75,6 +75,24 @@ def test_a_variable_that_a_flow_needs_has_to_be_set_before_the_run_begins(
     assert project.json("runs")["runs"] == []
 
 
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_variable_that_a_nested_flow_needs_has_to_be_set_as_well(project: Project, more: tuple[str, ...]) -> None:
+    project.write(
+        ".handrail/flows/inner.yaml",
+        "env: [NOT_SET_HERE]\n"
+        "phases: [{id: a, steps: [{id: x, node: set, params: {a: '${context.env.NOT_SET_HERE}'}}]}]",
+    )
+    nested = "{id: n, node: flow-run, params: {fileName: inner}%s}\n"
+    project.write(".handrail/flows/f.yaml", HEAD + nested % "")
+    said = project.run("run", "f", *more)
+    assert said.code == 2
+    assert ".handrail/flows/inner.yaml:1:7: the variable `NOT_SET_HERE` is not set" in said.err
+    assert "hint: set it: `NOT_SET_HERE=VALUE handrail run f`" in said.err
+    assert not (project.folder / "ran").exists()
+    project.write(".handrail/flows/f.yaml", HEAD + nested % ", when: '${params.deep}'")
+    assert project.run("run", "f", "--param", "deep=false", *more).code == 0
+
+
 @pytest.mark.parametrize("value", ["{default: ['${context.env.NOT_SET_HERE}', b]}", "'${context.env.HOME}'"])
 def test_a_variable_with_a_default_value_need_not_be_set(project: Project, value: str) -> None:
     project.write(".handrail/flows/f.yaml", HEAD + ENV % value)

@@ -1,14 +1,14 @@
-"""Finds steps that cannot run because no agent is chosen for them, before a run exists."""
+"""Finds what will certainly run, and steps of it that no agent is chosen for, before a run exists."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from handrail import registry
 from handrail.errors import RefusedError
 from handrail.expressions.tree import Const
-from handrail.flows.outline import child_of
+from handrail.flows.outline import Finder, child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.flows.spec import MAX_DEPTH
@@ -22,7 +22,7 @@ Router = Callable[[str | None, Own], Route | None]
 class Search:
     """Looks through a flow and its nested flows. `find` returns a flow by name, `route` the agent of a step."""
 
-    find: Callable[[str], FlowPlan | None]
+    find: Finder
     route: Router
 
     def refuse(self, plan: FlowPlan, phases: list[Phase]) -> None:
@@ -42,18 +42,35 @@ class Search:
 
     def _certain(self, phases: list[Phase], base: str, depth: int) -> Iterator[tuple[str, Step]]:
         """The steps that run whatever the results of others are, up to the first that may stop the flow."""
-        for phase in phases:
-            if phase.guards or phase.when is not None:
-                continue
-            for step in phase.steps:
-                path = f"{base}{segment(phase.id)}/{segment(step.id)}"
-                if step.when is None:
-                    yield path, step
-                    child = child_of(step, self.find) if depth < MAX_DEPTH else None
-                    if child is not None:
-                        yield from self._certain(list(child.phases), f"{path}/", depth + 1)
-                if step.stop_if is not None:
-                    return
+        for phase, step in _certain_steps(phases):
+            path = f"{base}{segment(phase.id)}/{segment(step.id)}"
+            yield path, step
+            child = child_of(step, self.find) if depth < MAX_DEPTH else None
+            if child is not None:
+                yield from self._certain(list(child.phases), f"{path}/", depth + 1)
+
+
+def certain_flows(plan: FlowPlan, find: Finder) -> list[FlowPlan]:
+    """The flow and the nested flows that run whatever the results of steps are, each once."""
+    found, waiting = {plan.id: plan}, [plan]
+    while waiting:
+        for _, step in _certain_steps(waiting.pop().phases):
+            child = child_of(step, find)
+            if child is not None and child.id not in found:
+                found[child.id] = child
+                waiting.append(child)
+    return list(found.values())
+
+
+def _certain_steps(phases: Iterable[Phase]) -> Iterator[tuple[Phase, Step]]:
+    for phase in phases:
+        if phase.guards or phase.when is not None:
+            continue
+        for step in phase.steps:
+            if step.when is None:
+                yield phase, step
+            if step.stop_if is not None:
+                return
 
 
 def _own(step: Step) -> Own | None:
