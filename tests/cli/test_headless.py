@@ -228,6 +228,42 @@ def test_progress_without_a_terminal_shows_phase_by_phase(nested: Project) -> No
     assert "  ! release/run  denied: write: write is not allowed in the phase Plan" in "\n".join(lines)
 
 
+def test_a_phase_is_told_while_the_agent_still_works(nested: Project) -> None:
+    wait = "until test -e go; do sleep 0.05; done"
+    nested.write(
+        "script.yaml",
+        f"- {{step: next, summary: planned}}\n- {{tool: bash, input: {{command: '{wait}'}}}}\n"
+        "- {tool: write, input: {path: report.txt, content: fine}}\n- step: next\n- step: next\n",
+    )
+    run = nested.json("run", "release", "tea", "--agent", "scripted", "--detach")["run"]
+    while ("entered", "Judge") not in guided(nested.json("log", run)["events"]):
+        assert nested.json("runs", run)["status"] == "running"
+        time.sleep(0.02)
+    assert "▸ phase Review [2/3] > • Judge [1/1]" in nested.run("log", run).out
+    assert not (nested.folder / "report.txt").exists(), "the agent still waits"
+    nested.write("go", "")
+    assert "✓ the workflow is done" in nested.run("log", run, "--follow").out
+
+
+def test_the_log_tells_a_workflow_phase_by_phase_afterwards(nested: Project) -> None:
+    twice = "  - {step: next, summary: planned}\n  - step: next\n"
+    nested.write("script.yaml", SCRIPT.replace("  - {step: next, summary: planned}\n", twice))
+    nested.json("run", "release", "tea", "--agent", "scripted")
+    told = [line[10:].strip() for line in nested.run("log", "last").out.splitlines()]
+    signs = ("▸ phase", "! the agent stopped", "! denied", "! Judge", "✓ the workflow")
+    assert [line.partition(" of Release.")[0] for line in told if line.startswith(signs)] == [
+        "▸ phase • Plan [1/3]",
+        "! denied: write: write is not allowed in the phase Plan",
+        "! the agent stopped early in Plan and was sent on",
+        "▸ phase Review [2/3] > • Judge [1/1]",
+        "! Judge cannot be left yet: exists: report.txt (it does not exist)",
+        "▸ phase • Ship [3/3]",
+        "! the agent stopped early in Ship and was sent on",
+        "! the agent stopped early in Ship and was sent on",
+        "✓ the workflow is done",
+    ]
+
+
 def test_what_happened_while_handrail_was_dead_is_told_once_after_a_resume(nested: Project) -> None:
     """A person moves the session while the run is not driven. The next life tells that, and nothing twice."""
     nested.write("script.yaml", "prompts:\n- match: Begin tea.\n  play:\n  - fail: auth\n")
