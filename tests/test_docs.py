@@ -33,7 +33,10 @@ LOOKED_FOR = {
     "a schema goes into": (".handrail/schemas/NAME.json", []),
     "the kinds of `expect` and `after`": ("reference/checks.md", [*registry.checks(), *AFTER_KINDS]),
     "what `retry` covers": ("An attempt is the work of a step together with its proof (`makes` and `expect`)", []),
-    "where state is": ("reference/folders.md", ["sessions", "runs", "artifacts", "hosts", "installed", "aside", "reports"]),
+    "where state is": (
+        "reference/folders.md",
+        ["sessions", "runs", "artifacts", "hosts", "installed", "aside", "reports"],
+    ),
     "how state is cleaned": ("`handrail prune`", []),
     "what marks a project": ("reference/folders.md", list(MARKERS)),
     "scripts of the scripted agent": ("reference/scripts.md", list(ACTIONS)),

@@ -105,15 +105,21 @@ def test_after_a_kill_of_handrail_the_workflow_continues_at_the_same_phase(neste
     assert len(nested.json("sessions")["sessions"]) == 1
 
 
-@pytest.fixture
-def stuck(nested: Project) -> Project:
-    """A run that failed, so that its session is still in the first phase."""
-    nested.write("script.yaml", "- say: I would rather not.\n")
-    nested.json("run", "release", "tea", "--agent", "scripted", code=1)
+@pytest.fixture(params=["failed", "stopped"])
+def stuck(nested: Project, request: pytest.FixtureRequest) -> Project:
+    """A run that failed or was stopped, so that its session is still in the first phase."""
+    nested.write("script.yaml", "- say: I would rather not.\n" if request.param == "failed" else "- hang: 600\n")
+    if request.param == "failed":
+        nested.json("run", "release", "tea", "--agent", "scripted", code=1)
+        return nested
+    run = nested.json("run", "release", "tea", "--agent", "scripted", "--detach")["run"]
+    while not nested.json("sessions")["sessions"]:
+        time.sleep(0.02)
+    nested.json("stop", run)
     return nested
 
 
-def test_the_session_of_a_failed_run_is_not_picked_up_by_people(stuck: Project) -> None:
+def test_the_session_of_a_run_that_ended_early_is_not_picked_up_by_people(stuck: Project) -> None:
     (row,) = stuck.json("sessions")["sessions"]
     id_ = stuck.json("runs")["runs"][0]["run"]
     assert (row["status"], row["run"]) == ("active", id_)
@@ -131,7 +137,7 @@ def test_a_person_can_start_a_workflow_beside_the_session_of_a_run(stuck: Projec
     assert stuck.json("status")["session"] == own
 
 
-def test_the_session_of_a_failed_run_is_there_when_the_run_is_resumed(stuck: Project) -> None:
+def test_the_session_of_a_run_that_ended_early_is_there_when_it_is_resumed(stuck: Project) -> None:
     stuck.write("script.yaml", SCRIPT.replace("Begin tea.", "You were interrupted", 1))
     id_ = stuck.json("runs")["runs"][0]["run"]
     stuck.run("resume", id_)
