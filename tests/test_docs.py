@@ -69,6 +69,22 @@ def test_every_module_that_is_named_exists(page: Path) -> None:
         assert [name for name in tests if not (ROOT / name).exists()] == []
 
 
+def test_a_key_that_most_workflows_need_is_marked_as_required() -> None:
+    rows = (ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8").splitlines()
+    for key in ("commandName", "initialMessage"):
+        assert "required unless `show: workflows`" in next(row for row in rows if row.startswith(f"| `{key}` "))
+
+
+def test_every_make_target_that_is_named_exists_and_ci_has_all_that_verify() -> None:
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md"))
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = {name: needs.split() for name, needs in re.findall(r"^([a-z-]+):([a-z -]*)##", rules, re.MULTILINE)}
+    named = re.findall(r"(?:^\$ |`)make ([a-z-]+)", pages, re.MULTILINE)
+    assert [name for name in named if name not in targets] == []
+    assert {*targets["verify"], "demo", "test-long", "test-agents"} == set(targets["ci"])
+    assert "what CI runs" not in pages + rules
+
+
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 150
 
