@@ -33,6 +33,7 @@ LOOKED_FOR = {
     "a schema goes into": (".handrail/schemas/NAME.json", []),
     "the kinds of `expect` and `after`": ("reference/checks.md", [*registry.checks(), *AFTER_KINDS]),
     "what `retry` covers": ("An attempt is the work of a step together with its proof (`makes` and `expect`)", []),
+    "what null means": ("**Null is no value.**", []),
     "where state is": (
         "reference/folders.md",
         ["sessions", "runs", "artifacts", "hosts", "installed", "aside", "reports"],

@@ -93,6 +93,16 @@ def test_a_variable_that_a_nested_flow_needs_has_to_be_set_as_well(project: Proj
     assert project.run("run", "f", "--param", "deep=false", *more).code == 0
 
 
+def test_a_variable_that_a_new_version_of_a_flow_needs_has_to_be_set_before_a_restart(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", HEAD + "{id: x, node: set, params: {a: 1}}\n")
+    run = project.json("run", "f")["run"]
+    (project.folder / "ran").unlink()
+    project.write(".handrail/flows/f.yaml", HEAD + ENV % "'${context.env.NOT_SET_HERE}'")
+    said = project.run("restart", run)
+    assert (said.code, "the variable `NOT_SET_HERE` is not set" in said.err) == (2, True)
+    assert not (project.folder / "ran").exists()
+
+
 @pytest.mark.parametrize("value", ["{default: ['${context.env.NOT_SET_HERE}', b]}", "'${context.env.HOME}'"])
 def test_a_variable_with_a_default_value_need_not_be_set(project: Project, value: str) -> None:
     project.write(".handrail/flows/f.yaml", HEAD + ENV % value)

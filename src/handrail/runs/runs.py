@@ -84,7 +84,7 @@ class Runs:
     def begin(self, catalog: FlowCatalog, flow: FoundFlow, request: Request, id_: str) -> LoadedRun:
         """Store a new run. Nothing is run yet."""
         about, plans = self.check_request(catalog, flow, request)
-        self._refuse_missing_env(plans[about.flow], plans)
+        self.refuse_missing_env(plans[about.flow], plans)
         self.refuse_without_agent(about, plans, about.request)
         return self._loaded(id_, about, plans, self.engine.begin(id_, about.to_text()))
 
@@ -195,7 +195,7 @@ class Runs:
         end = ids.index(request.until) + 1 if request.until else len(ids)
         Search(partial(named, plans), router).refuse(plan, list(plan.phases[first:end]))
 
-    def _refuse_missing_env(self, plan: FlowPlan, plans: Plans) -> None:
+    def refuse_missing_env(self, plan: FlowPlan, plans: Plans) -> None:
         """Refuse a run that needs an environment variable which is not set, before any work is done."""
         flows = certain_flows(plan, partial(named, plans))
         missing = [(flow.file, need) for flow in flows for need in flow.needs if need[0] not in self.site.env]
@@ -300,7 +300,7 @@ class Runs:
     def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[PreviewRow]:
         """What a run would do. Runs no step and writes no file."""
         about, plans = self.check_request(catalog, flow, request)
-        self._refuse_missing_env(plans[about.flow], plans)
+        self.refuse_missing_env(plans[about.flow], plans)
         world, part = World(self.project), PreviewPart(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(named, plans)
