@@ -85,3 +85,26 @@ def test_a_stopped_run_is_resumed(project: Project) -> None:
     assert project.json("stop", run)["hints"][0] == f"`handrail resume {run}` resumes it"
     project.write("ready", "")
     assert project.json("resume", run)["status"] == "completed"
+
+
+def test_a_secret_that_is_not_set_any_more_has_to_be_set(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "very-secret-value")
+    keep = "{id: k, node: set, params: {t: '${context.env.MY_TOKEN}'}}"
+    use = "{id: x, node: command, params: {argv: [test, -e, '${steps.a.k.outputs.t}']}}"
+    flow(project, f"{keep}\n  - {use}\nenv: [MY_TOKEN]")
+    run = project.json("run", "demo", code=1)["run"]
+    monkeypatch.delenv("MY_TOKEN")
+    assert hint(project, run) == "set the variable, then run `handrail resume RUN`"
+    monkeypatch.setenv("MY_TOKEN", "very-secret-value")
+    project.write("very-secret-value", "")
+    assert project.json("resume", run)["status"] == "completed"
+
+
+def test_a_secret_in_a_file_has_to_be_removed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_TOKEN", "very-secret-value")
+    project.write("out.txt", "very-secret-value")
+    flow(project, step("true", ", makes: [out.txt], rerun: safe"))
+    run = project.json("run", "demo", code=1)["run"]
+    assert hint(project, run).startswith("remove the secret from the file, then run `handrail resume RUN`; ")
+    project.write("out.txt", "nothing")
+    assert project.json("resume", run)["status"] == "completed"
