@@ -94,6 +94,16 @@ def test_a_nested_workflow_runs_headless_to_its_end(bare: Claude, model: Model, 
     assert data["usage"]["outputTokens"] > 0
 
 
+def test_a_headless_workflow_without_hooks_is_stopped_at_its_first_tool_call(bare: Claude, model: Model) -> None:
+    nested(bare)
+    (bare.home / ".claude" / "settings.json").write_text('{"disableAllHooks": true}')
+    model.script(bash("sleep 60; touch slept"), step("next"), Turn("Done."))
+    data = drive(bare, "run", "release", "tea", "--agent", "claude", code=1)
+    assert data["reason"] == "unguarded at release/run"
+    assert "`claude` did not call Handrail's hooks" in data["error"]
+    assert not (bare.project / "slept").exists()
+
+
 @pytest.mark.parametrize("victim", ["agent", "handrail"])
 def test_after_a_kill_finished_phases_are_not_repeated(bare: Claude, model: Model, victim: str) -> None:
     nested(bare)
