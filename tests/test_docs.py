@@ -12,6 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from handrail import registry
+from handrail.agents.scripted.script import ACTIONS
+from handrail.flows.spec import AFTER_KINDS
+from handrail.project import MARKERS
 from support import open_to_agents
 
 ROOT = Path(__file__).parent.parent
@@ -23,6 +27,30 @@ def test_generated_pages_are_up_to_date() -> None:
     pages = runpy.run_path(str(ROOT / "scripts" / "generate_docs.py"))["pages"]()
     for path, text in pages.items():
         assert path.read_text(encoding="utf-8") == text, "run `make docs`"
+
+
+LOOKED_FOR = {
+    "a schema goes into": (".handrail/schemas/NAME.json", []),
+    "the kinds of `expect` and `after`": ("reference/checks.md", [*registry.checks(), *AFTER_KINDS]),
+    "what `retry` covers": ("An attempt is the work of a step together with its proof (`makes` and `expect`)", []),
+    "what null means": ("**Null is no value.**", []),
+    "where state is": (
+        "reference/folders.md",
+        ["sessions", "runs", "artifacts", "hosts", "installed", "aside", "reports"],
+    ),
+    "how state is cleaned": ("`handrail prune`", []),
+    "what marks a project": ("reference/folders.md", list(MARKERS)),
+    "scripts of the scripted agent": ("reference/scripts.md", list(ACTIONS)),
+}
+
+
+@pytest.mark.parametrize("question", LOOKED_FOR)
+def test_the_guides_answer_what_people_look_for(question: str) -> None:
+    told, names = LOOKED_FOR[question]
+    assert told in "\n".join(page.read_text(encoding="utf-8") for page in GUIDES)
+    if names:
+        page = (ROOT / "docs" / told).read_text(encoding="utf-8")
+        assert [name for name in names if not re.search(rf"[`/#] ?{re.escape(name)}[`\n]", page)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -40,6 +68,22 @@ def test_every_module_that_is_named_exists(page: Path) -> None:
         assert [name for name in known if not (ROOT / "src" / "handrail" / name).exists()] == []
         tests = re.findall(r"`(tests/[\w/]+\.\w+)`", page.read_text(encoding="utf-8"))
         assert [name for name in tests if not (ROOT / name).exists()] == []
+
+
+def test_a_key_that_most_workflows_need_is_marked_as_required() -> None:
+    rows = (ROOT / "docs" / "reference" / "files.md").read_text(encoding="utf-8").splitlines()
+    for key in ("commandName", "initialMessage"):
+        assert "required unless `show: workflows`" in next(row for row in rows if row.startswith(f"| `{key}` "))
+
+
+def test_every_make_target_that_is_named_exists_and_ci_has_all_that_verify() -> None:
+    pages = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md"))
+    rules = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = {name: needs.split() for name, needs in re.findall(r"^([a-z-]+):([a-z -]*)##", rules, re.MULTILINE)}
+    named = re.findall(r"(?:^\$ |`)make ([a-z-]+)", pages, re.MULTILINE)
+    assert [name for name in named if name not in targets] == []
+    assert {*targets["verify"], "demo", "test-long", "test-agents"} == set(targets["ci"])
+    assert "what CI runs" not in pages + rules
 
 
 def test_the_readme_is_short() -> None:

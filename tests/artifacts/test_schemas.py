@@ -56,7 +56,8 @@ def test_problems_are_few_and_short_and_have_a_place() -> None:
     broken = {**PLAN, "summary": "\n ", "tests": [], "prerequisites": "x" * 9_000, "rollout_notes": [1]}
     broken["implementation_steps"] = [{"id": 1}] * 50
     found = problems_of(shipped("implementation-plan/v1"), broken)
-    assert len(found) == 5
+    assert len(found) == 6
+    assert found[5] == "… and 99 more"
     assert all(len(problem) < 360 and problem.isprintable() for problem in found)
     assert found[0] == "`/implementation_steps/0` lacks `title`, `details`"
     assert problems_of(shipped("implementation-plan/v1"), {**PLAN, "summary": " "}) == ["`/summary` is empty"]

@@ -147,6 +147,30 @@ def test_continue_takes_another_agent(asking: Project) -> None:
     assert of_agent(asking.json("continue", run, "--model", "m")) == ("completed", "scripted", "m")
 
 
+SETTINGS = "agent: 'scripted:old'\npresets: {fast: {review: 'scripted:fast'}}\n"
+CHOICES = {
+    "agent": (("--agent", "scripted"), None),
+    "model": (("--agent", "scripted", "--model", "m"), "m"),
+    "route": (("--route", "review=scripted:routed"), "routed"),
+    "preset": (("--preset", "fast"), "fast"),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize("verb", ["resume", "restart", "continue"])
+def test_every_command_that_goes_on_takes_every_choice_and_keeps_it(asking: Project, verb: str, choice: str) -> None:
+    """The choice is recorded: the life after it knows it without being told."""
+    argv, model = CHOICES[choice]
+    asking.write(".handrail/settings.yaml", SETTINGS)
+    asking.write(".handrail/flows/demo.yaml", f"continue: again\n{FLOW}{ASK}")
+    asking.write("script.yaml", FINE if verb == "continue" else BROKEN)
+    run = asking.json("run", "demo", code=0 if verb == "continue" else 1)["run"]
+    asking.write("script.yaml", BROKEN)
+    asking.json(verb, run, *argv, code=1)
+    asking.write("script.yaml", FINE)
+    assert of_agent(asking.json("resume", run)) == ("completed", "scripted", model)
+
+
 def test_an_unknown_agent_is_refused_by_resume(asking: Project) -> None:
     asking.write("script.yaml", BROKEN)
     run = asking.json("run", "demo", "--agent", "scripted", code=1)["run"]

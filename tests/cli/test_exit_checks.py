@@ -74,7 +74,9 @@ def test_a_command_that_ignores_sigterm_is_killed(project: Project) -> None:
 def test_endless_output_is_truncated(project: Project) -> None:
     with_exit(project, "  - run: yes | head -c 5000000; exit 1\n")
     view = project.json("next", code=5)
-    assert len(view["checks"][0]["detail"]) < 10_000
+    detail = view["checks"][0]["detail"]
+    assert len(detail) < 10_000
+    assert detail.splitlines()[1] == "…", "what is left out is marked"
 
 
 def test_check_results_are_in_the_journal(project: Project) -> None:

@@ -101,7 +101,18 @@ def test_plurals_are_right(project: Project) -> None:
         *("no phases", "1 phase", "2 phases", "1.5 phases", "600 phases")
     ]
     project.write(".handrail/flows/broken.yaml", "phases: [{id: a, steps: [{id: x, node: sett}]}]\n")
-    assert "1 problem; `handrail validate` shows them" in project.run("list").err
+    assert "1 problem; `handrail validate` shows it\n" in project.run("list").err
+
+
+def test_the_question_about_an_interrupted_command_is_printed_once(project: Project) -> None:
+    kill = "{id: x, node: command, params: {argv: [/bin/sh, -c, 'kill -9 $PPID']}}"
+    project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{kill}]}}]\n")
+    project.process("run", "demo")
+    waiting = project.run("resume", "last")
+    asked = "`a/x` was running when the run was interrupted, and may have finished"
+    assert (waiting.code, waiting.out.count(asked)) == (4, 1)
+    shown = project.run("answer", "last", "--show")
+    assert (shown.out + shown.err).count(asked) == 1
 
 
 def test_quiet_prints_results_and_errors_only(walked: Project) -> None:

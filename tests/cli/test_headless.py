@@ -105,15 +105,21 @@ def test_after_a_kill_of_handrail_the_workflow_continues_at_the_same_phase(neste
     assert len(nested.json("sessions")["sessions"]) == 1
 
 
-@pytest.fixture
-def stuck(nested: Project) -> Project:
-    """A run that failed, so that its session is still in the first phase."""
-    nested.write("script.yaml", "- say: I would rather not.\n")
-    nested.json("run", "release", "tea", "--agent", "scripted", code=1)
+@pytest.fixture(params=["failed", "stopped"])
+def stuck(nested: Project, request: pytest.FixtureRequest) -> Project:
+    """A run that failed or was stopped, so that its session is still in the first phase."""
+    nested.write("script.yaml", "- say: I would rather not.\n" if request.param == "failed" else "- hang: 600\n")
+    if request.param == "failed":
+        nested.json("run", "release", "tea", "--agent", "scripted", code=1)
+        return nested
+    run = nested.json("run", "release", "tea", "--agent", "scripted", "--detach")["run"]
+    while not nested.json("sessions")["sessions"]:
+        time.sleep(0.02)
+    nested.json("stop", run)
     return nested
 
 
-def test_the_session_of_a_failed_run_is_not_picked_up_by_people(stuck: Project) -> None:
+def test_the_session_of_a_run_that_ended_early_is_not_picked_up_by_people(stuck: Project) -> None:
     (row,) = stuck.json("sessions")["sessions"]
     id_ = stuck.json("runs")["runs"][0]["run"]
     assert (row["status"], row["run"]) == ("active", id_)
@@ -131,7 +137,7 @@ def test_a_person_can_start_a_workflow_beside_the_session_of_a_run(stuck: Projec
     assert stuck.json("status")["session"] == own
 
 
-def test_the_session_of_a_failed_run_is_there_when_the_run_is_resumed(stuck: Project) -> None:
+def test_the_session_of_a_run_that_ended_early_is_there_when_it_is_resumed(stuck: Project) -> None:
     stuck.write("script.yaml", SCRIPT.replace("Begin tea.", "You were interrupted", 1))
     id_ = stuck.json("runs")["runs"][0]["run"]
     stuck.run("resume", id_)
@@ -226,6 +232,42 @@ def test_progress_without_a_terminal_shows_phase_by_phase(nested: Project) -> No
         "✓ the workflow is done",
     ]
     assert "  ! release/run  denied: write: write is not allowed in the phase Plan" in "\n".join(lines)
+
+
+def test_a_phase_is_told_while_the_agent_still_works(nested: Project) -> None:
+    wait = "until test -e go; do sleep 0.05; done"
+    nested.write(
+        "script.yaml",
+        f"- {{step: next, summary: planned}}\n- {{tool: bash, input: {{command: '{wait}'}}}}\n"
+        "- {tool: write, input: {path: report.txt, content: fine}}\n- step: next\n- step: next\n",
+    )
+    run = nested.json("run", "release", "tea", "--agent", "scripted", "--detach")["run"]
+    while ("entered", "Judge") not in guided(nested.json("log", run)["events"]):
+        assert nested.json("runs", run)["status"] == "running"
+        time.sleep(0.02)
+    assert "▸ phase Review [2/3] > • Judge [1/1]" in nested.run("log", run).out
+    assert not (nested.folder / "report.txt").exists(), "the agent still waits"
+    nested.write("go", "")
+    assert "✓ the workflow is done" in nested.run("log", run, "--follow").out
+
+
+def test_the_log_tells_a_workflow_phase_by_phase_afterwards(nested: Project) -> None:
+    twice = "  - {step: next, summary: planned}\n  - step: next\n"
+    nested.write("script.yaml", SCRIPT.replace("  - {step: next, summary: planned}\n", twice))
+    nested.json("run", "release", "tea", "--agent", "scripted")
+    told = [line[10:].strip() for line in nested.run("log", "last").out.splitlines()]
+    signs = ("▸ phase", "! the agent stopped", "! denied", "! Judge", "✓ the workflow")
+    assert [line.partition(" of Release.")[0] for line in told if line.startswith(signs)] == [
+        "▸ phase • Plan [1/3]",
+        "! denied: write: write is not allowed in the phase Plan",
+        "! the agent stopped early in Plan and was sent on",
+        "▸ phase Review [2/3] > • Judge [1/1]",
+        "! Judge cannot be left yet: exists: report.txt (it does not exist)",
+        "▸ phase • Ship [3/3]",
+        "! the agent stopped early in Ship and was sent on",
+        "! the agent stopped early in Ship and was sent on",
+        "✓ the workflow is done",
+    ]
 
 
 def test_what_happened_while_handrail_was_dead_is_told_once_after_a_resume(nested: Project) -> None:

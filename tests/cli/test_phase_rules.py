@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from handrail.workflows.plan import from_json, to_json
@@ -68,6 +72,17 @@ def test_files_of_pi_workflows_make_the_agent_an_orchestrator(project: Project) 
     assert "change no files yourself" in said
     assert "subagents" in said
     assert 'action "loop"' in said
+
+
+@pytest.mark.parametrize(("root", "count"), [(OURS, 0), (PROJECT, 1)])
+def test_an_agent_of_pi_workflows_that_stops_early_is_told_about_loop(project: Project, root: str, count: int) -> None:
+    project.workflow("w", ["look"], root=root)
+    project.json("start", "w", "make tea", "--session", "S")
+    script = project.write("script.yaml", "- stop: true\n")
+    argv = [sys.executable, "-m", "handrail.agents.scripted", str(script), str(project.folder), "S"]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    (stopped,) = [event for event in map(json.loads, ended.stdout.splitlines()) if event["event"] == "stopped"]
+    assert stopped["sendOn"].count('"loop"') == count
 
 
 def test_the_users_files_for_pi_do_so_too(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,14 @@ def test_an_agent_is_told_in_its_conversation_what_was_missing(
     assert len({event["session"] for event in opened}) == 1
 
 
+def test_a_long_answer_of_an_agent_is_cut_and_marked(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
+    project.write("script.yaml", f"- say: {'a' * 7}{'b' * 20_000}\n")
+    project.write(".handrail/flows/ask.yaml", "phases: [{id: a, steps: [{id: x, node: llm-prompt, prompt: Go}]}]")
+    value = project.json("run", "ask", "--agent", "scripted")["phases"][0]["steps"][0]["value"]
+    assert value["output"] == "… 7 characters before this were left out\n" + "b" * 20_000
+
+
 def test_an_agent_gets_the_prompt_with_resolved_references(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
     project.write(

@@ -48,6 +48,15 @@ def test_a_quick_command_imports_little(busy: Project, line: str) -> None:
     assert [name for name in loaded if name.startswith(tuple(f"handrail.{room}" for room in SLOW_OF_OURS))] == []
 
 
+@pytest.mark.parametrize("name", ["next", "list", "prune", "install", "completion"])
+def test_only_the_module_of_the_command_that_is_called_is_imported(name: str) -> None:
+    modules = {command: row.place.partition(":")[0] for command, row in table.COMMANDS.items()}
+    argv = [sys.executable, "-I", "-c", LISTED, name, "--help"]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    loaded = {module for module in modules.values() if f"handrail.cli.{module}" in ended.stderr.split()}
+    assert loaded == {"group", modules[name]}
+
+
 LINES = [
     "",
     "-h",

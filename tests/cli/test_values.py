@@ -225,6 +225,22 @@ def test_an_empty_path_does_not_exist(project: Project) -> None:
     assert value(run) == {"exists": False}
 
 
+def test_a_reference_to_an_item_has_no_leading_zero(project: Project) -> None:
+    flow(project, "demo", "params: {l: [a, b]}\n" + steps("{id: x, node: set, params: {t: '${params.l.1}'}}"))
+    assert value(project.json("run", "demo")) == {"t": "b"}
+    flow(project, "demo", "params: {l: [a, b]}\n" + steps("{id: x, node: set, params: {t: '${params.l.01}'}}"))
+    assert "there is no `01`" in project.json("run", "demo", code=1)["error"]
+
+
+def test_require_file_in_a_flow_may_name_a_folder_and_a_file_outside_the_project(project: Project) -> None:
+    project.write("docs/a.md", "")
+    project.write("../outside", "")
+    paths = "[{kind: require-file, path: docs}, {kind: require-file, path: ../outside}]"
+    flow(project, "demo", steps(f"{{id: x, node: set, expect: {paths}}}"))
+    assert project.json("validate")["problems"] == []
+    assert project.json("run", "demo")["status"] == "completed"
+
+
 def test_what_a_step_does_not_have_is_not_null(project: Project) -> None:
     null = "{equals: ['${steps.a.x.outputs}', null]}"
     flow(

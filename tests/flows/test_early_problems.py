@@ -75,14 +75,32 @@ def test_a_variable_that_a_flow_needs_has_to_be_set_before_the_run_begins(
     assert project.json("runs")["runs"] == []
 
 
-@pytest.mark.parametrize(("when", "code"), [("", 2), (", when: '${params.deep}'", 0)], ids=["certain", "perhaps"])
-def test_a_variable_that_a_nested_flow_needs_has_to_be_set_too(project: Project, when: str, code: int) -> None:
-    project.write(".handrail/flows/inner.yaml", HEAD + ENV % "'${context.env.NOT_SET_HERE}'")
-    nest = f"{{id: n, node: flow-run, params: {{fileName: inner}}{when}}}"
-    project.write(".handrail/flows/f.yaml", f"params: {{deep: false}}\n{HEAD}{nest}\n")
-    said = project.run("run", "f")
-    assert said.code == code, said
-    assert (".handrail/flows/inner.yaml:6:13: the variable `NOT_SET_HERE` is not set" in said.err) is (code == 2)
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_a_variable_that_a_nested_flow_needs_has_to_be_set_as_well(project: Project, more: tuple[str, ...]) -> None:
+    project.write(
+        ".handrail/flows/inner.yaml",
+        "env: [NOT_SET_HERE]\n"
+        "phases: [{id: a, steps: [{id: x, node: set, params: {a: '${context.env.NOT_SET_HERE}'}}]}]",
+    )
+    nested = "{id: n, node: flow-run, params: {fileName: inner}%s}\n"
+    project.write(".handrail/flows/f.yaml", HEAD + nested % "")
+    said = project.run("run", "f", *more)
+    assert said.code == 2
+    assert ".handrail/flows/inner.yaml:1:7: the variable `NOT_SET_HERE` is not set" in said.err
+    assert "hint: set it: `NOT_SET_HERE=VALUE handrail run f`" in said.err
+    assert not (project.folder / "ran").exists()
+    project.write(".handrail/flows/f.yaml", HEAD + nested % ", when: '${params.deep}'")
+    assert project.run("run", "f", "--param", "deep=false", *more).code == 0
+
+
+def test_a_variable_that_a_new_version_of_a_flow_needs_has_to_be_set_before_a_restart(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", HEAD + "{id: x, node: set, params: {a: 1}}\n")
+    run = project.json("run", "f")["run"]
+    (project.folder / "ran").unlink()
+    project.write(".handrail/flows/f.yaml", HEAD + ENV % "'${context.env.NOT_SET_HERE}'")
+    said = project.run("restart", run)
+    assert (said.code, "the variable `NOT_SET_HERE` is not set" in said.err) == (2, True)
+    assert not (project.folder / "ran").exists()
 
 
 @pytest.mark.parametrize("value", ["{default: ['${context.env.NOT_SET_HERE}', b]}", "'${context.env.HOME}'"])

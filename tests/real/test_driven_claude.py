@@ -1,4 +1,4 @@
-"""Handrail runs Claude Code in flows: prompts, headless workflows, kills. Nothing is installed."""
+"""Handrail runs Claude Code in flows: prompts, headless workflows, kills. This needs no installation."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from real.claude import HANDRAIL, Claude, Phase
+from real.claude import HANDRAIL, STEP, Claude, Phase
 from real.model import Model, Turn
-from real.turns import bash, step, write
+from real.turns import bash, call, step, write
 from real.waiting import LONG, said, until
 
 FLOW = """\
@@ -62,9 +62,17 @@ def test_a_prompt_of_a_flow_is_done_and_its_usage_is_known(bare: Claude, model: 
     assert "Write proof.md about tea." in model.last_texts()
 
 
-def test_a_nested_workflow_runs_headless_to_its_end(bare: Claude, model: Model) -> None:
+@pytest.mark.parametrize("installed", [(), ("",), ("--project",), ("", "--project")], ids=" and ".join)
+def test_a_nested_workflow_runs_headless_to_its_end(bare: Claude, model: Model, installed: tuple[str, ...]) -> None:
     """One tool call is denied, one stop is too early, and once the agent reaches its own limit."""
+    for where in installed:
+        bare.handrail("install", "claude", *where.split())
     nested(bare)
+    offered = "mcp__handrail__workflow_step" if "--project" in installed else STEP  # the project's server hides ours
+
+    def step(action: str, summary: str) -> Turn:
+        return call(offered, action=action, summary=summary)
+
     model.script(
         write(bare, "too-early.txt"),
         Turn("I stop."),
@@ -82,8 +90,18 @@ def test_a_nested_workflow_runs_headless_to_its_end(bare: Claude, model: Model) 
     assert value["calls"] == 2, "the agent reached its own limit and was resumed in its conversation"
     assert not (bare.project / "too-early.txt").exists()
     assert (bare.project / "report.txt").exists()
-    assert not (bare.home / ".claude" / "skills").exists(), "nothing is installed"
+    assert (bare.home / ".claude" / "skills").exists() is ("" in installed), "a run installs nothing"
     assert data["usage"]["outputTokens"] > 0
+
+
+def test_a_headless_workflow_without_hooks_is_stopped_at_its_first_tool_call(bare: Claude, model: Model) -> None:
+    nested(bare)
+    (bare.home / ".claude" / "settings.json").write_text('{"disableAllHooks": true}')
+    model.script(bash("sleep 60; touch slept"), step("next"), Turn("Done."))
+    data = drive(bare, "run", "release", "tea", "--agent", "claude", code=1)
+    assert data["reason"] == "unguarded at release/run"
+    assert "`claude` did not call Handrail's hooks" in data["error"]
+    assert not (bare.project / "slept").exists()
 
 
 @pytest.mark.parametrize("victim", ["agent", "handrail"])

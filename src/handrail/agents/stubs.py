@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 
+from handrail import FOR_ONE_CALL
 from handrail.contracts import Stubs
 
 
@@ -44,4 +45,5 @@ def no_link(agent: str, conversation: str) -> str:
 def hook(stubs: Stubs, agent: str, *more: str) -> str:
     """The command of the hook, which passes on the state folder of the installation."""
     told = 'HANDRAIL_STATE="$state" ' if stubs.state else ""
+    told += f"{FOR_ONE_CALL}=1 " if stubs.for_one_call else ""
     return told + shlex.join([*stubs.hook, agent, *more])

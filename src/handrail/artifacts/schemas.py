@@ -173,7 +173,10 @@ def _outer_reference(value: Any) -> str | None:
 
 
 def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
-    """The first problems of data, each with its place as a JSON pointer. Empty if the data match the schema."""
+    """The first problems of data, each with its place as a JSON pointer, and how many more there are.
+
+    Empty if the data match the schema.
+    """
     from jsonschema.exceptions import UnknownType
     from referencing.exceptions import Unresolvable
 
@@ -189,7 +192,11 @@ def problems_of(schema: dict[str, Any], data: Any) -> list[str]:
         return ["the data or the schema is nested too deeply"]
     except (Unresolvable, UnknownType, TooMuchWork) as error:
         return [f"the schema cannot be used: {_short(str(error))}"]
-    return list(dict.fromkeys(_problem(error) for error in found))[:MAX_PROBLEMS]
+    problems = list(dict.fromkeys(_problem(error) for error in found))
+    if len(problems) <= MAX_PROBLEMS:
+        return problems
+    more = "many" if len(found) == MAX_ERRORS else len(problems) - MAX_PROBLEMS
+    return [*problems[:MAX_PROBLEMS], f"… and {more} more"]
 
 
 def _validator(schema: dict[str, Any]) -> Draft202012Validator:

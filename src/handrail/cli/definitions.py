@@ -76,7 +76,9 @@ def list_(app: App, shell: Shell) -> None:
         where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
         shell.say(styled(f"shadowed: {where} by {by}", DIM))
     if problems:
-        shell.talk(f"{counted(len(problems), 'problem')}; `handrail validate` shows them")
+        shell.talk(
+            f"{counted(len(problems), 'problem')}; `handrail validate` shows {'it' if len(problems) == 1 else 'them'}"
+        )
     return None
 
 

@@ -17,7 +17,8 @@ class Stubs:
     """What the stubs in a host need: the command of the hook, the command of Handrail, and the version.
 
     `state` and `home` are Handrail's state folder and the user's home, as they are during the installation. Stubs that
-    are made for other machines have neither, and use the environment.
+    are made for other machines have neither, and use the environment. Stubs `for_one_call` are not installed: they
+    answer even if Handrail is installed, too.
     """
 
     hook: tuple[str, ...]
@@ -25,6 +26,7 @@ class Stubs:
     version: str
     state: str = ""
     home: str = ""
+    for_one_call: bool = False
 
 
 class Recipe(Protocol):

@@ -56,6 +56,10 @@ class Guide(Protocol):
 
     def standing(self, host: tuple[str, str]) -> Standing | None: ...
 
+    def is_heard(self, host: tuple[str, str]) -> bool:
+        """True if the agent's hooks have called Handrail in this conversation. Without them nothing is enforced."""
+        ...
+
     def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
         """A function that returns what happened in the session since its last call. The first call returns all."""
         ...

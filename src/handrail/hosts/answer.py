@@ -43,7 +43,7 @@ def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> 
     if request["event"] == "stop":
         from handrail.hosts.stops import decide
 
-        return decide(host, agent, ref, request)
+        return decide(host, agent, ref, request, env)
     from handrail.hosts.context import tell
 
     return tell(host, ref, request)  # type: ignore[arg-type]  # commands need definitions, and are answered above

@@ -5,11 +5,14 @@ An agent may wait for background work, once for each piece: work that never ends
 
 from __future__ import annotations
 
+from handrail import FOR_ONE_CALL
 from handrail.sessions import card as cards
 from handrail.sessions import marks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from handrail.contracts import Host
     from handrail.contracts.messages import AgentStops, StopPolicy
     from handrail.sessions.links import SessionRef
@@ -21,13 +24,23 @@ WAITS = (
 )
 
 
-def decide(host: Host, agent: str, ref: SessionRef | None, request: AgentStops) -> StopPolicy:
-    if ref is None or cards.journal_size(ref.folder) is None:
+def decide(host: Host, agent: str, ref: SessionRef | None, request: AgentStops, env: Mapping[str, str]) -> StopPolicy:
+    if ref is None or cards.journal_size(ref.folder) is None or _is_of_another_stub(ref, env):
         return _policy()
     answer = _decide(host, agent, ref, request)
     if answer["send_on"] is None:
         marks.clear(ref.folder, marks.TURN)
     return answer
+
+
+def _is_of_another_stub(ref: SessionRef, env: Mapping[str, str]) -> bool:
+    """True if a run drives this session: it has stubs of its own, and an installed stub would count the stop twice."""
+    if env.get(FOR_ONE_CALL):
+        return False
+    from handrail.sessions import about
+
+    known = about.read(ref.folder)
+    return ref.link is not None and known is not None and known.run is not None
 
 
 def _policy(send_on: str | None = None, let_go: str | None = None, farewell: str | None = None) -> StopPolicy:

@@ -100,6 +100,7 @@ class Walk:
         self.news = guide.follow(host)
         self.denied = 0
         self.calls = 0
+        self.is_heard = False
 
     async def through(self, job: AgentJob, standing: Standing, *, is_new: bool) -> dict[str, Any]:
         following = asyncio.ensure_future(self._following())
@@ -112,9 +113,10 @@ class Walk:
     async def _until_done(self, job: AgentJob, standing: Standing, *, is_new: bool) -> Standing:
         idle = 0
         has_session = not is_new
+        context = replace(self.context, tell=self._tell)
         while standing.status == "active":
             known, fresh = (self.host[1], None) if has_session else (None, self.host[1])
-            found = await run_job(self.agent, replace(job, session=known, new_session=fresh), self.context)
+            found = await run_job(self.agent, replace(job, session=known, new_session=fresh), context)
             self._tell_news()
             self.calls += 1
             self.denied += found["denied"]
@@ -132,6 +134,17 @@ class Walk:
             job = replace(job, prompt=f"{GO_ON}\n\n{standing.message}" if wrong is not None else standing.message)
             self.context.tell(AgentSaid("again", {"message": wrong.message if wrong is not None else STOPPED}))
         return standing
+
+    def _tell(self, said: AgentSaid) -> None:
+        """Pass on what the agent does. Ends it at its first tool call if its hooks have not called Handrail."""
+        self.context.tell(said)
+        if said.kind != "tool" or self.is_heard:
+            return
+        self.is_heard = self.guide.is_heard(self.host)
+        if not self.is_heard:
+            agent = self.agent.route.agent
+            message = f"`{agent}` did not call Handrail's hooks, so the workflow is not enforced; `{agent}` was stopped"
+            raise NodeError("unguarded", f"{message} (do its settings switch hooks off?)", transient=False)
 
     async def _following(self) -> None:
         """Tell what happens in the session while the agent works."""

@@ -1,4 +1,4 @@
-"""Finds steps that cannot run because no agent is chosen for them, before a run exists."""
+"""Finds what will certainly run, and steps of it that no agent is chosen for, before a run exists."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from handrail import registry
 from handrail.errors import RefusedError
 from handrail.expressions.tree import Const
-from handrail.flows.outline import child_of
+from handrail.flows.outline import Finder, child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.flows.spec import MAX_DEPTH
 from handrail.settings import Own, Route
 from handrail.source.suggest import did_you_mean
 
-Find = Callable[[str], FlowPlan | None]
 Router = Callable[[str | None, Own], Route | None]
 
 
@@ -23,13 +22,13 @@ Router = Callable[[str | None, Own], Route | None]
 class Search:
     """Looks through a flow and its nested flows. `find` returns a flow by name, `route` the agent of a step."""
 
-    find: Find
+    find: Finder
     route: Router
 
     def refuse(self, plan: FlowPlan, phases: list[Phase]) -> None:
         """Raise `RefusedError` for the first step that will certainly run, and has no agent or an unknown one."""
         known = registry.executors()
-        for path, step in certain_steps(phases, self.find):
+        for path, step in self._certain(phases, "", 0):
             if step.node not in registry.nodes() or not registry.nodes()[step.node].NODE.routed:
                 continue
             own = _own(step)
@@ -41,19 +40,35 @@ class Search:
                 hint = did_you_mean(route.agent, known) or f"known: {', '.join(known)}"
                 raise RefusedError(f"step `{path}` of `{plan.id}` needs `{route.agent}`, which is no agent", hint)
 
+    def _certain(self, phases: list[Phase], base: str, depth: int) -> Iterator[tuple[str, Step]]:
+        """The steps that run whatever the results of others are, up to the first that may stop the flow."""
+        for phase, step in _certain_steps(phases):
+            path = f"{base}{segment(phase.id)}/{segment(step.id)}"
+            yield path, step
+            child = child_of(step, self.find) if depth < MAX_DEPTH else None
+            if child is not None:
+                yield from self._certain(list(child.phases), f"{path}/", depth + 1)
 
-def certain_steps(phases: Iterable[Phase], find: Find, base: str = "", depth: int = 0) -> Iterator[tuple[str, Step]]:
-    """The steps that run whatever the results of others are, up to the first that may stop the flow."""
+
+def certain_flows(plan: FlowPlan, find: Finder) -> list[FlowPlan]:
+    """The flow and the nested flows that run whatever the results of steps are, each once."""
+    found, waiting = {plan.id: plan}, [plan]
+    while waiting:
+        for _, step in _certain_steps(waiting.pop().phases):
+            child = child_of(step, find)
+            if child is not None and child.id not in found:
+                found[child.id] = child
+                waiting.append(child)
+    return list(found.values())
+
+
+def _certain_steps(phases: Iterable[Phase]) -> Iterator[tuple[Phase, Step]]:
     for phase in phases:
         if phase.guards or phase.when is not None:
             continue
         for step in phase.steps:
-            path = f"{base}{segment(phase.id)}/{segment(step.id)}"
             if step.when is None:
-                yield path, step
-                child = child_of(step, find) if depth < MAX_DEPTH else None
-                if child is not None:
-                    yield from certain_steps(child.phases, find, f"{path}/", depth + 1)
+                yield phase, step
             if step.stop_if is not None:
                 return
 

@@ -52,6 +52,8 @@ async def restart(
     routed = vars(runs.routed(old, choice or Choice()))
     request = replace(runs.real_request(old.about), **routed, start=start, until=None)
     about, plans = runs.check_request(catalog, flow, request)
+    if start is None:  # phases that are kept do not need their variables any more
+        runs.refuse_missing_env(flow.plan, plans)
     runs.refuse_without_agent(about, plans, about.request)
     stored = replace(old.about.request, **routed, start=None, until=None)
     about = replace(about, request=stored, created=old.about.created)

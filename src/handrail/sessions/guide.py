@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from handrail import registry
 from handrail.contracts import GuideNews, Standing, Stubs
-from handrail.sessions import machine, words
+from handrail.sessions import machine, marks, words
 from handrail.sessions.machine import Event, State
 from handrail.sessions.report import Report
 from handrail.sessions.sessions import Conversation, Sessions
@@ -46,6 +46,13 @@ class SessionGuide:
         if report.plan is None or not report.state.is_active:
             return _standing(report, report.message)
         return _standing(report, words.reminder(report.plan, report.state))
+
+    def is_heard(self, host: tuple[str, str]) -> bool:
+        """True if the agent's hooks have called Handrail in this conversation: they tell it the first phase."""
+        conversation = _conversation(host)
+        return not conversation.is_linked or marks.is_set(
+            self.sessions.session(conversation.session).folder, marks.SHOWN
+        )
 
     def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
         """A function that returns what happened in the session since its last call. The first call returns all."""

@@ -74,7 +74,8 @@ def launch(job: AgentJob, folder: str) -> Launch:
         argv.append(f"--session-id={job.new_session}")
     files: dict[str, str] = {}
     if job.stubs is not None:
-        files = {os.path.join("plugin", name): text for name, text in plugin.files(job.stubs).items()}
+        made = plugin.files(replace(job.stubs, for_one_call=True))
+        files = {os.path.join("plugin", name): text for name, text in made.items()}
         argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allowedTools={_STEP}"]
     prompt = job.prompt
     if job.schema is not None and _is_native(job.schema):

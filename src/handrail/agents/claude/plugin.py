@@ -85,8 +85,11 @@ def hooks(stubs: str) -> dict[str, Any]:
 def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
     """Exit if this is not the user's installation and there is one: then only the user's installation answers.
 
-    But a stub whose first line names another state folder knows nothing about our sessions, so both answer.
+    But a stub whose first line names another state folder knows nothing about our sessions, so both answer. And Claude
+    Code loads one plugin of a name: a plugin for one call hides the user's one, so it has to answer.
     """
+    if stubs.for_one_call:
+        return ""
     home = shlex.quote(f"{stubs.home}/.claude") if stubs.home else '"${HOME-}/.claude"'
     end = "exit 0"
     if stubs.state:
