@@ -208,9 +208,7 @@ def test_a_failed_exit_check_is_an_event_that_says_which_and_why(nested: Project
     )
     nested.run("run", "release", "tea", "--agent", "scripted")
     failed = [event for event in nested.json("log", "last")["events"] if event.get("kind") == "check-failed"]
-    assert [(event["phase"], event["text"]) for event in failed] == [
-        ("Judge", "exists: report.txt (it does not exist)")
-    ]
+    assert [(event["phase"], event["text"]) for event in failed] == [("Judge", "`report.txt` does not exist")]
 
 
 def test_progress_without_a_terminal_shows_phase_by_phase(nested: Project) -> None:

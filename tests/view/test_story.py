@@ -144,7 +144,7 @@ def test_the_phases_of_a_workflow_have_their_own_times() -> None:
 
     told = [
         guided(1, "entered"),
-        guided(2, "check-failed", "exists: x (no)"),
+        guided(2, "check-failed", "`x` does not exist"),
         guided(3, "sent-on"),
         guided(4, "looped"),
         guided(5, "finished", "all is well"),
@@ -156,7 +156,7 @@ def test_the_phases_of_a_workflow_have_their_own_times() -> None:
         "9  ▸ ship",
         "9    ▸ tag",
         "7      ▸ phase • Plan [1/2]",
-        "7      ! Plan cannot be left yet: exists: x (no)",
+        "7      ! Plan cannot be left yet: `x` does not exist",
         "7      ! the agent stopped early in Plan and was sent on",
         "7      ! the agent starts over at • Plan [1/2]",
         "7        summary: all is well",

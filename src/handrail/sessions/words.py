@@ -216,7 +216,7 @@ def _tools(stop: Stop) -> list[str]:
 def _checks(stop: Stop) -> list[str]:
     if not stop.checks:
         return []
-    lines = [f"- {check.words or check.kind}: {check.name}" for check in stop.checks]
+    lines = [f"- {check.claim}" for check in stop.checks]
     return ["**Handrail checks this itself before the phase is left:**", *lines, ""]
 
 
@@ -328,14 +328,17 @@ def _failed(results: tuple[Result, ...]) -> str:
 
 
 def failed_checks(results: tuple[Result, ...], stop: Stop) -> str:
-    """The checks that failed, in one line: `exits with 0: make test (it ended with 2)`."""
+    """The checks that failed, in one line: "`make test` ended with exit code 2"."""
     pairs = [(check, result) for check, result in zip(stop.checks, results, strict=True) if not result.held]
     return "; ".join(_check_line(check, result) for check, result in pairs)
 
 
 def _check_line(check: ExitCheck, result: Result) -> str:
-    detail = f" ({result.detail.splitlines()[0]})" if result.detail else ""
-    return f"{check.words or check.kind}: {result.name}{detail}"
+    """A check that holds: its claim. One that does not: what was found instead, where "it" is the subject."""
+    found = result.detail.partition("\n")[0]
+    if result.held or not found:
+        return check.claim
+    return f"{check.about} {found[3:]}" if found.startswith("it ") else f"{check.about}: {found}"
 
 
 def status(plan: Plan, state: State, started: str) -> str:

@@ -98,7 +98,7 @@ def _now(plan: Plan, state: State, session: str | None) -> Iterator[str]:
     yield ""
     if stop.checks:
         yield "Handrail checks this before the phase is left:"
-        yield from (f"  {check.words or check.kind}: {check.name}" for check in stop.checks)
+        yield from (f"  {check.claim}" for check in stop.checks)
     if stop.allow is not None or stop.deny:
         yield f"An agent may use: {words.allowed_tools(stop) or 'no tools'}"
     yield f"When it is done: {_command('next', session, '--summary', SUMMARY)}{_coming(plan, state.at)}"
