@@ -70,7 +70,7 @@ async def _walk(folder: str, pause: float) -> bool:
         async for line in program.lines():
             stage.show(json.loads(line))
     final = app.sessions.status("demo")
-    stage.close(len(final.plan.stops) if final.plan else 0, final.state.steps)
+    stage.close(final.plan.stops[0].levels[0].total if final.plan else 0, final.state.steps)
     return final.state.status == "done"
 
 

@@ -107,7 +107,7 @@ def variables(plan: Plan, state: State) -> dict[str, str]:
         "phaseId": stop.id,
         "phaseName": stop.name,
         "phaseEmoji": stop.emoji,
-        "phaseCount": str(first.levels[0].total if plan.orchestrates else len(plan.stops)),
+        "phaseCount": str(first.levels[0].total),
         "previousPhaseName": stop.previous,
         "nextPhaseName": stop.next,
         "firstPhaseId": first.id,
@@ -158,7 +158,10 @@ def place(plan: Plan, at: int) -> str:
 
 
 def step_list(plan: Plan, at: int) -> list[str]:
-    """The phases in order, with a mark at the current one. A long plan is cut to the phases around it."""
+    """The phases in order, with a mark at the current one. A long plan is cut to the phases around it.
+
+    As in pi-workflows, all phases are numbered in one row, also those of subworkflows.
+    """
     first = max(0, min(at - MAX_LISTED // 2, len(plan.stops) - MAX_LISTED))
     last = min(len(plan.stops), first + MAX_LISTED)
     lines = [

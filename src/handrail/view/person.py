@@ -83,7 +83,7 @@ def _phases(plan: Plan, at: int) -> Iterator[str]:
     for number in range(first, last):
         stop, sign = plan.stops[number], "✓" if number < at else "▸" if number == at else "○"
         within = "".join(f"{level.name} > " for level in stop.levels[1:])
-        yield f"  {sign} {number + 1}. {within}{stop.emoji} {stop.name}"
+        yield f"  {sign} {stop.number}. {within}{stop.emoji} {stop.name}"
     if last < len(plan.stops):
         yield f"  … {len(plan.stops) - last} after"
 

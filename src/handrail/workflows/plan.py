@@ -68,6 +68,11 @@ class Stop(Record):
     checks: tuple[ExitCheck, ...]
 
     @property
+    def number(self) -> str:
+        """`3.1`: the first phase of the subworkflow that is the third entry."""
+        return ".".join(str(level.position + 1) for level in self.levels)
+
+    @property
     def path(self) -> list[tuple[str, int]]:
         return [(level.key, level.position) for level in self.levels]
 
