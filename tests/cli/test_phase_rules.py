@@ -20,8 +20,8 @@ CHANGE_NOTHING = "change no files by any means"
             f"{CHANGE_NOTHING} (edit, write are denied; do not write through the shell either)",
         ),
         ("blacklist: [Write, Edit, bash]", f"{CHANGE_NOTHING} (Write, Edit, bash are denied)"),
-        ("blacklist: [edit]", "denied is edit"),
-        ("blacklist: [edit, fetch]", "denied are edit, fetch"),
+        ("blacklist: [edit]", "`edit` is denied"),
+        ("blacklist: [edit, fetch]", "`edit`, `fetch` are denied"),
         ("whitelist: [read, grep]", "only these tools are allowed: read, grep"),
         (
             "whitelist: [read, bash]",
@@ -39,7 +39,7 @@ def test_the_agent_is_told_the_rules_of_its_phase(project: Project, tools: str, 
     assert "**Tools:**" not in project.run("context").out
     assert line in project.json("next")["message"].splitlines()
     assert line in project.run("context").out.splitlines()
-    if "denied is" not in told:
+    if "is denied" not in told:
         denied = project.json("gate", "write")["reason"] or project.json("gate", "edit")["reason"]
         assert denied is None or f"In this phase, {told}." in denied
 
@@ -57,7 +57,7 @@ def test_a_text_of_a_workflow_can_contain_the_rules(project: Project) -> None:
     project.workflow("w", ["look"], head="blockReasonTemplate: '{toolName}: {toolRules} ({allowedTools})'\n")
     project.phase("w", "look", "tools:\n  blacklist: [edit]\n")
     project.json("start", "w", "make tea")
-    assert project.json("gate", "edit")["reason"] == "edit: denied is edit (all except: edit)"
+    assert project.json("gate", "edit")["reason"] == "edit: `edit` is denied (all except: edit)"
 
 
 def test_files_of_pi_workflows_make_the_agent_an_orchestrator(project: Project) -> None:

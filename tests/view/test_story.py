@@ -97,7 +97,8 @@ def test_rounds_that_were_not_needed_are_one_line() -> None:
     skipped: list[Event] = []
     for n in (1, 2, 3):
         skipped += [StepSkipped(f"poll-{n}/look"), PhaseSkipped(f"poll-{n}", reason)]
-    assert story(BEGIN, *skipped)[1:] == [f"· poll-1, poll-2, poll-3  skipped: {reason}"]
+    assert story(BEGIN, *skipped)[1:] == ["· poll-1, poll-2, poll-3  skipped: their conditions do not hold"]
+    assert story(BEGIN, *skipped[:2])[1:] == [f"· poll-1  skipped: {reason}"]
 
 
 def test_a_question_its_answer_and_a_file_are_below_their_step() -> None:

@@ -85,7 +85,8 @@ def tool_rules(stop: Stop) -> str:
         return ""
     denied, names = ", ".join(stop.deny), {name.lower() for name in stop.deny}
     if not {"edit", "write"} <= names:
-        return f"denied {'is' if len(stop.deny) == 1 else 'are'} {denied}"
+        quoted = ", ".join(f"`{name}`" for name in stop.deny)
+        return f"{quoted} {'is' if len(stop.deny) == 1 else 'are'} denied"
     shell = "" if _SHELL in names else "; do not write through the shell either"
     return f"change no files by any means ({denied} are denied{shell})"
 
