@@ -158,7 +158,7 @@ def test_the_phases_of_a_workflow_have_their_own_times() -> None:
         "9    ▸ tag",
         "7      ▸ phase • Plan [1/2]",
         "7      ! Plan cannot be left yet: `x` does not exist",
-        "7      ! the agent stopped early in Plan and was sent on",
+        "7      ! the agent stopped early in Plan and was told to continue",
         "7      ! the agent starts over at • Plan [1/2]",
         "7        summary: all is well",
         "7      ✓ the workflow is done",

@@ -143,7 +143,7 @@ class Stage:
             case "stopped":
                 self.line("agent", "(ends its turn)")
                 sent_on = event["sendOn"] is not None
-                said = "↻ not done yet: sent on" if sent_on else f"let go: {event['letGo']}"
+                said = "↻ not done yet: told to continue" if sent_on else f"let go: {event['letGo']}"
                 self.line("handrail", said, "yellow")
             case "finished":
                 if event["farewell"]:
