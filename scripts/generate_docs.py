@@ -171,7 +171,8 @@ def _roots(roots: list[tuple[str, str]]) -> str:
 def _check(name: str, check: Check) -> str:
     where = " and ".join(f"`{place}`" for place in check.places)
     short = f" Short: `{name}: {check.short.upper()}`." if check.short else ""
-    head = f'## {name}\n\n{check.about} In {where}.{short} Agents read: "{check.words}".\n'
+    claim = f"`{check.params[0].name.upper()}` {check.words}"
+    head = f'## {name}\n\n{check.about} In {where}.{short} Agents read: "{claim}".\n'
     return f"{head}\n{_fields(check.params)}"
 
 
