@@ -15,6 +15,7 @@ from handrail.cli.group import command_at, handrail
 from handrail.cli.table import SECTIONS
 from handrail.contracts import Check, Node
 from handrail.errors import EXIT_CODES
+from handrail.flows.catalog import ENDINGS
 from handrail.flows.spec import AFTER_KINDS
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
 from handrail.project import MARKERS, Places, flow_roots, workflow_roots
@@ -137,8 +138,9 @@ def folders() -> str:
     return (
         f"# Where things are\n\n## The project\n\nThe nearest folder, from the working directory upwards, that has one "
         f"of {marks}; if there is none, the working directory. `--project DIR` chooses another one.\n\n"
-        f"## Definitions\n\nThe first one that is found wins.\n\n### Workflows\n\n{workflows}\n"
-        f"### Flows\n\n{_roots(flow_roots('/PROJECT', places))}\n"
+        f"## Definitions\n\nThe first one that is found wins.\n\n### Workflows\n\nA workflow is a folder with a file "
+        f"`workflow.yaml`; `workflow.yml` is not read, as in pi-workflows.\n\n{workflows}\n"
+        f"### Flows\n\nA flow is a file that ends with {_endings()}.\n\n{_roots(flow_roots('/PROJECT', places))}\n"
         "JSON Schemas of a project are in `.handrail/schemas`, its settings in `.handrail/settings.yaml`; the user's "
         f"settings are in `{_home(places.config)}/settings.yaml`.\n\n"
         "## State\n\nOutside the project, so that an agent does not hold its own leash. If `HANDRAIL_HOME` is set, "
@@ -146,6 +148,11 @@ def folders() -> str:
         f"| folder | what is in it |\n|---|---|\n{kept}\n"
         f"| `{_home(places.cache)}` | what can be computed again; may be removed at any time |\n"
     )
+
+
+def _endings() -> str:
+    *some, last = (f"`{ending}`" for ending in ENDINGS)
+    return f"{', '.join(some)} or {last}"
 
 
 def _home(path: str) -> str:
@@ -164,7 +171,8 @@ def _roots(roots: list[tuple[str, str]]) -> str:
 def _check(name: str, check: Check) -> str:
     where = " and ".join(f"`{place}`" for place in check.places)
     short = f" Short: `{name}: {check.short.upper()}`." if check.short else ""
-    head = f'## {name}\n\n{check.about} In {where}.{short} Agents read: "{check.words}".\n'
+    claim = f"`{check.params[0].name.upper()}` {check.words}"
+    head = f'## {name}\n\n{check.about} In {where}.{short} Agents read: "{claim}".\n'
     return f"{head}\n{_fields(check.params)}"
 
 

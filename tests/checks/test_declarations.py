@@ -100,7 +100,7 @@ def test_a_step_may_expect_that_a_command_succeeds(project: Project, spelling: s
     text = f"params: {{name: ready}}\nphases:\n- id: a\n  steps:\n  - {step}\n"
     project.write(".handrail/flows/demo.yaml", text)
     failed = project.json("run", "demo", code=1)
-    assert failed["phases"][0]["steps"][0]["error"] == "`run: test -f ready` does not hold: exit code 1"
+    assert failed["phases"][0]["steps"][0]["error"] == "`run: test -f ready` does not hold: it ended with exit code 1"
     project.write("ready", "")
     assert project.json("resume", failed["run"])["status"] == "completed"
 
@@ -109,7 +109,7 @@ def test_a_phase_may_use_the_kinds_of_agentweaver(project: Project) -> None:
     project.workflow("w", ["a", "b"])
     project.phase("w", "a", "exit:\n  - kind: require-artifacts\n    paths: [x.md, y.md]\n")
     project.json("start", "w", "x")
-    assert "- exist: x.md y.md" in project.json("status")["message"]
+    assert "- `x.md y.md` exist" in project.json("status")["message"]
     project.write("x.md", "")
     assert "`y.md` is missing" in project.json("next", code=5)["message"]
     project.write("y.md", "")

@@ -20,10 +20,10 @@ def test_a_toy_check_guards_a_phase(saying: Project, spelling: str) -> None:
     saying.phase("w", "a", f"exit:\n  {spelling}\n")
     assert saying.run("validate").out.startswith("no problems")
     saying.json("start", "w", "x")
-    assert "- says the word: done" in saying.json("status")["message"]
+    assert "- `done` is said" in saying.json("status")["message"]
     view = saying.json("next", code=5)
     assert (view["checks"][0]["held"], view["checks"][0]["kind"]) == (None, "says")
-    assert "✗ says the word: done (there is no file to read)" in view["message"]
+    assert "✗ `done`: there is no file to read" in view["message"]
     saying.write("notes.md", "it is done")
     assert saying.json("next")["phase"]["id"] == "b"
 

@@ -11,7 +11,7 @@ from handrail.source.fields import Field
 
 CHECK = Check(
     about="A file holds a word.",
-    words="says the word",
+    words="is said",
     short="word",
     params=(
         Field("word", ("text",), "the word", required=True, shortest=1),

@@ -19,9 +19,9 @@ def test_a_file_check_fails_until_the_file_exists(project: Project) -> None:
     with_exit(project, "  - file: docs/plan.md\n")
     view = project.json("next", code=5)
     assert (view["refused"], view["phase"]["id"]) == ("check-failed", "a")
-    assert "docs/plan.md (it does not exist)" in view["message"]
+    assert "`docs/plan.md` does not exist" in view["message"]
     project.write("docs/plan.md", "")
-    assert "it is empty" in project.json("next", code=5)["message"]
+    assert "`docs/plan.md` is empty" in project.json("next", code=5)["message"]
     project.write("docs/plan.md", "plan")
     view = project.json("next")
     assert view["phase"]["id"] == "b"
@@ -47,8 +47,33 @@ def test_a_command_is_an_argument_list_or_a_line_for_the_shell(project: Project)
 def test_the_agent_gets_the_output_of_a_failed_command(project: Project) -> None:
     with_exit(project, "  - run: echo the reason; exit 3\n    name: my check\n")
     message = project.json("next", code=5)["message"]
-    assert "my check (exit code 3)" in message
+    assert "my check: `echo the reason; exit 3` ended with exit code 3" in message
     assert "the reason" in message
+
+
+def test_a_named_check_also_says_what_is_checked(project: Project) -> None:
+    exit_ = """  - {file: DESIGN.md, name: the design}
+  - {run: "test -z x", name: all committed}
+  - {kind: require-artifacts, paths: [a, b], name: both}
+  - run: |
+      true
+      true
+"""
+    with_exit(project, exit_)
+    claims = [
+        "the design: `DESIGN.md` exists",
+        "all committed: `test -z x` exits with 0",
+        "both: `a b` exist",
+        "`true …` exits with 0",
+    ]
+    for said in (project.run("context").out, project.run("status").out, project.run("show", "w").out):
+        assert [claim for claim in claims if claim not in said] == []
+    assert project.json("next", code=5)["message"].splitlines()[1:5] == [
+        "✗ the design: `DESIGN.md` does not exist",
+        "✗ all committed: `test -z x` ended with exit code 1",
+        "✗ both: `a b`: `a` is missing",
+        "✓ `true …` exits with 0",
+    ]
 
 
 def test_a_command_that_cannot_be_started_does_not_hold(project: Project) -> None:
@@ -85,7 +110,7 @@ def test_check_results_are_in_the_journal(project: Project) -> None:
     journal = next((project.home / "state").rglob("journal")).read_text()
     events = [event for line in journal.splitlines() for event in json.loads(line[9:])["events"]]
     assert events[-1]["type"] == "Checked"
-    assert events[-1]["results"][0]["detail"] == "exit code 4"
+    assert events[-1]["results"][0]["detail"] == "it ended with exit code 4"
 
 
 def test_a_loop_needs_no_check(project: Project) -> None:

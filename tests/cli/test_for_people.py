@@ -45,7 +45,7 @@ def test_next_says_what_is_done_and_what_is_checked(walked: Project) -> None:
     assert body(walked.run("next").out) == [
         "Tiny > • Two [2/2]",
         "✗ Two cannot be left yet: the exit check does not hold.",
-        "✗ exists: out.txt (it does not exist)",
+        "✗ `out.txt` does not exist",
         "Fix this, then run `handrail next` again.",
     ]
     walked.write("out.txt", "x")
@@ -88,7 +88,7 @@ def test_a_command_given_as_a_list_is_shown_as_it_is_typed_in_a_shell(project: P
     project.phase("tiny", "one", "exit:\n  - run: [test, -f, my file]\n")
     project.workflow("tiny", ["one"])
     project.run("start", "tiny", "work")
-    assert "✗ exits with 0: test -f 'my file' (exit code 1)" in project.run("next").out
+    assert "✗ `test -f 'my file'` ended with exit code 1" in project.run("next").out
 
 
 def test_markdown_is_shown_without_its_marks() -> None:
@@ -127,5 +127,5 @@ def test_quiet_prints_results_and_errors_only(walked: Project) -> None:
     walked.run("next", "-q")
     said = walked.run("next", "-q")
     assert said.err == ""
-    assert "✗ exists: out.txt (it does not exist)" in said.out
+    assert "✗ `out.txt` does not exist" in said.out
     assert walked.run("show", "nothing", "-q").err.startswith("error: there is no workflow and no flow `nothing`")

@@ -214,9 +214,7 @@ def test_a_failed_exit_check_is_an_event_that_says_which_and_why(nested: Project
     )
     nested.run("run", "release", "tea", "--agent", "scripted")
     failed = [event for event in nested.json("log", "last")["events"] if event.get("kind") == "check-failed"]
-    assert [(event["phase"], event["text"]) for event in failed] == [
-        ("Judge", "exists: report.txt (it does not exist)")
-    ]
+    assert [(event["phase"], event["text"]) for event in failed] == [("Judge", "`report.txt` does not exist")]
 
 
 def test_progress_without_a_terminal_shows_phase_by_phase(nested: Project) -> None:
@@ -224,11 +222,11 @@ def test_progress_without_a_terminal_shows_phase_by_phase(nested: Project) -> No
     lines = nested.run("run", "release", "tea", "--agent", "scripted").err.splitlines()
     assert [line.strip() for line in lines if line.startswith("    ")] == [
         "▸ phase • Plan [1/3]",
-        "! the agent stopped early in Plan and was sent on",
+        "! the agent stopped early in Plan and was told to continue",
         "▸ phase Review [2/3] > • Judge [1/1]",
         "▸ phase • Ship [3/3]",
-        "! the agent stopped early in Ship and was sent on",
-        "! the agent stopped early in Ship and was sent on",
+        "! the agent stopped early in Ship and was told to continue",
+        "! the agent stopped early in Ship and was told to continue",
         "✓ the workflow is done",
     ]
     assert "  ! release/run  denied: write: write is not allowed in the phase Plan" in "\n".join(lines)

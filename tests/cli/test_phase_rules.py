@@ -24,8 +24,8 @@ CHANGE_NOTHING = "change no files by any means"
             f"{CHANGE_NOTHING} (edit, write are denied; do not write through the shell either)",
         ),
         ("blacklist: [Write, Edit, bash]", f"{CHANGE_NOTHING} (Write, Edit, bash are denied)"),
-        ("blacklist: [edit]", "denied is edit"),
-        ("blacklist: [edit, fetch]", "denied are edit, fetch"),
+        ("blacklist: [edit]", "`edit` is denied"),
+        ("blacklist: [edit, fetch]", "`edit`, `fetch` are denied"),
         ("whitelist: [read, grep]", "only these tools are allowed: read, grep"),
         (
             "whitelist: [read, bash]",
@@ -43,7 +43,7 @@ def test_the_agent_is_told_the_rules_of_its_phase(project: Project, tools: str, 
     assert "**Tools:**" not in project.run("context").out
     assert line in project.json("next")["message"].splitlines()
     assert line in project.run("context").out.splitlines()
-    if "denied is" not in told:
+    if "is denied" not in told:
         denied = project.json("gate", "write")["reason"] or project.json("gate", "edit")["reason"]
         assert denied is None or f"In this phase, {told}." in denied
 
@@ -61,7 +61,7 @@ def test_a_text_of_a_workflow_can_contain_the_rules(project: Project) -> None:
     project.workflow("w", ["look"], head="blockReasonTemplate: '{toolName}: {toolRules} ({allowedTools})'\n")
     project.phase("w", "look", "tools:\n  blacklist: [edit]\n")
     project.json("start", "w", "make tea")
-    assert project.json("gate", "edit")["reason"] == "edit: denied is edit (all except: edit)"
+    assert project.json("gate", "edit")["reason"] == "edit: `edit` is denied (all except: edit)"
 
 
 def test_files_of_pi_workflows_make_the_agent_an_orchestrator(project: Project) -> None:
@@ -110,16 +110,17 @@ def test_texts_in_the_files_win_over_both_defaults(project: Project) -> None:
     assert said.rstrip().endswith("Go on.")
 
 
-@pytest.mark.parametrize(("root", "count"), [(OURS, 3), (PROJECT, 2)])
-def test_the_number_of_phases_counts_a_subworkflow_once_in_files_of_pi_workflows(
-    project: Project, root: str, count: int
-) -> None:
+@pytest.mark.parametrize("root", [OURS, PROJECT])
+def test_a_subworkflow_counts_as_one_phase_everywhere(project: Project, root: str) -> None:
     project.workflow("inner", ["look", "build"], root=root)
     project.workflow("w", ["@inner", "ship"], head="completionMessage: 'after {phaseCount} phases'\n", root=root)
-    project.json("start", "w", "make tea")
+    assert [line.split()[2] for line in project.run("list").out.splitlines() if line.startswith("w ")] == ["2"]
+    assert "W > Inner [1/2] > • Look [1/2]" in project.run("start", "w", "make tea").out
+    shown = [line.strip() for line in project.run("status").out.splitlines()]
+    assert {"▸ 1.1. Inner > • Look", "○ 1.2. Inner > • Build", "○ 2. • Ship"} <= set(shown)
     for _ in range(2):
         project.json("next")
-    assert f"after {count} phases" in project.run("next").out
+    assert "after 2 phases" in project.run("next").out
 
 
 def test_a_plan_that_0_1_0_stored_is_still_read() -> None:

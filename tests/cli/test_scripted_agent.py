@@ -124,7 +124,7 @@ def test_an_invalid_script_is_refused_with_its_line(repository: Project) -> None
 def test_the_demo_finishes_and_leaves_no_files(project: Project) -> None:
     said = project.process("demo", TMPDIR=str(project.folder))
     assert said.code == 0, said
-    for sign in ("✗ denied", "✗ failed", "✓ passed", "sent on", "workflow_step loop", "Ship is done."):
+    for sign in ("✗ denied", "✗ failed", "✓ passed", "told to continue", "workflow_step loop", "Ship is done."):
         assert sign in said.out
     assert [path.name for path in project.folder.iterdir()] == [".handrail"]
     assert [path.name for path in project.home.rglob("*") if path.is_file()] == [OPEN]

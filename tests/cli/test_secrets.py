@@ -70,7 +70,7 @@ def test_an_exit_check_shows_no_secret(secretive: Project) -> None:
     secretive.json("start", "w", "x")
     view = secretive.json("next", code=5)
     assert "mine [hidden]" in view["message"]
-    assert view["checks"][0]["detail"] == "exit code 1\nmine [hidden]"
+    assert view["checks"][0]["detail"] == "it ended with exit code 1\nmine [hidden]"
     assert "mine [hidden]" in secretive.run("next").out
     assert holding(secretive.home, OWN) == []
 

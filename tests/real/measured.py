@@ -196,7 +196,7 @@ HEAD = """\
 Measured by running the real programs, offline against a scripted model; written by `make agents-table`. The model
 said that it used 3300 tokens of input (1200 of them cached) and 80 of output for the first step.
 
-| agent | package | tells besides text | tokens of the step | cost in USD | taken up again | after `handrail stop` |
+| agent | package | also reports | tokens of the step | cost in USD | can be resumed | after `handrail stop` |
 |---|---|---|---|---|---|---|
 """
 

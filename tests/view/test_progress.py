@@ -310,14 +310,14 @@ def test_the_phases_of_a_headless_workflow_are_below_its_step_while_it_runs() ->
         guided(1, 0.0, "entered", "• Plan [1/2]"),
         AgentActed("ship/tag", "denied", "write: not now"),
         guided(2, 4.0, "entered", "• Test [2/2]", "planned it"),
-        guided(3, 5.0, "check-failed", "• Test [2/2]", "exits with 0: make test (exit code 2)"),
+        guided(3, 5.0, "check-failed", "• Test [2/2]", "`make test` ended with exit code 2"),
         AgentActed("ship/tag", "tool", "bash: make"),
     )
     assert screen(progress, 7.0, 100).split("\n")[3:7] == [
         "▸ ship  7.0s",
         "  ▸ tag  7.0s  bash: make",
         "    ✓ • Plan [1/2]  4.0s  planned it",
-        "    ▸ • Test [2/2]  3.0s  cannot be left yet: exits with 0: make test (exit code 2)",
+        "    ▸ • Test [2/2]  3.0s  cannot be left yet: `make test` ended with exit code 2",
     ]
     progress.take(guided(4, 8.0, "finished", "• Test [2/2]")[1], 8.0)
     assert "    ✓ • Test [2/2]  4.0s  cannot be left yet" not in screen(progress, 9.0)

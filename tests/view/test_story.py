@@ -97,7 +97,8 @@ def test_rounds_that_were_not_needed_are_one_line() -> None:
     skipped: list[Event] = []
     for n in (1, 2, 3):
         skipped += [StepSkipped(f"poll-{n}/look"), PhaseSkipped(f"poll-{n}", reason)]
-    assert story(BEGIN, *skipped)[1:] == [f"· poll-1, poll-2, poll-3  skipped: {reason}"]
+    assert story(BEGIN, *skipped)[1:] == ["· poll-1, poll-2, poll-3  skipped: their conditions do not hold"]
+    assert story(BEGIN, *skipped[:2])[1:] == [f"· poll-1  skipped: {reason}"]
 
 
 def test_a_question_its_answer_and_a_file_are_below_their_step() -> None:
@@ -144,7 +145,7 @@ def test_the_phases_of_a_workflow_have_their_own_times() -> None:
 
     told = [
         guided(1, "entered"),
-        guided(2, "check-failed", "exists: x (no)"),
+        guided(2, "check-failed", "`x` does not exist"),
         guided(3, "sent-on"),
         guided(4, "looped"),
         guided(5, "finished", "all is well"),
@@ -156,8 +157,8 @@ def test_the_phases_of_a_workflow_have_their_own_times() -> None:
         "9  ▸ ship",
         "9    ▸ tag",
         "7      ▸ phase • Plan [1/2]",
-        "7      ! Plan cannot be left yet: exists: x (no)",
-        "7      ! the agent stopped early in Plan and was sent on",
+        "7      ! Plan cannot be left yet: `x` does not exist",
+        "7      ! the agent stopped early in Plan and was told to continue",
         "7      ! the agent starts over at • Plan [1/2]",
         "7        summary: all is well",
         "7      ✓ the workflow is done",

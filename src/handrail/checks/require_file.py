@@ -12,7 +12,7 @@ from handrail.source.values import as_text
 from handrail.state.regular import path_flaw
 
 CHECK = Check(
-    about="A file or a folder exists. It may be empty, and outside of the project; `file` is stricter.",
+    about="A file or a folder exists. It may be empty and may lie outside the project; `file` is stricter.",
     words="exists",
     params=(
         Field(

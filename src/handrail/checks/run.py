@@ -59,10 +59,10 @@ async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
         return Finding(None, "it cannot be started: it contains a NUL character or half of a surrogate pair")
     said = tail(context.mask(ended.output))
     if ended.timed_out:
-        return Finding(False, _with(f"not done after {counted(timeout, 'second')}", said))
+        return Finding(False, _with(f"it was not done after {counted(timeout, 'second')}", said))
     if ended.exit_code != 0:
-        return Finding(False, _with(f"exit code {ended.exit_code}", said))
-    return Finding(True, "exit code 0")
+        return Finding(False, _with(f"it ended with exit code {ended.exit_code}", said))
+    return Finding(True, "it ended with exit code 0")
 
 
 def _argv(params: Mapping[str, Any]) -> list[str]:

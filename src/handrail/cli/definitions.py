@@ -62,8 +62,7 @@ def list_(app: App, shell: Shell) -> None:
     lines: list[tuple[str, ...]] = []
     for spec in specs:
         name, about = (spec.command, "") if spec.is_visible else (spec.key, " (only inside other workflows)")
-        phases = str(len(catalog.plan(spec).stops))
-        lines.append((name, "workflow", phases, catalog.source_of(spec), f"{spec.name}{about}"))
+        lines.append((name, "workflow", str(len(spec.entries)), catalog.source_of(spec), f"{spec.name}{about}"))
     plans = ((flow, flow.plan) for flow in app.flows.flows.values())
     lines += [
         (flow.id, "flow", str(len(plan.phases)), flow.source, plan.description)

@@ -70,7 +70,7 @@ async def _walk(folder: str, pause: float) -> bool:
         async for line in program.lines():
             stage.show(json.loads(line))
     final = app.sessions.status("demo")
-    stage.close(len(final.plan.stops) if final.plan else 0, final.state.steps)
+    stage.close(final.plan.stops[0].levels[0].total if final.plan else 0, final.state.steps)
     return final.state.status == "done"
 
 
@@ -143,7 +143,7 @@ class Stage:
             case "stopped":
                 self.line("agent", "(ends its turn)")
                 sent_on = event["sendOn"] is not None
-                said = "↻ not done yet: sent on" if sent_on else f"let go: {event['letGo']}"
+                said = "↻ not done yet: told to continue" if sent_on else f"let go: {event['letGo']}"
                 self.line("handrail", said, "yellow")
             case "finished":
                 if event["farewell"]:

@@ -8,10 +8,9 @@ import click
 
 from handrail.app import App
 from handrail.cli.common import command
-from handrail.cli.output import Shell
+from handrail.cli.output import Shell, date_and_time
 from handrail.errors import UsageError
 from handrail.pruning import MONTH, STATUSES, Item, Rule
-from handrail.runs.summary import moment
 from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.plain import plain
 
@@ -44,7 +43,7 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
     for item in done.removed:
         shell.say(f"{verb}: {_line(item)}")
     if not done.removed:
-        shell.say(f"nothing to remove; {done.kept} runs and sessions are kept")
+        shell.say(f"nothing to remove; {_kept(done.kept)} kept")
     elif not yes:
         shell.say(f"{len(done.removed)} of {len(done.removed) + done.kept}; add `--yes` to do it")
     return None
@@ -59,5 +58,10 @@ def _seconds(text: str | None) -> float | None:
     return found
 
 
+def _kept(number: int) -> str:
+    return "1 run or session is" if number == 1 else f"{number or 'no'} runs and sessions are"
+
+
 def _line(item: Item) -> str:
-    return plain(f"{item.kind} {item.id}  {item.name}  {item.status}  {moment(item.ended) or ''}").rstrip()
+    ended = "" if item.ended is None else date_and_time(item.ended)
+    return plain(f"{item.kind} {item.id}  {item.name}  {item.status}  {ended}").rstrip()

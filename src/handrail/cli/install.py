@@ -19,7 +19,7 @@ _WORDS = {"create": "created", "change": "edited", "remove": "removed", "restore
 
 
 def _carry_out(shell: Shell, installer: Installer, changes: list[Change], done: str, dry: bool) -> None:
-    for change in changes:
+    for change in changes if dry or not shell.quiet else ():
         shell.say(f"{change.verb:<8} {shown_path(change.path, shell.cwd)}")
     if not dry:
         installer.apply(changes)
@@ -44,8 +44,7 @@ def _scope(function: click.decorators.FC) -> click.decorators.FC:
 
 def _known(agent: str, known: list[str], what: str) -> str:
     if agent not in known:
-        hint = did_you_mean(agent, known) or f"known: {', '.join(known)}"
-        raise UsageError(f"there is {what} `{agent}`", hint)
+        raise UsageError(f"{what} `{agent}`", did_you_mean(agent, known) or f"possible today: {', '.join(known)}")
     return agent
 
 
@@ -54,7 +53,7 @@ def _known(agent: str, known: list[str], what: str) -> str:
 @command_for_scope
 def install(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
     """Install Handrail into an agent. Prints every file that it changes; run it again to upgrade."""
-    _known(agent, registry.installable(), "nothing to install for")
+    _known(agent, registry.installable(), "Handrail cannot be installed into")
     installer = installer_for(app, agent, for_project=not for_user)
     done = f"installed; restart the agent, then type {registry.host(agent).COMMANDS['start']}"
     _carry_out(shell, installer, installer.plan_install(), done, dry_run)
@@ -65,7 +64,7 @@ def install(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -
 @command_for_scope
 def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
     """Remove Handrail from an agent and restore its files."""
-    _known(agent, registry.installable(), "nothing to uninstall for")
+    _known(agent, registry.installable(), "Handrail cannot be installed into")
     if not dry_run:
         app.refuse_agents(f"uninstall {agent}")
     installer = installer_for(app, agent, for_project=not for_user)
@@ -79,9 +78,9 @@ def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool)
 def marketplace(app: App, shell: Shell, folder: str, agent: str | None) -> None:
     """Write a plugin and a marketplace to FOLDER. Others can install the plugin from there."""
     del app
-    agent = _known(agent or registry.markets()[0], registry.markets(), "no marketplace for")
+    agent = _known(agent or registry.markets()[0], registry.markets(), "there is no marketplace for")
     written = write_marketplace(agent, os.path.abspath(folder))
-    for path in written:
+    for path in written if not shell.quiet else ():
         shell.say(f"create   {shown_path(path, shell.cwd)}")
     if shell.as_json:
         return shell.data({"changes": [{"path": path, "change": "create"} for path in written], "dryRun": False})

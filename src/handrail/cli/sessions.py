@@ -161,7 +161,9 @@ def sessions(app: App, shell: Shell, active: bool) -> None:
     if shell.as_json:
         return shell.data({"sessions": [session_json(report) for report in reports]})
     if not reports:
-        return shell.say("no sessions in this project; start one with `handrail start NAME TASK`")
+        return shell.say(
+            f"no {'active ' if active else ''}sessions in this project; start one with `handrail start NAME TASK`"
+        )
     return print_table(shell, [("SESSION", "STARTED", "STATUS", "WHERE", "TASK"), *map(_row, reports)])
 
 

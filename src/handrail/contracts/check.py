@@ -27,9 +27,8 @@ def subject(params: Mapping[str, Any]) -> str:
 class Check:
     """The declaration of a kind of check.
 
-    `words` say what has to hold; the name of the check follows: "exits with 0: make test". `short` is the param that
-    `KIND: VALUE` sets; other params are further keys. `places` are where the check may be used. `subject` makes the
-    name of a check that has no `name`.
+    `words` say what has to be true of the `subject`: "`make test` exits with 0". `short` is the param that
+    `KIND: VALUE` sets; other params are further keys. `places` are where the check may be used.
     """
 
     about: str
@@ -55,7 +54,10 @@ class CheckContext:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found. `held` is None if the check could not run."""
+    """What a check found. `held` is None if the check could not run.
+
+    The first line of `detail` is a sentence, in which "it" is the subject of the check: "it ended with exit code 1".
+    """
 
     held: bool | None
     detail: str

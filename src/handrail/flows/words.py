@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from handrail import registry
 from handrail.expressions.tree import Expression, Template
 from handrail.expressions.words import in_words
 from handrail.flows.plan import After, Expectation, Output, Phase, Prompt
@@ -11,21 +12,23 @@ from handrail.flows.plan import After, Expectation, Output, Phase, Prompt
 
 def expectation_words(expectation: Expectation) -> str:
     message = f" ({expectation.message})" if expectation.message else ""
-    return _action(expectation.kind, expectation.params, expectation.when) + message
+    short = registry.check_kind(expectation.kind).CHECK.short
+    return _action(expectation.kind, expectation.params, expectation.when, short) + message
 
 
 def after_words(after: After) -> str:
     return _action(after.kind, after.params, after.when)
 
 
-def _action(kind: str, params: Mapping[str, Expression], when: Expression | None) -> str:
-    given = ", ".join(f"{name} {in_words(value)}" for name, value in params.items())
+def _action(kind: str, params: Mapping[str, Expression], when: Expression | None, short: str | None = None) -> str:
+    """`file: out.md`, `step-output: value 3, equals 4`. The param that the short spelling sets has no name."""
+    given = ", ".join(f"{'' if name == short else f'{name} '}{in_words(value)}" for name, value in params.items())
     return f"{kind}: {given}" + ("" if when is None else f", when {in_words(when)}")
 
 
 def output_words(made: Output) -> str:
     name = f" as {made.name}" if made.name else ""
-    schema = f", {made.schema}" if made.schema else ""
+    schema = f", schema {made.schema}" if made.schema else ""
     return f"{in_words(made.path)}{name}{schema}{'' if made.required else ', if it exists'}"
 
 

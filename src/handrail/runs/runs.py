@@ -138,7 +138,10 @@ class Runs:
         return LoadedRun(id=id_, about=about, plans=plans, history=history, payload=payload)
 
     def _missing(self, id_: str) -> NotFound:
-        close = nearest(id_, self.ids())
+        ids = self.ids()
+        if not ids:
+            return NotFound("there are no runs in this project yet", "start one: `handrail run NAME`")
+        close = nearest(id_, ids)
         hint = f"did you mean `{close[0]}`?" if close else "`handrail runs` lists them"
         return NotFound(f"there is no run `{id_}` in this project", hint)
 

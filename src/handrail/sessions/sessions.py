@@ -184,7 +184,10 @@ class Sessions:
     def _busy(self, session: Session) -> RefusedError:
         report = report_now(session, session.read())
         message = f"session `{session.id}` is busy: {report.status_line}"
-        return RefusedError(message, "finish it, `handrail cancel` it, or start with `--replace`")
+        return RefusedError(
+            message,
+            "finish it, `handrail cancel` it, start with `--replace`, or start a second session with `--session NAME`",
+        )
 
     def status(self, id_: str | None) -> Report:
         session = self.choose(id_)

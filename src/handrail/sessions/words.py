@@ -85,7 +85,8 @@ def tool_rules(stop: Stop) -> str:
         return ""
     denied, names = ", ".join(stop.deny), {name.lower() for name in stop.deny}
     if not {"edit", "write"} <= names:
-        return f"denied {'is' if len(stop.deny) == 1 else 'are'} {denied}"
+        quoted = ", ".join(f"`{name}`" for name in stop.deny)
+        return f"{quoted} {'is' if len(stop.deny) == 1 else 'are'} denied"
     shell = "" if _SHELL in names else "; do not write through the shell either"
     return f"change no files by any means ({denied} are denied{shell})"
 
@@ -107,7 +108,7 @@ def variables(plan: Plan, state: State) -> dict[str, str]:
         "phaseId": stop.id,
         "phaseName": stop.name,
         "phaseEmoji": stop.emoji,
-        "phaseCount": str(first.levels[0].total if plan.orchestrates else len(plan.stops)),
+        "phaseCount": str(first.levels[0].total),
         "previousPhaseName": stop.previous,
         "nextPhaseName": stop.next,
         "firstPhaseId": first.id,
@@ -158,7 +159,10 @@ def place(plan: Plan, at: int) -> str:
 
 
 def step_list(plan: Plan, at: int) -> list[str]:
-    """The phases in order, with a mark at the current one. A long plan is cut to the phases around it."""
+    """The phases in order, with a mark at the current one. A long plan is cut to the phases around it.
+
+    As in pi-workflows, all phases are numbered in one row, also those of subworkflows.
+    """
     first = max(0, min(at - MAX_LISTED // 2, len(plan.stops) - MAX_LISTED))
     last = min(len(plan.stops), first + MAX_LISTED)
     lines = [
@@ -216,7 +220,7 @@ def _tools(stop: Stop) -> list[str]:
 def _checks(stop: Stop) -> list[str]:
     if not stop.checks:
         return []
-    lines = [f"- {check.words or check.kind}: {check.name}" for check in stop.checks]
+    lines = [f"- {check.claim}" for check in stop.checks]
     return ["**Handrail checks this itself before the phase is left:**", *lines, ""]
 
 
@@ -328,14 +332,17 @@ def _failed(results: tuple[Result, ...]) -> str:
 
 
 def failed_checks(results: tuple[Result, ...], stop: Stop) -> str:
-    """The checks that failed, in one line: `exits with 0: make test (it ended with 2)`."""
+    """The checks that failed, in one line: "`make test` ended with exit code 2"."""
     pairs = [(check, result) for check, result in zip(stop.checks, results, strict=True) if not result.held]
     return "; ".join(_check_line(check, result) for check, result in pairs)
 
 
 def _check_line(check: ExitCheck, result: Result) -> str:
-    detail = f" ({result.detail.splitlines()[0]})" if result.detail else ""
-    return f"{check.words or check.kind}: {result.name}{detail}"
+    """A check that holds: its claim. One that does not: what was found instead, where "it" is the subject."""
+    found = result.detail.partition("\n")[0]
+    if result.held or not found:
+        return check.claim
+    return f"{check.about} {found[3:]}" if found.startswith("it ") else f"{check.about}: {found}"
 
 
 def status(plan: Plan, state: State, started: str) -> str:

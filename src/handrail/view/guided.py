@@ -62,7 +62,7 @@ def guided_words(event: Guided, *, short: bool = False) -> str:
         case "check-failed":
             return f"cannot be left yet: {text}" if short else f"{phase} cannot be left yet: {text}"
         case "sent-on":
-            return f"the agent stopped early{'' if short else f' in {phase}'} and was sent on"
+            return f"the agent stopped early{'' if short else f' in {phase}'} and was told to continue"
         case "let-go":
             return f"the agent stopped in {phase}: {text}"
         case "finished":

@@ -83,7 +83,7 @@ def _phases(plan: Plan, at: int) -> Iterator[str]:
     for number in range(first, last):
         stop, sign = plan.stops[number], "✓" if number < at else "▸" if number == at else "○"
         within = "".join(f"{level.name} > " for level in stop.levels[1:])
-        yield f"  {sign} {number + 1}. {within}{stop.emoji} {stop.name}"
+        yield f"  {sign} {stop.number}. {within}{stop.emoji} {stop.name}"
     if last < len(plan.stops):
         yield f"  … {len(plan.stops) - last} after"
 
@@ -98,7 +98,7 @@ def _now(plan: Plan, state: State, session: str | None) -> Iterator[str]:
     yield ""
     if stop.checks:
         yield "Handrail checks this before the phase is left:"
-        yield from (f"  {check.words or check.kind}: {check.name}" for check in stop.checks)
+        yield from (f"  {check.claim}" for check in stop.checks)
     if stop.allow is not None or stop.deny:
         yield f"An agent may use: {words.allowed_tools(stop) or 'no tools'}"
     yield f"When it is done: {_command('next', session, '--summary', SUMMARY)}{_coming(plan, state.at)}"

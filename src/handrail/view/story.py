@@ -23,6 +23,7 @@ from handrail.view.progress import SIGNS, Progress, act_words, name_of, question
 STARTS, DONE, SKIPPED, FAILED = (SIGNS[status] for status in ("running", "done", "skipped", "failed"))
 SHORT = 300
 KEPT = "kept from the attempt before"
+_UNMET, _ALL_UNMET = "its condition does not hold", "their conditions do not hold"
 _ENDS = {"completed": DONE, "failed": FAILED}
 _OF_WORKFLOW = {"entered": STARTS, "finished": DONE}
 _Line = tuple[str, str]
@@ -81,7 +82,7 @@ class Story:
             case machine.PhaseSkipped():
                 yield event.path, _joined(SKIPPED, f"skipped: {event.reason}")
             case machine.StepSkipped() if event.path.rpartition("/")[0] in self.progress.state.phases:
-                yield event.path, _joined(SKIPPED, "skipped: its condition does not hold")
+                yield event.path, _joined(SKIPPED, f"skipped: {_UNMET}")
             case machine.StepFailed():
                 self._told.add(event.message)
                 yield event.path, _joined(FAILED, self._took(event.path), event.message)
@@ -165,11 +166,15 @@ def _shortened(told: list[tuple[float, str, str]]) -> list[tuple[float, str, str
         before = lines[-1] if lines else (0.0, "", "")
         if path and before[1] == path and before[2] == STARTS and text[0] in (DONE, FAILED, SKIPPED):
             lines[-1] = (at, path, text)
-        elif path and "/" not in path + before[1] and text == before[2] and _is_joinable(text):
-            lines[-1] = (before[0], f"{before[1]}, {path}", text)
+        elif path and "/" not in path + before[1] and _of_many(text) == _of_many(before[2]) and _is_joinable(text):
+            lines[-1] = (before[0], f"{before[1]}, {path}", _of_many(text))
         else:
             lines.append((at, path, text))
     return lines
+
+
+def _of_many(text: str) -> str:
+    return text.replace(_UNMET, _ALL_UNMET)
 
 
 def _is_joinable(text: str) -> bool:

@@ -38,7 +38,7 @@ def _phase(stop: Stop) -> list[str]:
     lines = [f"{indent}{stop.levels[-1].position + 1}. {stop.emoji} {stop.name}"]
     if stop.deny is not None or stop.allow is not None:
         lines.append(f"{indent}   tools: {allowed_tools(stop) or 'none'}")
-    lines.extend(f"{indent}   exit: {check.kind} {check.name}" for check in stop.checks)
+    lines.extend(f"{indent}   exit: {check.claim}" for check in stop.checks)
     return [plain(line) for line in lines]
 
 

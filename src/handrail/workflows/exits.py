@@ -87,4 +87,5 @@ def _check(phase: Reader, item: Node, chosen: Chosen, declared: contracts.Check)
         if own.name in nodes or own.default is not None
     }
     name: Node | None = item.value.get("name")
-    return ExitCheck(chosen.kind, params, name.value if name is not None else declared.subject(params), declared.words)
+    subject = declared.subject(params)
+    return ExitCheck(chosen.kind, params, name.value if name is not None else subject, declared.words, subject)

@@ -18,7 +18,7 @@ VARIABLES: dict[str, str] = {
     "phaseName": "name of the current phase",
     "phaseEmoji": "emoji of the current phase",
     "phaseInstructions": "instructions of the current phase, resolved",
-    "phaseCount": "number of phases, including those of subworkflows; in files of pi-workflows, of its own entries",
+    "phaseCount": "number of phases; a subworkflow counts as one, as in `[1/3]`",
     "previousPhaseName": f"what came before in this workflow, `{START}` at its beginning",
     "nextPhaseName": f"what comes next, `{DONE}` at the end",
     "firstPhaseId": "id of the first phase",

@@ -25,15 +25,29 @@ class Level(Record):
 
 
 class ExitCheck(Record):
-    """A check that has to hold before the stop can be left. `words` is its claim, such as "exits with 0".
+    """A check that has to hold before the stop can be left.
 
-    Plans that 0.1.0 wrote have no words.
+    `subject` is what it is about, such as `make test`; `words` is what has to be true of that, such as "exits with 0".
+    `name` is the author's name for the check, else the subject. Plans that 0.1.0 wrote lack the last two fields.
     """
 
     kind: str
     params: dict[str, Any]
     name: str
     words: str = ""
+    subject: str = ""
+
+    @property
+    def about(self) -> str:
+        """The name, if the author gave one, and the subject: "the tests: `make test`". Of many lines, the first."""
+        first, *more = (self.subject or self.name).splitlines() or [""]
+        shown = f"`{first} …`" if more else f"`{first}`"
+        return f"{self.name}: {shown}" if self.subject and self.name != self.subject else shown
+
+    @property
+    def claim(self) -> str:
+        """What has to hold: "the tests: `make test` exits with 0"."""
+        return f"{self.about} {self.words}" if self.words else f"{self.kind}: {self.about}"
 
 
 class Stop(Record):
@@ -52,6 +66,11 @@ class Stop(Record):
     allow: tuple[str, ...] | None
     profiles: tuple[str, ...]
     checks: tuple[ExitCheck, ...]
+
+    @property
+    def number(self) -> str:
+        """`3.1`: the first phase of the subworkflow that is the third entry."""
+        return ".".join(str(level.position + 1) for level in self.levels)
 
     @property
     def path(self) -> list[tuple[str, int]]:

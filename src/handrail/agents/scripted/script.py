@@ -47,7 +47,9 @@ ACTIONS: dict[str, Shape] = {
             Field("step", ("text",), "the action", required=True, choices=STEPS),
             Field("summary", SCALARS, "what it did in this phase, for `next`"),
         ),
-        shape("stop", "Ends the turn early. If it is sent on, the rest is played.", Field("stop", ANYTHING, "`true`")),
+        shape(
+            "stop", "Ends the turn early. If told to continue, it plays the rest.", Field("stop", ANYTHING, "`true`")
+        ),
         shape("interrupt", "Ends the turn as a person does with Esc.", Field("interrupt", ANYTHING, "`true`")),
         shape(
             "hang",
