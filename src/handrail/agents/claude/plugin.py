@@ -96,9 +96,10 @@ fi
 
 
 _LINK = '"$state/hosts/claude/${CLAUDE_CODE_SESSION_ID-}"'
-_NO_LINK = (
-    f'[ -n "$state" ] && [ ! -e {_LINK} ] && [ ! -L {_LINK} ] && {{ [ -x "$state" ] || [ ! -e "$state" ]; }}'
-    ' && { [ -x "$state/hosts/claude" ] || [ ! -e "$state/hosts/claude" ]; }'
+_FOLDERS = ('"$state"', '"$state/hosts"', '"$state/hosts/claude"')
+_NO_LINK = f'[ -n "$state" ] && [ ! -e {_LINK} ] && [ ! -L {_LINK} ]' + "".join(
+    f" && {{ [ -x {folder} ] && [ -d {folder} ] || {{ [ ! -e {folder} ] && [ ! -L {folder} ]; }}; }}"
+    for folder in _FOLDERS
 )
 """Holds if there surely is no link. A link to nothing, and a folder that cannot be searched, are left to the hook."""
 
