@@ -40,7 +40,7 @@ from handrail.runs.embedded.ledger import Ledger
 from handrail.runs.embedded.payloads import LARGE, Payloads
 from handrail.runs.embedded.telling import Telling
 from handrail.runs.fold import RunState
-from handrail.runs.limits import Limits
+from handrail.runs.limits import Limits, rest
 from handrail.runs.machine import Event
 from handrail.runs.memory import Kept, Memory
 from handrail.runs.questions import next_id
@@ -231,7 +231,8 @@ class DurableRun:
                     self.record(event, durable=isinstance(event, machine.SessionOpened))
 
         telling = Telling()
-        context = replace(self._context_of(work.path), hold=hold, ask=ask, tell=tell)
+        waits = partial(rest, self.memory.facts, self.record, self.clock, work.path)
+        context = replace(self._context_of(work.path), hold=hold, ask=ask, tell=tell, rest=waits)
         try:
             async with self.limits.within(work.path, work.timeout):
                 _refuse_unusable(kind, work)
