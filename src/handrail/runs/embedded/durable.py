@@ -231,8 +231,7 @@ class DurableRun:
                     self.record(event, durable=isinstance(event, machine.SessionOpened))
 
         telling = Telling()
-        waits = partial(rest, self.memory.facts, self.record, self.clock, work.path)
-        context = replace(self._context_of(work.path), hold=hold, ask=ask, tell=tell, rest=waits)
+        context = replace(self._context_of(work.path), hold=hold, ask=ask, tell=tell)
         try:
             async with self.limits.within(work.path, work.timeout):
                 _refuse_unusable(kind, work)
@@ -259,9 +258,11 @@ class DurableRun:
         return value
 
     def _context_of(self, path: str) -> NodeContext:
-        """The context of a step: with its key, its conversation and its failed attempts."""
+        """The context of a step: with its key, its conversation, its failed attempts and its wait."""
         session, tried = self.memory.sessions.get(path), self.memory.tried(path)
-        return replace(self.context, key=self._key(path), session=session, failure=tried.failure, failures=tried.total)
+        waits = partial(rest, self.memory.facts, self.record, self.clock, path)
+        context = replace(self.context, key=self._key(path), session=session, rest=waits)
+        return replace(context, failure=tried.failure, failures=tried.total)
 
     def _key(self, path: str) -> str:
         again = f"#{self.state.rewinds}" if self.state.rewinds else ""
