@@ -19,11 +19,15 @@ TASK_DONE = "<task-notification>the build is over</task-notification>"
 
 @pytest.fixture
 def conversation(project: Project) -> Project:
+    begin(project)
+    return project
+
+
+def begin(project: Project) -> None:
     project.workflow("w", ["look", "build"])
     project.phase("w", "look", "tools:\n  blacklist: [edit]\n")
     begun = tell(project, "UserPromptExpansion", command_name="handrail:workflow", command_args="w make\ntea")
     assert "Do look." in begun["hookSpecificOutput"]["additionalContext"]
-    return project
 
 
 def tell(project: Project, event: str, **more: Any) -> dict[str, Any]:
@@ -78,6 +82,18 @@ def test_work_that_never_ends_keeps_no_agent_from_its_task(conversation: Project
     assert sent_on_with_tasks(conversation)
     assert "hookSpecificOutput" not in tell(conversation, "Stop", background_tasks=[{"id": "b"}, {"id": "new"}])
     assert sent_on_with_tasks(conversation)
+
+
+def test_an_agent_that_makes_one_call_and_stops_is_let_go_and_the_person_is_told(project: Project) -> None:
+    project.write(".handrail/settings.yaml", "reminders: 2\n")
+    begin(project)
+    for _ in range(2):
+        assert tell(project, "PreToolUse", tool_name="Read", tool_input={"file_path": "a"}) == {}
+        assert sent_on(project)
+    assert tell(project, "PreToolUse", tool_name="Read", tool_input={"file_path": "a"}) == {}
+    told = tell(project, "Stop")["systemMessage"]
+    assert told.startswith("Handrail lets the agent stop: it is still in the same phase after 2 reminders.")
+    assert "/cancel-workflow" in told
 
 
 def test_a_prompt_adds_only_the_current_position(conversation: Project) -> None:

@@ -7,16 +7,20 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from handrail.app import App
 from handrail.sessions import freeing
 from hosts.talking import tell
 from support import Project, Said
 
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
+LONG = 30.0
 WEAK = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
 """Lets the permissions of files count for root, too."""
 
@@ -82,6 +86,23 @@ def test_a_lock_that_another_process_holds_does_not_prevent_a_cancel(
     assert "is held by another process" in data["message"]
     assert is_free(linked)
     assert linked.json("sessions")["sessions"] == []
+
+
+def test_a_cancel_frees_the_agent_before_it_waits_for_anything(
+    linked: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(freeing, "PATIENCE", LONG)
+    app = App(str(linked.folder), os.environ, by="person")
+    cancel = threading.Thread(target=lambda: app.cancel("claude-c", confirmed=True))
+    with (session(linked) / "lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        cancel.start()
+        while link(linked).exists() and cancel.is_alive():
+            time.sleep(0.01)
+        assert cancel.is_alive(), "it waits for the lock"
+        assert is_free(linked)
+    cancel.join()
+    assert linked.json("status", "--session", "claude-c")["status"] == "cancelled"
 
 
 def test_a_cancel_frees_the_agent_if_the_session_is_read_only(read_only: Project) -> None:

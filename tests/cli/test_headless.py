@@ -258,12 +258,12 @@ def test_the_log_tells_a_workflow_phase_by_phase_afterwards(nested: Project) -> 
     assert [line.partition(" of Release.")[0] for line in told if line.startswith(signs)] == [
         "▸ phase • Plan [1/3]",
         "! denied: write: write is not allowed in the phase Plan",
-        "! the agent stopped early in Plan and was sent on",
+        "! the agent stopped early in Plan and was told to continue",
         "▸ phase Review [2/3] > • Judge [1/1]",
         "! Judge cannot be left yet: exists: report.txt (it does not exist)",
         "▸ phase • Ship [3/3]",
-        "! the agent stopped early in Ship and was sent on",
-        "! the agent stopped early in Ship and was sent on",
+        "! the agent stopped early in Ship and was told to continue",
+        "! the agent stopped early in Ship and was told to continue",
         "✓ the workflow is done",
     ]
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
+from typing import Any
 
 from handrail.cli.output import in_colour
 from handrail.runs.summary import seconds_in
@@ -33,6 +36,38 @@ def test_runs_are_listed_with_time_duration_parameters_and_reason(project: Proje
     ]
     places = [line.index("demo") for line in said.splitlines()[1:]]
     assert len(set(places)) == 1
+
+
+class Opened:
+    """The names of the files that are opened while it is on."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.is_on = False
+        sys.addaudithook(self.hear)  # it cannot be removed
+
+    def hear(self, event: str, args: tuple[Any, ...]) -> None:
+        if self.is_on and event == "open" and isinstance(args[0], str):
+            self.names.append(os.path.basename(args[0]))
+
+
+OPENED = Opened()
+
+
+def test_a_list_of_runs_reads_one_summary_per_run_and_no_journal(project: Project) -> None:
+    ask = "{id: x, node: user-input, params: {formId: f, title: Who, fields: [{id: who, type: text, label: Who}]}}"
+    for name, step in (("demo", STEP), ("ask", ask)):
+        project.write(f".handrail/flows/{name}.yaml", f"phases: [{{id: a, steps: [{step}]}}]\n")
+    project.json("run", "demo", code=1)
+    project.json("run", "ask", code=4)
+    project.write("ready", "")
+    project.json("run", "demo")
+    OPENED.is_on = True
+    rows = project.json("runs")["runs"]
+    OPENED.is_on = False
+    assert [row["status"] for row in rows] == ["completed", "waiting", "failed"]
+    assert OPENED.names.count("summary") == 3
+    assert not {"journal", "about"} & set(OPENED.names)
 
 
 def test_sessions_are_aligned_and_done_looks_different_from_cancelled(project: Project) -> None:

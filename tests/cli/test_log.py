@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
+from typing import Any
 
 import pytest
 
+from handrail.cli import history
 from support import Project
 
 FLOW = """\
@@ -65,3 +69,37 @@ def test_a_run_with_one_attempt_has_no_heading_for_it(project: Project) -> None:
     project.write(".handrail/flows/demo.yaml", FLOW)
     project.json("run", "demo", code=1)
     assert "attempt" not in project.run("log", "last").out
+
+
+HEARD: list[float | str] = []
+
+
+def _hook(event: str, args: tuple[Any, ...]) -> None:
+    if event == "open" and str(args[0]).endswith("/journal"):
+        HEARD.append("journal")
+
+
+sys.addaudithook(_hook)  # it cannot be removed
+
+
+def test_following_an_idle_run_looks_seldom_and_reads_nothing(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write(".handrail/flows/demo.yaml", FLOW)
+    project.json("run", "demo", code=1)
+    (journal,) = (project.home / "state" / "runs").rglob("journal")
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))  # nothing says that it ended
+    os.utime(journal, (1, 1))
+
+    def sleep(seconds: float) -> None:
+        HEARD.append(seconds)
+        if len(HEARD) > 30:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("time.sleep", sleep)
+    HEARD.clear()
+    assert project.run("log", "last", "--follow").code == 130
+    pauses = [event for event in HEARD if isinstance(event, float)]
+    assert pauses == sorted(pauses)
+    assert (pauses[0], pauses[-1]) == (history.LOOK_AGAIN, history.SELDOM)
+    assert "journal" not in HEARD[-15:], "it is read twice, then only looked at"

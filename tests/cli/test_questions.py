@@ -149,6 +149,8 @@ def test_a_late_rerun_again_does_not_run_a_third_time(project: Project) -> None:
     again = letter(project, "rerun: again\n")
     killed_in_x(project, "answer", run, "--question", "q1", "--file", again)
     assert project.json("resume", run, code=4)["waitingFor"][0]["question"] == "q2"
+    (project.folder / "gate").unlink()
+    project.write("gate", "a third run would not wait\n")
     said = project.run("answer", run, "--question", "q1", "--file", again)
     assert said.code == 1
     assert "was already answered" in said.err

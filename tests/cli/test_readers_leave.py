@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -27,8 +28,17 @@ def gated(project: Project) -> None:
     os.mkfifo(project.folder / "gate")
 
 
-def open_gate(project: Project) -> None:
-    (project.folder / "gate").write_text("go\n")
+def open_gate(project: Project, driver: subprocess.Popen[bytes]) -> None:
+    """Let the run go on as soon as it waits. If it has ended, there is nobody to read."""
+    while driver.poll() is None:
+        try:
+            handle = os.open(project.folder / "gate", os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:  # nobody reads yet
+            time.sleep(0.01)
+            continue
+        os.write(handle, b"go\n")
+        os.close(handle)
+        return
 
 
 def test_a_run_goes_on_when_the_reader_of_its_events_leaves(project: Project) -> None:
@@ -37,7 +47,7 @@ def test_a_run_goes_on_when_the_reader_of_its_events_leaves(project: Project) ->
         assert driver.stdout is not None
         driver.stdout.readline()
         driver.stdout.close()
-        open_gate(project)
+        open_gate(project, driver)
     assert driver.returncode == 0
     assert (project.folder / "log").read_text().split() == ["go", "last"]
     assert project.json("runs")["runs"][0]["status"] == "completed"
@@ -52,7 +62,7 @@ def test_a_run_goes_on_when_both_streams_are_closed_by_their_readers(project: Pr
         driver.stderr.readline()
         driver.stdout.close()
         driver.stderr.close()
-        open_gate(project)
+        open_gate(project, driver)
     assert driver.returncode == 0
     assert project.json("runs")["runs"][0]["status"] == "completed"
 
@@ -83,7 +93,7 @@ def test_following_a_log_ends_when_the_reader_leaves(project: Project, form: tup
         assert log.stderr.read() == b"", "it ends although the run still goes on"
         assert log.wait() == 0
         log.stderr.close()
-    open_gate(project)
+    open_gate(project, driver)
     driver.communicate()
     assert driver.returncode == 0
 

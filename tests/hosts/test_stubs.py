@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -38,11 +39,12 @@ class Installed:
         self.hooks = json.loads(file.read_text(encoding="utf-8"))["hooks"]
 
         self.env: dict[str, str] = {**os.environ}
+        self.prefix: tuple[str, ...] = ()
 
     def run(self, command: str, event: str, **more: Any) -> dict[str, Any]:
         message = {"session_id": "C", "cwd": str(self.project.folder), "hook_event_name": event, **more}
         env = {**self.env, "CLAUDE_CODE_SESSION_ID": "C", "CLAUDE_PLUGIN_ROOT": str(self.bin.parent)}
-        argv = ["/bin/sh", "-c", command]
+        argv = [*self.prefix, "/bin/sh", "-c", command]
         ended = subprocess.run(
             argv, input=json.dumps(message), env=env, capture_output=True, text=True, timeout=60, check=True
         )
@@ -111,6 +113,35 @@ def test_a_link_that_leads_nowhere_denies(project: Project) -> None:
     link.unlink()
     link.symlink_to("nowhere")
     assert host.reason() is not None
+
+
+@pytest.mark.parametrize("place", ["", "hosts", "hosts/claude"])
+def test_a_state_folder_that_cannot_be_searched_denies(project: Project, place: str) -> None:
+    if os.geteuid() == 0 and shutil.which("setpriv") is None:
+        pytest.skip("root may search everywhere, and `setpriv` is not installed")
+    host = Installed(project)
+    host.begin()
+    if os.geteuid() == 0:
+        host.prefix = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
+    assert "not allowed in the phase Look" in (host.reason() or "")
+    folder = project.home / "state" / place
+    folder.chmod(0o000)
+    told = host.reason()
+    folder.chmod(0o700)
+    assert "cannot decide" in (told or "")
+
+
+@pytest.mark.parametrize("kind", ["file", "loop"])
+def test_something_else_where_the_links_should_be_denies(project: Project, kind: str) -> None:
+    host = Installed(project)
+    host.begin()
+    folder = project.home / "state" / "hosts"
+    shutil.rmtree(folder)
+    if kind == "loop":
+        folder.symlink_to(folder)
+    else:
+        folder.write_text("")
+    assert "cannot decide" in (host.reason() or "")
 
 
 def test_without_a_workflow_no_python_is_started(project: Project) -> None:
@@ -241,3 +272,18 @@ def test_settings_that_change_while_a_workflow_is_active_are_not_loaded(project:
     assert said["decision"] == "block"
     host.type("cancel-workflow")
     assert host.run(host.command("ConfigChange"), "ConfigChange", **change) == {}
+
+
+@pytest.mark.parametrize("is_active", [False, True], ids=["without a workflow", "in a workflow"])
+def test_uninstalling_frees_a_conversation_that_still_has_our_hooks(project: Project, is_active: bool) -> None:
+    """Claude Code blocks every tool if the folder of a loaded plugin is gone, so the empty folder stays."""
+    host = Installed(project)
+    if is_active:
+        host.begin()
+    project.json("uninstall", "claude")
+    assert list(host.bin.parent.iterdir()) == []
+    assert host.reason() is None
+    assert host.run(host.command("Stop"), "Stop") == {}
+    assert host.type("workflow", "w make tea") == {}
+    project.json("install", "claude")
+    assert (host.bin / "gate").exists()

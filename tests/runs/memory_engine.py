@@ -11,6 +11,7 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from handrail.artifacts.world import World
@@ -38,7 +39,7 @@ from handrail.forms import read as formspec
 from handrail.runs import machine
 from handrail.runs.fold import fold
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
-from handrail.runs.limits import Limits
+from handrail.runs.limits import Limits, rest
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
 from handrail.runs.questions import find, next_id
@@ -243,9 +244,10 @@ class MemoryRun:
         async def ask(question: dict[str, Any]) -> dict[str, Any]:
             return await self.ask(work.path, question)
 
+        waits = partial(rest, self.memory.facts, self.record, self.clock, work.path)
         tried, key = self.memory.tried(work.path), f"{self.outside.context.run}/{work.path}"
         context: NodeContext = replace(
-            self.outside.context, key=key, ask=ask, failure=tried.failure, failures=tried.total
+            self.outside.context, key=key, ask=ask, failure=tried.failure, failures=tried.total, rest=waits
         )
         async with self.limits.within(work.path, work.timeout):
             return await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)

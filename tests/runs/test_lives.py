@@ -11,6 +11,7 @@ import pytest
 from handrail.app import App
 from handrail.runs import machine
 from handrail.runs.loaded import LoadedRun
+from handrail.runs.tries import WAIT
 from runs.test_engine_contract import Place, kinds
 
 FAILS = "{id: x, node: command, params: {argv: [/bin/sh, -c, 'echo x >> log; test -e ready']}, retry: {%s}}"
@@ -72,6 +73,24 @@ def test_a_wait_goes_on_until_its_recorded_end(place: Place) -> None:
     assert (run.state.delays["a/x"].until, place.logged) == (until, 1)
 
 
+def is_waiting(event: machine.Event) -> bool:
+    return isinstance(event, machine.FactFound) and event.place == WAIT
+
+
+def test_the_wait_of_a_step_goes_on(place: Place) -> None:
+    run = interrupted(place, place.begin("{id: x, node: wait, params: {seconds: 3600}}"), is_waiting)
+    assert run.state.status == "cancelled"
+    run = interrupted(place, run, lambda event: isinstance(event, machine.NodeStarted))
+    ended = drive_later(place, run, 4000)
+    assert ended.state.status == "completed"
+    assert kinds(ended.records).count("FactFound") == 1
+
+
+def test_another_attempt_of_a_step_waits_anew(place: Place) -> None:
+    wait = "{id: x, node: wait, params: {seconds: 0.01}, expect: [{file: gone}], retry: {attempts: 2, wait: 0}}"
+    assert kinds(place.drive(place.begin(wait)).records).count("FactFound") == 2
+
+
 def test_attempts_of_an_earlier_life_count(place: Place) -> None:
     run = interrupted(place, place.begin(FAILS % "attempts: 2, wait: 3600"), is_delay)
     ended = drive_later(place, run, 4000)
@@ -112,7 +131,7 @@ def test_a_time_limit_goes_on_after_an_interruption(place: Place, where: str) ->
 
 
 def test_after_a_timeout_a_person_who_resumes_gives_the_whole_time_again(place: Place) -> None:
-    slow = "{id: slow, node: wait, params: {seconds: 0.3}}"
+    slow = "{id: slow, node: wait, params: {seconds: 60}}"
     run = place.drive(place.begin(slow, more="timeout: 0.2\n"))
     assert run.state.code == "timeout"
     again = place.drive(run)

@@ -34,11 +34,11 @@ def no_link(agent: str, conversation: str) -> str:
 
     A link to nothing, and a folder that cannot be searched, are left to the hook.
     """
-    links = f"$state/hosts/{agent}"
-    link = f'"{links}/{conversation}"'
-    return (
-        f'[ -n "$state" ] && [ ! -e {link} ] && [ ! -L {link} ] && {{ [ -x "$state" ] || [ ! -e "$state" ]; }}'
-        f' && {{ [ -x "{links}" ] || [ ! -e "{links}" ]; }}'
+    link = f'"$state/hosts/{agent}/{conversation}"'
+    folders = ('"$state"', '"$state/hosts"', f'"$state/hosts/{agent}"')
+    return f'[ -n "$state" ] && [ ! -e {link} ] && [ ! -L {link} ]' + "".join(
+        f" && {{ [ -x {folder} ] && [ -d {folder} ] || {{ [ ! -e {folder} ] && [ ! -L {folder} ]; }}; }}"
+        for folder in folders
     )
 
 

@@ -110,7 +110,7 @@ def mcp(agent: str) -> None:
 @click.option("--stdio", is_flag=True, required=True, help="Read messages from stdin, answer on stdout.")
 @click.option("--agent", required=True, help="The agent that starts it.")
 def serve(stdio: bool, agent: str) -> None:
-    """Answer the plugin of an agent on stdin and stdout, until it closes them. The stubs call this."""
+    """Answer the plugin of an agent on stdin and stdout. The stubs call this."""
     from handrail.hosts.serving import main
 
     del stdio

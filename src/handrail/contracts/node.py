@@ -60,6 +60,12 @@ async def _ask_nobody(question: dict[str, Any]) -> dict[str, Any]:
     raise Waiting("", str(question.get("title") or "a question"))
 
 
+async def _sleep(seconds: float) -> None:
+    import asyncio
+
+    await asyncio.sleep(seconds)
+
+
 def _no_descriptor() -> int | None:
     return None
 
@@ -85,13 +91,14 @@ LITTER = ".handrail-"
 class NodeContext:
     """Where a node runs, and what it may use.
 
-    `key` identifies this piece of work. It stays the same after a crash, so a program can recognise a repeated request
-    by it. `route` returns the agent for a routing group and the step's own (agent, model). `hold` returns a locked
-    descriptor that a started program inherits; it shows whether the program outlives us. `session` is the agent and
-    its conversation if the step has begun one. `failure` is the (code, message) of the last attempt, if it failed;
-    `failures` is how many have failed. `ask` asks a person; `tell` reports what an agent does. `secrets` says which
-    variables of `env` hold secrets. A node calls `litter` before it creates a temporary file in the project, whose name
-    begins with `LITTER`: if the node is killed, the run removes the file later.
+    `key` identifies this piece of work. It stays the same after a crash, so a program can recognise a repeated
+    request by it. `route` returns the agent for a routing group and the step's own (agent, model). `hold` returns a
+    locked descriptor that a started program inherits; it shows whether the program outlives us. `session` is the
+    agent and its conversation if the step has begun one. `failure` is the (code, message) of the last attempt, if
+    it failed; `failures` is how many have failed. `ask` asks a person; `tell` reports what an agent does. `rest`
+    waits for some seconds; in a resumed run it only waits for the rest of them. `secrets` says which variables of
+    `env` hold secrets. A node calls `litter` before it creates a temporary file in the project, whose name begins
+    with `LITTER`: if the node is killed, the run removes the file later.
     """
 
     project: str
@@ -109,6 +116,7 @@ class NodeContext:
     failures: int = 0
     ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = _ask_nobody
     tell: Callable[[AgentSaid], None] = _ignore
+    rest: Callable[[float], Awaitable[None]] = _sleep
     litter: Callable[[str], None] = _keep_no_list
 
 

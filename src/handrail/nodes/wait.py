@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
@@ -20,12 +19,11 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    del context
     try:
         seconds = number(work.params["seconds"])
     except Unresolved as error:
         raise NodeError("params", error.message, transient=False) from error
     if not 0 <= seconds <= MAX_SECONDS:
         raise NodeError("params", f"`seconds` has to be between 0 and {MAX_SECONDS}", transient=False)
-    await asyncio.sleep(seconds)
+    await context.rest(seconds)
     return {"seconds": seconds}

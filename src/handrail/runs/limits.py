@@ -1,4 +1,4 @@
-"""Time limits that continue over the lives of a run, for engines that run a flow in one event loop.
+"""Time limits and waits that continue over the lives of a run, for engines that run a flow in one event loop.
 
 How much of a limit is used up is recorded now and then, so a kill loses little of it: a fiftieth of the limit, but at
 least a second and at most ten minutes. Time in which nobody drives the run does not count.
@@ -9,16 +9,30 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 from handrail.contracts import NodeError
-from handrail.runs.tries import TimeSpent
+from handrail.runs.machine import FactFound
+from handrail.runs.tries import WAIT, TimeSpent
 from handrail.source.plain import counted
 
 PARTS = 50
 LEAST, MOST = 1.0, 600.0
 SMALL = 100
+Facts = Mapping[str, Mapping[tuple[str, str, str], Any]]
+
+
+async def rest(
+    facts: Facts, record: Callable[[FactFound], None], clock: Callable[[], float], path: str, seconds: float
+) -> None:
+    """The wait of a node. When it ends is recorded, so a resumed run only waits for what is left."""
+    key = (WAIT, "until", f"{seconds:g}")
+    until = facts.get(path, {}).get(key)
+    if until is None and seconds > 0:
+        until = clock() + seconds
+        record(FactFound(path, *key, until))
+    await asyncio.sleep(min(max((until or 0.0) - clock(), 0.0), seconds))
 
 
 class Limits:

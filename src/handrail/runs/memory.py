@@ -12,7 +12,7 @@ from handrail.runs import machine
 from handrail.runs.fold import RunState
 from handrail.runs.machine import Event
 from handrail.runs.rerun import RERUN
-from handrail.runs.tries import Tries
+from handrail.runs.tries import WAIT, Tries
 
 _OF_STATE_ALONE = (machine.StepDone, machine.StepStarted, machine.PhaseStarted, machine.PhaseDone)
 OfAttempt = (
@@ -94,7 +94,7 @@ class Memory:
                 self.finished[event.path] = Kept(event.value, event.payload)
                 self._end(event.path)
                 self.tries.finish(event.path)
-                self._drop_proof(event.path)
+                self._drop_facts(event.path, (*_PROOF, WAIT))
             case machine.NodeStarted():
                 self.waiting.discard(event.path)
                 if self.finished.pop(event.path, None) is not None:  # a new attempt: only its own result counts
@@ -107,10 +107,11 @@ class Memory:
             case machine.NodeFailed():
                 self._end(event.path)
                 self.tries.fail(event.path, event.code, event.message)
+                self._drop_facts(event.path, (WAIT,))
             case machine.AttemptStarted():
                 self.tries.start(event.path)
                 self.published.pop(event.path, None)
-                self._drop_proof(event.path)
+                self._drop_facts(event.path, _PROOF)
                 if event.again:
                     self._forget(lambda path: path.startswith(f"{event.path}/"))
             case machine.AttemptFailed():
@@ -178,11 +179,11 @@ class Memory:
         """Forget the facts that the proof of an attempt used. A node without a recorded start looks at all anew."""
         if path not in self.starts:
             self.facts.pop(path, None)
-        self._drop_proof(path)
+        self._drop_facts(path, _PROOF)
 
-    def _drop_proof(self, path: str) -> None:
+    def _drop_facts(self, path: str, places: tuple[str, ...]) -> None:
         known = self.facts.get(path, {})
-        for key in [key for key in known if key[0].partition(".")[0] in _PROOF]:
+        for key in [key for key in known if key[0].partition(".")[0] in places]:
             del known[key]
 
     def _forget(self, is_gone: Callable[[str], bool]) -> None:

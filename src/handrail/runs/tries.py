@@ -13,6 +13,9 @@ from handrail.contracts import Tried
 CANCELLED = "cancelled"
 """The code of a step that did not fail itself: the run was interrupted, or another step failed."""
 
+WAIT = "wait"
+"""The place of the fact that says when the wait of a node ends."""
+
 
 @dataclass(frozen=True)
 class AttemptStarted:

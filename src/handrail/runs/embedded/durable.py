@@ -40,7 +40,7 @@ from handrail.runs.embedded.ledger import Ledger
 from handrail.runs.embedded.payloads import LARGE, Payloads
 from handrail.runs.embedded.telling import Telling
 from handrail.runs.fold import RunState
-from handrail.runs.limits import Limits
+from handrail.runs.limits import Limits, rest
 from handrail.runs.machine import Event
 from handrail.runs.memory import Kept, Memory
 from handrail.runs.questions import next_id
@@ -258,9 +258,11 @@ class DurableRun:
         return value
 
     def _context_of(self, path: str) -> NodeContext:
-        """The context of a step: with its key, its conversation and its failed attempts."""
+        """The context of a step: with its key, its conversation, its failed attempts and its wait."""
         session, tried = self.memory.sessions.get(path), self.memory.tried(path)
-        return replace(self.context, key=self._key(path), session=session, failure=tried.failure, failures=tried.total)
+        waits = partial(rest, self.memory.facts, self.record, self.clock, path)
+        context = replace(self.context, key=self._key(path), session=session, rest=waits)
+        return replace(context, failure=tried.failure, failures=tried.total)
 
     def _key(self, path: str) -> str:
         again = f"#{self.state.rewinds}" if self.state.rewinds else ""
