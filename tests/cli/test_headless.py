@@ -260,7 +260,7 @@ def test_the_log_tells_a_workflow_phase_by_phase_afterwards(nested: Project) -> 
         "! denied: write: write is not allowed in the phase Plan",
         "! the agent stopped early in Plan and was told to continue",
         "▸ phase Review [2/3] > • Judge [1/1]",
-        "! Judge cannot be left yet: exists: report.txt (it does not exist)",
+        "! Judge cannot be left yet: `report.txt` does not exist",
         "▸ phase • Ship [3/3]",
         "! the agent stopped early in Ship and was told to continue",
         "! the agent stopped early in Ship and was told to continue",
