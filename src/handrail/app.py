@@ -14,7 +14,15 @@ from functools import cached_property
 
 import handrail
 from handrail.errors import HandrailError, NotFound
-from handrail.project import Places, flow_roots, has_settings, orchestrating_roots, random_token, workflow_roots
+from handrail.project import (
+    Places,
+    flow_roots,
+    has_settings,
+    orchestrating_roots,
+    random_token,
+    shown_path,
+    workflow_roots,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -195,6 +203,17 @@ class App:
 
         return workflow_as_flow(self.catalog.find(wanted), known_in())
 
+    def warnings(self, flow: FoundFlow) -> list[str]:
+        """The warnings in the files that a run of this flow uses, one line each."""
+        if flow.source == "workflow":
+            return self._shown(self.catalog.warnings_of(self.catalog.find(flow.id.removeprefix("workflow:"))))
+        return self._shown(self.flows.warnings_of(flow))
+
+    def _shown(self, problems: list[Diagnostic]) -> list[str]:
+        from handrail.source.diagnostics import as_line
+
+        return [as_line(problem._replace(file=shown_path(problem.file, self.project))) for problem in problems]
+
     def preset(self, name: str) -> dict[str, str]:
         found = self.settings.presets.get(name)
         if found is None:
@@ -219,6 +238,7 @@ class App:
         from handrail.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
+        notices = (*notices, *self._shown(self.catalog.warnings_of(self.catalog.find(name))))
         id_ = conversation.session if conversation is not None else session
         limits = IDLE_STOPS, REMINDERS
         if has_settings(self.places, self.project):

@@ -106,8 +106,9 @@ def _listed(app: App, shell: Shell, spec: WorkflowSpec) -> dict[str, object]:
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(exists=False))
 @click.option("--format", "style", type=click.Choice(["text", "github"]), default="text", help="How to print problems.")
+@click.option("--strict", is_flag=True, help="Fail if there are warnings, too.")
 @command
-def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str) -> None:
+def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict: bool) -> None:
     """Check all definitions, or only those at PATHS.
 
     A path is a workflow folder, a file in one, or a folder of workflows.
@@ -116,11 +117,12 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str) -> None
         if not os.path.exists(path):
             raise UsageError(f"`{path}` does not exist")
     found = shown(app.validate([os.path.abspath(path) for path in paths]) if paths else app.problems, shell.cwd)
+    fails = bool(found) if strict else has_errors(found)
     if shell.as_json:
-        shell.data({"ok": not has_errors(found), "problems": [problem.to_json() for problem in found]})
+        shell.data({"ok": not fails, "problems": [problem.to_json() for problem in found]})
     else:
         _print(shell, found, style, "no problems" if paths else _fine(app))
-    if has_errors(found):
+    if fails:
         raise SystemExit(2)
 
 

@@ -11,7 +11,7 @@ from handrail.flows.plan import Expectation
 from handrail.flows.reading import Reading
 from handrail.flows.settle import read_values, settled
 from handrail.flows.spec import EXPECTATION
-from handrail.source.fields import Reader, found, quoted
+from handrail.source.fields import Reader, found, quoted, unknown_key
 from handrail.source.given import check_fields
 from handrail.source.kinds import KIND, Chosen, choose, several_kinds_message, short_forms
 from handrail.source.suggest import did_you_mean
@@ -69,9 +69,7 @@ def _unknown_keys(flow: Reading, item: Node, chosen: Chosen) -> None:
     known = ((KIND,) if chosen.short is None else ()) + (*chosen.shape.by_name, *COMMON)
     for name, place in item.keys.items():
         if name not in known:
-            hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
-            at = key_place(flow.source, name, place)
-            flow.report(flow.source.problem("unknown-key", at, f"unknown key `{name}`", hint, "warning"))
+            flow.report(unknown_key(flow.source, key_place(flow.source, name, place), name, known))
 
 
 def _read(flow: Reading, item: Node, chosen: Chosen, expressions: Expressions) -> Expectation:

@@ -31,6 +31,8 @@ def load_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
 
 def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, Reading]:
     """The same, with everything that was read on the way."""
+    if ".agentweaver" in source.file.split("/"):
+        source = Source(source.file, source.text, is_foreign=True)
     tree, troubles = read_json(source.text) if source.file.endswith(".json") else read_yaml(source.text)
     job = Reading(source, known)
     for t in troubles:

@@ -15,7 +15,7 @@ from handrail.flows.prompts import read_prompt
 from handrail.flows.reading import Around, Nested, Reading, Slot
 from handrail.flows.settle import read_values, settled
 from handrail.flows.spec import AFTER_KINDS, RETRY, STEP
-from handrail.source.fields import Reader, found, quoted
+from handrail.source.fields import Reader, found, quoted, unknown_key
 from handrail.source.given import check_fields, refuse_unknown
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import is_true
@@ -188,9 +188,8 @@ class Steps:
     def unknown_keys(self, item: Node, known: tuple[str, ...]) -> None:
         for name, place in item.keys.items():
             if name not in known:
-                hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
                 at = key_place(self.flow.source, name, place)
-                self.flow.report(self.flow.source.problem("unknown-key", at, f"unknown key `{name}`", hint, "warning"))
+                self.flow.report(unknown_key(self.flow.source, at, name, known))
 
     def retry(self, reader: Reader) -> Retry:
         node = reader.child("retry")

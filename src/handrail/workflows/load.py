@@ -64,6 +64,7 @@ class _Load:
             return None
         self.stamps[path] = opened.stamp
         source, problems = decode(path, opened.data)
+        source.is_foreign = self.root.is_foreign
         self.problems.extend(problems)
         return None if problems else source
 
@@ -146,7 +147,7 @@ def _start(reader: Reader, show: str, is_unclear: bool) -> tuple[str, str]:
         for name, about in abouts:
             value = command if name == "commandName" else message
             node: Node | None = reader.node.value.get(name)
-            if node is None and is_unclear:
+            if node is None and (is_unclear or name in reader.misspelt):
                 continue
             if node is None:
                 place = (reader.node.line, reader.node.column, 1)
