@@ -13,7 +13,7 @@ import time
 from functools import cached_property
 
 import handrail
-from handrail.errors import HandrailError, NotFound
+from handrail.errors import HandrailError, NotFound, RefusedError
 from handrail.project import (
     Places,
     flow_roots,
@@ -189,7 +189,11 @@ class App:
         """The flow that `run NAME` runs: a flow, or else a workflow as a flow. `workflow:NAME` is always a workflow."""
         wanted = name.removeprefix("workflow:")
         if wanted == name and (name in self.flows.flows or self.flows.named(name) is not None):
-            return self.flows.find(name)
+            flow = self.flows.find(name)
+            if flow.plan is not None and not flow.plan.visible:
+                hint = "remove `catalogVisibility: hidden` from its file to run it alone"
+                raise RefusedError(f"the flow `{flow.id}` only runs inside other flows", hint)
+            return flow
         keys = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
         if wanted == name and wanted not in keys:
             if any(found.id == name for found in self.flows.found):
@@ -201,7 +205,9 @@ class App:
         from handrail.flows.known import known_in
         from handrail.runs.headless import workflow_as_flow
 
-        return workflow_as_flow(self.catalog.find(wanted), known_in())
+        spec = self.catalog.find(wanted)
+        self.catalog.refuse_hidden(spec)
+        return workflow_as_flow(spec, known_in())
 
     def warnings(self, flow: FoundFlow) -> list[str]:
         """The warnings in the files that a run of this flow uses, one line each."""

@@ -66,9 +66,7 @@ def list_(app: App, shell: Shell) -> None:
         lines.append((name, "workflow", phases, catalog.source_of(spec), f"{spec.name}{about}"))
     plans = ((flow, flow.plan) for flow in app.flows.flows.values())
     lines += [
-        (flow.id, "flow", str(len(plan.phases)), flow.source, plan.description)
-        for flow, plan in plans
-        if plan is not None
+        (flow.id, "flow", str(len(plan.phases)), flow.source, _about(plan)) for flow, plan in plans if plan is not None
     ]
     if lines:
         print_table(shell, [("NAME", "KIND", "PHASES", "FROM", "ABOUT"), *lines])
@@ -78,6 +76,10 @@ def list_(app: App, shell: Shell) -> None:
     if problems:
         shell.talk(f"{counted(len(problems), 'problem')}; `handrail validate` shows them")
     return None
+
+
+def _about(plan: FlowPlan) -> str:
+    return plan.description if plan.visible else f"{plan.description} (only inside other flows)".lstrip()
 
 
 def _listed_flow(shell: Shell, flow: FoundFlow) -> dict[str, object]:

@@ -105,12 +105,16 @@ class Catalog(Record):
     def startable(self, name: str) -> tuple[Plan, tuple[str, ...]]:
         """The plan of the workflow that people start by this name, and notices for the person who starts it."""
         spec = self.find(name)
-        if not spec.is_visible:
-            message = f"`{spec.key}` only runs inside other workflows"
-            raise RefusedError(message, "`handrail list` shows what can be started")
+        self.refuse_hidden(spec)
         source, broken = self.source_of(spec), self.broken_nearer(spec)
         notices = [f"`{found.file}` has errors; using `{spec.key}` from {source} instead" for found in broken]
         return self.plan(spec), tuple(notices)
+
+    def refuse_hidden(self, spec: WorkflowSpec) -> None:
+        """Raise `RefusedError` if people cannot start this workflow."""
+        if not spec.is_visible:
+            message = f"`{spec.key}` only runs inside other workflows"
+            raise RefusedError(message, "`handrail list` shows what can be started")
 
     def warnings_of(self, spec: WorkflowSpec) -> list[Diagnostic]:
         """The warnings in the files of a workflow and of all its subworkflows."""
