@@ -18,6 +18,8 @@ def read_values(members: Mapping[str, Node], shape: Shape, expressions: Expressi
 
 def _expression(field: Field | None, node: Node, expressions: Expressions) -> Expression:
     """The expression of a param. If its field is declared as a mapping, it is an object even with a single key."""
+    if field is not None and field.is_data and not _stands_for_data(node):
+        return _data(node, expressions)
     if field is not None and _is_object(field, node):
         return _object(node, expressions, None)
     if field is not None and node.kind == "list" and _holds_mappings(field):
@@ -27,6 +29,25 @@ def _expression(field: Field | None, node: Node, expressions: Expressions) -> Ex
         ]
         return Items("list", tuple(items))
     return expressions.value(node)
+
+
+def _stands_for_data(node: Node) -> bool:
+    """True for an expression in place of data: its form is the only key, and `const` holds all of the data."""
+    form = form_of(node.value) if node.kind == "mapping" and len(node.value) == 1 else None
+    return form is not None and (form != "const" or node.value[form].kind == "mapping")
+
+
+def _data(node: Node, expressions: Expressions) -> Expression:
+    """Data as it is written. Only `${...}` in text and `ref: PATH` alone are references."""
+    if node.kind == "list":
+        return Items("list", tuple(_data(item, expressions) for item in node.value))
+    if node.kind != "mapping" or _is_reference(node):
+        return expressions.value(node)
+    return Object(tuple(node.value), tuple(_data(child, expressions) for child in node.value.values()))
+
+
+def _is_reference(node: Node) -> bool:
+    return list(node.value) == ["ref"] and node.value["ref"].kind == "text"
 
 
 def _object(node: Node, expressions: Expressions, shape: Shape | None) -> Expression:
@@ -51,7 +72,9 @@ def settled(node: Node, shape: Shape) -> Node:
     values = {}
     for name, child in node.value.items():
         field = shape.by_name.get(name)
-        if field is not None and _is_object(field, child):
+        if field is not None and field.is_data and not _stands_for_data(child):
+            values[name] = _known_data(child)
+        elif field is not None and _is_object(field, child):
             values[name] = _mapping(child)
         elif field is not None and child.kind == "list" and _holds_mappings(field):
             items = [_mapping(i) if _is_plain_mapping(i) else _known(i) for i in child.value]
@@ -79,6 +102,14 @@ def _known(node: Node) -> Node:
     if form == "object" and inner is not None and inner.kind == "mapping":
         return _mapping(inner)
     return node._replace(kind="later")
+
+
+def _known_data(node: Node) -> Node:
+    if node.kind == "list":
+        return node._replace(value=[_known_data(item) for item in node.value])
+    if node.kind != "mapping" or _is_reference(node):
+        return _known(node)
+    return node._replace(value={name: _known_data(child) for name, child in node.value.items()})
 
 
 def _mapping(node: Node) -> Node:
