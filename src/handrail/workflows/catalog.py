@@ -200,6 +200,9 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
     built_in = {entry.file for entry in found if entry.source == "builtin"}
     twice = rules.duplicate_commands(catalog.in_precedence(), built_in)
     problems.extend(_located(problem, "commandName") for problem in twice)
+    if any(problem.code == "phase-unused" for problem in problems):
+        used = {phase.file for entry in found if entry.spec for phase in entry.spec.phases}
+        problems = [problem for problem in problems if problem.code != "phase-unused" or problem.file not in used]
     return catalog._replace(problems=tuple(in_order(problems)))
 
 
