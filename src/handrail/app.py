@@ -162,9 +162,10 @@ class App:
 
     @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:
+        from handrail import registry
         from handrail.settings import read_settings
 
-        return read_settings(self.places.config, self.project)
+        return read_settings(self.places.config, self.project, registry.executors())
 
     @property
     def settings(self) -> Settings:

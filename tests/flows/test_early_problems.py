@@ -122,3 +122,58 @@ def test_a_run_can_be_resumed_after_its_schema_was_broken(project: Project) -> N
     assert "is not JSON" in project.json("resume", run, code=1)["error"]
     project.write(".handrail/schemas/report.json", "{}")
     assert project.json("resume", run)["status"] == "completed"
+
+
+def test_a_shell_line_as_a_single_word_is_a_warning(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", HEAD + "{id: x, node: command, params: {argv: ['sh -c \"ls -l\"']}}\n")
+    found = project.json("validate")["problems"]
+    assert [(one["code"], one["hint"]) for one in found] == [("argv-line", 'write `argv: [sh, -c, "ls -l"]`')]
+
+
+def test_a_param_that_is_neither_declared_nor_given_is_refused_before_the_run(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", HEAD + "{id: x, node: set, params: {a: '${params.x}'}}\n")
+    said = project.run("run", "f")
+    assert said.code == 2
+    assert ".handrail/flows/f.yaml:5:41: the param `x` is not given" in said.err
+    assert not (project.folder / "ran").exists()
+    assert project.run("run", "f", "--param", "x=1").code == 0
+    project.write(
+        ".handrail/flows/f.yaml",
+        HEAD + "{id: x, node: set, when: {defined: '${params.x}'}, params: {a: '${params.x}'}}\n",
+    )
+    assert project.run("run", "f").code == 0
+
+
+def test_the_settings_name_only_agents_that_exist(project: Project) -> None:
+    project.write(".handrail/settings.yaml", "agent: cluade\npresets: {p: {review: codexx:m}}\n")
+    found = project.json("validate", code=2)["problems"]
+    assert [(one["line"], one["hint"]) for one in found] == [
+        (1, "did you mean `claude`?"),
+        (2, "did you mean `codex`?"),
+    ]
+
+
+def test_a_phase_that_waits_for_a_file_that_nobody_may_write_is_a_warning(project: Project) -> None:
+    only = "tools:\n  whitelist: [read]\nexit:\n  - file: PLAN.md\n"
+    project.workflow("w", ["a", "b"])
+    project.phase("w", "a", only)
+    assert [one["code"] for one in project.json("validate")["problems"]] == ["exit-unwritable"]
+    project.phase("w", "b", only)
+    project.phase("w", "a")
+    assert project.json("validate")["problems"] == []
+
+
+@pytest.mark.parametrize(
+    ("step", "path", "hint"),
+    [
+        ("{id: x, node: set, params: {count: 1}}", "total", "its outputs: count"),
+        (FORM % "[{id: note, label: N}]", "values.noet", "did you mean `note`?"),
+    ],
+)
+def test_an_output_that_the_params_of_a_step_rule_out_is_an_error(
+    project: Project, step: str, path: str, hint: str
+) -> None:
+    reader = f"      - {{id: y, node: set, params: {{a: '${{steps.a.x.outputs.{path}}}'}}}}\n"
+    project.write(".handrail/flows/f.yaml", f"{HEAD}{step}\n{reader}")
+    found = project.json("validate", code=2)["problems"]
+    assert [(one["code"], one["hint"]) for one in found] == [("ref-output", hint)]

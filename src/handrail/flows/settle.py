@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from handrail.expressions.parse import Expressions
 from handrail.expressions.syntax import form_of
-from handrail.expressions.tree import Expression, Items, Object
+from handrail.expressions.tree import Const, Expression, Items, Object
 from handrail.source.fields import Field, Shape
+from handrail.source.given import LATER
 from handrail.source.yamltree import Node
 
 
@@ -65,6 +67,16 @@ def _holds_mappings(field: Field) -> bool:
 
 def _is_plain_mapping(node: Node) -> bool:
     return node.kind == "mapping" and form_of(node.value) is None
+
+
+def plain_of(expression: Expression) -> Any:
+    """The value of an expression as far as the file has it, with `LATER` for the rest."""
+    if isinstance(expression, Const):
+        return expression.value
+    if isinstance(expression, Object):
+        return {name: plain_of(part) for name, part in zip(expression.names, expression.parts, strict=True)}
+    is_list = isinstance(expression, Items) and expression.rule == "list"
+    return [plain_of(part) for part in expression.parts] if is_list else LATER
 
 
 def settled(node: Node, shape: Shape) -> Node:

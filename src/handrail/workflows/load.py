@@ -20,7 +20,7 @@ from handrail.workflows import rules
 from handrail.workflows.exits import read_exit
 from handrail.workflows.keys import PHASE, TEXTS, TOOLS, WORKFLOW
 from handrail.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
-from handrail.workflows.toolnames import check_tool_names
+from handrail.workflows.toolnames import WRITING_HINT, can_write, check_tool_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ class _Load:
         self.stamps: dict[str, os.stat_result | None] = {}
         self.references: list[Reference] = []
         self.has_entries = False
+        self.unwritable: dict[str, Diagnostic] = {}
 
     def report(self, problem: Diagnostic) -> None:
         self.problems.append(problem)
@@ -224,6 +225,11 @@ def _entries(job: _Load, reader: Reader, node: Node) -> tuple[PhaseSpec | Refere
             reader.on(item, "phase-entry", message, hint)
             entries.append(None)
     whole = tuple(entry for entry in entries if entry is not None)
+    for entry in whole:
+        if not isinstance(entry, PhaseSpec) or can_write(entry.allow):
+            break
+        if entry.file in job.unwritable:
+            job.report(job.unwritable[entry.file])
     return whole if len(whole) == len(entries) else None
 
 
@@ -281,6 +287,10 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     deny, allow = _tools(job, reader)
     profiles = reader.texts("availableProfiles") or ()
     checks = read_exit(reader)
+    if any(check.words == "exists" for check in checks) and not can_write(allow):
+        message = "this phase waits for a file, but no phase so far allows a tool that writes files"
+        place = (*reader.node.keys["exit"], 4)
+        job.unwritable[source.file] = source.problem("exit-unwritable", place, message, WRITING_HINT, "warning")
     instructions = body.strip()
     if not instructions:
         hint = "write what the agent has to do below the front matter"

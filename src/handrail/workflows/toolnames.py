@@ -11,6 +11,16 @@ from handrail.source.yamltree import Node, as_text
 
 SUPPORTED = "supported: Handrail's names (`bash`), an agent's own names (`Bash`), and `mcp:SERVER/TOOL`"
 
+READING = frozenset(
+    ["read", "search", "grep", "find", "ls", "fetch", STEP_TOOL, "Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch"]
+)
+WRITING_HINT = "add `write`, `edit` or `bash` to `whitelist`, or remove the check"
+
+
+def can_write(allow: tuple[str, ...] | None) -> bool:
+    """True if a phase with this whitelist may allow a tool that writes files. Most tools might."""
+    return allow is None or not READING.issuperset(allow)
+
 
 def check_tool_names(tools: Reader) -> None:
     """Report forms that are not supported, names that no agent has, and whitelists that match nothing in an agent."""
