@@ -124,7 +124,7 @@ class Steps:
         check_fields(reader, look_up(self.flow))
         if declared.others == "used":
             return set()
-        return refuse_unknown(reader, known, kind, only_typos=declared.others == "ignored")
+        return refuse_unknown(reader, known, kind, only_typos=declared.others == "ignored", beside=STEP.by_name)
 
     def prompt(self, reader: Reader, expressions: Expressions, declared: contracts.Node) -> Prompt | None:
         node = reader.child("prompt")
@@ -192,7 +192,9 @@ class Steps:
                 self.flow.report(unknown_key(self.flow.source, at, name, known))
 
     def retry(self, reader: Reader) -> Retry:
-        node = reader.child("retry")
+        given: Node | None = reader.node.value.get("retry")
+        times = given.value if given is not None and given.kind == "integer" else 3
+        node = reader.child("retry", f"write `retry: {{attempts: {times}}}`")
         if node is None:
             return Retry()
         retry = self.flow.reader(node, RETRY)
@@ -223,7 +225,8 @@ def number_between(reader: Reader, name: str, least: int, most: int) -> float | 
     if node is None:
         return None
     if not least <= node.value <= most:
-        reader.on(node, "bad-value", f"`{name}` has to be between {least} and {most}, found {quoted(node)}")
+        message = f"`{name}` has to be between {least} and {most}, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"`{name}` means: {reader.shape.by_name[name].about}")
         return None
     return float(node.value)
 

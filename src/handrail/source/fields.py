@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from handrail.source.diagnostics import Diagnostic, Severity
+from handrail.source.durations import parse_duration
 from handrail.source.files import Source
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.yamltree import Kind, Node, as_text
@@ -189,7 +190,8 @@ class Reader:
         if "boolean" in field.kinds:
             return "write true or false, without quotes"
         if "integer" in field.kinds:
-            return "write a number, without quotes"
+            seconds = parse_duration(node.value) if "second" in f"{field.about} {field.unit}" else None
+            return "write a number, without quotes" if seconds is None else f"write seconds: `{seconds:.0f}`"
         return (
             f"write a list: `{field.name}: [{', '.join(as_text(node).split())}]`" if field.kinds == ("list",) else None
         )

@@ -206,7 +206,7 @@ class Root:
             names = sorted(os.listdir(folder))
         except OSError:
             return None
-        found = nearest(name, names)
+        found = [f"{name}.md"] if f"{name}.md" in names else nearest(name, names)
         if not found:
             return None
         if found[0].casefold() == name.casefold():

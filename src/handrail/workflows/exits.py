@@ -50,6 +50,8 @@ def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
         if kind.kind == "text" and kind.value in checks:
             return choose(kind.value, checks[kind.value], is_short=False)
         hint = (did_you_mean(kind.value, checks) if kind.kind == "text" else None) or f"known: {', '.join(checks)}"
+        if kind.kind == "text" and kind.value in registry.checks():
+            hint = f"`{kind.value}` is only for `expect` of a step in a flow; known here: {', '.join(checks)}"
         phase.on(kind, "exit-check", f"there is no exit check {quoted(kind)}", hint)
         return None
     if len(names) == 1:
