@@ -13,8 +13,16 @@ import time
 from functools import cached_property
 
 import handrail
-from handrail.errors import HandrailError, NotFound
-from handrail.project import Places, flow_roots, has_settings, orchestrating_roots, random_token, workflow_roots
+from handrail.errors import HandrailError, NotFound, RefusedError
+from handrail.project import (
+    Places,
+    flow_roots,
+    has_settings,
+    orchestrating_roots,
+    random_token,
+    shown_path,
+    workflow_roots,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,9 +162,10 @@ class App:
 
     @cached_property
     def _settings(self) -> tuple[Settings, list[Diagnostic]]:
+        from handrail import registry
         from handrail.settings import read_settings
 
-        return read_settings(self.places.config, self.project)
+        return read_settings(self.places.config, self.project, registry.executors())
 
     @property
     def settings(self) -> Settings:
@@ -181,7 +190,11 @@ class App:
         """The flow that `run NAME` runs: a flow, or else a workflow as a flow. `workflow:NAME` is always a workflow."""
         wanted = name.removeprefix("workflow:")
         if wanted == name and (name in self.flows.flows or self.flows.named(name) is not None):
-            return self.flows.find(name)
+            flow = self.flows.find(name)
+            if flow.plan is not None and not flow.plan.visible:
+                hint = "remove `catalogVisibility: hidden` from its file to run it alone"
+                raise RefusedError(f"the flow `{flow.id}` only runs inside other flows", hint)
+            return flow
         keys = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
         if wanted == name and wanted not in keys:
             if any(found.id == name for found in self.flows.found):
@@ -193,7 +206,20 @@ class App:
         from handrail.flows.known import known_in
         from handrail.runs.headless import workflow_as_flow
 
-        return workflow_as_flow(self.catalog.find(wanted), known_in())
+        spec = self.catalog.find(wanted)
+        self.catalog.refuse_hidden(spec)
+        return workflow_as_flow(spec, known_in())
+
+    def warnings(self, flow: FoundFlow) -> list[str]:
+        """The warnings in the files that a run of this flow uses, one line each."""
+        if flow.source == "workflow":
+            return self._shown(self.catalog.warnings_of(self.catalog.find(flow.id.removeprefix("workflow:"))))
+        return self._shown(self.flows.warnings_of(flow))
+
+    def _shown(self, problems: list[Diagnostic]) -> list[str]:
+        from handrail.source.diagnostics import as_line
+
+        return [as_line(problem._replace(file=shown_path(problem.file, self.project))) for problem in problems]
 
     def preset(self, name: str) -> dict[str, str]:
         found = self.settings.presets.get(name)
@@ -219,6 +245,7 @@ class App:
         from handrail.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
+        notices = (*notices, *self._shown(self.catalog.warnings_of(self.catalog.find(name))))
         id_ = conversation.session if conversation is not None else session
         limits = IDLE_STOPS, REMINDERS
         if has_settings(self.places, self.project):

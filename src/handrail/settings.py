@@ -7,7 +7,7 @@ choose the agent and the model of a step.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from handrail import SETTINGS_FILE as FILE
@@ -100,15 +100,21 @@ class Settings:
     prune: PruneSettings | None = None
 
 
-def read_settings(config: str, project: str) -> tuple[Settings, list[Diagnostic]]:
-    """The settings from the user's `config` folder and from the project, and the problems in their files."""
+Agents = Collection[str] | None
+
+
+def read_settings(config: str, project: str, agents: Agents = None) -> tuple[Settings, list[Diagnostic]]:
+    """The settings from the user's `config` folder and from the project, and the problems in their files.
+
+    `agents` are the agents that routes may name; None if they are not checked.
+    """
     problems: list[Diagnostic] = []
     settings = Settings()
-    settings = _read(config, settings, problems, is_user=True)
-    return _read(os.path.join(project, ".handrail"), settings, problems, is_user=False), problems
+    settings = _read(config, settings, problems, agents, is_user=True)
+    return _read(os.path.join(project, ".handrail"), settings, problems, agents, is_user=False), problems
 
 
-def _read(folder: str, settings: Settings, problems: list[Diagnostic], *, is_user: bool) -> Settings:
+def _read(folder: str, settings: Settings, problems: list[Diagnostic], agents: Agents, *, is_user: bool) -> Settings:
     path = os.path.join(folder, FILE)
     if not os.path.lexists(path):
         return settings
@@ -129,7 +135,7 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic], *, is_use
         return settings
     reader = Reader(source, tree, SETTINGS, problems.append)
     settings = _with_secrets(reader, settings, may_except=is_user)
-    return replace(_apply(reader, settings), prune=_read_prune(reader, settings.prune, is_user=is_user))
+    return replace(_apply(reader, settings, agents), prune=_read_prune(reader, settings.prune, is_user=is_user))
 
 
 def _read_prune(reader: Reader, before: PruneSettings | None, *, is_user: bool) -> PruneSettings | None:
@@ -157,7 +163,7 @@ def _read_prune(reader: Reader, before: PruneSettings | None, *, is_user: bool) 
     return PruneSettings(seconds, keep.value if keep is not None else None)
 
 
-def _apply(reader: Reader, settings: Settings) -> Settings:
+def _apply(reader: Reader, settings: Settings, agents: Agents) -> Settings:
     settings = replace(
         settings,
         idle_stops=_read_count(reader, "idleStops", MAX_IDLE_STOPS, settings.idle_stops),
@@ -167,15 +173,15 @@ def _apply(reader: Reader, settings: Settings) -> Settings:
     agent, names = reader.child("agent"), reader.child("passEnv")
     found = dict(settings.routes)
     if agent is not None:
-        found |= _read_routes(reader, agent._replace(kind="mapping", value={DEFAULT: agent}, keys={}))
+        found |= _read_routes(reader, agent._replace(kind="mapping", value={DEFAULT: agent}, keys={}), agents)
     if routes is not None:
-        found |= _read_routes(reader, routes)
+        found |= _read_routes(reader, routes, agents)
     passed = _read_names(reader, names)
     return replace(
         settings,
         routes=found,
-        presets={**settings.presets, **_read_route_sets(reader, presets)},
-        flows={**settings.flows, **_read_route_sets(reader, flows)},
+        presets={**settings.presets, **_read_route_sets(reader, presets, agents)},
+        flows={**settings.flows, **_read_route_sets(reader, flows, agents)},
         pass_env=(*settings.pass_env, *passed),
         engine=reader.text("engine") or settings.engine,
     )
@@ -241,11 +247,11 @@ def _read_count(reader: Reader, name: str, most: int, before: int) -> int:
     return count
 
 
-def _read_route_sets(reader: Reader, node: Node | None) -> dict[str, dict[str, str]]:
-    return {} if node is None else {name: _read_routes(reader, child) for name, child in node.value.items()}
+def _read_route_sets(reader: Reader, node: Node | None, agents: Agents) -> dict[str, dict[str, str]]:
+    return {} if node is None else {name: _read_routes(reader, child, agents) for name, child in node.value.items()}
 
 
-def _read_routes(reader: Reader, node: Node) -> dict[str, str]:
+def _read_routes(reader: Reader, node: Node, agents: Agents) -> dict[str, str]:
     """The routes by group. Reports each invalid route at its place."""
     if node.kind != "mapping":
         reader.on(node, "wrong-type", f"routes have to be a mapping, found {found(node)}", "write `GROUP: AGENT:MODEL`")
@@ -260,6 +266,10 @@ def _read_routes(reader: Reader, node: Node) -> dict[str, str]:
             reader.on(child, "bad-value", message, f"write `{group}: AGENT`")
         else:
             routes[group] = child.value
+            agent = child.value.partition(":")[0].strip()
+            if agents is not None and agent not in agents:
+                hint = did_you_mean(agent, agents) or f"known: {', '.join(agents)}"
+                reader.on(child, "bad-value", f"there is no agent `{agent}`", hint)
     return routes
 
 

@@ -112,7 +112,7 @@ def test_a_schema_of_the_project_comes_first(tmp_path: Path) -> None:
 def test_a_broken_schema_is_reported_with_its_file(tmp_path: Path, content: Any, said: str) -> None:
     write(tmp_path, "report", content)
     error = refusal(tmp_path, "report")
-    assert error.message.startswith("`.handrail/schemas/report.json` ")
+    assert error.message.startswith("`.handrail/schemas/report.json")
     assert said in error.message
     assert len(error.message) < 400
 

@@ -46,7 +46,7 @@ def test_a_misspelt_param_of_a_toy_check_is_reported_with_its_place(saying: Proj
     found = saying.json("validate", code=2)["problems"]
     assert [(p["code"], p["line"], p["message"]) for p in found] == [
         ("missing-key", 4, "`says` needs `word`"),
-        ("unknown-key", 7, "unknown key `withn`"),
+        ("misspelt-key", 7, "unknown key `withn`"),
         ("blank-text", 8, "`says` is blank"),
     ]
 

@@ -115,7 +115,7 @@ def test_settings_are_checked_like_definitions(project: Project) -> None:
     project.write(".handrail/settings.yaml", "idleStop: 7\nidleStops: many\n")
     said = project.run("validate", "--json")
     assert said.code == 2
-    assert [p["code"] for p in said.data["problems"]] == ["unknown-key", "wrong-type"]
+    assert [p["code"] for p in said.data["problems"]] == ["misspelt-key", "wrong-type"]
 
 
 def test_the_built_in_workflows_have_no_problems(project: Project) -> None:

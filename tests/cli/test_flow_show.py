@@ -61,7 +61,7 @@ every (flow)
             - x: set
               got: ${params.who}
   6. r2 (i = 2)
-     only if: not (${steps.r1.t.outputs.ok} = true)
+     only if: not (${steps.r1.t.outputs.n} = true)
      steps in parallel, up to 2
      - t: set
        n: ${repeat.i + 1}

@@ -109,3 +109,22 @@ def test_a_sign_is_coloured_also_behind_a_time() -> None:
     assert in_colour("  ✓ a") == "  \x1b[32m✓\x1b[0m a"
     assert in_colour("12:00:00    ✗ a") == "\x1b[2m12:00:00\x1b[0m    \x1b[31m✗\x1b[0m a"
     assert in_colour("✓done") == "✓done"
+
+
+def test_a_hidden_flow_runs_only_inside_other_flows(project: Project) -> None:
+    step = "phases: [{id: a, steps: [{id: b, node: %s, params: {%s}}]}]\n"
+    project.write(".handrail/flows/sub.yaml", "catalogVisibility: hidden\n" + step % ("set", "x: 1"))
+    project.write(".handrail/flows/top.yaml", step % ("flow-run", "fileName: sub"))
+    assert "(only inside other flows)" in project.run("list").out
+    assert {row["id"]: row["visible"] for row in project.json("list")["flows"]} == {"sub": False, "top": True}
+    said = project.run("run", "sub")
+    assert said.code == 1
+    assert "`sub` only runs inside other flows" in said.err
+    assert project.run("run", "top").code == 0
+
+
+def test_a_hidden_workflow_is_not_run_either(project: Project) -> None:
+    project.workflow("w", ["a"], "show: workflows\n")
+    said = project.run("run", "w", "task")
+    assert said.code == 1
+    assert "`w` only runs inside other workflows" in said.err

@@ -162,7 +162,7 @@ def test_all_mistakes_of_a_script_are_reported_at_once_even_if_another_prompt_wo
     file.write_text("\n".join(lines), encoding="utf-8")
     with pytest.raises(HandrailError) as error:
         read_script(str(file), "y")
-    assert [line.split(":")[1] for line in error.value.message.splitlines()] == ["3", "4", "5", "5"]
+    assert [line.split(":")[1] for line in error.value.message.splitlines()] == ["3", "4", "5"]
 
 
 def test_a_step_fails_with_the_mistake_of_its_script(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

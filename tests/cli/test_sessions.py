@@ -298,3 +298,20 @@ def test_the_rule_of_a_verdict_is_listed_only_for_what_a_list_names(project: Pro
         project.json("start", key, "do it", "--session", key)
         assert project.json("gate", "read", "--session", key)["rule"] == rule
         assert project.json("gate", "write", "--session", key)["allow"] is False
+
+
+def test_the_gate_knows_the_names_of_every_agent(release: Project) -> None:
+    release.json("start", "release", "x")
+    verdict = release.json("gate", "Edit")
+    assert (verdict["allow"], verdict["tool"], verdict["rule"]) == (False, "Edit", "blacklist")
+    assert release.json("gate", "Edit", "--input", '{"file_path": "a"}')["allow"] is False
+    assert release.run("gate", "Read").err == ""
+
+
+def test_the_gate_warns_about_a_tool_that_no_agent_has(release: Project) -> None:
+    release.json("start", "release", "x")
+    said = release.run("gate", "edti")
+    assert said.data["allow"] is True
+    assert said.err == "warning: there is no tool `edti`; did you mean `edit`?\n"
+    assert "Edit" in release.run("gate", "Edti", "--agent", "claude").err
+    assert release.run("gate", "mcp__github__merge").err == ""

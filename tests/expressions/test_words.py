@@ -92,7 +92,7 @@ def test_an_outline_expands_nested_flows_one_level() -> None:
     assert phases["each-2"]["items"] == {"file": "${params.files[1]}"}
     assert phases["each-2"]["guards"] == ["1 < ${length of params.files}"]
     assert phases["each-2"]["lane"] == {"group": 0, "number": 1, "limit": 2, "onFailure": "finish"}
-    assert phases["r2"]["guards"] == ["not (${steps.r1.t.outputs.ok} = true)"]
+    assert phases["r2"]["guards"] == ["not (${steps.r1.t.outputs.n} = true)"]
     assert phases["first"]["steps"][1]["prompt"]["text"] == (
         "Do ${flow.word}\nfor ${steps.first.fetch.value}\n\nand ${params.go}"
     )

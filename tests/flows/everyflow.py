@@ -58,7 +58,7 @@ phases:
   - id: 'each-${index}'
     steps:
     - {id: show, node: read-file, params: {path: '${repeat.file}'}}
-- repeat: {var: i, max: 2, until: {equals: ['${steps.r${i}.t.outputs.ok}', true]}}
+- repeat: {var: i, max: 2, until: {equals: ['${steps.r${i}.t.outputs.n}', true]}}
   phases:
   - id: 'r${i}'
     parallel: 2

@@ -34,6 +34,16 @@ MISTAKES = {
     "schema is missing": ("{id: x, node: set, makes: [{path: a, schema: reprot}]}", "did you mean `report`?"),
     "schema is no json": ("{id: x, node: set, makes: [{path: a, schema: text}]}", "correct `.handrail/schemas/text"),
     "schema is no schema": ("{id: x, node: set, makes: [{path: a, schema: odd}]}", "correct `.handrail/schemas/odd"),
+    "schema is misspelt": ("{id: x, node: set, makes: [{path: a, schema: typo}]}", "correct `.handrail/schemas/typo"),
+    "bool": (FORM % "[{id: a, type: bool, label: A}]", "did you mean `boolean`?"),
+    "field of when": (FORM % "[{id: ok, label: A}, {id: b, when: {field: okk, equals: x}}]", "did you mean `ok`?"),
+    "options": (FORM % "[{id: a, type: single-select, default: x}]", "add `options: [A, B]`"),
+    "optins": (FORM % "[{id: a, type: single-select, optins: [x]}]", "did you mean `options`?"),
+    "fiel": ("{id: x, node: set, expect: [{fiel: a}]}", "did you mean `file`?"),
+    "timeout in minutes": ("{id: x, node: set, timeout: 10m}", "write seconds: `600`"),
+    "retry is a number": ("{id: x, node: set, retry: 5}", "write `retry: {attempts: 5}`"),
+    "timeout in params": (COMMAND % "timeout: 3", "`timeout` is a key of the step: write it beside `params`"),
+    "no attempts": ("{id: x, node: set, retry: {attempts: 0}}", "`attempts` means: the maximum number of attempts"),
     "inline schema": ("{id: x, node: llm-prompt, prompt: Go, params: {schema: {type: objekt}}}", "correct it"),
 }  # fmt: skip
 
@@ -44,6 +54,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     project.write(".handrail/schemas/report.json", "{}")
     project.write(".handrail/schemas/text.json", "no json")
     project.write(".handrail/schemas/odd.json", '{"type": 1}')
+    project.write(".handrail/schemas/typo.json", '{\n  "properties": {"a": {"type": "objct"}}\n}')
     return project
 
 
@@ -55,6 +66,7 @@ def test_a_mistake_is_reported_at_its_place_before_any_step_runs(project: Projec
     assert errors
     assert {p["line"] for p in errors} == {5}
     assert any((p["hint"] or "").startswith(hint) for p in errors), errors
+    assert len(errors) == (2 if name == "contnet" else 1)
     for more in ((), ("--dry-run",)):
         assert project.run("run", "f", *more).code == 2
     assert not (project.folder / "ran").exists()
@@ -140,3 +152,78 @@ def test_a_run_can_be_resumed_after_its_schema_was_broken(project: Project) -> N
     assert "is not JSON" in project.json("resume", run, code=1)["error"]
     project.write(".handrail/schemas/report.json", "{}")
     assert project.json("resume", run)["status"] == "completed"
+
+
+def test_a_shell_line_as_a_single_word_is_a_warning(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", HEAD + "{id: x, node: command, params: {argv: ['sh -c \"ls -l\"']}}\n")
+    found = project.json("validate")["problems"]
+    assert [(one["code"], one["hint"]) for one in found] == [("argv-line", 'write `argv: [sh, -c, "ls -l"]`')]
+
+
+def test_a_param_that_is_neither_declared_nor_given_is_refused_before_the_run(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", HEAD + "{id: x, node: set, params: {a: '${params.x}'}}\n")
+    said = project.run("run", "f")
+    assert said.code == 2
+    assert ".handrail/flows/f.yaml:5:41: the param `x` is not given" in said.err
+    assert not (project.folder / "ran").exists()
+    assert project.run("run", "f", "--param", "x=1").code == 0
+    project.write(
+        ".handrail/flows/f.yaml",
+        HEAD + "{id: x, node: set, when: {defined: '${params.x}'}, params: {a: '${params.x}'}}\n",
+    )
+    assert project.run("run", "f").code == 0
+
+
+def test_the_settings_name_only_agents_that_exist(project: Project) -> None:
+    project.write(".handrail/settings.yaml", "agent: cluade\npresets: {p: {review: codexx:m}}\n")
+    found = project.json("validate", code=2)["problems"]
+    assert [(one["line"], one["hint"]) for one in found] == [
+        (1, "did you mean `claude`?"),
+        (2, "did you mean `codex`?"),
+    ]
+
+
+def test_a_phase_that_waits_for_a_file_that_nobody_may_write_is_a_warning(project: Project) -> None:
+    only = "tools:\n  whitelist: [read]\nexit:\n  - file: PLAN.md\n"
+    project.workflow("w", ["a", "b"])
+    project.phase("w", "a", only)
+    assert [one["code"] for one in project.json("validate")["problems"]] == ["exit-unwritable"]
+    project.phase("w", "b", only)
+    project.phase("w", "a")
+    assert project.json("validate")["problems"] == []
+
+
+@pytest.mark.parametrize(
+    ("step", "path", "hint"),
+    [
+        ("{id: x, node: set, params: {count: 1}}", "total", "its outputs: count"),
+        (FORM % "[{id: note, label: N}]", "values.noet", "did you mean `note`?"),
+    ],
+)
+def test_an_output_that_the_params_of_a_step_rule_out_is_an_error(
+    project: Project, step: str, path: str, hint: str
+) -> None:
+    reader = f"      - {{id: y, node: set, params: {{a: '${{steps.a.x.outputs.{path}}}'}}}}\n"
+    project.write(".handrail/flows/f.yaml", f"{HEAD}{step}\n{reader}")
+    found = project.json("validate", code=2)["problems"]
+    assert [(one["code"], one["hint"]) for one in found] == [("ref-output", hint)]
+
+
+def test_a_problem_of_a_schema_file_has_its_place_and_its_value(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", HEAD + "{id: x, node: set, makes: [{path: a, schema: typo}]}\n")
+    (found,) = project.json("validate", code=2)["problems"]
+    assert "`.handrail/schemas/typo.json:2:32` is not a JSON Schema" in found["message"]
+    assert '`"objct"`' in found["message"]
+
+
+def test_an_entry_without_its_ending_and_a_check_of_another_place_have_a_suggestion(project: Project) -> None:
+    project.workflow("w", ["a"])
+    project.phase("w", "a", "exit:\n  - {kind: step-output, value: 1}\n")
+    path = project.folder / ".handrail/workflows/w/workflow.yaml"
+    path.write_text(path.read_text() + "  - code\n")
+    project.phase("w", "code")
+    project.phase("w", "code-review")
+    hints = [(one["code"], one["hint"]) for one in project.json("validate", code=2)["problems"]]
+    assert ("file-missing", "did you mean `code.md`?") in hints
+    assert hints[0][0] == "exit-check"
+    assert hints[0][1].startswith("`step-output` is only for `expect` of a step in a flow")

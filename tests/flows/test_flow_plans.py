@@ -321,3 +321,25 @@ def plain(node: Any) -> Any:
 def test_a_file_with_ten_thousand_steps_is_read() -> None:
     steps = "".join(f"  - {{id: s{n}, node: set, params: {{n: {n}}}}}\n" for n in range(10_000))
     assert len(plan_of(f"phases:\n- id: a\n  steps:\n{steps}").phases[0].steps) == 10_000
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("{properties: {ok: {type: boolean}}}", {"properties": {"ok": {"type": "boolean"}}}),
+        ("{properties: {list: {type: array}}}", {"properties": {"list": {"type": "array"}}}),
+        ("{properties: {ref: {type: string}}}", {"properties": {"ref": {"type": "string"}}}),
+        ("{properties: {a: {const: 1}}, default: {}}", {"properties": {"a": {"const": 1}}, "default": {}}),
+        ("{const: 3}", {"const": 3}),
+        ("{const: {type: object}}", {"type": "object"}),
+        ("{ref: params.whole}", {"type": "number"}),
+        ("{enum: ['${params.one}', {ref: params.one}]}", {"enum": ["x", "x"]}),
+    ],
+)  # fmt: skip
+def test_a_schema_is_taken_as_it_is_written(written: str, meant: Any) -> None:
+    step = f"{{id: x, node: llm-prompt, prompt: Go, params: {{executor: claude, schema: {written}}}}}"
+    known = Known(nodes=registry.node_declarations())
+    plan, problems = read(f"params: {{whole: 1, one: 1}}\nphases: [{{id: a, steps: [{step}]}}]", known)
+    assert plan is not None, problems
+    schema = plan.phases[0].steps[0].params["schema"]
+    assert value(schema, params={"whole": {"type": "number"}, "one": "x"}) == meant

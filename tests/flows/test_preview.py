@@ -80,7 +80,7 @@ def test_a_preview_shows_every_part_of_a_flow() -> None:
     ▸ c
       ▸ x: set
           got: hi
-? r2 (i = 2, steps in parallel, up to 2): depends on `steps.r1.t`: not (${steps.r1.t.outputs.ok} = true)
+? r2 (i = 2, steps in parallel, up to 2): depends on `steps.r1.t`: not (${steps.r1.t.outputs.n} = true)
   ▸ t: set
       n: 3
   ▸ u: flow-run
@@ -204,12 +204,12 @@ def test_a_preview_ends_even_if_nested_flows_multiply() -> None:
 
 def test_only_the_last_conditions_of_many_rounds_are_shown() -> None:
     plan = flow(
-        "phases:\n- repeat: {var: i, max: 5, until: '${steps.r${i}.x.outputs.ok}'}\n"
+        "phases:\n- repeat: {var: i, max: 5, until: '${steps.r${i}.x.outputs.n}'}\n"
         f"  phases: [{{id: 'r${{i}}', steps: [{{id: x, {SET}}}]}}]\n"
     )
     row = previewed(plan)[-2]
     assert row.on == ("steps.r2.x", "steps.r3.x", "steps.r4.x")
-    assert row.why.endswith("not ${steps.r4.x.outputs.ok}, and 1 more")
+    assert row.why.endswith("not ${steps.r4.x.outputs.n}, and 1 more")
 
 
 def test_text_from_definitions_cannot_control_a_terminal() -> None:

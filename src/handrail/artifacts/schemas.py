@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from handrail.artifacts.bounded import DATA, bounded_validator, problem_of_patterns
 from handrail.artifacts.names import Table
 from handrail.errors import DefinitionError, NotFound
+from handrail.source.jsontree import read_json
 from handrail.source.patterns import TooMuchWork
 from handrail.source.plain import counted
 from handrail.source.suggest import did_you_mean
@@ -131,29 +132,47 @@ def _checked(text: str, path: str) -> dict[str, Any]:
     if schema.get("$schema", DIALECT) not in (DIALECT, f"{DIALECT}#"):
         hint = f"remove `$schema`, or write `{DIALECT}`"
         raise DefinitionError(f"`{path}` has to use draft 2020-12, found {_shown(schema['$schema'])}", hint)
-    problem = problem_of_schema(schema)
+    problem = _broken(schema)
     if problem is not None:
-        raise DefinitionError(f"`{path}` is not a JSON Schema: {problem}")
+        raise DefinitionError(f"`{path}{_place_in(text, problem[1])}` is not a JSON Schema: {problem[0]}")
     return schema
+
+
+def _place_in(text: str, path: tuple[str | int, ...]) -> str:
+    """The line and column of a value in JSON text, as `:3:14`. Empty for the whole text."""
+    node = read_json(text)[0] if path else None
+    for part in path:
+        inside = node.value if node is not None and node.kind in ("list", "mapping") else None
+        try:
+            node = inside[part] if inside is not None else None
+        except (LookupError, TypeError):
+            node = None
+    return "" if node is None else f":{node.line}:{node.column}"
 
 
 def problem_of_schema(schema: dict[str, Any]) -> str | None:
     """What is wrong with a schema. None if it is valid."""
+    wrong = _broken(schema)
+    return None if wrong is None else wrong[0]
+
+
+def _broken(schema: dict[str, Any]) -> tuple[str, tuple[str | int, ...]] | None:
+    """What is wrong with a schema, and the path to it. None if it is valid."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import SchemaError
 
     try:
         outside = _outer_reference(schema)
         if outside is not None:
-            return f"it refers to {_shown(outside)}; only `#...` inside the same file is allowed"
+            return f"it refers to {_shown(outside)}; only `#...` inside the same file is allowed", ()
         wrong = problem_of_patterns(schema)
         if wrong is not None:
-            return wrong
+            return wrong, ()
         Draft202012Validator.check_schema(schema, format_checker=Draft202012Validator.FORMAT_CHECKER)
     except SchemaError as error:
-        return _problem(error)
+        return _problem(error), tuple(error.absolute_path)
     except RecursionError:
-        return "it is nested too deeply"
+        return "it is nested too deeply", ()
     return None
 
 
@@ -223,7 +242,7 @@ def _what(error: _Error) -> str:
             kinds = [_KINDS.get(kind, str(kind)) for kind in ([wanted] if isinstance(wanted, str) else wanted)]
             return f"has to be {' or '.join(kinds)}, found {_shown(value)}"
         case "enum":
-            return f"has to be one of {', '.join(map(_shown, wanted))}; found {_shown(value)}"
+            return f"is {_shown(value)}, but has to be one of {', '.join(map(_shown, wanted))}"
         case "pattern":
             return "is empty" if wanted == r"\S" else f"has to match `{wanted}`, found {_shown(value)}"
         case "minItems":

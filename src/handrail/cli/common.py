@@ -72,8 +72,8 @@ def complete_key(context: click.Context, _param: click.Parameter, begin: str) ->
 
 def complete_flow(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
     app = _app_for_completion(context)
-    flows = app.flows.flows.values() if app else []
-    return [CompletionItem(f.id, help=f.plan.description if f.plan else "") for f in flows if f.id.startswith(begin)]
+    plans = [flow.plan for flow in app.flows.flows.values()] if app else []
+    return [CompletionItem(p.id, help=p.description) for p in plans if p and p.visible and p.id.startswith(begin)]
 
 
 def complete_run(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:

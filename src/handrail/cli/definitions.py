@@ -65,9 +65,7 @@ def list_(app: App, shell: Shell) -> None:
         lines.append((name, "workflow", str(len(spec.entries)), catalog.source_of(spec), f"{spec.name}{about}"))
     plans = ((flow, flow.plan) for flow in app.flows.flows.values())
     lines += [
-        (flow.id, "flow", str(len(plan.phases)), flow.source, plan.description)
-        for flow, plan in plans
-        if plan is not None
+        (flow.id, "flow", str(len(plan.phases)), flow.source, _about(plan)) for flow, plan in plans if plan is not None
     ]
     if lines:
         print_table(shell, [("NAME", "KIND", "PHASES", "FROM", "ABOUT"), *lines])
@@ -79,6 +77,10 @@ def list_(app: App, shell: Shell) -> None:
             f"{counted(len(problems), 'problem')}; `handrail validate` shows {'it' if len(problems) == 1 else 'them'}"
         )
     return None
+
+
+def _about(plan: FlowPlan) -> str:
+    return plan.description if plan.visible else f"{plan.description} (only inside other flows)".lstrip()
 
 
 def _listed_flow(shell: Shell, flow: FoundFlow) -> dict[str, object]:
@@ -107,8 +109,9 @@ def _listed(app: App, shell: Shell, spec: WorkflowSpec) -> dict[str, object]:
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(exists=False))
 @click.option("--format", "style", type=click.Choice(["text", "github"]), default="text", help="How to print problems.")
+@click.option("--strict", is_flag=True, help="Fail if there are warnings, too.")
 @command
-def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str) -> None:
+def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict: bool) -> None:
     """Check all definitions, or only those at PATHS.
 
     A path is a workflow folder, a file in one, or a folder of workflows.
@@ -117,11 +120,12 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str) -> None
         if not os.path.exists(path):
             raise UsageError(f"`{path}` does not exist")
     found = shown(app.validate([os.path.abspath(path) for path in paths]) if paths else app.problems, shell.cwd)
+    fails = bool(found) if strict else has_errors(found)
     if shell.as_json:
-        shell.data({"ok": not has_errors(found), "problems": [problem.to_json() for problem in found]})
+        shell.data({"ok": not fails, "problems": [problem.to_json() for problem in found]})
     else:
         _print(shell, found, style, "no problems" if paths else _fine(app))
-    if has_errors(found):
+    if fails:
         raise SystemExit(2)
 
 

@@ -75,9 +75,17 @@ def parse(argv: list[str], env: Mapping[str, str]) -> Call | Help | None:
     found = _read(rest, command.options) if command else None
     if command is None or found is None or len(found[1]) != command.arguments:
         return None
+    if name == "gate" and not _is_own_tool(found[1][0]):
+        return None
     if name == "runs" and _names_engine(before[0] | found[0], env):
         return None
     return Call(command, before[0] | found[0], found[1])
+
+
+def _is_own_tool(tool: str) -> bool:
+    from handrail import registry
+
+    return tool in registry.tool_names(registry.OWN_TOOLS)[0]
 
 
 def _names_engine(options: Options, env: Mapping[str, str]) -> bool:

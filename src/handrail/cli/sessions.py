@@ -17,7 +17,7 @@ from handrail.cli.common import command, complete_workflow, session_option
 from handrail.cli.output import Shell, date_and_time
 from handrail.cli.reply import WIDEST_CELL, print_table, reply, sign_of
 from handrail.errors import UsageError
-from handrail.hosts.judging import judge
+from handrail.hosts.judging import doubt, judge
 from handrail.sessions.report import Report
 from handrail.source.plain import one_line
 from handrail.source.suggest import did_you_mean
@@ -119,7 +119,11 @@ def reload(app: App, shell: Shell, session: str | None) -> None:
 @click.argument("tool")
 @session_option
 @click.option("--input", "input_", metavar="JSON", help="The arguments of the call.")
-@click.option("--agent", metavar="NAME", help="The agent that makes the call; by default TOOL is Handrail's own name.")
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="The agent that makes the call; by default TOOL is any agent's name, or Handrail's own.",
+)
 @command
 def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | None, agent: str | None) -> None:
     """Print whether a tool call is allowed now, as JSON. The exit code is 0 in both cases."""
@@ -127,6 +131,8 @@ def gate(app: App, shell: Shell, tool: str, session: str | None, input_: str | N
         known = registry.hosts()
         raise UsageError(f"there is no agent `{agent}`", did_you_mean(agent, known) or f"known: {', '.join(known)}")
     verdict = judge(app, agent, tool, _input(input_), session)
+    if (warning := doubt(agent, tool)) is not None:
+        shell.insist(f"warning: {warning}")
     shell.data(verdict_json(verdict))
 
 

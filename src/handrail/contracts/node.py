@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -126,10 +126,11 @@ class Node:
 
     `others` says what happens to params that are not declared: `refused` is an error, `ignored` skips them unless they
     look like a typing error, `used` means that the node takes any. `outputs`: name → what it holds; with
-    `open_outputs` there may be more. `routed`: a step may have `routingGroup`; `must_route`: it has to, unless it has
-    one of these params. `makes` are the params with paths of files that the node promises. `rerun`: whether the node
-    may run again after it was interrupted. `instant`: it has no side effects and takes no time, so its start is not
-    recorded.
+    `open_outputs` there may be more. `members` says from the params of a step which outputs it has, and the members of
+    each (None: any); params that only the run knows are `Later`. `routed`: a step may have `routingGroup`;
+    `must_route`: it has to, unless it has one of these params. `makes` are the params with paths of files that the
+    node promises. `rerun`: whether the node may run again after it was interrupted. `instant`: it has no side effects
+    and takes no time, so its start is not recorded.
     """
 
     about: str
@@ -137,6 +138,7 @@ class Node:
     others: Literal["refused", "ignored", "used"] = "refused"
     outputs: Mapping[str, str] = field(default_factory=dict)
     open_outputs: bool = False
+    members: Callable[[Mapping[str, Any]], Mapping[str, Collection[str] | None]] | None = None
     prompt: Literal["forbidden", "optional", "required"] = "forbidden"
     routed: bool = False
     must_route: tuple[str, ...] = ()

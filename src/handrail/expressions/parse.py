@@ -34,7 +34,7 @@ from handrail.expressions.tree import (
     Truth,
 )
 from handrail.source.diagnostics import Diagnostic
-from handrail.source.fields import found
+from handrail.source.fields import found, unknown_key
 from handrail.source.files import Source
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import PATTERN_HINT, Unresolved, refuse_pattern
@@ -248,7 +248,7 @@ class Expressions:
     def _artifact(self, form: str, node: Node) -> Expression:
         members = node.value if node.kind == "mapping" else {}
         is_ours = form == "artifact" and not {"kind", "taskKey"} & members.keys()
-        self._warn_unknown_members(form, node, HANDRAIL_ARTIFACT if is_ours else AGENTWEAVER_ARTIFACT)
+        self._check_members(node, HANDRAIL_ARTIFACT if is_ours else AGENTWEAVER_ARTIFACT)
         if is_ours and "name" in members:
             found: Artifact | None = self._handrail_artifact(members)
         else:
@@ -299,12 +299,10 @@ class Expressions:
             except Unresolved as error:
                 self.problem(node, error.code, error.message, hint)
 
-    def _warn_unknown_members(self, form: str, node: Node, known: tuple[str, ...]) -> None:
+    def _check_members(self, node: Node, known: tuple[str, ...]) -> None:
         for name, place in node.keys.items() if node.kind == "mapping" else ():
             if name not in known and not name.startswith("_"):
-                message, hint = f"`{name}` has no effect in `{form}`", f"known: {', '.join(known)}"
-                at = key_place(self.source, name, place)
-                self.report(self.source.problem("unknown-key", at, message, hint, "warning"))
+                self.report(unknown_key(self.source, key_place(self.source, name, place), name, known))
 
     def _template(self, node: Node, inner: Node) -> Expression:
         if inner.kind != "text":

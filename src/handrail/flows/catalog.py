@@ -59,6 +59,17 @@ class FlowCatalog:
         hint = f"did you mean {', '.join(f'`{n}`' for n in close)}?" if close else "`handrail list` shows all flows"
         raise NotFound(f"there is no flow `{name}`", hint)
 
+    def warnings_of(self, flow: FoundFlow) -> list[Diagnostic]:
+        """The warnings in the files of a flow and of all flows that it runs."""
+        used, waiting = {flow.file}, [flow]
+        while waiting:
+            plan = waiting.pop().plan
+            nested = [self.named(name) for name in plan.nested] if plan is not None else []
+            new = [found for found in nested if found is not None and found.file not in used]
+            used.update(found.file for found in new)
+            waiting.extend(new)
+        return [p for p in self.problems if p.severity == "warning" and p.file in used]
+
 
 def _names(flow: FoundFlow) -> tuple[str, str, str]:
     """The names of a flow: its id, and its file name with and without extension."""

@@ -11,9 +11,10 @@ from handrail.flows.plan import Expectation
 from handrail.flows.reading import Reading
 from handrail.flows.settle import read_values, settled
 from handrail.flows.spec import EXPECTATION
-from handrail.source.fields import Reader, found, quoted
+from handrail.source.fields import Reader, found, meant_key, quoted, unknown_key
 from handrail.source.given import check_fields
 from handrail.source.kinds import KIND, Chosen, choose, several_kinds_message, short_forms
+from handrail.source.kinds import shorts as short_names
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 
@@ -54,7 +55,8 @@ def _kind(flow: Reading, item: Node, checks: Mapping[str, Check]) -> Chosen | No
         hint = "write each one as a separate list item"
         flow.problem(item.value[shorts[1]], "expectation-unknown", several_kinds_message(shorts), hint)
     elif kind is None:
-        flow.problem(item, "missing-key", "an expectation needs `kind`", known)
+        if not _misspelt_kind(flow, item, checks):
+            flow.problem(item, "missing-key", "an expectation needs `kind`", known)
     elif kind.kind != "text":
         flow.problem(kind, "wrong-type", f"`kind` has to be text, found {found(kind)}", known)
     elif kind.value not in checks:
@@ -65,13 +67,21 @@ def _kind(flow: Reading, item: Node, checks: Mapping[str, Check]) -> Chosen | No
     return None
 
 
+def _misspelt_kind(flow: Reading, item: Node, checks: Mapping[str, Check]) -> bool:
+    """Report the key that should be `kind` or a short form. False if no key resembles one."""
+    names = [KIND, *short_names(checks)]
+    for name, place in item.keys.items():
+        if meant_key(flow.source, name, names) is not None:
+            flow.report(unknown_key(flow.source, key_place(flow.source, name, place), name, names))
+            return True
+    return False
+
+
 def _unknown_keys(flow: Reading, item: Node, chosen: Chosen) -> None:
     known = ((KIND,) if chosen.short is None else ()) + (*chosen.shape.by_name, *COMMON)
     for name, place in item.keys.items():
         if name not in known:
-            hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
-            at = key_place(flow.source, name, place)
-            flow.report(flow.source.problem("unknown-key", at, f"unknown key `{name}`", hint, "warning"))
+            flow.report(unknown_key(flow.source, key_place(flow.source, name, place), name, known))
 
 
 def _read(flow: Reading, item: Node, chosen: Chosen, expressions: Expressions) -> Expectation:

@@ -6,8 +6,9 @@ It reads no files itself. There is a plan only if the text has no errors.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
-from handrail.expressions.parse import place_of, plain_value
+from handrail.expressions.parse import Used, place_of, plain_value
 from handrail.flows.plan import FlowPlan, Param
 from handrail.flows.reading import Declared, Known, Reading
 from handrail.flows.rules import check
@@ -31,6 +32,8 @@ def load_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
 
 def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, Reading]:
     """The same, with everything that was read on the way."""
+    if ".agentweaver" in source.file.split("/"):
+        source = Source(source.file, source.text, is_foreign=True)
     tree, troubles = read_json(source.text) if source.file.endswith(".json") else read_yaml(source.text)
     job = Reading(source, known)
     for t in troubles:
@@ -77,21 +80,31 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
         again=again.value if again is not None else None,
         groups=tuple(job.groups),
         needs=_needs(job, reader, env),
+        reads=_reads(job) if params is None and not job.source.is_foreign else (),
     )
 
 
 def _needs(job: Reading, reader: Reader, env: tuple[str, ...]) -> tuple[tuple[str, int, int], ...]:
     """The declared variables that some place reads in any case: no condition and no default value guards it."""
-    sure = {
-        use.ref.names[2]
-        for slot in job.slots
-        if not slot.is_shielded and not slot.around.guards
-        for use in slot.used
-        if not use.is_shielded and use.ref.names[:2] == ["context", "env"] and len(use.ref.names) > 2
-    }
+    sure = {use.ref.names[2] for use in _sure(job) if use.ref.names[:2] == ["context", "env"] and use.ref.names[2:]}
     items = reader.node.value["env"].value if env else ()
     places = {item.value: (item.line, item.column) for item in items if item.kind == "text"}
     return tuple((name, *places[name]) for name in env if name in sure)
+
+
+def _reads(job: Reading) -> tuple[tuple[str, int, int], ...]:
+    """The params that some place reads in any case, each at its first place. After `stopFlowIf`, none is certain."""
+    ends = [number for number, phase in enumerate(job.phases) for step in phase.steps if step.stop_if is not None]
+    uses = [use for use in _sure(job, min(ends, default=None)) if use.ref.names[:1] == ["params"] and use.ref.names[1:]]
+    found_ = {use.ref.names[1]: use.place[:2] for use in reversed(uses)}
+    return tuple((name, *place) for name, place in sorted(found_.items(), key=lambda pair: pair[1]))
+
+
+def _sure(job: Reading, last: int | None = None) -> Iterator[Used]:
+    """The references that are evaluated in any case, up to the phase with the number `last`."""
+    for slot in job.slots:
+        if not slot.is_shielded and not slot.around.guards and (last is None or slot.phase <= last):
+            yield from (use for use in slot.used if not use.is_shielded)
 
 
 def _env(reader: Reader) -> tuple[str, ...]:

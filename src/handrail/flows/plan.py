@@ -151,7 +151,8 @@ class Param:
 class FlowPlan:
     """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None.
 
-    `needs` are the environment variables without which it fails, each with its line and column.
+    `needs` are the environment variables without which it fails, each with its line and column; `reads` the same for
+    params, if it declares none.
     """
 
     id: str
@@ -170,6 +171,7 @@ class FlowPlan:
     again: str | None = None
     groups: tuple[Together, ...] = ()
     needs: tuple[tuple[str, int, int], ...] = ()
+    reads: tuple[tuple[str, int, int], ...] = ()
 
 
 def groups_of(phases: Sequence[Phase]) -> Iterator[list[Phase]]:

@@ -135,7 +135,7 @@ class Reading:
         self.nested: dict[Nested, None] = {}
         self.suggestions = Suggestions()
         self._kinds: dict[tuple[str, frozenset[str]], str | None] = {}
-        self._seen: set[int] = set()
+        self._misspelt: dict[int, set[str]] = {}
         self._checked: set[int] = set()
         self._templates: set[tuple[int, int]] = set()
         self._weights: dict[int, int] = {}
@@ -162,9 +162,10 @@ class Reading:
 
     def reader(self, node: Node, shape: Shape) -> Reader:
         """A reader for a mapping. Unknown keys are reported in the first round only."""
-        known = node._replace(keys={}) if id(node) in self._seen else node
-        self._seen.add(id(node))
-        return Reader(self.source, known, shape, self.report)
+        known = node._replace(keys={}) if id(node) in self._misspelt else node
+        reader = Reader(self.source, known, shape, self.report)
+        reader.misspelt = self._misspelt.setdefault(id(node), reader.misspelt)
+        return reader
 
     def is_first(self, node: Node) -> bool:
         """True the first time. A file says the same in every round, so later rounds need no check."""

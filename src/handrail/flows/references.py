@@ -10,6 +10,7 @@ from handrail.expressions.parse import Used
 from handrail.expressions.tree import SCOPES, Const, Expression, Ref, Test, Truth
 from handrail.flows.plan import Phase, Step
 from handrail.flows.reading import Reading, Slot
+from handrail.flows.settle import plain_of
 from handrail.source.diagnostics import Severity
 from handrail.source.plain import counted
 from handrail.source.values import index_of, is_true
@@ -181,16 +182,24 @@ def _step(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | None:
 
 
 def _output(flow: Reading, use: Used, target: tuple[int, int]) -> Wrong | None:
-    """A node with declared outputs has no others. A step that a person marked as done has `assumedDone`."""
-    parts, node = use.ref.names, flow.phases[target[0]].steps[target[1]].node
-    declared = flow.known.nodes.get(node)
-    if declared is None or declared.open_outputs or len(parts) < 5 or parts[3] == "status" or use.is_shielded:
+    """A node with known outputs has no others. A step that a person marked as done has `assumedDone`."""
+    parts, step = use.ref.names, flow.phases[target[0]].steps[target[1]]
+    declared = flow.known.nodes.get(step.node)
+    if declared is None or len(parts) < 5 or parts[3] == "status" or use.is_shielded or parts[4] == "assumedDone":
         return None
-    if parts[4] in declared.outputs or parts[4] == "assumedDone":
+    if declared.members is None and declared.open_outputs:
         return None
-    known = tuple(declared.outputs)
-    message = f"`{use.ref.path}`: `{node}` has no output `{parts[4]}`"
-    return Wrong(code="ref-output", message=message, hint=_some("its outputs", known), name=parts[4], known=known)
+    given = {name: plain_of(value) for name, value in step.params.items()} if declared.members else {}
+    outputs = declared.members(given) if declared.members else dict.fromkeys(declared.outputs)
+    members = outputs.get(parts[4])
+    if parts[4] not in outputs:
+        known, what, name = tuple(outputs), f"`{step.node}` has no output `{parts[4]}`", parts[4]
+    elif members is not None and len(parts) > 5 and parts[5] not in members:
+        known, what, name = tuple(members), f"`{parts[4]}` has no `{parts[5]}`", parts[5]
+    else:
+        return None
+    hint = _some("its outputs" if name == parts[4] else "it has", known)
+    return Wrong(code="ref-output", message=f"`{use.ref.path}`: {what}", hint=hint, name=name, known=known)
 
 
 def _some(what: str, names: tuple[str, ...]) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from handrail.expressions.parse import Expressions
 from handrail.expressions.syntax import form_of
-from handrail.expressions.tree import Expression, Items, Object
+from handrail.expressions.tree import Const, Expression, Items, Object
 from handrail.source.fields import Field, Shape
+from handrail.source.given import LATER
 from handrail.source.yamltree import Node
 
 
@@ -18,6 +20,8 @@ def read_values(members: Mapping[str, Node], shape: Shape, expressions: Expressi
 
 def _expression(field: Field | None, node: Node, expressions: Expressions) -> Expression:
     """The expression of a param. If its field is declared as a mapping, it is an object even with a single key."""
+    if field is not None and field.is_data and not _stands_for_data(node):
+        return _data(node, expressions)
     if field is not None and _is_object(field, node):
         return _object(node, expressions, None)
     if field is not None and node.kind == "list" and _holds_mappings(field):
@@ -27,6 +31,25 @@ def _expression(field: Field | None, node: Node, expressions: Expressions) -> Ex
         ]
         return Items("list", tuple(items))
     return expressions.value(node)
+
+
+def _stands_for_data(node: Node) -> bool:
+    """True for an expression in place of data: its form is the only key, and `const` holds all of the data."""
+    form = form_of(node.value) if node.kind == "mapping" and len(node.value) == 1 else None
+    return form is not None and (form != "const" or node.value[form].kind == "mapping")
+
+
+def _data(node: Node, expressions: Expressions) -> Expression:
+    """Data as it is written. Only `${...}` in text and `ref: PATH` alone are references."""
+    if node.kind == "list":
+        return Items("list", tuple(_data(item, expressions) for item in node.value))
+    if node.kind != "mapping" or _is_reference(node):
+        return expressions.value(node)
+    return Object(tuple(node.value), tuple(_data(child, expressions) for child in node.value.values()))
+
+
+def _is_reference(node: Node) -> bool:
+    return list(node.value) == ["ref"] and node.value["ref"].kind == "text"
 
 
 def _object(node: Node, expressions: Expressions, shape: Shape | None) -> Expression:
@@ -46,12 +69,24 @@ def _is_plain_mapping(node: Node) -> bool:
     return node.kind == "mapping" and form_of(node.value) is None
 
 
+def plain_of(expression: Expression) -> Any:
+    """The value of an expression as far as the file has it, with `LATER` for the rest."""
+    if isinstance(expression, Const):
+        return expression.value
+    if isinstance(expression, Object):
+        return {name: plain_of(part) for name, part in zip(expression.names, expression.parts, strict=True)}
+    is_list = isinstance(expression, Items) and expression.rule == "list"
+    return [plain_of(part) for part in expression.parts] if is_list else LATER
+
+
 def settled(node: Node, shape: Shape) -> Node:
     """The params of a step as plain nodes. A node has the kind `later` if only the run knows its value."""
     values = {}
     for name, child in node.value.items():
         field = shape.by_name.get(name)
-        if field is not None and _is_object(field, child):
+        if field is not None and field.is_data and not _stands_for_data(child):
+            values[name] = _known_data(child)
+        elif field is not None and _is_object(field, child):
             values[name] = _mapping(child)
         elif field is not None and child.kind == "list" and _holds_mappings(field):
             items = [_mapping(i) if _is_plain_mapping(i) else _known(i) for i in child.value]
@@ -79,6 +114,14 @@ def _known(node: Node) -> Node:
     if form == "object" and inner is not None and inner.kind == "mapping":
         return _mapping(inner)
     return node._replace(kind="later")
+
+
+def _known_data(node: Node) -> Node:
+    if node.kind == "list":
+        return node._replace(value=[_known_data(item) for item in node.value])
+    if node.kind != "mapping" or _is_reference(node):
+        return _known(node)
+    return node._replace(value={name: _known_data(child) for name, child in node.value.items()})
 
 
 def _mapping(node: Node) -> Node:

@@ -15,7 +15,7 @@ from handrail.flows.prompts import read_prompt
 from handrail.flows.reading import Around, Nested, Reading, Slot
 from handrail.flows.settle import read_values, settled
 from handrail.flows.spec import AFTER_KINDS, RETRY, STEP
-from handrail.source.fields import Reader, found, quoted
+from handrail.source.fields import Reader, found, quoted, unknown_key
 from handrail.source.given import check_fields, refuse_unknown
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import is_true
@@ -124,7 +124,7 @@ class Steps:
         check_fields(reader, look_up(self.flow))
         if declared.others == "used":
             return set()
-        return refuse_unknown(reader, known, kind, only_typos=declared.others == "ignored")
+        return refuse_unknown(reader, known, kind, only_typos=declared.others == "ignored", beside=STEP.by_name)
 
     def prompt(self, reader: Reader, expressions: Expressions, declared: contracts.Node) -> Prompt | None:
         node = reader.child("prompt")
@@ -188,12 +188,13 @@ class Steps:
     def unknown_keys(self, item: Node, known: tuple[str, ...]) -> None:
         for name, place in item.keys.items():
             if name not in known:
-                hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
                 at = key_place(self.flow.source, name, place)
-                self.flow.report(self.flow.source.problem("unknown-key", at, f"unknown key `{name}`", hint, "warning"))
+                self.flow.report(unknown_key(self.flow.source, at, name, known))
 
     def retry(self, reader: Reader) -> Retry:
-        node = reader.child("retry")
+        given: Node | None = reader.node.value.get("retry")
+        times = given.value if given is not None and given.kind == "integer" else 3
+        node = reader.child("retry", f"write `retry: {{attempts: {times}}}`")
         if node is None:
             return Retry()
         retry = self.flow.reader(node, RETRY)
@@ -224,7 +225,8 @@ def number_between(reader: Reader, name: str, least: int, most: int) -> float | 
     if node is None:
         return None
     if not least <= node.value <= most:
-        reader.on(node, "bad-value", f"`{name}` has to be between {least} and {most}, found {quoted(node)}")
+        message = f"`{name}` has to be between {least} and {most}, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"`{name}` means: {reader.shape.by_name[name].about}")
         return None
     return float(node.value)
 

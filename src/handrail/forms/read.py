@@ -12,7 +12,7 @@ from typing import Any, cast
 
 from handrail.forms.form import TYPES, Form, FormField, Option, Type, When, found, one_of, wrong_with
 from handrail.source.given import Later
-from handrail.source.suggest import did_you_mean
+from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved, as_text
 
 _OPTION_KEYS = ("value", "label", "description", "when")
@@ -135,8 +135,11 @@ class _Reading:
         if isinstance(data.get("options"), Later) or isinstance(data.get("type"), Later):
             return field
         if field.is_select and data.get("options") is None:
-            self.add(f"{where} needs `options` to choose from", path)
-        elif field.options and not field.is_select:
+            if not any(nearest(str(name), ["options"]) for name in data if name not in _FIELD_KEYS):
+                example = "`options: [A, B]`"
+                self.add(f"{where} needs `options` to choose from", path, hint=f"add {example}")
+            return field
+        if field.options and not field.is_select:
             self.add(f"{where} has `options`, but its `type` is `{field.type}`", (*path, "type"))
         return replace(field, default=self.default(field, data.get("default"), where, path))
 
@@ -186,11 +189,16 @@ class _Reading:
         if given is None or isinstance(given, Later):
             return None
         is_open = isinstance(given, Mapping) and any(isinstance(id_, Later) for id_ in (*before, given.get("field")))
-        if (
-            not isinstance(given, Mapping)
-            or ("equals" in given) == ("in" in given)
-            or (given.get("field") not in before and not is_open)
-        ):
+        about = given.get("field") if isinstance(given, Mapping) else None
+        if isinstance(about, str) and about not in before and not is_open:
+            hint = did_you_mean(about, before) or f"fields before it: {', '.join(before) or 'none'}"
+            self.add(
+                f"`when` of {where} has to be about an earlier field, found `{about}`",
+                (*path, "when", "field"),
+                hint=hint,
+            )
+            return None
+        if not isinstance(given, Mapping) or ("equals" in given) == ("in" in given) or (about is None and not is_open):
             form = "`{field: ID, equals: VALUE}` or `{field: ID, in: [...]}` about an earlier field"
             self.add(f"`when` of {where} has to be {form}", (*path, "when"))
             return None

@@ -10,26 +10,54 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import shutil
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.process.child import KEEP, Task, perform
 from handrail.secrets.rules import without_secrets
-from handrail.source.fields import SCALARS, Field
+from handrail.source.fields import SCALARS, Field, Reader, quoted
 from handrail.source.plain import counted
 from handrail.source.values import as_text, shown
 from handrail.source.written import parse_float
+from handrail.source.yamltree import Node as Located
 from handrail.state.files import real_inside
 from handrail.state.regular import why_outside
 
 SECONDS = 3600.0
 MAX_OUTPUT = 16 * 1024 * 1024
 LONGEST_LINE = 400
+
+
+def _check_argv(reader: Reader, node: Located) -> None:
+    """Warn about a shell line in place of a list of words: there is hardly a program with such a name."""
+    items = node.value
+    line = items[0].value if len(items) == 1 and items[0].kind == "text" else ""
+    if len(line.split()) > 1 and shutil.which(line) is None:
+        with contextlib.suppress(ValueError):
+            words = ", ".join(
+                json.dumps(word) if set(word) & set("[]{},:#&*!|>'\"% ") else word for word in shlex.split(line)
+            )
+            message, hint = (
+                f"{quoted(items[0])} is one word, so it is the name of a program",
+                f"write `argv: [{words}]`",
+            )
+            reader.at((items[0].line, items[0].column, items[0].width), "argv-line", message, hint, "warning")
+
+
 NODE = Node(
     about="Runs a program in the project. The `timeout` of the step is one hour by default.",
     params=(
-        Field("argv", ("list",), "the program and its arguments", required=True, items=SCALARS, shortest=1),
+        Field(
+            "argv",
+            ("list",),
+            "the program and its arguments",
+            required=True,
+            items=SCALARS,
+            shortest=1,
+            check=_check_argv,
+        ),
         Field("cwd", ("text",), "the working directory, relative to the project", names="path"),
         Field("env", ("mapping",), "additional environment variables"),
         Field("stdin", SCALARS, "the text on its standard input"),

@@ -46,7 +46,11 @@ PARAMS = (
     PERMISSION,
     Field("session", ("text", "null"), "continue the conversation of another step: its `outputs.sessionId`"),
     Field(
-        "schema", ("mapping",), "a JSON Schema; the answer has to match it and is `outputs.result`", check=_check_schema
+        "schema",
+        ("mapping",),
+        "a JSON Schema, written as it is; the answer has to match it and is `outputs.result`",
+        is_data=True,
+        check=_check_schema,
     ),
     Field(
         "requiredArtifacts",

@@ -10,6 +10,7 @@ NODE = Node(
     about="Its outputs are its params, so that later steps can refer to these values.",
     others="used",
     open_outputs=True,
+    members=dict.fromkeys,
     instant=True,
 )
 

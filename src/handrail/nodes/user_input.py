@@ -6,6 +6,7 @@ The answers are in its output `values`. With `outputFile` they are also written 
 from __future__ import annotations
 
 import json
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
@@ -32,6 +33,19 @@ def _check_fields(reader: Reader, node: Located) -> None:
             reader.on(place, "form-field", problem.message, problem.hint)
 
 
+def _members(params: Mapping[str, Any]) -> dict[str, Collection[str] | None]:
+    """The outputs of a step. The members of `values` are the ids of its fields."""
+    fields = params.get("fields")
+    ids = [field.get("id") if isinstance(field, dict) else None for field in fields] if isinstance(fields, list) else []
+    is_known = bool(ids) and all(isinstance(id_, str) and not isinstance(id_, given.Later) for id_ in ids)
+    return {**dict.fromkeys(OUTPUTS), "values": [str(id_) for id_ in ids] if is_known else None}
+
+
+OUTPUTS = {
+    "formId": "the form's id",
+    "values": "the answers: field id → value",
+    "outputFile": "the file, if the step has `outputFile`",
+}
 NODE = Node(
     about="Asks a person to fill in a form, and waits for the answer.",
     params=(
@@ -51,11 +65,8 @@ NODE = Node(
         Field("outputFile", ("text",), "a file for the answers, as JSON", shortest=1, names="path"),
     ),
     others="ignored",
-    outputs={
-        "formId": "the form's id",
-        "values": "the answers: field id → value",
-        "outputFile": "the file, if the step has `outputFile`",
-    },
+    outputs=OUTPUTS,
+    members=_members,
 )
 
 

@@ -24,6 +24,7 @@ from handrail.runs.fold import RunState
 from handrail.runs.interpret import FlowFailed
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event
+from handrail.runs.missing import refuse_missing_env
 from handrail.runs.request import About
 from handrail.runs.routing import Choice
 from handrail.runs.runs import Runs
@@ -53,7 +54,7 @@ async def restart(
     request = replace(runs.real_request(old.about), **routed, start=start, until=None)
     about, plans = runs.check_request(catalog, flow, request)
     if start is None:  # phases that are kept do not need their variables any more
-        runs.refuse_missing_env(flow.plan, plans)
+        refuse_missing_env(flow.plan, plans, runs.site)
     runs.refuse_without_agent(about, plans, about.request)
     stored = replace(old.about.request, **routed, start=None, until=None)
     about = replace(about, request=stored, created=old.about.created)

@@ -38,11 +38,12 @@ from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
-from handrail.runs.agents import Search, certain_flows
+from handrail.runs.agents import Search
 from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
+from handrail.runs.missing import refuse_missing_env, refuse_missing_params
 from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows
 from handrail.runs.routing import Choice, Routed
@@ -84,7 +85,8 @@ class Runs:
     def begin(self, catalog: FlowCatalog, flow: FoundFlow, request: Request, id_: str) -> LoadedRun:
         """Store a new run. Nothing is run yet."""
         about, plans = self.check_request(catalog, flow, request)
-        self.refuse_missing_env(plans[about.flow], plans)
+        refuse_missing_params(plans[about.flow], about.request, self.project)
+        refuse_missing_env(plans[about.flow], plans, self.site)
         self.refuse_without_agent(about, plans, about.request)
         return self._loaded(id_, about, plans, self.engine.begin(id_, about.to_text()))
 
@@ -198,18 +200,6 @@ class Runs:
         end = ids.index(request.until) + 1 if request.until else len(ids)
         Search(partial(named, plans), router).refuse(plan, list(plan.phases[first:end]))
 
-    def refuse_missing_env(self, plan: FlowPlan, plans: Plans) -> None:
-        """Refuse a run that needs an environment variable which is not set, before any work is done."""
-        flows = certain_flows(plan, partial(named, plans))
-        missing = [(flow.file, need) for flow in flows for need in flow.needs if need[0] not in self.site.env]
-        if missing:
-            lines = [
-                f"{os.path.relpath(file, self.project)}:{line}:{column}: the variable `{name}` is not set"
-                for file, (name, line, column) in missing
-            ]
-            hint = f"set it: `{missing[0][1][0]}=VALUE handrail run {plan.id}`, or give it a default value in the flow"
-            raise UsageError("\n".join(lines), hint)
-
     def _plans(self, about: About) -> Plans:
         """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since."""
         known = replace(known_in(self.project), schemas=frozenset())
@@ -303,7 +293,7 @@ class Runs:
     def preview(self, catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[PreviewRow]:
         """What a run would do. Runs no step and writes no file."""
         about, plans = self.check_request(catalog, flow, request)
-        self.refuse_missing_env(plans[about.flow], plans)
+        refuse_missing_env(plans[about.flow], plans, self.site)
         world, part = World(self.project), PreviewPart(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(named, plans)

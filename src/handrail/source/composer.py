@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -25,6 +27,7 @@ except ImportError:  # PyYAML without libyaml: slower, but the same nodes
             Composer.__init__(self)
 
 
+from handrail.source.yamlhints import Stop, likely
 from handrail.source.yamltree import MAX_ALIASED, MAX_DEPTH, NO_KEYS, Kind, Node, Scalar, Trouble, as_text, scalar
 
 SAFE_SIGNS = 1_000
@@ -273,6 +276,12 @@ def _syntax(error: yaml.YAMLError, text: str, first_line: int) -> Trouble:
     lines = text.split("\n")
     problem = getattr(error, "problem", None) or str(error).split("\n", 1)[0]
     context = getattr(error, "context", None)
+    mark = getattr(error, "problem_mark", None)
+    if mark is not None and mark.line < len(lines):
+        found = likely(lines, Stop(problem, mark.line, mark.column, first_line, lambda: _events(text)))
+        if found is not None:
+            place = found.line + first_line, found.column + 1
+            return Trouble("yaml-syntax", *place, found.message, found.hint, 1, True)
     known = next((mistake for mistake in _MISTAKES if mistake.parser_text in problem), None)
     mistake = known or _Mistake("", f"{problem} {context}" if context else str(problem), "")
     start, end = getattr(error, "context_mark", None), getattr(error, "problem_mark", None)
@@ -284,6 +293,14 @@ def _syntax(error: yaml.YAMLError, text: str, first_line: int) -> Trouble:
     code = "yaml-many-documents" if mistake.parser_text == "another document" else "yaml-syntax"
     hint = "indent with spaces, not tabs" if sign == "a tab" else mistake.hint or None
     return Trouble(code, line + first_line, column + 1, message.replace("{sign}", sign), hint, 1, True)
+
+
+def _events(text: str) -> Iterator[Any]:
+    """The events of a text up to the place where the parser stops."""
+    parser = _Parser(text)
+    with contextlib.suppress(yaml.YAMLError):
+        while (event := parser.get_event()) is not None:
+            yield event
 
 
 _SIGNS = {"": "the end of the line", "\t": "a tab", " ": "a space", "`": "a backtick"}

@@ -109,6 +109,13 @@ def _excerpt(line: str, at: int, width: int) -> tuple[str, str, str]:
     return shown, left + plain(line[start:at]), plain(line[at : min(at + width, end)])
 
 
+def as_line(diagnostic: Diagnostic) -> str:
+    """The problem on one line: `FILE:LINE:COLUMN: MESSAGE; HINT`."""
+    d = diagnostic
+    message = d.message if d.hint is None else f"{d.message}; {d.hint}"
+    return f"{d.file}:{d.line}:{d.column}: {message}"
+
+
 def as_github(diagnostic: Diagnostic) -> str:
     """The problem as a workflow command for GitHub Actions."""
     d = diagnostic

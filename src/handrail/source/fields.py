@@ -5,13 +5,14 @@ A reader reports every problem with its place. It does not stop at the first one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from handrail.source.diagnostics import Diagnostic, Severity
+from handrail.source.durations import parse_duration
 from handrail.source.files import Source
-from handrail.source.suggest import did_you_mean
+from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.yamltree import Kind, Node, as_text
 
 
@@ -22,6 +23,7 @@ class Field:
     A number has bounds (`above` is exclusive) and a `unit`. A list has kinds of `items`, or the shape of each `item`,
     and a minimum length `shortest`. A text with a `shortest` length must not be blank. `names` says what the text
     refers to: a path in the project, a flow or a schema. `check` reports what the other attributes cannot express.
+    `is_data`: mappings in the value are what they are, not expressions such as `const: ...`.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Field:
     item: Shape | None = None
     shortest: int = 0
     names: Literal["path", "flow", "schema"] | None = None
+    is_data: bool = False
     check: Callable[[Reader, Node], None] | None = None
 
 
@@ -92,14 +95,34 @@ def quoted(node: Node) -> str:
     return f"`{shown if len(shown) <= 40 else shown[:39] + '…'}`"
 
 
+def meant_key(source: Source, name: str, known: Iterable[str]) -> str | None:
+    """The key that a misspelt one means. None if none is similar, or if the file may have keys of its own."""
+    found = [] if source.is_foreign or name.startswith("_") else nearest(name, known)
+    return found[0] if found else None
+
+
+def unknown_key(source: Source, place: tuple[int, int, int], name: str, known: Collection[str]) -> Diagnostic:
+    """The problem of an unknown key: an error if it is misspelt, because what it says would be ignored."""
+    hint = did_you_mean(name, known) or f"known here: {', '.join(known)}"
+    if name == "<<":
+        hint = "merge keys are not supported; write the keys themselves"
+    if meant_key(source, name, known) is not None:
+        return source.problem("misspelt-key", place, f"unknown key `{name}`", hint)
+    return source.problem("unknown-key", place, f"unknown key `{name}`", hint, "warning")
+
+
 class Reader:
-    """Reads one mapping of a file by its shape, and passes each problem to `report`."""
+    """Reads one mapping of a file by its shape, and passes each problem to `report`.
+
+    `misspelt` are the keys that are missing because they are misspelt. They are reported once, as unknown keys.
+    """
 
     def __init__(self, source: Source, node: Node, shape: Shape, report: Report) -> None:
         self.source = source
         self.node = node
         self.shape = shape
         self.report = report
+        self.misspelt: set[str] = set()
         self._check_names()
 
     def _check_names(self) -> None:
@@ -107,11 +130,9 @@ class Reader:
             return
         for name, (line, column) in self.node.keys.items():
             if name not in self.shape.by_name:
-                hint = did_you_mean(name, self.shape.by_name) or f"known here: {', '.join(self.shape.by_name)}"
-                if name == "<<":
-                    hint = "merge keys are not supported; write the keys themselves"
                 place = (line, column, self.key_width(name, line, column))
-                self.at(place, "unknown-key", f"unknown key `{name}`", hint, "warning")
+                self.report(unknown_key(self.source, place, name, self.shape.by_name))
+                self.misspelt.add(meant_key(self.source, name, self.shape.by_name) or "")
 
     def key_width(self, name: str, line: int, column: int) -> int:
         """The width of a key in the file, including quotes."""
@@ -138,7 +159,7 @@ class Reader:
         field = self.shape.by_name[name]
         node: Node | None = self.node.value.get(name)
         if node is None:
-            if field.required:
+            if field.required and name not in self.misspelt:
                 place = (self.node.line, self.node.column, 1)
                 self.at(place, "missing-key", f"key `{name}` is missing", f"add `{name}:`, {field.about}")
             return None
@@ -169,7 +190,8 @@ class Reader:
         if "boolean" in field.kinds:
             return "write true or false, without quotes"
         if "integer" in field.kinds:
-            return "write a number, without quotes"
+            seconds = parse_duration(node.value) if "second" in f"{field.about} {field.unit}" else None
+            return "write a number, without quotes" if seconds is None else f"write seconds: `{seconds:.0f}`"
         return (
             f"write a list: `{field.name}: [{', '.join(as_text(node).split())}]`" if field.kinds == ("list",) else None
         )

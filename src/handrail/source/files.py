@@ -25,12 +25,14 @@ _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 class Source:
     """The text of a file with `\\n` line ends, and the file name for messages.
 
-    The text is split into lines once, on first use: a file may have one problem per line.
+    The text is split into lines once, on first use: a file may have one problem per line. `is_foreign`: it was written
+    for another program, which ignores unknown keys.
     """
 
-    def __init__(self, file: str, text: str) -> None:
+    def __init__(self, file: str, text: str, *, is_foreign: bool = False) -> None:
         self.file = file
         self.text = text
+        self.is_foreign = is_foreign
 
     @cached_property
     def lines(self) -> list[str]:
@@ -87,10 +89,11 @@ class Unopened(Record):
 
 
 class Root:
-    """A folder with definitions. Files outside of it are never read."""
+    """A folder with definitions. Files outside of it are never read. `is_foreign`: see `Source`."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, is_foreign: bool = False) -> None:
         self.path = path
+        self.is_foreign = is_foreign
         self.real = os.path.realpath(path)
         self._real_folders: dict[str, str] = {path: self.real}
 
@@ -203,7 +206,7 @@ class Root:
             names = sorted(os.listdir(folder))
         except OSError:
             return None
-        found = nearest(name, names)
+        found = [f"{name}.md"] if f"{name}.md" in names else nearest(name, names)
         if not found:
             return None
         if found[0].casefold() == name.casefold():

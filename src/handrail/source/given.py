@@ -5,7 +5,7 @@ A node of kind `later` stands for a value that is known only when a flow runs. I
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from posixpath import normpath
 from typing import Any
 
@@ -123,8 +123,13 @@ def _check_item(reader: Reader, field: Field, item: Node, look: Look | None) -> 
     check_fields(Reader(reader.source, item, shape, reader.report), look)
 
 
-def refuse_unknown(reader: Reader, node: Node, what: str, *, only_typos: bool = False) -> set[str]:
-    """Report undeclared params; return the similar declared names. `only_typos`: ignore names without a similar one."""
+def refuse_unknown(
+    reader: Reader, node: Node, what: str, *, only_typos: bool = False, beside: Collection[str] = ()
+) -> set[str]:
+    """Report undeclared params; return the similar declared names. `only_typos`: ignore names without a similar one.
+
+    `beside` are the keys that are allowed beside `params`.
+    """
     known, meant = reader.shape.by_name, set()
     for name, (line, column) in node.keys.items():
         if name in known:
@@ -134,6 +139,8 @@ def refuse_unknown(reader: Reader, node: Node, what: str, *, only_typos: bool = 
         if not near and only_typos:
             continue
         hint = f"its params: {', '.join(known)}" if known else "it takes no params; remove this one"
+        if name in beside:
+            hint = f"`{name}` is a key of the step: write it beside `params`"
         place = (line, column, reader.key_width(name, line, column))
         message = f"`{what}` has no param `{name}`"
         reader.at(place, "param-unknown", message, f"did you mean `{near[0]}`?" if near else hint)

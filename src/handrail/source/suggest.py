@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+SHORTEST_BEGINNING = 3
+
 
 def distance(left: str, right: str) -> int:
     """The number of edits from one name to the other: insert, delete, replace, swap two neighbours."""
@@ -18,10 +20,14 @@ def distance(left: str, right: str) -> int:
 
 
 def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
-    """Up to `most` known names that are similar to `name`, the most similar first."""
+    """Up to `most` known names that are similar to `name`, the most similar first.
+
+    If none is similar, the only name that `name` is a beginning of: `bool` means `boolean`.
+    """
     name = name[:80]
     scored: list[tuple[int, str]] = []
-    for candidate in dict.fromkeys(known):
+    candidates = dict.fromkeys(known)
+    for candidate in candidates:
         if candidate.casefold() == name.casefold():
             scored.append((0, candidate))
             continue
@@ -31,6 +37,9 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
         score = distance(name.casefold(), candidate.casefold())
         if score <= limit:
             scored.append((score, candidate))
+    if not scored and len(name) >= SHORTEST_BEGINNING:
+        longer = [candidate for candidate in candidates if candidate.casefold().startswith(name.casefold())]
+        return longer if len(longer) == 1 else []
     return [candidate for _, candidate in sorted(scored)[:most]]
 
 

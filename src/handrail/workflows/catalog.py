@@ -36,7 +36,7 @@ MAX_NESTING = 100
 
 
 class Found(Record):
-    """A workflow folder. `spec` is None if its files have errors."""
+    """A workflow folder. `spec` is None if its files have errors. `is_foreign`: it was written for pi-workflows."""
 
     source: str
     root: str
@@ -44,6 +44,7 @@ class Found(Record):
     file: str
     spec: WorkflowSpec | None
     references: tuple[Reference, ...] = ()
+    is_foreign: bool = False
 
 
 class Catalog(Record):
@@ -104,12 +105,25 @@ class Catalog(Record):
     def startable(self, name: str) -> tuple[Plan, tuple[str, ...]]:
         """The plan of the workflow that people start by this name, and notices for the person who starts it."""
         spec = self.find(name)
-        if not spec.is_visible:
-            message = f"`{spec.key}` only runs inside other workflows"
-            raise RefusedError(message, "`handrail list` shows what can be started")
+        self.refuse_hidden(spec)
         source, broken = self.source_of(spec), self.broken_nearer(spec)
         notices = [f"`{found.file}` has errors; using `{spec.key}` from {source} instead" for found in broken]
         return self.plan(spec), tuple(notices)
+
+    def refuse_hidden(self, spec: WorkflowSpec) -> None:
+        """Raise `RefusedError` if people cannot start this workflow."""
+        if not spec.is_visible:
+            message = f"`{spec.key}` only runs inside other workflows"
+            raise RefusedError(message, "`handrail list` shows what can be started")
+
+    def warnings_of(self, spec: WorkflowSpec) -> list[Diagnostic]:
+        """The warnings in the files of a workflow and of all its subworkflows."""
+        folders, waiting = {_folder(spec.file)}, [spec]
+        while waiting:
+            used = [self.workflows[ref.key] for ref in waiting.pop().references]
+            waiting.extend(other for other in used if _folder(other.file) not in folders)
+            folders.update(_folder(other.file) for other in used)
+        return [p for p in self.problems if p.severity == "warning" and _folder(p.file) in folders]
 
 
 def _folder(file: str) -> str:
@@ -124,16 +138,12 @@ def read_catalog(
     `orchestrating` are the roots with workflows that were written for pi-workflows.
     """
     problems: list[Diagnostic] = []
-    found = [
-        _as_orchestrator(entry) if path in orchestrating else entry
-        for source, path in roots
-        for entry in _read_root(source, path, memory, problems)
-    ]
+    found: list[Found] = []
+    for source, path in roots:
+        if os.path.isdir(path):
+            reader = _Reader(source, path, is_foreign=path in orchestrating)
+            found.extend(_read_folders(reader, workflow_folders(path, problems), memory, problems))
     return _resolve(found, problems)
-
-
-def _as_orchestrator(found: Found) -> Found:
-    return found if found.spec is None else found._replace(spec=found.spec._replace(orchestrates=True))
 
 
 def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
@@ -142,8 +152,10 @@ def read_given(paths: Iterable[str], others: Catalog) -> Catalog:
     given: list[Found] = []
     for path in paths:
         roots = sorted({entry.root for entry in others.found}, key=len, reverse=True)
+        foreign = {entry.root for entry in others.found if entry.is_foreign}
         for root, folders in _folders_by_root(path, roots, problems).items():
-            given.extend(_read_folders("given", root, folders, None, problems))
+            reader = _Reader("given", root, is_foreign=root in foreign)
+            given.extend(_read_folders(reader, folders, None, problems))
     files = {entry.file for entry in given}
     found = [*given, *[entry for entry in others.found if entry.file not in files]]
     local = list(problems)
@@ -188,6 +200,9 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
     built_in = {entry.file for entry in found if entry.source == "builtin"}
     twice = rules.duplicate_commands(catalog.in_precedence(), built_in)
     problems.extend(_located(problem, "commandName") for problem in twice)
+    if any(problem.code == "phase-unused" for problem in problems):
+        used = {phase.file for entry in found if entry.spec for phase in entry.spec.phases}
+        problems = [problem for problem in problems if problem.code != "phase-unused" or problem.file not in used]
     return catalog._replace(problems=tuple(in_order(problems)))
 
 
@@ -238,27 +253,24 @@ def _without_oversized(chosen: dict[str, WorkflowSpec], problems: list[Diagnosti
 class _Reader:
     """Reads workflows below a root. What reads files is imported when a workflow is not in the cache."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, source: str, path: str, *, is_foreign: bool) -> None:
+        self.source = source
         self.path = path
+        self.is_foreign = is_foreign
         self._root: Root | None = None
 
     def load(self, folder: str) -> Loaded:
         from handrail.source.files import Root
         from handrail.workflows.load import load
 
-        self._root = self._root or Root(self.path)
+        self._root = self._root or Root(self.path, is_foreign=self.is_foreign)
         return load(self._root, folder)
 
 
-def _read_root(source: str, path: str, memory: Memory | None, problems: list[Diagnostic]) -> Iterator[Found]:
-    if os.path.isdir(path):
-        yield from _read_folders(source, path, workflow_folders(path, problems), memory, problems)
-
-
 def _read_folders(
-    source: str, path: str, folders: Iterable[str], memory: Memory | None, problems: list[Diagnostic]
+    reader: _Reader, folders: Iterable[str], memory: Memory | None, problems: list[Diagnostic]
 ) -> Iterator[Found]:
-    reader = _Reader(path)
+    path, is_foreign = reader.path, reader.is_foreign
     owners: dict[str, str] = {}
     for folder in folders:
         key = os.path.basename(folder)
@@ -278,7 +290,9 @@ def _read_folders(
             spec, references = loaded.spec, loaded.references
             if memory is not None:
                 memory.store(path, folder, loaded)
-        yield Found(source=source, root=path, key=key, file=file, spec=spec, references=references)
+        if spec is not None and is_foreign:
+            spec = spec._replace(orchestrates=True)
+        yield Found(reader.source, path, key, file, spec, references, is_foreign)
 
 
 def workflow_folders(root: str, problems: list[Diagnostic]) -> Iterator[str]:

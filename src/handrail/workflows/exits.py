@@ -50,6 +50,8 @@ def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
         if kind.kind == "text" and kind.value in checks:
             return choose(kind.value, checks[kind.value], is_short=False)
         hint = (did_you_mean(kind.value, checks) if kind.kind == "text" else None) or f"known: {', '.join(checks)}"
+        if kind.kind == "text" and kind.value in registry.checks():
+            hint = f"`{kind.value}` is only for `expect` of a step in a flow; known here: {', '.join(checks)}"
         phase.on(kind, "exit-check", f"there is no exit check {quoted(kind)}", hint)
         return None
     if len(names) == 1:
@@ -59,7 +61,8 @@ def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
         place = (*item.keys[last], phase.key_width(last, *item.keys[last]))
         phase.at(place, "exit-check", several_kinds_message(names), "write each as its own list item")
         return None
-    Reader(phase.source, item, union("exit", "", checks, EXIT), phase.report)  # reports a misspelt key
+    if Reader(phase.source, item, union("exit", "", checks, EXIT), phase.report).misspelt & checks.keys():
+        return None
     wanted = " or ".join(f"`{name}`" for name in shorts(checks))
     examples = " or ".join(f"`{example(name, checks[name])}`" for name in shorts(checks))
     place = (item.line, item.column, 1)
@@ -72,7 +75,8 @@ def _check(phase: Reader, item: Node, chosen: Chosen, declared: contracts.Check)
     kind = () if chosen.short else (Field(KIND, ("text",), "what is verified"),)
     fields = shape("exit", "", *kind, *chosen.shape.fields, *EXIT)
     reader = Reader(phase.source, item, fields, problems.append)
-    missing = [field for field in chosen.shape.fields if field.required and field.name not in item.value]
+    given = item.value.keys() | reader.misspelt
+    missing = [field for field in chosen.shape.fields if field.required and field.name not in given]
     for field in missing:
         reader.on(item.value[KIND], "missing-key", f"`{chosen.kind}` needs `{field.name}`", f"add `{field.name}:`")
     check_fields(reader)

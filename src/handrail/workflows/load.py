@@ -6,11 +6,12 @@ There is a spec only if the workflow's own files have no errors. Warnings are al
 from __future__ import annotations
 
 import os
+import re
 
 from handrail.source import simpleyaml
 from handrail.source.diagnostics import Diagnostic, has_errors, of_file
 from handrail.source.fields import Reader, Shape, found, quoted
-from handrail.source.files import Root, Source, Unopened, decode, stamp
+from handrail.source.files import Opened, Root, Source, Unopened, decode, stamp
 from handrail.source.record import Record
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import nearest
@@ -19,12 +20,13 @@ from handrail.workflows import rules
 from handrail.workflows.exits import read_exit
 from handrail.workflows.keys import PHASE, TEXTS, TOOLS, WORKFLOW
 from handrail.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
-from handrail.workflows.toolnames import check_tool_names
+from handrail.workflows.toolnames import WRITING_HINT, can_write, check_tool_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_PHASE_KEY = re.compile(r"^(?:id|emoji|tools|exit)\s*:", re.MULTILINE)
 _KEY_HINT = "name the key of a workflow: the name of its folder"
 
 
@@ -49,6 +51,8 @@ class _Load:
         self.problems: list[Diagnostic] = []
         self.stamps: dict[str, os.stat_result | None] = {}
         self.references: list[Reference] = []
+        self.has_entries = False
+        self.unwritable: dict[str, Diagnostic] = {}
 
     def report(self, problem: Diagnostic) -> None:
         self.problems.append(problem)
@@ -64,6 +68,7 @@ class _Load:
             return None
         self.stamps[path] = opened.stamp
         source, problems = decode(path, opened.data)
+        source.is_foreign = self.root.is_foreign
         self.problems.extend(problems)
         return None if problems else source
 
@@ -92,6 +97,7 @@ def load(root: Root, folder: str) -> Loaded:
     source = job.read(WORKFLOW_FILE, lambda: of_file("", file, ""))
     reader = job.mapping(source, source.text, 1, WORKFLOW) if source else None
     spec = _workflow(job, reader, file) if reader else None
+    _check_unnamed(job)
     ok = spec is not None and not has_errors(job.problems)
     return Loaded(
         key=job.key,
@@ -101,6 +107,36 @@ def load(root: Root, folder: str) -> Loaded:
         stamps=job.stamps,
         references=tuple(job.references),
     )
+
+
+def _check_unnamed(job: _Load) -> None:
+    """Check the phase files that no entry names. An entry may be misspelt, or `phases` could not be read.
+
+    If neither is the case, the file has no effect: a warning. Other programs ignore such files.
+    """
+    job.stamps[job.folder] = stamp(job.folder)
+    missing = [os.path.basename(path) for path, found_ in job.stamps.items() if found_ is None]
+    named = {(found_.st_dev, found_.st_ino) for found_ in job.stamps.values() if found_ is not None}
+    try:
+        names = sorted(name for name in os.listdir(job.folder) if name.endswith(".md"))
+    except OSError:
+        return
+    for name in names:
+        path = f"{job.folder}/{name}"
+        opened = None if path in job.stamps else job.root.open(job.folder, name)
+        source, wrong = decode(path, opened.data) if isinstance(opened, Opened) else (None, [])
+        parts = split_front_matter(source.text) if source is not None and not wrong else None
+        if source is None or not isinstance(opened, Opened) or parts is None or not _PHASE_KEY.search(parts[0]):
+            continue
+        job.stamps[path] = opened.stamp
+        if (opened.stamp.st_dev, opened.stamp.st_ino) in named:
+            continue
+        source.is_foreign = job.root.is_foreign
+        if not job.has_entries or any(nearest(entry, [name]) for entry in missing):
+            _phase(job, source)
+        elif not source.is_foreign:
+            message, hint = "no entry of `phases` names this file", f"add `- {name}` to `phases`, or remove the file"
+            job.report(source.problem("phase-unused", (1, 1, 3), message, hint, "warning"))
 
 
 def _workflow(job: _Load, reader: Reader, file: str) -> WorkflowSpec | None:
@@ -146,7 +182,7 @@ def _start(reader: Reader, show: str, is_unclear: bool) -> tuple[str, str]:
         for name, about in abouts:
             value = command if name == "commandName" else message
             node: Node | None = reader.node.value.get(name)
-            if node is None and is_unclear:
+            if node is None and (is_unclear or name in reader.misspelt):
                 continue
             if node is None:
                 place = (reader.node.line, reader.node.column, 1)
@@ -165,6 +201,7 @@ def _entries(job: _Load, reader: Reader, node: Node) -> tuple[PhaseSpec | Refere
     if not node.value:
         reader.on(node, "phases-empty", "`phases` is empty", "list at least one phase file")
         return None
+    job.has_entries = True
     entries: list[PhaseSpec | Reference | None] = []
     seen: dict[str, str] = {}
     for item in node.value:
@@ -188,6 +225,11 @@ def _entries(job: _Load, reader: Reader, node: Node) -> tuple[PhaseSpec | Refere
             reader.on(item, "phase-entry", message, hint)
             entries.append(None)
     whole = tuple(entry for entry in entries if entry is not None)
+    for entry in whole:
+        if not isinstance(entry, PhaseSpec) or can_write(entry.allow):
+            break
+        if entry.file in job.unwritable:
+            job.report(job.unwritable[entry.file])
     return whole if len(whole) == len(entries) else None
 
 
@@ -245,6 +287,10 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     deny, allow = _tools(job, reader)
     profiles = reader.texts("availableProfiles") or ()
     checks = read_exit(reader)
+    if any(check.words == "exists" for check in checks) and not can_write(allow):
+        message = "this phase waits for a file, but no phase so far allows a tool that writes files"
+        place = (*reader.node.keys["exit"], 4)
+        job.unwritable[source.file] = source.problem("exit-unwritable", place, message, WRITING_HINT, "warning")
     instructions = body.strip()
     if not instructions:
         hint = "write what the agent has to do below the front matter"

@@ -95,5 +95,9 @@ class WorkflowSpec(Record):
         return [entry for entry in self.entries if isinstance(entry, Reference)]
 
     @property
+    def phases(self) -> list[PhaseSpec]:
+        return [entry for entry in self.entries if isinstance(entry, PhaseSpec)]
+
+    @property
     def is_visible(self) -> bool:
         return self.show == "user"

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from handrail import STEP_TOOL, registry
 from handrail.source.fields import Reader
 from handrail.source.suggest import nearest
 from handrail.source.yamltree import Node, as_text
 
 SUPPORTED = "supported: Handrail's names (`bash`), an agent's own names (`Bash`), and `mcp:SERVER/TOOL`"
+
+READING = frozenset(
+    ["read", "search", "grep", "find", "ls", "fetch", STEP_TOOL, "Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch"]
+)
+WRITING_HINT = "add `write`, `edit` or `bash` to `whitelist`, or remove the check"
+
+
+def can_write(allow: tuple[str, ...] | None) -> bool:
+    """True if a phase with this whitelist may allow a tool that writes files. Most tools might."""
+    return allow is None or not READING.issuperset(allow)
 
 
 def check_tool_names(tools: Reader) -> None:
@@ -50,20 +62,27 @@ def _is_incomplete(name: str) -> bool:
 
 
 def _check_name(tools: Reader, item: Node) -> None:
-    name, known = as_text(item), {STEP_TOOL}
+    name = as_text(item)
+    hint = unknown_tool(name, registry.hosts())
+    if hint is not None:
+        place = (item.line, item.column, item.width)
+        tools.at(place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
+
+
+def unknown_tool(name: str, hosts: Iterable[str]) -> str | None:
+    """A hint for a tool that none of these hosts has; None if one of them may have it."""
     if name.startswith(("mcp:", "mcp__")):
-        return
-    for host in registry.hosts():
+        return None
+    known = {STEP_TOOL}
+    for host in hosts:
         now, former = registry.tool_names(host)
         known |= now | former
     if name in known:
-        return
-    alike = sorted(other for other in known if other[0].islower() is name[0].islower())
+        return None
+    alike = sorted(other for other in known if other[:1].islower() is name[:1].islower())
     same = [other for other in sorted(known) if other.casefold() == name.casefold()]
     near = same or nearest(name, alike) or nearest(name, sorted(known))
-    hint = f"did you mean `{near[0]}`?" if near else f"no agent that Handrail knows has it; {SUPPORTED}"
-    place = (item.line, item.column, item.width)
-    tools.at(place, "tool-unknown", f"there is no tool `{name}`", hint, "warning")
+    return f"did you mean `{near[0]}`?" if near else f"no agent that Handrail knows has it; {SUPPORTED}"
 
 
 def _check_hosts(tools: Reader, node: Node, names: list[str]) -> None:

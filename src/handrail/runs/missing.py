@@ -1,0 +1,41 @@
+"""Refuses a run that would fail because a value is missing: before it exists, so no step has run for nothing."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import partial
+
+from handrail.contracts import Site
+from handrail.errors import UsageError
+from handrail.flows.plan import FlowPlan
+from handrail.runs.agents import certain_flows
+from handrail.runs.loaded import named
+from handrail.runs.request import Request
+
+
+def refuse_missing_env(plan: FlowPlan, plans: Mapping[str, FlowPlan], site: Site) -> None:
+    """Refuse a run that needs an environment variable which is not set."""
+    flows = certain_flows(plan, partial(named, plans))
+    missing = [(flow.file, *need) for flow in flows for need in flow.needs if need[0] not in site.env]
+    if missing:
+        lines = [
+            f"{os.path.relpath(file, site.project)}:{line}:{column}: the variable `{name}` is not set"
+            for file, name, line, column in missing
+        ]
+        hint = f"set it: `{missing[0][1]}=VALUE handrail run {plan.id}`, or give it a default value in the flow"
+        raise UsageError("\n".join(lines), hint)
+
+
+def refuse_missing_params(plan: FlowPlan, request: Request, project: str) -> None:
+    """Refuse a run of a flow that declares no params, but reads one that is not given. A part of it may read none."""
+    if request.start or request.until:
+        return
+    file = os.path.relpath(plan.file, project)
+    missing = [read for read in plan.reads if read[0] not in request.params]
+    if missing:
+        lines = [f"{file}:{line}:{column}: the param `{name}` is not given" for name, line, column in missing]
+        name = missing[0][0]
+        raise UsageError(
+            "\n".join(lines), f"give it: `--param {name}=VALUE`; or declare it in the flow: `params: {{{name}: VALUE}}`"
+        )

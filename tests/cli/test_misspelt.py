@@ -1,0 +1,86 @@
+"""A misspelt key of Handrail's own files is an error, and who starts a definition sees its warnings."""
+
+from __future__ import annotations
+
+import pytest
+
+from hosts.talking import tell
+from support import Project
+
+FLOW = "phases:\n  - id: a\n    steps:\n      - {id: b, node: set, params: {x: 1}%s}\n"
+
+
+def codes(project: Project, *argv: str) -> list[tuple[str, str]]:
+    return [(found["code"], found["severity"]) for found in project.run("validate", *argv, "--json").data["problems"]]
+
+
+@pytest.mark.parametrize("more", ["tool:\n  blacklist: [edit]\n", "exits:\n  - run: make test\n"])
+def test_a_misspelt_key_of_a_phase_is_an_error(project: Project, more: str) -> None:
+    project.workflow("w", ["a"])
+    project.phase("w", "a", more)
+    assert codes(project) == [("misspelt-key", "error")]
+    assert project.run("start", "w", "task").code == 2
+
+
+@pytest.mark.parametrize("more", [", make: [{path: x}]", ", rerty: {attempts: 2}", ", expct: []"])
+def test_a_misspelt_key_of_a_step_is_an_error(project: Project, more: str) -> None:
+    project.write(".handrail/flows/f.yaml", FLOW % more)
+    assert codes(project) == [("misspelt-key", "error")]
+    assert project.run("run", "f").code == 2
+
+
+def test_a_key_that_resembles_no_other_is_a_warning(project: Project) -> None:
+    project.workflow("w", ["a"])
+    project.phase("w", "a", "reviewed-by: Ada\n_id: 1\n")
+    assert codes(project) == [("unknown-key", "warning")] * 2
+
+
+def test_files_of_other_programs_may_have_unknown_keys(project: Project) -> None:
+    project.workflow("w", ["a"], root=".pi/workflows")
+    project.phase("w", "a", "exits: none\n", root=".pi/workflows")
+    project.write(".agentweaver/.flows/f.yaml", FLOW % ", rerty: {attempts: 2}")
+    assert codes(project) == [("unknown-key", "warning")] * 2
+    assert codes(project, ".pi/workflows/w", ".agentweaver/.flows/f.yaml") == [("unknown-key", "warning")] * 2
+    assert project.run("run", "f").code == 0
+
+
+def test_a_misspelt_required_key_is_one_problem(project: Project) -> None:
+    project.write(".handrail/workflows/w/workflow.yaml", "nmae: W\ncomandName: w\ninitialMessage: go\nphases: [a.md]\n")
+    project.phase("w", "a", "exit:\n  - rnu: make test\n")
+    assert codes(project) == [("misspelt-key", "error")] * 3
+
+
+def test_strict_makes_warnings_fail(project: Project) -> None:
+    project.workflow("w", ["a"])
+    project.phase("w", "a", "tools:\n  blacklist: [edti]\n")
+    assert project.json("validate")["ok"] is True
+    assert project.json("validate", "--strict", code=2)["ok"] is False
+
+
+def test_who_starts_a_workflow_sees_its_warnings(project: Project) -> None:
+    project.workflow("inner", ["deep"])
+    project.phase("inner", "deep", "tools:\n  blacklist: [wirte]\n")
+    project.workflow("w", ["a", "@inner"])
+    project.phase("w", "a", "tools:\n  blacklist: [edti]\n")
+    project.workflow("other", ["b"])
+    project.phase("other", "b", "tools:\n  blacklist: [raed]\n")
+    said = project.run("start", "w", "task")
+    place = ".handrail/workflows/w/a.md:6:15"
+    assert f"warning: {place}: there is no tool `edti`; did you mean `edit`?" in said.err
+    assert "wirte" in said.err
+    assert "raed" not in said.err
+    message = {"hook_event_name": "UserPromptExpansion", "session_id": "S", "cwd": str(project.folder)}
+    typed = {"expansion_type": "slash_command", "command_name": "workflow", "command_args": "w task"}
+    assert "edti" in str(tell("claude", {**message, **typed}))
+
+
+def test_who_runs_a_flow_or_a_workflow_sees_its_warnings(project: Project) -> None:
+    project.write(".handrail/flows/inner.yaml", FLOW % ", reviewer: Bob")
+    nested = FLOW.replace("node: set, params: {x: 1}", "node: flow-run, params: {fileName: inner}")
+    project.write(".handrail/flows/f.yaml", nested % ", reviewer: Ada")
+    said = project.run("run", "f")
+    assert said.code == 0
+    assert said.err.count("unknown key `reviewer`") == 2
+    project.workflow("w", ["a"])
+    project.phase("w", "a", "tools:\n  blacklist: [edti]\n")
+    assert "edti" in project.run("run", "w", "task", "--dry-run").err
