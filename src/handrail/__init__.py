@@ -5,3 +5,4 @@ STEP_TOOL = "workflow_step"
 """The tool that an agent calls to move through a workflow."""
 SETTINGS_FILE = "settings.yaml"
 """The file with the settings of a user or of a project."""
+TOOLS = ("bash", "edit", "read", "write")  # Handrail's own names of tools
