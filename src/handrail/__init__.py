@@ -7,3 +7,4 @@ SETTINGS_FILE = "settings.yaml"
 """The file with the settings of a user or of a project."""
 FOR_ONE_CALL = "HANDRAIL_FOR_ONE_CALL"
 """The stubs of one call of an agent set this variable for the hook, to be told from installed stubs."""
+TOOLS = ("bash", "edit", "read", "write")  # Handrail's own names of tools

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
-from handrail import SETTINGS_FILE
+from handrail import SETTINGS_FILE, TOOLS
 from handrail.cli.invocation import make_app, project_folder
 from handrail.cli.output import Shell, echo
 from handrail.cli.reply import list_runs, reply
@@ -75,17 +75,11 @@ def parse(argv: list[str], env: Mapping[str, str]) -> Call | Help | None:
     found = _read(rest, command.options) if command else None
     if command is None or found is None or len(found[1]) != command.arguments:
         return None
-    if name == "gate" and not _is_own_tool(found[1][0]):
-        return None
+    if name == "gate" and found[1][0] not in TOOLS:
+        return None  # an agent's own name, or a misspelt one
     if name == "runs" and _names_engine(before[0] | found[0], env):
         return None
     return Call(command, before[0] | found[0], found[1])
-
-
-def _is_own_tool(tool: str) -> bool:
-    from handrail import registry
-
-    return tool in registry.tool_names(registry.OWN_TOOLS)[0]
 
 
 def _names_engine(options: Options, env: Mapping[str, str]) -> bool:

@@ -6,6 +6,8 @@ library only.
 
 from __future__ import annotations
 
+from handrail import TOOLS as TOOLS
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +21,6 @@ COMMANDS: Commands = {"start": "handrail start", "cancel": "handrail cancel"}
 ENFORCES: dict[str, Level] = {"tools": "hard", "protected files": "hard", "stop": "hard"}
 CONVERSATION: str | None = None
 LINKS = False
-TOOLS = ("bash", "edit", "read", "write")
 FORMER_TOOLS = ()
 
 
