@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any
 
+from handrail.artifacts.fingerprint import fingerprint
 from handrail.artifacts.names import Wanted
 from handrail.artifacts.schemas import artifact_table, find_schema, problems_of
 from handrail.artifacts.shelf import files_in
@@ -27,6 +28,9 @@ class World:
         match kind:
             case "exists":
                 return subject != "" and os.path.exists(os.path.join(self.project, subject))
+            case "fingerprint":
+                real = real_inside(self.project, subject)
+                return None if real is None else fingerprint(real)
             case "text":
                 return self.text(subject)
             case "artifact":

@@ -53,12 +53,16 @@ class Retry:
 
 @dataclass(frozen=True)
 class Output:
-    """A file that a step makes. It is published when the step is done."""
+    """A file that a step makes. It is published when the step is done.
+
+    `is_own`: it proves something only if the step itself made or changed it. Else it is enough that it exists.
+    """
 
     path: Expression
     name: str | None = None
     schema: str | None = None
     required: bool = True
+    is_own: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)

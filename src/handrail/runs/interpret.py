@@ -28,6 +28,8 @@ from handrail.source.values import Unresolved, as_joined_text, as_text, is_true,
 
 FlowFinder = Callable[[str], FlowPlan | None]
 Stop = tuple[str, str] | None
+Before = dict[str, Any]
+"""The fingerprint of each promised file that existed before the step; `*` is a key if not all paths were known."""
 
 
 class FlowFailed(Exception):
@@ -190,7 +192,7 @@ class Interpreter:
         self.durable.note(machine.StepDone(path, stop))
         return (f"{phase.id}:{step.id}", step.stop_outcome) if stop else None
 
-    async def _attempts(self, phase: Phase, step: Step, path: str, before: set[str]) -> bool:
+    async def _attempts(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
         """Try a step until its node and its proof succeed. Returns whether the step stops the flow.
 
         If the node had finished in an earlier life, first only its proof is looked at. The attempts of earlier lives
@@ -252,7 +254,7 @@ class Interpreter:
             told = f"{total} attempts failed before; from here it gets {step.retry.attempts} attempts again"
             self.durable.note(machine.Noticed(path, told))
 
-    async def _prove(self, phase: Phase, step: Step, path: str, before: set[str]) -> bool:
+    async def _prove(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
         """Look at the proof of a step: `expect`, `after` and `makes`. Returns whether the step stops the flow."""
         await self.check(phase, step, path)
         for number, action in enumerate(step.after):
@@ -345,26 +347,32 @@ class Interpreter:
             raise NodeError("file-missing", f"`{source}` cannot be read")
         self.durable.note(machine.SummarySet(str(text).strip()))
 
-    async def _existing_outputs(self, phase: Phase, step: Step, path: str) -> set[str]:
-        """The promised files that exist before the step runs; `*` if their paths cannot be resolved yet."""
-        found: set[str] = set()
+    async def _existing_outputs(self, phase: Phase, step: Step, path: str) -> Before:
+        """The promised files that exist before the first attempt of a step, as recorded then."""
+        found: Before = {}
         for number, output in enumerate(step.makes):
+            place = f"before.{number}"
             try:
-                paths = await self.values.resolve(output.path, phase, path, f"before.{number}")
+                paths = await self.values.resolve(output.path, phase, path, place)
             except (Unresolved, NodeError):
-                return {"*"}
+                found["*"] = None
+                continue
             for item in paths if isinstance(paths, list) else [paths]:
-                if isinstance(item, str) and await self.durable.fact(path, f"before.{number}", "exists", item):
-                    found.add(item)
+                if isinstance(item, str) and await self.durable.fact(path, place, "exists", item):
+                    found[item] = await self.durable.fact(path, place, "fingerprint", item)
         return found
 
-    async def publish(self, phase: Phase, step: Step, path: str, before: set[str]) -> None:
+    async def publish(self, phase: Phase, step: Step, path: str, before: Before) -> None:
         made: list[Made] = []
         for number, output in enumerate(step.makes):
             found = await self.values.resolve(output.path, phase, path, f"makes.{number}")
             for item in found if isinstance(found, list) else [found]:
                 if not isinstance(item, str):
                     raise NodeError("artifact-path", f"{shown(item, 80)} is not a path", transient=False)
+                if output.is_own and before.get(item) and before[item] == await self.durable.look("fingerprint", item):
+                    if not output.required:
+                        continue
+                    raise NodeError("artifact-unchanged", f"`{item}` was there before, and the step did not change it")
                 is_new = item not in before and "*" not in before
                 made.append(Made(item, output.name, output.schema, output.required, is_new))
         if made:

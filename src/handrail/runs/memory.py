@@ -21,6 +21,8 @@ OfAttempt = (
 )  # fmt: skip
 _OF_ATTEMPT = get_args(OfAttempt)
 _PROOF = ("expect", "after", "makes", "stopFlowIf")
+_BEFORE = "before."
+"""How the places of facts about promised files begin that existed before the first attempt of their step."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ class Memory:
                 self.published.pop(event.path, None)
                 self._drop_proof(event.path)
                 if event.again:
-                    self._forget(lambda path: path.startswith(f"{event.path}/"))
+                    self._forget_nested(f"{event.path}/")
             case machine.AttemptFailed():
                 self.tries.fail(event.path, event.code, event.message, is_refuted=event.refuted)
                 self._forget_proof(event.path)
@@ -175,15 +177,32 @@ class Memory:
         self._forget_proof(path)
 
     def _forget_proof(self, path: str) -> None:
-        """Forget the facts that the proof of an attempt used. A node without a recorded start looks at all anew."""
+        """Forget the facts that the proof of an attempt used. A node without a recorded start looks at all anew.
+
+        What was there before the first attempt is kept.
+        """
         if path not in self.starts:
-            self.facts.pop(path, None)
+            self._keep_before(path)
         self._drop_proof(path)
+
+    def _keep_before(self, path: str) -> None:
+        """Forget all facts of a step but which files existed before it."""
+        kept = {key: value for key, value in self.facts.pop(path, {}).items() if key[0].startswith(_BEFORE)}
+        if kept:
+            self.facts[path] = kept
 
     def _drop_proof(self, path: str) -> None:
         known = self.facts.get(path, {})
         for key in [key for key in known if key[0].partition(".")[0] in _PROOF]:
             del known[key]
+
+    def _forget_nested(self, base: str) -> None:
+        """Forget the steps of a nested flow that is tried again, but not which files existed before its first try."""
+        for path in [path for path in self.facts if path.startswith(base)]:
+            self._keep_before(path)
+        kept = {path: known for path, known in self.facts.items() if path.startswith(base)}
+        self._forget(lambda path: path.startswith(base))
+        self.facts.update(kept)
 
     def _forget(self, is_gone: Callable[[str], bool]) -> None:
         """Forget everything about phases and steps that run again."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from handrail.artifacts.fingerprint import digest_of_file
 from handrail.contracts import Attempt, Durable, History, NodeError, Record
 from handrail.errors import RefusedError
 from handrail.expressions.tree import ABSENT
@@ -19,7 +20,6 @@ from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.paths import segment, top
 from handrail.flows.plan import FlowPlan, Phase
 from handrail.runs import machine
-from handrail.runs.aside import digest_of_file
 from handrail.runs.fold import RunState
 from handrail.runs.interpret import FlowFailed
 from handrail.runs.loaded import LoadedRun
