@@ -118,7 +118,7 @@ def test_a_run_can_be_resumed_after_its_schema_was_broken(project: Project) -> N
     project.write(".handrail/flows/f.yaml", HEAD + step + "\n")
     run = project.json("run", "f", code=1)["run"]
     project.write(".handrail/schemas/report.json", "no json")
-    project.write("go", "")
+    project.write("go", "{}")
     assert "is not JSON" in project.json("resume", run, code=1)["error"]
     project.write(".handrail/schemas/report.json", "{}")
     assert project.json("resume", run)["status"] == "completed"

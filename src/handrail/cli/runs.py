@@ -149,7 +149,7 @@ def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 @events_option
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
-    """Start a run again with the current definitions. Unchanged files that it published are removed; a copy is kept."""
+    """Start a run again with the current definitions. Unchanged files that it made are removed; a copy is kept."""
     _refuse_answers(app, "restart", run_id, options["answers"])
     choice = given_choice(app, options)
     made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start, choice))
@@ -159,6 +159,8 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
         shell.talk(f"kept: {', '.join(made.kept)}")
     for path in made.removed:
         shell.talk(f"removed: {path}")
+    for path, why in made.left.items():
+        shell.talk(f"not removed: {path} ({why})")
     drive(app, shell, made.run, "restart", Driving(options["events"], options["answers"]))
 
 

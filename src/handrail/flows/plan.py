@@ -116,9 +116,9 @@ class Lane:
 
 @dataclass(frozen=True)
 class Bound:
-    """The flow fails after the last round of a repeat if `exhausted` holds then."""
+    """The flow fails after the last round of a repeat if all conditions hold then: no `until` held."""
 
-    exhausted: Expression
+    conditions: tuple[Expression, ...]
     message: str = field(compare=False, repr=False)
 
 

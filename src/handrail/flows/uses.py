@@ -21,6 +21,12 @@ def outputs_read(plan: FlowPlan, phase: str, step: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def phases_read(expression: Expression) -> set[str]:
+    """The ids of the phases whose results an expression uses."""
+    found = (part.names for part in walk(expression) if isinstance(part, Ref))
+    return {names[1] for names in found if names[0] == "steps" and len(names) > 1}
+
+
 def expressions_of(plan: FlowPlan) -> Iterator[Expression]:
     """Every expression of a flow."""
     for phase in plan.phases:

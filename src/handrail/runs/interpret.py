@@ -13,12 +13,12 @@ from typing import Any, NoReturn
 
 from handrail.contracts import Done, Durable, Made, NodeError, Work
 from handrail.contracts.check import subject
-from handrail.expressions.tree import Expression
+from handrail.expressions.tree import Every, Expression
 from handrail.flows.account import FlowResult, envelope, pending, skipped, texts, with_defaults
 from handrail.flows.paths import segment
 from handrail.flows.plan import After, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
-from handrail.flows.uses import outputs_read
+from handrail.flows.uses import outputs_read, phases_read
 from handrail.runs import machine
 from handrail.runs.rerun import RERUN, refuse_rerun, refuted_form
 from handrail.runs.resolve import Resolver
@@ -57,6 +57,7 @@ class Interpreter:
         self.context: dict[str, Any] = {}
         self.values = Resolver(durable, plan)
         self.used: dict[str, list[str]] = {}
+        self.left_out: set[str] = set()
 
     def prepare(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> None:
         self.base, self.context, self.values.params = base, context, params
@@ -109,7 +110,7 @@ class Interpreter:
     async def _phase(self, phase: Phase) -> Stop:
         try:
             stopped = await self.phase(phase)
-            if stopped is None and phase.bounds:
+            if stopped is None and phase.id not in self.left_out:
                 await self._check_bounds(phase)
             return stopped
         except (Unresolved, NodeError) as error:
@@ -125,6 +126,8 @@ class Interpreter:
             self.durable.note(machine.PhaseSkipped(path, "its condition does not hold"))
             known = Done("skipped")
         if known is not None and known.status == "skipped":
+            if known.is_left_out:
+                self.left_out.add(phase.id)
             self.values.steps[phase.id] = {step.id: skipped() for step in phase.steps}
             return None
         self.durable.note(machine.PhaseStarted(path))
@@ -136,15 +139,22 @@ class Interpreter:
     async def _check_bounds(self, phase: Phase) -> None:
         """Fail if a repeat ends with this phase and its `until` never held."""
         for bound in phase.bounds:
-            if is_true(await self.values.resolve_guard(bound.exhausted, phase, self.at(phase), "until")):
+            if not self._counts(bound.conditions[-1]):
+                continue  # what the last `until` is about was left out
+            exhausted = Every(tuple(filter(self._counts, bound.conditions)), True)
+            if is_true(await self.values.resolve_guard(exhausted, phase, self.at(phase), "until")):
                 raise NodeError("repeat-exhausted", bound.message, transient=False)
 
     async def _is_wanted(self, phase: Phase, path: str) -> bool:
         """True if the guards and the condition of a phase hold."""
-        for guard in phase.guards:
+        for guard in filter(self._counts, phase.guards):
             if not is_true(await self.values.resolve_guard(guard, phase, path)):
                 return False
         return phase.when is None or is_true(await self.values.resolve(phase.when, phase, path, "when"))
+
+    def _counts(self, condition: Expression) -> bool:
+        """False if a condition of a repeat is about a round that was left out by `--from`."""
+        return not self.left_out or self.left_out.isdisjoint(phases_read(condition))
 
     async def _steps(self, phase: Phase, *, is_done: bool) -> Stop:
         if phase.parallel.limit > 1 or phase.parallel.on_failure == "finish":

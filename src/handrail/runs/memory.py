@@ -153,7 +153,8 @@ class Memory:
     def done(self, path: str) -> Done | None:
         status = self.state.phases.get(path)
         if status is not None:
-            return Done(status) if status in ("done", "skipped") else None
+            is_left_out = path in self.state.left_out
+            return Done(status, is_left_out=is_left_out) if status in ("done", "skipped") else None
         step = self.state.steps.get(path)
         if step is None or step.status not in ("done", "skipped"):
             return None
