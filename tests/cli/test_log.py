@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from handrail.cli import history
 from support import Project
 
 FLOW = """\
@@ -65,3 +66,24 @@ def test_a_run_with_one_attempt_has_no_heading_for_it(project: Project) -> None:
     project.write(".handrail/flows/demo.yaml", FLOW)
     project.json("run", "demo", code=1)
     assert "attempt" not in project.run("log", "last").out
+
+
+def test_following_ends_if_no_process_drives_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver was killed. A run that has not begun yet is given some time first."""
+    monkeypatch.setattr(history, "PATIENCE", 0.3)
+    step = "{id: x, node: command, params: {argv: [/bin/sh, -c, 'kill -9 $PPID']}}"
+    project.write(".handrail/flows/demo.yaml", f"phases:\n- {{id: a, steps: [{step}]}}\n")
+    project.process("run", "demo")
+    run = project.json("runs")["runs"][0]["run"]
+    said = project.run("log", "last", "--follow")
+    assert (said.code, "▸ x" in said.out) == (0, True)
+    assert said.err == f"! interrupted: no process drives this run; `handrail resume {run}` resumes it\n"
+
+
+def test_a_list_and_a_log_show_a_number_as_it_was_written(project: Project) -> None:
+    project.write(".handrail/flows/demo.yaml", FLOW)
+    project.run("run", "demo", "--param", "version=1.10")
+    assert "version=1.10" in project.run("runs").out
+    (next((project.home / "state" / "runs").rglob("summary"))).unlink()
+    assert "version=1.10" in project.run("runs").out
+    assert "version=1.10" in project.run("log", "last").out

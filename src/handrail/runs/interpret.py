@@ -11,15 +11,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
-from handrail.contracts import Done, Durable, Made, NodeError, Work
+from handrail.contracts import Done, Durable, NodeError, Work
 from handrail.contracts.check import subject
 from handrail.expressions.tree import Every, Expression
 from handrail.flows.account import FlowResult, envelope, pending, skipped, texts, with_defaults
 from handrail.flows.paths import segment
-from handrail.flows.plan import After, FlowPlan, Phase, Prompt, Step, groups_of
+from handrail.flows.plan import After, Expectation, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
 from handrail.flows.uses import outputs_read, phases_read
 from handrail.runs import machine
+from handrail.runs.made import Before, existing_outputs, made_by
 from handrail.runs.rerun import RERUN, refuse_rerun, refuted_form
 from handrail.runs.resolve import Resolver
 from handrail.secrets.redaction import MISSING, has_lost
@@ -28,8 +29,6 @@ from handrail.source.values import Unresolved, as_joined_text, as_text, is_true,
 
 FlowFinder = Callable[[str], FlowPlan | None]
 Stop = tuple[str, str] | None
-Before = dict[str, Any]
-"""The fingerprint of each promised file that existed before the step; `*` is a key if not all paths were known."""
 
 
 class FlowFailed(Exception):
@@ -197,7 +196,7 @@ class Interpreter:
             self.values.steps[phase.id][step.id] = skipped()
             self.durable.note(machine.StepSkipped(path))
             return None
-        before = await self._existing_outputs(phase, step, path)
+        before = await existing_outputs(self.values, phase, step, path)
         stop = await self._attempts(phase, step, path, before)
         self.durable.note(machine.StepDone(path, stop))
         return (f"{phase.id}:{step.id}", step.stop_outcome) if stop else None
@@ -337,16 +336,29 @@ class Interpreter:
         return "\n\n".join(part for part in (body, "" if extra is None else as_text(extra)) if part)
 
     async def check(self, phase: Phase, step: Step, path: str) -> None:
+        """Raise `NodeError` with all expectations that do not hold."""
+        failed: list[NodeError] = []
         for number, expectation in enumerate(step.expect or ()):
-            place, when = f"expect.{number}", expectation.when
-            if when is not None and not is_true(await self.values.resolve(when, phase, path, place)):
-                continue
-            params = await self._all(expectation.params, phase, path, place)
-            finding = await self.durable.check(expectation.kind, params)
-            if not finding.held:
-                told = expectation.message or f"`{expectation.kind}: {shown(subject(params), 80)}` does not hold"
-                message = ": ".join(part for part in (told, finding.detail) if part)
-                raise NodeError("expectation", message)
+            try:
+                await self._expect(phase, expectation, path, f"expect.{number}")
+            except NodeError as error:
+                failed.append(error)
+            except Unresolved:
+                if not failed:
+                    raise
+        if failed:
+            message, is_transient = "; ".join(e.message for e in failed), all(e.transient for e in failed)
+            raise NodeError(failed[0].code, message, transient=is_transient)
+
+    async def _expect(self, phase: Phase, expectation: Expectation, path: str, place: str) -> None:
+        when = expectation.when
+        if when is not None and not is_true(await self.values.resolve(when, phase, path, place)):
+            return
+        params = await self._all(expectation.params, phase, path, place)
+        finding = await self.durable.check(expectation.kind, params)
+        if not finding.held:
+            told = expectation.message or f"`{expectation.kind}: {shown(subject(params), 80)}` does not hold"
+            raise NodeError("expectation", ": ".join(part for part in (told, finding.detail) if part))
 
     async def run_after(self, phase: Phase, action: After, path: str, place: str) -> None:
         if action.when is not None and not is_true(await self.values.resolve(action.when, phase, path, place)):
@@ -357,34 +369,8 @@ class Interpreter:
             raise NodeError("file-missing", f"`{source}` cannot be read")
         self.durable.note(machine.SummarySet(str(text).strip()))
 
-    async def _existing_outputs(self, phase: Phase, step: Step, path: str) -> Before:
-        """The promised files that exist before the first attempt of a step, as recorded then."""
-        found: Before = {}
-        for number, output in enumerate(step.makes):
-            place = f"before.{number}"
-            try:
-                paths = await self.values.resolve(output.path, phase, path, place)
-            except (Unresolved, NodeError):
-                found["*"] = None
-                continue
-            for item in paths if isinstance(paths, list) else [paths]:
-                if isinstance(item, str) and await self.durable.fact(path, place, "exists", item):
-                    found[item] = await self.durable.fact(path, place, "fingerprint", item)
-        return found
-
     async def publish(self, phase: Phase, step: Step, path: str, before: Before) -> None:
-        made: list[Made] = []
-        for number, output in enumerate(step.makes):
-            found = await self.values.resolve(output.path, phase, path, f"makes.{number}")
-            for item in found if isinstance(found, list) else [found]:
-                if not isinstance(item, str):
-                    raise NodeError("artifact-path", f"{shown(item, 80)} is not a path", transient=False)
-                if output.is_own and before.get(item) and before[item] == await self.durable.look("fingerprint", item):
-                    if not output.required:
-                        continue
-                    raise NodeError("artifact-unchanged", f"`{item}` was there before, and the step did not change it")
-                is_new = item not in before and "*" not in before
-                made.append(Made(item, output.name, output.schema, output.required, is_new))
+        made = await made_by(self.values, phase, step, path, before)
         if made:
             await self.durable.publish(path, made, self.used.get(path, []))
 

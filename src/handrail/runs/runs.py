@@ -104,6 +104,10 @@ class Runs:
         driver = self.engine.driver(run.id)
         return run.with_history(replace(run.history, records=[*run.records, *records], offset=offset, driver=driver))
 
+    def is_driven(self, id_: str) -> bool:
+        """True if a process drives this run now."""
+        return self.engine.driver(id_) is not None
+
     def summaries(self) -> list[Summary]:
         """A summary of each run, the oldest first. A damaged run gets a summary too."""
         return self.engine.summaries()

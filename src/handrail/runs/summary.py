@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from handrail.errors import StateError
+from handrail.source.written import number_text, restore
 from handrail.state import jsonlite
 
 ENDED = ("completed", "stopped", "failed", "cancelled")
@@ -128,7 +129,9 @@ def given_in(about: str) -> tuple[float | None, str]:
     """When a run was made, and its parameters and its task in one line. Both may be unknown."""
     try:
         data = jsonlite.loads(about)
-        created, request = data.get("created"), _masked(about, data.get("request") or {})
+        created, request = data.get("created"), data.get("request") or {}
+        restore(request["params"], data.get("written") or {})
+        request = _masked(about, request)
         params = {name: value for name, value in request["params"].items() if name != "task" and value is not None}
         task = str(request.get("task") or request["params"].get("task") or "")
     except (ValueError, TypeError, KeyError, AttributeError):
@@ -147,6 +150,8 @@ def _masked(about: str, request: Any) -> Any:
 
 
 def _word(value: Any) -> str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number_text(value)
     return value if isinstance(value, str) else jsonlite.dumps(value)
 
 
