@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import time
@@ -15,15 +16,22 @@ TICK = 20_000_000
 
 
 def fingerprint(path: str) -> str | None:
-    """Differs after each write to the file, even if the same content is written again. None if it is no file."""
+    """Differs after each write to a settled file, even if the same content is written again. None if there is none."""
     try:
         seen = os.stat(path)
-        if 0 <= time.time_ns() - seen.st_mtime_ns < TICK:
-            time.sleep(TICK / 1e9)  # so that the next write gets another time
-            seen = os.stat(path)
     except (OSError, ValueError):
         return None
     return f"{seen.st_ino} {seen.st_mtime_ns} {digest_of_file(path)}"
+
+
+async def settle(path: str) -> None:
+    """Wait a tick if the file was written within the last one, so that its next write gets another time."""
+    try:
+        age = time.time_ns() - os.stat(path).st_mtime_ns
+    except (OSError, ValueError):
+        return
+    if 0 <= age < TICK:
+        await asyncio.sleep(TICK / 1e9)
 
 
 def digest_of_file(path: str) -> str | None:

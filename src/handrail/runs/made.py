@@ -1,4 +1,4 @@
-"""The files in `makes` of a step: which existed before it, and which it made. A file that it did not change is no proof."""
+"""The files in `makes` of a step: which existed before it, and which it made. An unchanged file is no proof."""
 
 from __future__ import annotations
 

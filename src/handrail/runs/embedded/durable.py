@@ -299,7 +299,7 @@ class DurableRun:
         known = self.memory.facts.get(path, {})
         key = (place, kind, self.secrets.for_storage(subject))
         if key not in known:
-            found = machine.FactFound(path, place, kind, subject, self.world.look(kind, subject))
+            found = machine.FactFound(path, place, kind, subject, await self.world.first_look(kind, subject))
             self.record(found)
             return found.value
         return self.secrets.from_storage(known[key])
