@@ -20,14 +20,14 @@ from handrail.cli.watch import Driving, drive, print_run
 from handrail.errors import RefusedError
 from handrail.flows.catalog import FoundFlow
 from handrail.forms import read as formspec
-from handrail.forms.answers import read_answers, wrong_answers
-from handrail.forms.form import Form, WrongAnswers, accept
+from handrail.forms.answers import accepted, read_answers
+from handrail.forms.form import Form
 from handrail.process.child import detach
 from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Asked
 from handrail.runs.questions import choose, refuse_unless_waiting
-from handrail.runs.request import Request
+from handrail.runs.request import Request, unused
 from handrail.runs.restart import restart as make_attempt
 from handrail.view.onward import changed_words
 
@@ -66,6 +66,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         table=app.preset(options["preset"]) if options["preset"] else {},
         preset=options["preset"] or "",
     )
+    for told in unused(app.flows, flow, request):
+        shell.talk(f"warning: {told}")
     if options["dry_run"]:
         return _preview(app, shell, flow, request)
     if options["answers"] is not None:
@@ -210,8 +212,5 @@ def _drive_answered(app: App, shell: Shell, run: LoadedRun, events: bool) -> Non
 
 
 def _from_file(file: str, form: Form, asked: Asked) -> dict[str, Any]:
-    answers = read_answers(file)
-    try:
-        return accept(form, answers.for_form(form, asked.path, asked.id) or {})
-    except WrongAnswers as error:
-        raise wrong_answers(answers, form, asked.path, error.problems, asked.id) from error
+    found: dict[str, Any] = accepted(read_answers(file), form, asked.path, asked.id, is_only=True)
+    return found

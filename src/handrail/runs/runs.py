@@ -154,6 +154,9 @@ class Runs:
             params = _with_task(flow.plan, request)
             with_defaults(flow.plan, params)
         except NodeError as error:
+            if flow.source == "workflow" and not request.params:
+                name = flow.plan.phases[0].id
+                raise UsageError(f"workflow `{name}` needs a task", f"`handrail run {name} TASK`") from error
             raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
         _refuse_phases(flow.plan, request)
         _refuse_agents(request.agent, request.routes)
