@@ -66,3 +66,16 @@ def test_an_unknown_form_in_an_answers_file_is_named(project: Project) -> None:
     project.write("answers.yaml", "go: {ok: true}\nelse: {b: 1}\n")
     said = project.run("run", "f", "--answers", "answers.yaml")
     assert (said.code, "answers.yaml:2:1: no question `else` was asked" in said.err) == (0, True)
+
+
+def test_an_answer_without_a_terminal_says_how_to_give_one(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", FORM)
+    project.run("run", "f")
+    said = project.process("answer", "last")
+    assert (said.code, "`handrail answer r-" in said.err, " --question q1 --file FILE`\n" in said.err) == (
+        4,
+        True,
+        True,
+    )
+    project.write("one.yaml", "ok: ''\n")
+    assert "`ok` has to be true or false, found a blank text" in project.run("answer", "last", "--file", "one.yaml").err

@@ -278,6 +278,18 @@ def test_parallel_phases_all_finish_with_on_failure_finish(project: Project) -> 
     assert logged(project) == ["b"]
 
 
+def test_a_step_that_was_stopped_says_which_other_step_failed(project: Project) -> None:
+    wait = "while ! test -e gone; do sleep 0.1; done"
+    lint, test = f"{{id: lint, {command('false')}}}", f"{{id: test, {command(wait)}}}"
+    flow(project, "inner", f"phases:\n- {{id: i, parallel: 2, steps: [{test}, {{id: w, {command(wait)}}}]}}\n")
+    nested = "{id: n, node: flow-run, params: {fileName: inner}}"
+    flow(project, "demo", f"phases:\n- {{id: a, parallel: 3, steps: [{lint}, {test}, {nested}]}}\n")
+    project.json("run", "demo", code=1)
+    failed = [event for event in project.json("log", "last")["events"] if event["type"] == "StepFailed"]
+    told = {event["path"]: event["message"] for event in failed if event["code"] == "cancelled"}
+    assert told == dict.fromkeys(["a/test", "a/n", "a/n/i/test", "a/n/i/w"], "stopped because `a/lint` failed")
+
+
 def test_a_large_result_is_stored_in_a_file_and_read_again(project: Project) -> None:
     flow(
         project,

@@ -195,6 +195,8 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
         if shell.as_json:
             shell.data({"run": run_id, "question": asked.id, "path": asked.path, "form": asked.question})
         print_form(shell, form)
+        if not options["show"]:
+            shell.talk(f"answer it with a file: `handrail answer {run_id} --question {asked.id} --file FILE`")
         raise SystemExit(0 if options["show"] else 4)
     values = ask(form) if file is None else _from_file(file, form, asked)
     if asyncio.run(app.runs.answer(waiting, asked.id, values)):

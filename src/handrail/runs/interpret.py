@@ -175,8 +175,9 @@ class Interpreter:
             return await self._recalled(phase, step, known) if known else await self._work(phase, step, path)
         except (Unresolved, NodeError) as error:
             self.fail(path, error.code, error.message)
-        except asyncio.CancelledError:
-            self.durable.note(machine.StepFailed(path, "cancelled", "it was interrupted"))
+        except asyncio.CancelledError as error:
+            why = f"stopped because `{error.args[0]}` failed" if error.args and error.args[0] else "it was interrupted"
+            self.durable.note(machine.StepFailed(path, "cancelled", why))
             raise
 
     async def _recalled(self, phase: Phase, step: Step, known: Done) -> Stop:

@@ -69,6 +69,7 @@ def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: i
     ends = [event for event in known if event["type"] in ("RunEnded", "RunParked")]
     last = ends[-1] if ends and status != "running" else {}
     created, given = given_in(about)
+    now = [(time.time(), "")] if driver is not None and status == "running" and known else []
     return Summary(
         id_,
         flow_of(about),
@@ -76,7 +77,7 @@ def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: i
         driver,
         why,
         created,
-        seconds=seconds_in((event["t"], event["type"]) for event in known),
+        seconds=seconds_in([*((event["t"], event["type"]) for event in known), *now]),
         given=given,
         started=known[0]["t"] if known else None,
         ended=last.get("t") if status in ENDED else None,
@@ -192,6 +193,12 @@ def life(events: Iterable[dict[str, Any]]) -> tuple[str, str]:
     first = min(delays.values(), key=lambda delay: delay["until"], default=None) if status == "running" else None
     delay = first and delay_words(first["path"], first["until"], first["reason"])
     return status, error or reason or delay or summary or ""
+
+
+def reason_words(reason: str) -> str:
+    """The reason for an end, for people. Data has AgentWeaver's text for a step that stopped the flow: `PHASE:STEP`."""
+    by = "Stopped by "
+    return f"stopped by `{reason.removeprefix(by).replace(':', '/', 1)}`" if reason.startswith(by) else reason
 
 
 def delay_words(path: str, until: float, reason: str) -> str:
