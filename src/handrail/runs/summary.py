@@ -10,7 +10,6 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from handrail.errors import StateError
-from handrail.source.written import number_text, restore
 from handrail.state import jsonlite
 
 ENDED = ("completed", "stopped", "failed", "cancelled")
@@ -131,14 +130,22 @@ def given_in(about: str) -> tuple[float | None, str]:
     try:
         data = jsonlite.loads(about)
         created, request = data.get("created"), data.get("request") or {}
-        restore(request["params"], data.get("written") or {})
-        request = _masked(about, request)
+        request = _masked(about, _as_written(request, data.get("written")))
         params = {name: value for name, value in request["params"].items() if name != "task" and value is not None}
         task = str(request.get("task") or request["params"].get("task") or "")
     except (ValueError, TypeError, KeyError, AttributeError):
         return None, ""
     words = [f"{name}={_word(value)}" for name, value in params.items()]
     return created if isinstance(created, int | float) else None, " ".join([*([task] if task else []), *words])
+
+
+def _as_written(request: Any, texts: dict[str, str] | None) -> Any:
+    """The request, with numbers such as `1.10` as they were written. Most have none: then nothing more is imported."""
+    if texts:
+        from handrail.source.written import restore
+
+        restore(request["params"], texts)
+    return request
 
 
 def _masked(about: str, request: Any) -> Any:
@@ -151,8 +158,8 @@ def _masked(about: str, request: Any) -> Any:
 
 
 def _word(value: Any) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return number_text(value)
+    if isinstance(value, int | float) and hasattr(value, "text"):
+        return str(value.text)
     return value if isinstance(value, str) else jsonlite.dumps(value)
 
 
