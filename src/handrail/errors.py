@@ -2,7 +2,7 @@
 
 EXIT_CODES: dict[int, str] = {
     0: "done; for `answer`: the answer was accepted, however the run then ends",
-    1: "user error, refused command or failed run",
+    1: "user error, refused command, or a run that failed, was stopped or stopped itself with the outcome `stopped`",
     2: "bad usage, or a definition has errors",
     3: "timeout",
     4: "waiting for a person",

@@ -236,7 +236,9 @@ def test_a_tool_call_that_did_not_run_is_reported_as_denied(denial: dict[str, An
     said = heard(INIT, assistant(use("Write")), denial, DONE)
     assert kinds(said) == ["session", "tool", "denied", "result", "finished"]
     assert only(said, "denied")["name"] == "Write"
-    assert only(said, "denied")["reason"] == only(said, "result")["output"]
+    assert only(said, "denied")["reason"] == only(said, "result")["output"].removeprefix(
+        "PreToolUse:Write hook error: "
+    )
     assert only(said, "result")["ok"] is False
 
 

@@ -127,6 +127,15 @@ def test_every_kind_of_field_is_asked_and_only_the_answers_go_to_stdout() -> Non
         }  # fmt: skip
 
 
+def test_a_question_with_names_in_it_is_not_quoted_again() -> None:
+    with asked({"id": "level", "label": "run `a/x` again?", "required": True, "options": ["yes", "no"]}) as terminal:
+        terminal.see("> ")
+        terminal.type("")
+        terminal.see("\nthis question is not answered; one of `yes`, `no` is needed\r\n> ")
+        terminal.type("yes")
+        assert terminal.answers() == {"level": "yes"}
+
+
 def test_an_invalid_answer_is_reported_and_asked_again() -> None:
     fields: list[dict[str, Any]] = [
         {"id": "go", "type": "boolean", "label": "Go on?", "required": True},

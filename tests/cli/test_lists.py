@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
 from typing import Any
 
 from handrail.cli.output import in_colour
-from handrail.runs.summary import seconds_in
+from handrail.runs.summary import seconds_in, summarize
 from handrail.view.columns import table
 from support import Project
 
@@ -30,7 +31,7 @@ def test_runs_are_listed_with_time_duration_parameters_and_reason(project: Proje
     project.run("run", "demo", "tea")
     said = project.run("runs").out
     assert cells(said) == [
-        ["RUN", "STARTED", "TOOK", "STATUS", "FLOW", "GIVEN"],
+        ["RUN", "STARTED", "TOOK", "STATUS", "FLOW", "GIVEN", "WHY"],
         ["r-1", "NOW", "1s", "✓ completed", "demo", "tea"],
         ["r-1", "NOW", "1s", "✗ failed", "demo", "bake a cake n=3", "`test` ended with 1"],
     ]
@@ -128,3 +129,14 @@ def test_a_hidden_workflow_is_not_run_either(project: Project) -> None:
     said = project.run("run", "w", "task")
     assert said.code == 1
     assert "`w` only runs inside other workflows" in said.err
+
+
+def test_a_running_run_took_as_long_as_it_is_driven_and_a_long_reason_is_cut(project: Project) -> None:
+    events = [{"t": 7.0, "type": "RunStarted"}, {"t": 8.0, "type": "StepStarted", "path": "a/x"}]
+    about = json.dumps({"flow": "f", "request": {"params": {}}})
+    assert (summarize("r", about, events, 1, driver=5).seconds or 0) > 1_000_000_000
+    assert summarize("r", about, events, 1, driver=None).seconds == 1.0
+    step = f"{{id: x, node: set, expect: [{{file: a, message: {'m' * 400}}}]}}"
+    project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{step}]}}]\n")
+    project.run("run", "demo")
+    assert max(map(len, project.run("runs").out.splitlines())) < 220

@@ -103,3 +103,24 @@ def test_following_an_idle_run_looks_seldom_and_reads_nothing(
     assert pauses == sorted(pauses)
     assert (pauses[0], pauses[-1]) == (history.LOOK_AGAIN, history.SELDOM)
     assert "journal" not in HEARD[-15:], "it is read twice, then only looked at"
+
+
+def test_following_ends_if_no_process_drives_the_run(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver was killed. A run that has not begun yet is given some time first."""
+    monkeypatch.setattr(history, "PATIENCE", 0.3)
+    step = "{id: x, node: command, params: {argv: [/bin/sh, -c, 'kill -9 $PPID']}}"
+    project.write(".handrail/flows/demo.yaml", f"phases:\n- {{id: a, steps: [{step}]}}\n")
+    project.process("run", "demo")
+    run = project.json("runs")["runs"][0]["run"]
+    said = project.run("log", "last", "--follow")
+    assert (said.code, "▸ x" in said.out) == (0, True)
+    assert said.err == f"! interrupted: no process drives this run; `handrail resume {run}` resumes it\n"
+
+
+def test_a_list_and_a_log_show_a_number_as_it_was_written(project: Project) -> None:
+    project.write(".handrail/flows/demo.yaml", FLOW)
+    project.run("run", "demo", "--param", "version=1.10")
+    assert "version=1.10" in project.run("runs").out
+    (next((project.home / "state" / "runs").rglob("summary"))).unlink()
+    assert "version=1.10" in project.run("runs").out
+    assert "version=1.10" in project.run("log", "last").out

@@ -224,7 +224,7 @@ def test_published_files_are_removed_at_a_restart_unless_they_changed(project: P
     (project.folder / "out" / "copy.md").write_text("changed by a person")
     again = project.run("restart", data["run"])
     assert "removed: out/plan.md" in again.err
-    assert "removed: out/copy.md" not in again.err
+    assert "not removed: out/copy.md (it was changed since)" in again.err
     project.json("run", "demo", "--scope", "K-1", "--param", "text=two")
     assert "k-1:out/plan.md:v2" in project.run("artifacts", project.json("runs")["runs"][0]["run"]).out
 
@@ -276,6 +276,18 @@ def test_parallel_phases_all_finish_with_on_failure_finish(project: Project) -> 
     flow(project, "demo", f"phases:\n- {{parallel: {{limit: 1, onFailure: finish}}, phases: {lanes}}}\n")
     assert project.json("run", "demo", code=1)["status"] == "failed"
     assert logged(project) == ["b"]
+
+
+def test_a_step_that_was_stopped_says_which_other_step_failed(project: Project) -> None:
+    wait = "while ! test -e gone; do sleep 0.1; done"
+    lint, test = f"{{id: lint, {command('false')}}}", f"{{id: test, {command(wait)}}}"
+    flow(project, "inner", f"phases:\n- {{id: i, parallel: 2, steps: [{test}, {{id: w, {command(wait)}}}]}}\n")
+    nested = "{id: n, node: flow-run, params: {fileName: inner}}"
+    flow(project, "demo", f"phases:\n- {{id: a, parallel: 3, steps: [{lint}, {test}, {nested}]}}\n")
+    project.json("run", "demo", code=1)
+    failed = [event for event in project.json("log", "last")["events"] if event["type"] == "StepFailed"]
+    told = {event["path"]: event["message"] for event in failed if event["code"] == "cancelled"}
+    assert told == dict.fromkeys(["a/test", "a/n", "a/n/i/test", "a/n/i/w"], "stopped because `a/lint` failed")
 
 
 def test_a_large_result_is_stored_in_a_file_and_read_again(project: Project) -> None:

@@ -106,8 +106,29 @@ def test_restart_keeps_existing_files_and_files_of_other_runs(project: Project) 
     )
     first, second = (project.json("run", "demo", "--scope", "s")["run"] for _ in range(2))
     said = project.run("restart", first)
-    assert "removed:" not in said.err, second
+    assert [line for line in said.err.splitlines() if "removed:" in line] == [
+        "not removed: CHANGELOG.md (it was there before)",
+        "not removed: out.md (another run published it later)",
+    ]
+    said = project.run("restart", second)
+    assert [line for line in said.err.splitlines() if "removed:" in line] == [
+        "not removed: CHANGELOG.md (it was there before)",
+        "not removed: out.md (it was there before)",
+    ]
     assert "precious" in (project.folder / "CHANGELOG.md").read_text()
+
+
+def test_restart_removes_a_file_that_two_steps_of_the_run_wrote(project: Project) -> None:
+    flow(
+        project,
+        "demo",
+        f"phases:\n- {{id: a, steps: [{{id: x, {command('echo a > out.md')}, makes: [out.md]}}]}}\n"
+        f"- {{id: b, steps: [{{id: y, {command('echo b >> out.md')}, makes: [out.md]}}]}}\n",
+    )
+    run = project.json("run", "demo")["run"]
+    assert "removed: out.md\n" in project.run("restart", run).err
+    assert "not removed: out.md (it was there before)\n" in project.run("restart", run, "--from", "b").err
+    assert (project.folder / "out.md").read_text() == "a\nb\nb\n"
 
 
 def test_restart_from_a_lane_does_not_change_the_previous_attempt(project: Project) -> None:

@@ -66,6 +66,8 @@ def test_a_flow_that_stops_with_outcome_stopped_is_not_a_success(project: Projec
     data = project.json("run", "demo", code=1)
     assert (data["status"], data["outcome"], data["reason"]) == ("stopped", "stopped", "Stopped by a:x")
     assert [phase["status"] for phase in data["phases"]] == ["done", "skipped"]
+    for said in (project.run("runs"), project.run("runs", "last"), project.run("log", "last")):
+        assert "stopped by `a/x`" in said.out
 
 
 def test_a_repeat_ends_when_its_condition_holds(project: Project) -> None:

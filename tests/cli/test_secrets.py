@@ -55,9 +55,8 @@ def test_a_command_gets_only_the_secrets_that_it_names(secretive: Project) -> No
 
 def test_an_artifact_with_a_secret_is_not_published(secretive: Project) -> None:
     secretive.write("out.md", f"key: {FOREIGN}")
-    secretive.write(
-        ".handrail/flows/make.yaml", "phases:\n- id: a\n  steps:\n  - {id: x, node: set, makes: [out.md]}\n"
-    )
+    step = "{id: x, node: command, params: {argv: [touch, out.md]}, makes: [out.md]}"
+    secretive.write(".handrail/flows/make.yaml", f"phases:\n- id: a\n  steps:\n  - {step}\n")
     assert (
         "contains the value of the secret variable `FOREIGN_API_KEY`" in secretive.json("run", "make", code=1)["error"]
     )
@@ -115,7 +114,8 @@ def test_every_screen_shows_the_mask(secretive: Project) -> None:
 
 def test_a_user_excepts_a_variable_and_its_value_is_ordinary_data(secretive: Project) -> None:
     secretive.write("out.md", f"key: {FOREIGN}")
-    make = "phases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {t: '${params.t}'}, makes: [out.md]}\n"
+    make = "phases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {t: '${params.t}'}}\n"
+    make += "  - {id: y, node: command, params: {argv: [touch, out.md]}, makes: [out.md]}\n"
     secretive.write(".handrail/flows/make.yaml", make)
     secretive.home.mkdir(exist_ok=True)
     (secretive.home / "config").mkdir(exist_ok=True)

@@ -125,6 +125,7 @@ def test_a_second_driver_says_which_process_it_waits_for(safe: Lingering) -> Non
     pids = safe.outlive()
     text = noticed(safe.drive())
     assert "still running" in text
+    assert "; Handrail waits until it ends, `handrail stop " in text
     assert str(pids[0]) in text
     assert f"`handrail stop {safe.case.id}`" in text
 

@@ -144,11 +144,11 @@ def test_a_dry_run_that_shows_a_failing_step_exits_with_2(project: Project) -> N
 
 def test_a_run_can_be_resumed_after_its_schema_was_broken(project: Project) -> None:
     project.write("a.json", "{}")
-    step = "{id: x, node: command, params: {argv: [sh, -c, 'test -e go']}, makes: [{path: a.json, schema: report}]}"
+    step = "{id: x, node: command, params: {argv: [cp, go, a.json]}, makes: [{path: a.json, schema: report}]}"
     project.write(".handrail/flows/f.yaml", HEAD + step + "\n")
     run = project.json("run", "f", code=1)["run"]
     project.write(".handrail/schemas/report.json", "no json")
-    project.write("go", "")
+    project.write("go", "{}")
     assert "is not JSON" in project.json("resume", run, code=1)["error"]
     project.write(".handrail/schemas/report.json", "{}")
     assert project.json("resume", run)["status"] == "completed"

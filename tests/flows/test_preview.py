@@ -153,7 +153,10 @@ def test_a_nested_flow_that_is_missing_or_gets_wrong_params_fails() -> None:
     plan = flow(f"phases:\n- {{id: a, steps: [{steps}]}}\n")
     child = flow(CHILD, "child")
     assert previewed(plan, params={"name": "none"})[1].why == "there is no flow `none`"
-    assert previewed(plan, child, params={"name": "child"})[1].why == "flow `child` has no value for `who`"
+    assert (
+        previewed(plan, child, params={"name": "child"})[1].why
+        == "flow `child` has no value for `who`, and no param `whom`; did you mean `who`?"
+    )
 
 
 def test_environment_values_decide_conditions_and_are_never_shown() -> None:

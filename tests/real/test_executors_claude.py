@@ -122,7 +122,7 @@ def test_a_denial_by_a_hook_is_reported(seat: Seat) -> None:
     settings(seat, {"hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [hook]}]}})
     seat.model.script(write(seat), Turn("I may not."))
     said = performed(seat, job(seat, permissions="full"))
-    assert only(said, "denied") == {"name": "Write", "reason": "PreToolUse:Write hook error: This phase forbids it"}
+    assert only(said, "denied") == {"name": "Write", "reason": "This phase forbids it"}
     assert not (seat.project / "made.txt").exists()
 
 

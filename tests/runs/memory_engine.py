@@ -275,7 +275,7 @@ class MemoryRun:
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
         known, key = self.memory.facts.get(path, {}), (place, kind, self.secrets.for_storage(subject))
         if key not in known:
-            self.record(machine.FactFound(path, place, kind, subject, self.world.look(kind, subject)))
+            self.record(machine.FactFound(path, place, kind, subject, await self.world.first_look(kind, subject)))
         return self.secrets.from_storage(self.memory.facts[path][key])
 
     async def check(self, kind: str, params: Mapping[str, Any]) -> Finding:

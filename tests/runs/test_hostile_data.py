@@ -192,6 +192,11 @@ def test_a_deep_json_file_is_no_reason_to_crash(project: Project) -> None:
 
 
 def _flow_with_schema(project: Project) -> tuple[str, ...]:
-    step = {"id": "x", "node": "set", "makes": [{"path": "made.json", "schema": "any"}]}
+    step = {
+        "id": "x",
+        "node": "command",
+        "params": {"argv": ["touch", "made.json"]},
+        "makes": [{"path": "made.json", "schema": "any"}],
+    }
     project.write(".handrail/flows/f.yaml", json.dumps({"phases": [{"id": "a", "steps": [step]}]}))
     return ("run", "f")

@@ -68,6 +68,11 @@ def test_the_step_fails_if_the_proof_of_its_last_attempt_does_not_hold(steps: St
     assert (ended["status"], ended["error"], steps.logged) == ("failed", "the step did not make `made`", ["x"] * 3)
 
 
+def test_all_expectations_that_do_not_hold_are_reported(steps: Steps) -> None:
+    steps.flow(command("true", "expect: [{file: a}, {run: 'true'}, {file: b, message: b is needed}]"))
+    assert steps.run(code=1)["error"] == "`file: a` does not hold: it does not exist; b is needed: it does not exist"
+
+
 def test_all_files_of_an_attempt_are_published_or_none(steps: Steps) -> None:
     script = "echo x >> log; cp log first; test $(wc -l < log) -lt 2 || echo made > made"
     steps.flow(command(script, f"makes: [first, made], {RETRY}"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.sessions import machine, summaries
+from handrail.sessions import machine, summaries, words
 from handrail.sessions.machine import AgentStopped, Finished, LetGo, Looped, Moved, Next, SentOn, Start, State
 from handrail.sessions.results import Result
 from handrail.sessions.store import Session
@@ -59,6 +59,13 @@ def test_an_agent_that_works_a_little_and_stops_is_sent_on_a_limited_number_of_t
     assert [type(event) for event in ends] == [SentOn] * 5 + [LetGo]
     assert ends[-1] == LetGo(0, "it is still in the same phase after 5 reminders")
     assert isinstance(machine.decide(chosen, state, AgentStopped(progress=True)).events[0], SentOn)
+
+
+def test_a_reminder_counts_in_its_phase_and_in_all() -> None:
+    state = State("active", reminders=2, sent_on=2)
+    assert "(reminder 2)." in words.reminder(two_phases(), state)
+    later = words.reminder(two_phases(), state._replace(sent_on=13))
+    assert "(reminder 2 in this phase, 13 in all)." in later
 
 
 def test_a_move_starts_the_count_of_reminders_again() -> None:

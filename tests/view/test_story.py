@@ -163,3 +163,12 @@ def test_the_phases_of_a_workflow_have_their_own_times() -> None:
         "7        summary: all is well",
         "7      ✓ the workflow is done",
     ]
+
+
+def test_what_a_workflow_did_is_told_in_the_order_in_which_it_happened() -> None:
+    acts = [(at, AgentActed("ship/tag", "tool", f"Read {at:g}")) for at in (2.0, 4.0, 6.0)]
+    guided = Guided("ship/tag", "s", 1, 3.0, "entered", "Plan", "• Plan [1/2]", "")
+    teller = Story(flow(FLOW), lambda moment: f"{moment:g}")
+    begin: list[tuple[float, Event]] = [(1.0, PhaseStarted("ship")), (1.0, StepStarted("ship/tag"))]
+    lines = [line for _, line in teller.lines([*begin, *acts, (6.0, guided)])]
+    assert [line[0] for line in lines] == ["1", "1", "2", "3", "4", "6"]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from handrail.artifacts.fingerprint import MAX_BYTES
 from handrail.artifacts.names import artifact_key
 from handrail.artifacts.schemas import artifact_table
 from handrail.artifacts.shelf import Draft, Shelf
@@ -13,8 +14,6 @@ from handrail.artifacts.world import World
 from handrail.contracts import Made, NodeContext, NodeError
 from handrail.secrets.redaction import Secrets
 from handrail.state.regular import Unreadable, path_flaw, read_regular
-
-MAX_BYTES = 64 * 1024 * 1024
 
 
 class Publisher:

@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any
 
+from handrail.artifacts.fingerprint import fingerprint, settle
 from handrail.artifacts.names import Wanted
 from handrail.artifacts.schemas import artifact_table, find_schema, problems_of
 from handrail.artifacts.shelf import files_in
@@ -23,10 +24,19 @@ class World:
     def __init__(self, project: str) -> None:
         self.project = project
 
+    async def first_look(self, kind: str, subject: str) -> Any:
+        """The same as `look`, so that the next change of a file can be seen."""
+        if kind == "fingerprint":
+            await settle(os.path.join(self.project, subject))
+        return self.look(kind, subject)
+
     def look(self, kind: str, subject: str) -> Any:
         match kind:
             case "exists":
                 return subject != "" and os.path.exists(os.path.join(self.project, subject))
+            case "fingerprint":
+                real = real_inside(self.project, subject)
+                return None if real is None else fingerprint(real)
             case "text":
                 return self.text(subject)
             case "artifact":

@@ -61,7 +61,7 @@ def _asked(form: Form, field: FormField, values: dict[str, Any]) -> Any:
         wrong = next((problem.message for problem in found if problem.field == field.id), None)
         if wrong is None:
             return field.blank if value is None else value
-        _say(plain(f"`{field.label}` {wrong}"))
+        _say(plain(f"{'this question' if '`' in field.label else f'`{field.label}`'} {wrong}"))
 
 
 def _say(text: str = "") -> None:

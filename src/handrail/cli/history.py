@@ -41,6 +41,8 @@ from handrail.view.story import Story, given_words
 LOOK_AGAIN = 0.1
 SELDOM = 0.5
 """In seconds. While nothing happens, the pause between two looks grows up to this."""
+PATIENCE = 5.0
+"""In seconds. So long may a run that is begun, resumed or restarted just now be without a process that drives it."""
 
 
 @click.command()
@@ -78,14 +80,15 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt
         if not teller.tell(number, app.runs.records(run_id, number)):
             return None
     if follow:
-        _follow(app, run_id, teller)
+        _follow(app, shell, run_id, teller)
     return None
 
 
-def _follow(app: App, run_id: str, teller: _Raw | _Told) -> None:
+def _follow(app: App, shell: Shell, run_id: str, teller: _Raw | _Told) -> None:
     """Tell the current attempt until it ends or waits. If the run is restarted meanwhile, the new attempt is next."""
-    offset, pause = 0, LOOK_AGAIN
+    offset, pause, idle = 0, LOOK_AGAIN, 0.0
     while has_reader(sys.stdout):
+        is_driven = app.runs.is_driven(run_id)  # before the events are read: the driver leaves after its last one
         records, offset = app.runs.events(run_id, offset)
         if records:
             if not teller.tell(app.runs.attempts(run_id)[-1], records):
@@ -93,6 +96,10 @@ def _follow(app: App, run_id: str, teller: _Raw | _Told) -> None:
             last = next((event for _, event in reversed(records) if not isinstance(event, machine.Noticed)), None)
             if isinstance(last, machine.RunEnded | machine.RunParked):
                 return
+        idle = 0.0 if records or is_driven else idle + pause
+        if idle > PATIENCE:
+            shell.talk(f"! interrupted: no process drives this run; `handrail resume {run_id}` resumes it")
+            return
         pause = LOOK_AGAIN if records else min(pause * 1.5, SELDOM)
         time.sleep(pause)
 

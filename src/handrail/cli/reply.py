@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from handrail.cli.output import BOLD, DIM, date_and_time, painted, painted_status, styled, width
+from handrail.runs.summary import reason_words
 from handrail.source.plain import one_line, plain
 from handrail.view.columns import clipped, duration, table
 from handrail.view.person import session_text
@@ -25,6 +26,7 @@ STATUS_SIGNS = {
     "cancelled": "■",
 }
 WIDEST_CELL = 40
+WIDEST_REASON = 120
 
 
 def reply(shell: Shell, report: Report, session: str | None = None) -> None:
@@ -53,7 +55,7 @@ def list_runs(shell: Shell, found: list[Summary]) -> None:
         return shell.data({"runs": [run.to_json() for run in newest]})
     if not found:
         return shell.say("no runs in this project; start one with `handrail run NAME`")
-    rows: list[tuple[str, ...]] = [("RUN", "STARTED", "TOOK", "STATUS", "FLOW", "GIVEN", "")]
+    rows: list[tuple[str, ...]] = [("RUN", "STARTED", "TOOK", "STATUS", "FLOW", "GIVEN", "WHY")]
     rows += [_run_row(run) for run in newest]
     print_table(shell, rows)
     if any(run.status == "damaged" for run in found):
@@ -65,7 +67,15 @@ def _run_row(run: Summary) -> tuple[str, ...]:
     started = "" if run.created is None else date_and_time(run.created)
     took = "" if run.seconds is None else duration(run.seconds)
     given = clipped(one_line(run.given), WIDEST_CELL)
-    return run.id, started, took, _run_status(run), one_line(run.flow), given, one_line(run.why)
+    return (
+        run.id,
+        started,
+        took,
+        _run_status(run),
+        one_line(run.flow),
+        given,
+        clipped(one_line(reason_words(run.why)), WIDEST_REASON),
+    )
 
 
 def _run_status(run: Summary) -> str:
@@ -92,4 +102,4 @@ def run_line(run: Summary) -> str:
     status = f"{run.status} (process {run.driver})" if run.driver else run.status
     if run.status == "running" and run.driver is None:
         status = "interrupted"
-    return plain(f"{run.id}  {run.flow}  {status}  {run.why}").rstrip()
+    return plain(f"{run.id}  {run.flow}  {status}  {reason_words(run.why)}").rstrip()

@@ -20,14 +20,14 @@ from handrail.cli.watch import Driving, drive, print_run
 from handrail.errors import RefusedError
 from handrail.flows.catalog import FoundFlow
 from handrail.forms import read as formspec
-from handrail.forms.answers import read_answers, wrong_answers
-from handrail.forms.form import Form, WrongAnswers, accept
+from handrail.forms.answers import accepted, read_answers
+from handrail.forms.form import Form
 from handrail.process.child import detach
 from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Asked
 from handrail.runs.questions import choose, refuse_unless_waiting
-from handrail.runs.request import Request
+from handrail.runs.request import Request, unused
 from handrail.runs.restart import restart as make_attempt
 from handrail.view.onward import changed_words
 
@@ -68,6 +68,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         table=app.preset(options["preset"]) if options["preset"] else {},
         preset=options["preset"] or "",
     )
+    for told in unused(app.flows, flow, request):
+        shell.talk(f"warning: {told}")
     if options["dry_run"]:
         return _preview(app, shell, flow, request)
     if options["answers"] is not None:
@@ -151,7 +153,7 @@ def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 @events_option
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
-    """Start a run again with the current definitions. Unchanged files that it published are removed; a copy is kept."""
+    """Start a run again with the current definitions. Unchanged files that it made are removed; a copy is kept."""
     _refuse_answers(app, "restart", run_id, options["answers"])
     choice = given_choice(app, options)
     made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start, choice))
@@ -161,6 +163,8 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
         shell.talk(f"kept: {', '.join(made.kept)}")
     for path in made.removed:
         shell.talk(f"removed: {path}")
+    for path, why in made.left.items():
+        shell.talk(f"not removed: {path} ({why})")
     drive(app, shell, made.run, "restart", Driving(options["events"], options["answers"]))
 
 
@@ -193,6 +197,8 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
         if shell.as_json:
             shell.data({"run": run_id, "question": asked.id, "path": asked.path, "form": asked.question})
         print_form(shell, form)
+        if not options["show"]:
+            shell.talk(f"answer it with a file: `handrail answer {run_id} --question {asked.id} --file FILE`")
         raise SystemExit(0 if options["show"] else 4)
     values = ask(form) if file is None else _from_file(file, form, asked)
     if asyncio.run(app.runs.answer(waiting, asked.id, values)):
@@ -210,8 +216,5 @@ def _drive_answered(app: App, shell: Shell, run: LoadedRun, events: bool) -> Non
 
 
 def _from_file(file: str, form: Form, asked: Asked) -> dict[str, Any]:
-    answers = read_answers(file)
-    try:
-        return accept(form, answers.for_form(form, asked.path, asked.id) or {})
-    except WrongAnswers as error:
-        raise wrong_answers(answers, form, asked.path, error.problems, asked.id) from error
+    found: dict[str, Any] = accepted(read_answers(file), form, asked.path, asked.id, is_only=True)
+    return found

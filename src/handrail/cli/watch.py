@@ -19,8 +19,7 @@ from handrail.cli.output import Shell, echo, time_of_day
 from handrail.cli.progress import Live, Plain, can_draw
 from handrail.cli.reply import run_line
 from handrail.forms import read as formspec
-from handrail.forms.answers import read_answers, wrong_answers
-from handrail.forms.form import WrongAnswers, accept
+from handrail.forms.answers import accepted, read_answers
 from handrail.runs import machine
 from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
@@ -28,6 +27,7 @@ from handrail.runs.machine import Mode
 from handrail.runs.routing import Choice
 from handrail.runs.stored import shown
 from handrail.runs.summary import Summary
+from handrail.source.suggest import did_you_mean
 from handrail.view.onward import onward
 from handrail.view.run import RunView
 
@@ -83,14 +83,27 @@ class Person:
         self.answers = read_answers(file) if file is not None else None
 
     async def answer(self, id_: str, path: str, question: dict[str, Any]) -> dict[str, Any] | None:
-        form = formspec.from_json(question)
-        given = self.answers.for_form(form, path, id_) if self.answers is not None else None
-        if self.answers is None or given is None:
+        if self.answers is None:
             return None
-        try:
-            return accept(form, given)
-        except WrongAnswers as error:
-            raise wrong_answers(self.answers, form, path, error.problems, id_) from error
+        found: dict[str, Any] | None = accepted(self.answers, formspec.from_json(question), path, id_)
+        return found
+
+    def ignored(self, run: LoadedRun) -> list[str]:
+        """Says which answers of the file were not used, if they will not be or seem to be misspelt."""
+        answers, state = self.answers, run.state
+        if answers is None or state.status not in ("completed", "waiting"):
+            return []
+        asked = [event for _, event in run.records if isinstance(event, machine.Asked)]
+        names = {name for event in asked for name in (event.id, event.path, event.question.get("formId"))}
+        told: list[str] = []
+        for name in answers.sets:
+            hint = did_you_mean(name, sorted(filter(None, names))) if name else None
+            if name is None or name in names or (state.status == "waiting" and hint is None):
+                continue
+            line, column = answers.places.get((name, None), (1, 1))
+            what = f"no question `{name}` was asked, so its answers were not used"
+            told.append(f"{answers.file}:{line}:{column}: {what}" + (f"; {hint}" if hint else ""))
+        return told
 
 
 def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> None:
@@ -106,6 +119,8 @@ def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> N
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
         shell.talk(f"interrupted; `handrail resume {run.id}` resumes it")
         raise SystemExit(130) from None
+    for told in person.ignored(run):
+        shell.talk(f"warning: {told}")
     print_run(shell, run, events=how.events)
     if (code := view_of(run).exit_code) and not how.is_answered:
         raise SystemExit(code)

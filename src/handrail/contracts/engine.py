@@ -26,12 +26,16 @@ Observer = Callable[[Event], None]
 
 @dataclass(frozen=True)
 class Done:
-    """A finished phase or step. Only a phase, a skipped step and a step that ran a nested flow have no value."""
+    """A finished phase or step. Only a phase, a skipped step and a step that ran a nested flow have no value.
+
+    `is_left_out`: the phase was skipped because the run starts with a later one.
+    """
 
     status: Literal["done", "skipped"]
     value: Any = None
     has_value: bool = False
     stop: bool = False
+    is_left_out: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from typing import Any
 from handrail.contracts import NodeError
 from handrail.expressions.tree import ABSENT
 from handrail.flows.plan import FlowPlan, Phase
+from handrail.source.suggest import did_you_mean
 
 Results = dict[str, dict[str, dict[str, Any]]]
 
@@ -43,10 +44,19 @@ def with_defaults(plan: FlowPlan, given: dict[str, Any]) -> dict[str, Any]:
     unknown = sorted(given.keys() - names)
     missing = [p.name for p in plan.params if p.required and given.get(p.name) is None]
     if unknown or missing:
-        what = f"no value for `{missing[0]}`" if missing else f"no param `{unknown[0]}`"
-        what += ": it is required, and null is no value" if missing and missing[0] in given else ""
-        raise NodeError("params", f"flow `{plan.id}` has {what}", transient=False)
+        raise NodeError("params", f"flow `{plan.id}` has {_lacks(names, unknown, missing, given)}", transient=False)
     return {p.name: given.get(p.name, p.default) for p in plan.params}
+
+
+def _lacks(names: set[str], unknown: list[str], missing: list[str], given: dict[str, Any]) -> str:
+    found = []
+    if missing:
+        found.append(f"no value for `{missing[0]}`")
+        found[-1] += ": it is required, and null is no value" if missing[0] in given else ""
+    if unknown:
+        close = did_you_mean(unknown[0], sorted(names))
+        found.append(f"no param `{unknown[0]}`" + (f"; {close}" if close else ""))
+    return ", and ".join(found)
 
 
 def envelope(plan: FlowPlan, result: FlowResult) -> dict[str, Any]:

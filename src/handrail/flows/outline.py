@@ -76,7 +76,10 @@ def _step(step: Step, find: Finder | None) -> dict[str, Any]:
             for e in step.expect
         ],
         "after": [{"kind": a.kind, "when": _words(a.when), "params": _all(a.params)} for a in step.after],
-        "makes": [{**vars(made), "path": as_data(made.path)} for made in step.makes],
+        "makes": [
+            {"path": as_data(made.path), "name": made.name, "schema": made.schema, "required": made.required}
+            for made in step.makes
+        ],
         "stopFlowIf": _words(step.stop_if),
         "stopFlowOutcome": step.stop_outcome,
         "routingGroup": step.routing_group,

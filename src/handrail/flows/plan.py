@@ -53,12 +53,16 @@ class Retry:
 
 @dataclass(frozen=True)
 class Output:
-    """A file that a step makes. It is published when the step is done."""
+    """A file that a step makes. It is published when the step is done.
+
+    `is_own`: it proves something only if the step itself made or changed it. Else it is enough that it exists.
+    """
 
     path: Expression
     name: str | None = None
     schema: str | None = None
     required: bool = True
+    is_own: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,9 +116,9 @@ class Lane:
 
 @dataclass(frozen=True)
 class Bound:
-    """The flow fails after the last round of a repeat if `exhausted` holds then."""
+    """The flow fails after the last round of a repeat if all conditions hold then: no `until` held."""
 
-    exhausted: Expression
+    conditions: tuple[Expression, ...]
     message: str = field(compare=False, repr=False)
 
 

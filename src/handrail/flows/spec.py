@@ -90,7 +90,7 @@ STEP = shape(
     Field(
         "makes",
         ("list",),
-        "files that the step makes: paths, or mappings with `path`; they are published when the step is done",
+        "files that the step makes or changes: paths, or mappings with `path`; published when the step is done",
         schema={"type": "array", "items": {"type": ["string", "object"]}},
     ),
     Field(

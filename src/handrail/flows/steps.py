@@ -244,5 +244,10 @@ def read_timeout(reader: Reader) -> float | None:
 
 
 def _made_by_node(declared: contracts.Node, step: Step) -> tuple[Output, ...]:
-    """Files that a node makes, named by its params. They are optional if the step has its own expectations."""
-    return tuple(Output(step.params[n], required=step.expect is None) for n in declared.makes if n in step.params)
+    """Files that a node makes, named by its params. They are optional if the step has its own expectations.
+
+    As in AgentWeaver, it is enough that they exist.
+    """
+    is_required = step.expect is None
+    named = (step.params[name] for name in declared.makes if name in step.params)
+    return tuple(Output(path, required=is_required, is_own=False) for path in named)

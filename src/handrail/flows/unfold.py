@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from handrail.expressions.tree import Const, Every, Expression, Items, Not, Test, Within
+from handrail.expressions.tree import Const, Expression, Items, Not, Test, Within
 from handrail.flows.plan import Bound, Lane, Phase, Together
 from handrail.flows.reading import MAX_VALUES, NOWHERE, Around, Reading, Slot
 from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, PHASE, REPEAT, TOGETHER
@@ -231,7 +231,7 @@ class Unfold:
             return
         rounds = repeat.last - repeat.first + 1
         message = f"{self.place(repeat.until)}: `until` did not hold after {rounds} round{'s' * (rounds > 1)}"
-        bound = Bound(Every(conditions, True), f"{message} (`onExhausted: continue` allows this)")
+        bound = Bound(conditions, f"{message} (`onExhausted: continue` allows this)")
         last = self.job.phases[-1]
         self.job.phases[-1] = replace(last, bounds=(*last.bounds, bound))
 

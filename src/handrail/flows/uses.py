@@ -21,6 +21,26 @@ def outputs_read(plan: FlowPlan, phase: str, step: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+def params_read(plan: FlowPlan) -> set[str] | None:
+    """The names of the params that a flow uses; None if it may use any, because it uses them as a whole."""
+    refs = [part.names for expression in expressions_of(plan) for part in walk(expression) if isinstance(part, Ref)]
+    if ["params"] in refs:
+        return None
+    return {names[1] for names in refs if names[0] == "params"}
+
+
+def uses_task(plan: FlowPlan) -> bool:
+    """True if a flow uses `context.task`, or the context as a whole."""
+    refs = (part.names for expression in expressions_of(plan) for part in walk(expression) if isinstance(part, Ref))
+    return any(names[:2] in (["context"], ["context", "task"]) for names in refs)
+
+
+def phases_read(expression: Expression) -> set[str]:
+    """The ids of the phases whose results an expression uses."""
+    found = (part.names for part in walk(expression) if isinstance(part, Ref))
+    return {names[1] for names in found if names[0] == "steps" and len(names) > 1}
+
+
 def expressions_of(plan: FlowPlan) -> Iterator[Expression]:
     """Every expression of a flow."""
     for phase in plan.phases:
@@ -34,6 +54,7 @@ def _of_phase(phase: Phase) -> Iterator[Expression]:
     yield from (item for _, item in phase.items)
     if phase.when is not None:
         yield phase.when
+    yield from (condition for bound in phase.bounds for condition in bound.conditions)
 
 
 def _of_step(step: Step) -> Iterator[Expression | None]:

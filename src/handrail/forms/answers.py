@@ -9,9 +9,11 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping
+from typing import Any
 
 from handrail.errors import UsageError
-from handrail.forms.form import Answers, Form, Problem
+from handrail.forms.form import Answers, Form, Problem, WrongAnswers, accept, unknown
 from handrail.source.diagnostics import Diagnostic, in_order
 from handrail.source.fields import found
 from handrail.source.files import MAX_BYTES, Source, decode
@@ -45,6 +47,33 @@ def wrong_answers(answers: Answers, form: Form, path: str, problems: list[Proble
         for (line, column), text in places
     ]
     return _error(found)
+
+
+def accepted(answers: Answers, form: Form, path: str, question: str = "", *, is_only: bool = False) -> Any:
+    """The answers of a file for a form; None if it has none. Raises `UsageError` with all problems and their places.
+
+    With `is_only` the file is meant for this form, so an answer for another one counts as misspelt or missing.
+    """
+    given = answers.for_form(form, path, question)
+    if given is None:
+        if not is_only:
+            return None
+        given = dict(answers.sets.get(None, {}))
+    misspelt = _misspelt(form, given)
+    try:
+        values = accept(form, given)
+    except WrongAnswers as error:
+        raise wrong_answers(answers, form, path, [*misspelt, *error.problems], question) from error
+    if misspelt:
+        raise wrong_answers(answers, form, path, misspelt, question)
+    return values
+
+
+def _misspelt(form: Form, given: Mapping[str, object]) -> list[Problem]:
+    """The answers that fit no field, but are spelt like a field without an answer."""
+    open_fields = [field.id for field in form.fields if field.id not in given]
+    close = ((name, did_you_mean(name, open_fields)) for name in unknown(form, given))
+    return [Problem(name, f"is no field of the form; {hint}") for name, hint in close if hint]
 
 
 def _error(problems: list[Diagnostic]) -> UsageError:

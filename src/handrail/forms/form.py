@@ -243,6 +243,8 @@ def found(value: Any) -> str:
     if isinstance(value, list | Mapping) or value is None:
         return "a list" if isinstance(value, list) else "nothing" if value is None else "a mapping"
     text = as_text(value)
+    if isinstance(value, str) and not text.strip():
+        return "a blank text"
     kind = "the truth value" if isinstance(value, bool) else "the text" if isinstance(value, str) else "the number"
     return f"{kind} `{text if len(text) <= 40 else text[:39] + '…'}`"
 

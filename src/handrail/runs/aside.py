@@ -7,20 +7,10 @@ files can belong to the new attempt.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 from collections.abc import Sequence
 
-from handrail.state.regular import Unreadable, read_regular
-
-MAX_BYTES = 64 * 1024 * 1024  # larger files are not published
-
-
-def digest_of_file(path: str) -> str | None:
-    try:
-        return hashlib.sha256(read_regular(path, MAX_BYTES)).hexdigest()
-    except Unreadable:
-        return None
+from handrail.artifacts.fingerprint import digest_of_file
 
 
 def remove_unchanged(project: str, files: Sequence[Sequence[str]]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, Literal, assert_never
 
 from handrail.flows.paths import top
 from handrail.runs.machine import (
+    LEFT_OUT,
     AgentActed,
     Answered,
     ArtifactPublished,
@@ -67,6 +68,7 @@ class RunState:
     def __init__(self) -> None:
         self.phases: dict[str, PhaseStatus] = {}
         self.steps: dict[str, StepState] = {}
+        self.left_out: set[str] = set()
         self.questions: dict[str, Asked] = {}
         self.closed: dict[str, Literal["answered", "withdrawn"]] = {}
         self.artifacts: list[dict[str, Any]] = []
@@ -101,6 +103,8 @@ class RunState:
                 self._withdraw(event.path)  # open, if the proof came to hold while it was asked
             case PhaseStarted() | PhaseDone() | PhaseSkipped():
                 self.phases[event.path] = _PHASE_STATUS[type(event).__name__]
+                if isinstance(event, PhaseSkipped) and event.reason == LEFT_OUT:
+                    self.left_out.add(event.path)
             case StepSkipped():
                 self._step(event.path).status = "skipped"
             case NodeStarted():
@@ -183,6 +187,7 @@ class RunState:
         for known in (self.phases, self.steps):
             for path in [path for path in known if is_gone(path)]:
                 del known[path]
+        self.left_out = {path for path in self.left_out if not is_gone(path)}
         for path in [path for path in self.questions if is_gone(path)]:
             self._withdraw(path)
 

@@ -11,15 +11,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
-from handrail.contracts import Done, Durable, Made, NodeError, Work
+from handrail.contracts import Done, Durable, NodeError, Work
 from handrail.contracts.check import subject
-from handrail.expressions.tree import Expression
+from handrail.expressions.tree import Every, Expression
 from handrail.flows.account import FlowResult, envelope, pending, skipped, texts, with_defaults
 from handrail.flows.paths import segment
-from handrail.flows.plan import After, FlowPlan, Phase, Prompt, Step, groups_of
+from handrail.flows.plan import After, Expectation, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
-from handrail.flows.uses import outputs_read
+from handrail.flows.uses import outputs_read, phases_read
 from handrail.runs import machine
+from handrail.runs.made import Before, existing_outputs, made_by
 from handrail.runs.rerun import RERUN, refuse_rerun, refuted_form
 from handrail.runs.resolve import Resolver
 from handrail.secrets.redaction import MISSING, has_lost
@@ -55,6 +56,7 @@ class Interpreter:
         self.context: dict[str, Any] = {}
         self.values = Resolver(durable, plan)
         self.used: dict[str, list[str]] = {}
+        self.left_out: set[str] = set()
 
     def prepare(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> None:
         self.base, self.context, self.values.params = base, context, params
@@ -107,7 +109,7 @@ class Interpreter:
     async def _phase(self, phase: Phase) -> Stop:
         try:
             stopped = await self.phase(phase)
-            if stopped is None and phase.bounds:
+            if stopped is None and phase.id not in self.left_out:
                 await self._check_bounds(phase)
             return stopped
         except (Unresolved, NodeError) as error:
@@ -123,6 +125,8 @@ class Interpreter:
             self.durable.note(machine.PhaseSkipped(path, "its condition does not hold"))
             known = Done("skipped")
         if known is not None and known.status == "skipped":
+            if known.is_left_out:
+                self.left_out.add(phase.id)
             self.values.steps[phase.id] = {step.id: skipped() for step in phase.steps}
             return None
         self.durable.note(machine.PhaseStarted(path))
@@ -134,15 +138,22 @@ class Interpreter:
     async def _check_bounds(self, phase: Phase) -> None:
         """Fail if a repeat ends with this phase and its `until` never held."""
         for bound in phase.bounds:
-            if is_true(await self.values.resolve_guard(bound.exhausted, phase, self.at(phase), "until")):
+            if not self._counts(bound.conditions[-1]):
+                continue  # what the last `until` is about was left out
+            exhausted = Every(tuple(filter(self._counts, bound.conditions)), True)
+            if is_true(await self.values.resolve_guard(exhausted, phase, self.at(phase), "until")):
                 raise NodeError("repeat-exhausted", bound.message, transient=False)
 
     async def _is_wanted(self, phase: Phase, path: str) -> bool:
         """True if the guards and the condition of a phase hold."""
-        for guard in phase.guards:
+        for guard in filter(self._counts, phase.guards):
             if not is_true(await self.values.resolve_guard(guard, phase, path)):
                 return False
         return phase.when is None or is_true(await self.values.resolve(phase.when, phase, path, "when"))
+
+    def _counts(self, condition: Expression) -> bool:
+        """False if a condition of a repeat is about a round that was left out by `--from`."""
+        return not self.left_out or self.left_out.isdisjoint(phases_read(condition))
 
     async def _steps(self, phase: Phase, *, is_done: bool) -> Stop:
         if phase.parallel.limit > 1 or phase.parallel.on_failure == "finish":
@@ -164,8 +175,9 @@ class Interpreter:
             return await self._recalled(phase, step, known) if known else await self._work(phase, step, path)
         except (Unresolved, NodeError) as error:
             self.fail(path, error.code, error.message)
-        except asyncio.CancelledError:
-            self.durable.note(machine.StepFailed(path, "cancelled", "it was interrupted"))
+        except asyncio.CancelledError as error:
+            why = f"stopped because `{error.args[0]}` failed" if error.args and error.args[0] else "it was interrupted"
+            self.durable.note(machine.StepFailed(path, "cancelled", why))
             raise
 
     async def _recalled(self, phase: Phase, step: Step, known: Done) -> Stop:
@@ -185,12 +197,12 @@ class Interpreter:
             self.values.steps[phase.id][step.id] = skipped()
             self.durable.note(machine.StepSkipped(path))
             return None
-        before = await self._existing_outputs(phase, step, path)
+        before = await existing_outputs(self.values, phase, step, path)
         stop = await self._attempts(phase, step, path, before)
         self.durable.note(machine.StepDone(path, stop))
         return (f"{phase.id}:{step.id}", step.stop_outcome) if stop else None
 
-    async def _attempts(self, phase: Phase, step: Step, path: str, before: set[str]) -> bool:
+    async def _attempts(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
         """Try a step until its node and its proof succeed. Returns whether the step stops the flow.
 
         If the node had finished in an earlier life, first only its proof is looked at. The attempts of earlier lives
@@ -252,7 +264,7 @@ class Interpreter:
             told = f"{total} attempts failed before; from here it gets {step.retry.attempts} attempts again"
             self.durable.note(machine.Noticed(path, told))
 
-    async def _prove(self, phase: Phase, step: Step, path: str, before: set[str]) -> bool:
+    async def _prove(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
         """Look at the proof of a step: `expect`, `after` and `makes`. Returns whether the step stops the flow."""
         await self.check(phase, step, path)
         for number, action in enumerate(step.after):
@@ -325,16 +337,29 @@ class Interpreter:
         return "\n\n".join(part for part in (body, "" if extra is None else as_text(extra)) if part)
 
     async def check(self, phase: Phase, step: Step, path: str) -> None:
+        """Raise `NodeError` with all expectations that do not hold."""
+        failed: list[NodeError] = []
         for number, expectation in enumerate(step.expect or ()):
-            place, when = f"expect.{number}", expectation.when
-            if when is not None and not is_true(await self.values.resolve(when, phase, path, place)):
-                continue
-            params = await self._all(expectation.params, phase, path, place)
-            finding = await self.durable.check(expectation.kind, params)
-            if not finding.held:
-                told = expectation.message or f"`{expectation.kind}: {shown(subject(params), 80)}` does not hold"
-                message = ": ".join(part for part in (told, finding.detail) if part)
-                raise NodeError("expectation", message)
+            try:
+                await self._expect(phase, expectation, path, f"expect.{number}")
+            except NodeError as error:
+                failed.append(error)
+            except Unresolved:
+                if not failed:
+                    raise
+        if failed:
+            message, is_transient = "; ".join(e.message for e in failed), all(e.transient for e in failed)
+            raise NodeError(failed[0].code, message, transient=is_transient)
+
+    async def _expect(self, phase: Phase, expectation: Expectation, path: str, place: str) -> None:
+        when = expectation.when
+        if when is not None and not is_true(await self.values.resolve(when, phase, path, place)):
+            return
+        params = await self._all(expectation.params, phase, path, place)
+        finding = await self.durable.check(expectation.kind, params)
+        if not finding.held:
+            told = expectation.message or f"`{expectation.kind}: {shown(subject(params), 80)}` does not hold"
+            raise NodeError("expectation", ": ".join(part for part in (told, finding.detail) if part))
 
     async def run_after(self, phase: Phase, action: After, path: str, place: str) -> None:
         if action.when is not None and not is_true(await self.values.resolve(action.when, phase, path, place)):
@@ -345,28 +370,8 @@ class Interpreter:
             raise NodeError("file-missing", f"`{source}` cannot be read")
         self.durable.note(machine.SummarySet(str(text).strip()))
 
-    async def _existing_outputs(self, phase: Phase, step: Step, path: str) -> set[str]:
-        """The promised files that exist before the step runs; `*` if their paths cannot be resolved yet."""
-        found: set[str] = set()
-        for number, output in enumerate(step.makes):
-            try:
-                paths = await self.values.resolve(output.path, phase, path, f"before.{number}")
-            except (Unresolved, NodeError):
-                return {"*"}
-            for item in paths if isinstance(paths, list) else [paths]:
-                if isinstance(item, str) and await self.durable.fact(path, f"before.{number}", "exists", item):
-                    found.add(item)
-        return found
-
-    async def publish(self, phase: Phase, step: Step, path: str, before: set[str]) -> None:
-        made: list[Made] = []
-        for number, output in enumerate(step.makes):
-            found = await self.values.resolve(output.path, phase, path, f"makes.{number}")
-            for item in found if isinstance(found, list) else [found]:
-                if not isinstance(item, str):
-                    raise NodeError("artifact-path", f"{shown(item, 80)} is not a path", transient=False)
-                is_new = item not in before and "*" not in before
-                made.append(Made(item, output.name, output.schema, output.required, is_new))
+    async def publish(self, phase: Phase, step: Step, path: str, before: Before) -> None:
+        made = await made_by(self.values, phase, step, path, before)
         if made:
             await self.durable.publish(path, made, self.used.get(path, []))
 

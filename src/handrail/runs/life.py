@@ -85,7 +85,7 @@ def opening(about: About, plan: FlowPlan, by: str | None) -> list[Event]:
     events: list[Event] = [machine.RunStarted(plan.id, about.digest, about.request.until, by)]
     ids = [phase.id for phase in plan.phases]
     before = ids[: ids.index(about.request.start)] if about.request.start else []
-    skipped = [machine.PhaseSkipped(segment(id_), "the run starts with a later phase") for id_ in before]
+    skipped = [machine.PhaseSkipped(segment(id_), machine.LEFT_OUT) for id_ in before]
     return [*events, *skipped]
 
 

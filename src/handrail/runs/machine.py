@@ -48,6 +48,9 @@ class PhaseStarted:
     path: str
 
 
+LEFT_OUT = "the run starts with a later phase"
+
+
 @dataclass(frozen=True)
 class PhaseSkipped:
     path: str

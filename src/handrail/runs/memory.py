@@ -21,6 +21,8 @@ OfAttempt = (
 )  # fmt: skip
 _OF_ATTEMPT = get_args(OfAttempt)
 _PROOF = ("expect", "after", "makes", "stopFlowIf")
+_BEFORE = "before."
+"""How the places of facts about promised files begin that existed before the first attempt of their step."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Memory:
                 self.published.pop(event.path, None)
                 self._drop_facts(event.path, _PROOF)
                 if event.again:
-                    self._forget(lambda path: path.startswith(f"{event.path}/"))
+                    self._forget_nested(f"{event.path}/")
             case machine.AttemptFailed():
                 self.tries.fail(event.path, event.code, event.message, is_refuted=event.refuted)
                 self._forget_proof(event.path)
@@ -152,7 +154,8 @@ class Memory:
     def done(self, path: str) -> Done | None:
         status = self.state.phases.get(path)
         if status is not None:
-            return Done(status) if status in ("done", "skipped") else None
+            is_left_out = path in self.state.left_out
+            return Done(status, is_left_out=is_left_out) if status in ("done", "skipped") else None
         step = self.state.steps.get(path)
         if step is None or step.status not in ("done", "skipped"):
             return None
@@ -176,15 +179,32 @@ class Memory:
         self._forget_proof(path)
 
     def _forget_proof(self, path: str) -> None:
-        """Forget the facts that the proof of an attempt used. A node without a recorded start looks at all anew."""
+        """Forget the facts that the proof of an attempt used. A node without a recorded start looks at all anew.
+
+        What was there before the first attempt is kept.
+        """
         if path not in self.starts:
-            self.facts.pop(path, None)
+            self._keep_before(path)
         self._drop_facts(path, _PROOF)
+
+    def _keep_before(self, path: str) -> None:
+        """Forget all facts of a step but which files existed before it."""
+        kept = {key: value for key, value in self.facts.pop(path, {}).items() if key[0].startswith(_BEFORE)}
+        if kept:
+            self.facts[path] = kept
 
     def _drop_facts(self, path: str, places: tuple[str, ...]) -> None:
         known = self.facts.get(path, {})
         for key in [key for key in known if key[0].partition(".")[0] in places]:
             del known[key]
+
+    def _forget_nested(self, base: str) -> None:
+        """Forget the steps of a nested flow that is tried again, but not which files existed before its first try."""
+        for path in [path for path in self.facts if path.startswith(base)]:
+            self._keep_before(path)
+        kept = {path: known for path, known in self.facts.items() if path.startswith(base)}
+        self._forget(lambda path: path.startswith(base))
+        self.facts.update(kept)
 
     def _forget(self, is_gone: Callable[[str], bool]) -> None:
         """Forget everything about phases and steps that run again."""

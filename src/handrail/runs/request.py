@@ -11,6 +11,7 @@ from handrail.errors import StateError
 from handrail.expressions.tree import Const
 from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.plan import FlowPlan
+from handrail.flows.uses import params_read, uses_task
 from handrail.runs.routing import Routed
 from handrail.source.written import restore, texts_in
 
@@ -89,6 +90,18 @@ def needed_flows(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
             waiting.extend(catalog.flows.values())
         waiting.extend(other for name in found.plan.nested if (other := catalog.named(name)) is not None)
     return dict(sorted(chosen.items()))
+
+
+def unused(catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[str]:
+    """What a request gives to a flow that declares no params, and that nothing in the flow uses. For people."""
+    if flow.plan is None or flow.plan.params is not None or (read := params_read(flow.plan)) is None:
+        return []
+    told = [f"flow `{flow.id}` does not use the param `{name}`" for name in request.params if name not in read]
+    if request.task and "task" not in read:
+        plans = (one.plan for one in needed_flows(catalog, flow).values())
+        if not any(uses_task(plan) for plan in plans if plan is not None):
+            told.append(f"flow `{flow.id}` does not use a task, so `{request.task}` is ignored")
+    return told
 
 
 def _chooses_late(plan: FlowPlan) -> bool:

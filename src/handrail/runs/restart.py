@@ -1,6 +1,6 @@
 """Starts a run again, from its first phase or from a given one, with the current definitions.
 
-The previous attempt is kept. Files that it published and that have not changed since are removed from the project, so
+The previous attempt is kept. Files that it made and that have not changed since are removed from the project, so
 that they are not taken for the work of the new attempt. Their content stays on the shelf.
 """
 
@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from handrail.artifacts.fingerprint import digest_of_file
 from handrail.contracts import Attempt, Durable, History, NodeError, Record
 from handrail.errors import RefusedError
 from handrail.expressions.tree import ABSENT
@@ -19,7 +20,6 @@ from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.paths import segment, top
 from handrail.flows.plan import FlowPlan, Phase
 from handrail.runs import machine
-from handrail.runs.aside import digest_of_file
 from handrail.runs.fold import RunState
 from handrail.runs.interpret import FlowFailed
 from handrail.runs.loaded import LoadedRun
@@ -36,12 +36,16 @@ Published = dict[str, list[dict[str, object]]]
 
 @dataclass(frozen=True)
 class Restarted:
-    """What a restart did: the new run, the changes in its definitions, the kept phases, the files to remove."""
+    """What a restart did: the new run, the changes in its definitions, the kept phases, the files to remove.
+
+    `left` are files that the run published and that stay, with the reason.
+    """
 
     run: LoadedRun
     changes: list[str]
     kept: list[str]
     removed: list[str]
+    left: dict[str, str]
 
 
 async def restart(
@@ -62,7 +66,7 @@ async def restart(
     history = await runs.engine.restart(old.id, partial(job.attempt, about), runs.outside(old))
     changes = differences(old.plan, flow.plan) if about.digest != old.about.digest else []
     run = replace(old, about=replace(about, aside=job.aside), plans=plans, history=history)
-    return Restarted(run, changes, [phase.id for phase in job.kept], [path for path, _ in job.aside])
+    return Restarted(run, changes, [phase.id for phase in job.kept], [path for path, _ in job.aside], job.left)
 
 
 def _before(plan: FlowPlan, start: str | None) -> list[Phase]:
@@ -73,13 +77,17 @@ def _before(plan: FlowPlan, start: str | None) -> list[Phase]:
 
 
 class _Job:
-    """Makes a new attempt from an old one and keeps some of its phases. `aside` are files, as (path, digest)."""
+    """Makes a new attempt from an old one and keeps some of its phases.
+
+    `aside` are the files to remove, as (path, digest); `left` those that stay, with the reason.
+    """
 
     def __init__(self, runs: Runs, old: LoadedRun, kept: list[Phase]) -> None:
         self.runs = runs
         self.old = old
         self.kept = kept
         self.aside: list[list[str]] = []
+        self.left: dict[str, str] = {}
 
     async def attempt(self, about: About, history: History, durable: Durable) -> Attempt:
         if history.attempt != self.old.attempt:
@@ -121,18 +129,26 @@ class _Job:
         return found
 
     def _aside(self, published: Published) -> list[list[str]]:
-        """The files that the old attempt published and that have not changed since, as (path, digest)."""
+        """The files that the old attempt made and that have not changed since, as (path, digest). Fills `left`."""
         shelf = self.runs.publisher(self.runs.outside(self.old).context).shelf
         kept = {segment(phase.id) for phase in self.kept}
         made = [artifact for path, many in published.items() if top(path) not in kept for artifact in many]
-        found: list[list[str]] = []
-        for artifact in made:
-            path, digest = str(artifact["path"]), str(artifact["sha256"])
-            newest = shelf.at(path) if artifact.get("isNew") else None
-            is_newest = newest is not None and newest.id == artifact["id"] and newest.run == self.old.id
-            if is_newest and digest_of_file(os.path.join(self.runs.project, path)) == digest:
-                found.append([path, digest])
-        return found
+        events = [event for _, event in self.old.records if isinstance(event, machine.ArtifactPublished)]
+        own = {str(e.artifact["path"]) for e in events if e.artifact.get("isNew") and top(e.path) not in kept}
+        found: dict[str, str] = {}
+        for path in dict.fromkeys(str(artifact["path"]) for artifact in made):
+            newest, digest = shelf.at(path), digest_of_file(os.path.join(self.runs.project, path))
+            if digest is None:
+                continue  # it is gone already
+            if path not in own:
+                self.left[path] = "it was there before"
+            elif newest is None or newest.run != self.old.id:
+                self.left[path] = "another run published it later"
+            elif newest.sha256 != digest:
+                self.left[path] = "it was changed since"
+            elif top(newest.step) not in kept:
+                found[path] = digest
+        return [[path, digest] for path, digest in found.items()]
 
 
 def first_unfinished(state: RunState, phases: Sequence[Phase]) -> str | None:
@@ -157,7 +173,8 @@ def _kept_events(
     """The events of a kept phase, for the new journal."""
     path = segment(phase.id)
     if state.phases[path] == "skipped":
-        return [machine.PhaseSkipped(path, "kept from the previous attempt")]
+        why = machine.LEFT_OUT if path in state.left_out else "kept from the previous attempt"
+        return [machine.PhaseSkipped(path, why)]
     events: list[Event] = [machine.PhaseStarted(path)]
     for step in phase.steps:
         at, result = f"{path}/{segment(step.id)}", results[step.id]

@@ -105,6 +105,10 @@ class Runs:
         driver = self.engine.driver(run.id)
         return run.with_history(replace(run.history, records=[*run.records, *records], offset=offset, driver=driver))
 
+    def is_driven(self, id_: str) -> bool:
+        """True if a process drives this run now."""
+        return self.engine.driver(id_) is not None
+
     def summaries(self) -> list[Summary]:
         """A summary of each run, the oldest first. A damaged run gets a summary too."""
         return self.engine.summaries()
@@ -154,6 +158,9 @@ class Runs:
             params = _with_task(flow.plan, request)
             with_defaults(flow.plan, params)
         except NodeError as error:
+            if flow.source == "workflow" and not request.params:
+                name = flow.plan.phases[0].id
+                raise UsageError(f"workflow `{name}` needs a task", f"`handrail run {name} TASK`") from error
             raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
         _refuse_phases(flow.plan, request)
         _refuse_agents(request.agent, request.routes)

@@ -68,6 +68,7 @@ def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: i
     ends = [event for event in known if event["type"] in ("RunEnded", "RunParked")]
     last = ends[-1] if ends and status != "running" else {}
     created, given = given_in(about)
+    now = [(time.time(), "")] if driver is not None and status == "running" and known else []
     return Summary(
         id_,
         flow_of(about),
@@ -75,7 +76,7 @@ def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: i
         driver,
         why,
         created,
-        seconds=seconds_in((event["t"], event["type"]) for event in known),
+        seconds=seconds_in([*((event["t"], event["type"]) for event in known), *now]),
         given=given,
         started=known[0]["t"] if known else None,
         ended=last.get("t") if status in ENDED else None,
@@ -128,13 +129,23 @@ def given_in(about: str) -> tuple[float | None, str]:
     """When a run was made, and its parameters and its task in one line. Both may be unknown."""
     try:
         data = jsonlite.loads(about)
-        created, request = data.get("created"), _masked(about, data.get("request") or {})
+        created, request = data.get("created"), data.get("request") or {}
+        request = _masked(about, _as_written(request, data.get("written")))
         params = {name: value for name, value in request["params"].items() if name != "task" and value is not None}
         task = str(request.get("task") or request["params"].get("task") or "")
     except (ValueError, TypeError, KeyError, AttributeError):
         return None, ""
     words = [f"{name}={_word(value)}" for name, value in params.items()]
     return created if isinstance(created, int | float) else None, " ".join([*([task] if task else []), *words])
+
+
+def _as_written(request: Any, texts: dict[str, str] | None) -> Any:
+    """The request, with numbers such as `1.10` as they were written. Most have none: then nothing more is imported."""
+    if texts:
+        from handrail.source.written import restore
+
+        restore(request["params"], texts)
+    return request
 
 
 def _masked(about: str, request: Any) -> Any:
@@ -147,6 +158,8 @@ def _masked(about: str, request: Any) -> Any:
 
 
 def _word(value: Any) -> str:
+    if isinstance(value, int | float) and hasattr(value, "text"):
+        return str(value.text)
     return value if isinstance(value, str) else jsonlite.dumps(value)
 
 
@@ -187,6 +200,12 @@ def life(events: Iterable[dict[str, Any]]) -> tuple[str, str]:
     first = min(delays.values(), key=lambda delay: delay["until"], default=None) if status == "running" else None
     delay = first and delay_words(first["path"], first["until"], first["reason"])
     return status, error or reason or delay or summary or ""
+
+
+def reason_words(reason: str) -> str:
+    """The reason for an end, for people. Data has AgentWeaver's text for a step that stopped the flow: `PHASE:STEP`."""
+    by = "Stopped by "
+    return f"stopped by `{reason.removeprefix(by).replace(':', '/', 1)}`" if reason.startswith(by) else reason
 
 
 def delay_words(path: str, until: float, reason: str) -> str:

@@ -10,7 +10,10 @@ from handrail.contracts import Waiting
 
 
 async def together(works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on_failure: str) -> list[Any]:
-    """Run all branches, at most `limit` at a time. A branch that waits for a person does not stop the others."""
+    """Run all branches, at most `limit` at a time. A branch that waits for a person does not stop the others.
+
+    A branch that is cancelled because another one failed gets the path of the failed step with its `CancelledError`.
+    """
     room = asyncio.Semaphore(limit)
 
     async def one(work: Callable[[], Awaitable[Any]]) -> Any:
@@ -18,15 +21,20 @@ async def together(works: Sequence[Callable[[], Awaitable[Any]]], limit: int, on
             return await work()
 
     tasks = [asyncio.ensure_future(one(work)) for work in works]
-    left = set(tasks)
+    left, failed = set(tasks), None
     try:
         while left:
             ready, left = await asyncio.wait(left, return_when=asyncio.FIRST_EXCEPTION)
-            if on_failure == "stop" and any(_failure(task) for task in ready):
+            failure = next(filter(None, map(_failure, ready)), None)
+            if on_failure == "stop" and failure is not None:
+                failed = getattr(failure, "path", None)
                 break
+    except asyncio.CancelledError as error:
+        failed = next(iter(error.args), None)
+        raise
     finally:
         for task in tasks:
-            task.cancel()
+            task.cancel(failed)
         await asyncio.gather(*tasks, return_exceptions=True)
     for failure in filter(None, map(_failure, tasks)):
         raise failure

@@ -235,7 +235,10 @@ def reminder(plan: Plan, state: State) -> str:
     """The text for an agent that stops before the workflow is done. Later reminders are short, and all differ."""
     if state.reminders > 1 and "notDoneReminder" not in plan.texts:
         name = plan.stops[state.at].name
-        return f'Still in {name} (reminder {state.sent_on}). Continue, or call {STEP_TOOL} with action "next".'
+        count = str(state.sent_on)
+        if state.reminders != state.sent_on:
+            count = f"{state.reminders} in this phase, {count} in all"
+        return f'Still in {name} (reminder {count}). Continue, or call {STEP_TOOL} with action "next".'
     said = render(text(plan, "notDoneReminder"), variables(plan, state))
     return said if state.sent_on < 2 else f"{said}\n\n(Reminder {state.sent_on}.)"
 

@@ -12,6 +12,7 @@ from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.fold import RunState, StepState
 from handrail.runs.machine import Event
+from handrail.runs.summary import reason_words
 from handrail.source.plain import counted, one_line, plain
 from handrail.view.columns import clipped, duration
 from handrail.view.guided import Visit, Walk, guided_words
@@ -232,7 +233,7 @@ class Progress:
         parts.extend(self._usage())
         if state.status != "running":
             parts.insert(0, state.status)
-        why = state.error or state.reason if state.status not in ("running", "waiting") else None
+        why = state.error or reason_words(state.reason or "") if state.status not in ("running", "waiting") else None
         if any(step.status == "failed" and step.error == why for step in state.steps.values()):
             why = None  # the line of the step says it
         return ", ".join(parts) + (f": {one_line(why)}" if why else "")

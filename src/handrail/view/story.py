@@ -14,6 +14,7 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.words import round_numbers
 from handrail.runs import machine
 from handrail.runs.machine import Event
+from handrail.runs.summary import reason_words
 from handrail.source.plain import one_line, plain
 from handrail.source.values import as_text, shown
 from handrail.view.columns import duration
@@ -54,7 +55,7 @@ class Story:
             at = event.time if isinstance(event, machine.Guided) else moment
             found = self._tell(event, moment) if number >= kept else _kept(event)
             self._began = moment if number < kept else self._began
-            told.extend((at, *line) for line in found)
+            _insert(told, [(at, *line) for line in found])
         for at, path, text in _shortened(told):
             yield at, f"{self.clock(at)}  {self._placed(path, text)}"
 
@@ -136,7 +137,7 @@ class Story:
             case machine.RunParked():
                 return f"waits for a person, after {took}"
         sign = _ENDS.get(event.status, "!")
-        why = event.error or event.reason or ""
+        why = event.error or reason_words(event.reason or "")
         return f"{sign} {event.status} after {took}" + (f": {one_line(why)}" if why and why not in self._told else "")
 
     def _took(self, path: str) -> str:
@@ -150,6 +151,14 @@ def _number_of_kept(records: Sequence[Record]) -> int:
         if isinstance(event, machine.RunResumed):
             return number + 1 if event.mode == "restart" else 0
     return 0
+
+
+def _insert(told: list[tuple[float, str, str]], lines: list[tuple[float, str, str]]) -> None:
+    """Add the lines of an event. What a workflow did is known later than it happened, so it may move up in its step."""
+    place = len(told)
+    while lines and place and told[place - 1][1] == lines[0][1] and told[place - 1][0] > lines[0][0]:
+        place -= 1
+    told[place:place] = lines
 
 
 def _kept(event: Event) -> Iterator[_Line]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 import uuid
 from collections.abc import Iterator, Mapping
@@ -55,6 +56,8 @@ _KEYWORDS = {
 }  # fmt: skip
 _NAMED = ("properties", "patternProperties", "definitions", "$defs", "dependencies")
 _VALUES = ("const", "default", "enum", "examples")
+_HOOK_ERROR = re.compile(r"\A(?:Error: )?PreToolUse:\w+ hook error: (?:\[[^\]]*\]: )?")
+"""What Claude Code writes before the reason of a hook."""
 _DENIALS = ("hook error:", "Permission to use", "requested permissions", "has been denied", "is disabled for this")
 _OWN_LIMITS = {
     "error_max_turns": "crash",
@@ -202,7 +205,7 @@ class Reader:
             if block.get("type") != "tool_result" or key not in self.tools:
                 continue
             if block.get("is_error") and _is_denied(data, key, output):
-                yield AgentSaid("denied", {"name": self.tools[key], "reason": output})
+                yield AgentSaid("denied", {"name": self.tools[key], "reason": _HOOK_ERROR.sub("", output)})
             if data.get("parent_tool_use_id") is None:
                 yield AgentSaid("result", {"id": key, "ok": not block.get("is_error"), "output": output})
 

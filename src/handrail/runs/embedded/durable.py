@@ -178,7 +178,8 @@ class DurableRun:
             if not told:
                 who = ", ".join(map(str, sorted(self.programs.pids(path, self._key(path))))) or "unknown"
                 text = f"a program that this step started earlier is still running (process {who})"
-                self.note(machine.Noticed(path, f"{text}; `handrail stop {self.context.run}` kills it"))
+                way_out = f"`handrail stop {self.context.run}` kills it"
+                self.note(machine.Noticed(path, f"{text}; Handrail waits until it ends, {way_out}"))
                 told = True
             await asyncio.sleep(LOOK_AGAIN)
 
@@ -300,7 +301,7 @@ class DurableRun:
         known = self.memory.facts.get(path, {})
         key = (place, kind, self.secrets.for_storage(subject))
         if key not in known:
-            found = machine.FactFound(path, place, kind, subject, self.world.look(kind, subject))
+            found = machine.FactFound(path, place, kind, subject, await self.world.first_look(kind, subject))
             self.record(found)
             return found.value
         return self.secrets.from_storage(known[key])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from handrail.runs.embedded.ledger import Ledger
 
 SUMMARY = "summary"
-FORMAT = 1
+FORMAT = 2
 JOURNAL = "journal"
 
 
