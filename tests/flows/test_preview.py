@@ -285,6 +285,13 @@ def test_partial_evaluation_does_not_change_the_result(expression: Expression, a
         assert _value(seen, steps) == meant
 
 
+def test_a_condition_behind_one_that_fails_decides_nothing() -> None:
+    every = Every((Truth(Ref("steps.a")), Truth(Ref("params.gone")), Truth(Const(0))), True)
+    evaluator = PartialEvaluator({"params": {}}, lambda ref: ref.path.startswith("steps"), None)
+    seen = evaluator.evaluate(Defined(every))
+    assert _value(seen, {"a": 1}) is _value(Defined(every), {"a": 1}) is False
+
+
 @pytest.mark.parametrize("wanted", [True, False])
 def test_one_known_condition_decides_whatever_the_others_are(wanted: bool) -> None:
     every = Every((Truth(Ref("steps.a")), Truth(Const(not wanted))), wanted)

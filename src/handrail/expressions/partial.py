@@ -74,18 +74,25 @@ class PartialEvaluator:
         return Scope(self.values, self.exists or _raise_unknown, _raise_unknown, _raise_unknown)
 
     def _every(self, every: Every) -> Expression:
-        """One known condition can decide the result, whatever the unknown ones are."""
+        """One known condition can decide the result, whatever the unknown ones are.
+
+        But not if the run fails at a condition before it.
+        """
         left: list[Expression] = []
+        may_fail = False
         for condition in every.conditions:
             try:
                 seen = self.evaluate(condition)
             except Unresolved:
                 if not left:
                     raise
-                seen = condition  # the run may never evaluate it
+                seen, may_fail = condition, True  # the run may never evaluate it
             if not isinstance(seen, Const):
                 left.append(seen)
             elif bool(seen.value) is not every.wanted:
+                if may_fail:
+                    left.append(seen)
+                    break
                 return Const(not every.wanted)
         if len(left) > 1:
             return Every(tuple(left), every.wanted)
