@@ -97,6 +97,7 @@ def test_following_an_idle_run_looks_seldom_and_reads_nothing(
             raise KeyboardInterrupt
 
     monkeypatch.setattr("time.sleep", sleep)
+    monkeypatch.setattr(history, "PATIENCE", 1e9)
     HEARD.clear()
     assert project.run("log", "last", "--follow").code == 130
     pauses = [event for event in HEARD if isinstance(event, float)]

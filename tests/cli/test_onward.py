@@ -102,8 +102,7 @@ def test_a_secret_that_is_not_set_any_more_has_to_be_set(project: Project, monke
 
 def test_a_secret_in_a_file_has_to_be_removed(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MY_TOKEN", "very-secret-value")
-    project.write("out.txt", "very-secret-value")
-    flow(project, step("true", ", makes: [out.txt], rerun: safe"))
+    flow(project, step("echo very-secret-value > out.txt", ", makes: [out.txt], rerun: safe"))
     run = project.json("run", "demo", code=1)["run"]
     assert hint(project, run).startswith("remove the secret from the file, then run `handrail resume RUN`; ")
     project.write("out.txt", "nothing")
