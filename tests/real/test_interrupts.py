@@ -117,6 +117,7 @@ def test_a_cancel_typed_while_the_agent_works_is_carried_out(claude: Claude, mod
     with Terminal(claude, "--session-id", conversation, *FREE) as terminal:
         at_work(terminal, model, THINKING)
         terminal.say_during_a_turn("/cancel-workflow")
+        until(lambda: '"operation":"enqueue"' in claude.transcript(conversation).read_text(), "the queue to be written")
         model.release()
         screen = terminal.wait("was cancelled in the phase Build")
     assert claude.at(conversation) == "cancelled"
