@@ -91,11 +91,11 @@ def _calls(folder: Path) -> dict[str, _Call]:
     active = started(folder / "active", home)
     absent = Session(SessionRef(active.folder + "-absent", active.ref.project, "absent"), active.clock)
     expected = {
-        "allowed": (active, "read", True, "listed"),
+        "allowed": (active, "read", True, "unlisted"),
         "denied": (active, DENIED, False, "blacklist"),
         "none": (absent, DENIED, True, "no-workflow"),
-        "stale": (started(folder / "stale", home), "read", True, "listed"),
-        "long": (started(folder / LONG, home), "read", True, "listed"),
+        "stale": (started(folder / "stale", home), "read", True, "unlisted"),
+        "long": (started(folder / LONG, home), "read", True, "unlisted"),
     }
     calls: dict[str, _Call] = {}
     for name, (session, tool, allow, rule) in expected.items():

@@ -62,6 +62,10 @@ AGENTS: dict[str, dict[str, str]] = {
 `signs` say how a process recognises that the agent started it. `tools` has the names of a host's tools: `TOOLS`, and
 `FORMER_TOOLS` of other versions.
 """
+_TOOL_NAMES: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
+"""The results of `tool_names`, by the modules that they come from: every phase of a catalog asks for them."""
+_KNOWN_TOOLS: list[tuple[dict[str, dict[str, str]], frozenset[str]]] = [({}, frozenset())]
+"""The result of `known_tools`, and the rows that it comes from."""
 OWN_TOOLS = "scripted"  # the agent whose tools have Handrail's own names
 ENGINES: dict[str, str] = {"embedded": "handrail.runs.embedded.engine"}
 NODES: dict[str, str] = {
@@ -154,12 +158,24 @@ def tool_names(agent: str) -> tuple[frozenset[str], frozenset[str]]:
     place = AGENTS[agent].get("tools")
     if place is None:
         return frozenset(), frozenset()
-    module, aliases = _module(place), host(agent).aliases
-    now, former = module.TOOLS, module.FORMER_TOOLS
-    return (
-        frozenset(name for tool in now for name in (tool, *aliases(tool))),
-        frozenset(name for tool in former for name in (tool, *aliases(tool))),
-    )
+    key = (place, AGENTS[agent]["host"])
+    if key not in _TOOL_NAMES:
+        module, aliases = _module(place), host(agent).aliases
+        now, former = module.TOOLS, module.FORMER_TOOLS
+        _TOOL_NAMES[key] = (
+            frozenset(name for tool in now for name in (tool, *aliases(tool))),
+            frozenset(name for tool in former for name in (tool, *aliases(tool))),
+        )
+    return _TOOL_NAMES[key]
+
+
+def known_tools() -> frozenset[str]:
+    """The names that lists may use for the tools of all hosts, of all versions."""
+    rows, known = _KNOWN_TOOLS[0]
+    if rows != AGENTS:
+        known = frozenset().union(*(names for name in hosts() for names in tool_names(name)))
+        _KNOWN_TOOLS[0] = dict(AGENTS), known
+    return known
 
 
 def installable() -> list[str]:

@@ -26,18 +26,20 @@ def check_tool_names(tools: Reader) -> None:
     """Report forms that are not supported, names that no agent has, and whitelists that match nothing in an agent."""
     for field in ("blacklist", "whitelist"):
         node: Node | None = tools.node.value.get(field)
-        given = node.value if node is not None and node.kind == "list" else []
-        items = [item for item in given if item.kind not in ("list", "mapping")]
-        wrong = [item for item in items if _has_wrong_form(tools, item)]
-        for item in items:
+        if node is None or node.kind != "list":
+            continue
+        items = [(item, as_text(item)) for item in node.value if item.kind not in ("list", "mapping")]
+        known = registry.known_tools()
+        doubtful = [(item, name) for item, name in items if name not in known]
+        wrong = [item for item, name in doubtful if _has_wrong_form(tools, item, name)]
+        for item, name in doubtful:
             if item not in wrong:
-                _check_name(tools, item)
-        if field == "whitelist" and node is not None and items and not wrong:
-            _check_hosts(tools, node, [as_text(item) for item in items])
+                _check_name(tools, item, name)
+        if field == "whitelist" and items and not wrong:
+            _check_hosts(tools, node, [name for _, name in items])
 
 
-def _has_wrong_form(tools: Reader, item: Node) -> bool:
-    name = as_text(item)
+def _has_wrong_form(tools: Reader, item: Node, name: str) -> bool:
     if "(" in name:
         message = f"`{name}` limits the arguments of a tool, which is not supported"
         hint = f"write the name of the tool: `{name.partition('(')[0].strip()}`; {SUPPORTED}"
@@ -61,8 +63,7 @@ def _is_incomplete(name: str) -> bool:
     return False
 
 
-def _check_name(tools: Reader, item: Node) -> None:
-    name = as_text(item)
+def _check_name(tools: Reader, item: Node, name: str) -> None:
     hint = unknown_tool(name, registry.hosts())
     if hint is not None:
         place = (item.line, item.column, item.width)
@@ -73,12 +74,10 @@ def unknown_tool(name: str, hosts: Iterable[str]) -> str | None:
     """A hint for a tool that none of these hosts has; None if one of them may have it."""
     if name.startswith(("mcp:", "mcp__")):
         return None
-    known = {STEP_TOOL}
-    for host in hosts:
-        now, former = registry.tool_names(host)
-        known |= now | former
-    if name in known:
+    names = [names for host in hosts for names in registry.tool_names(host)]
+    if name == STEP_TOOL or any(name in some for some in names):
         return None
+    known = {STEP_TOOL}.union(*names)
     alike = sorted(other for other in known if other[:1].islower() is name[:1].islower())
     same = [other for other in sorted(known) if other.casefold() == name.casefold()]
     near = same or nearest(name, alike) or nearest(name, sorted(known))
