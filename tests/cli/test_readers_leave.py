@@ -11,6 +11,7 @@ import pytest
 
 from support import Project
 
+pytestmark = pytest.mark.usefixtures("_buffered")
 HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")
 GATED = """\
 phases:
@@ -20,6 +21,14 @@ phases:
   - {id: wait, node: command, params: {argv: [/bin/sh, -c, 'read line < gate; echo $line > log']}}
   - {id: last, node: command, params: {argv: [/bin/sh, -c, 'echo last >> log']}}
 """
+
+
+@pytest.fixture(params=["buffered", "unbuffered"])
+def _buffered(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python keeps what it could not write, and writes it again when it ends, unless it does not buffer."""
+    monkeypatch.delenv("PYTHONUNBUFFERED", raising=False)
+    if request.param == "unbuffered":
+        monkeypatch.setenv("PYTHONUNBUFFERED", "1")
 
 
 def gated(project: Project) -> None:

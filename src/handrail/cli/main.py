@@ -7,12 +7,28 @@ import os
 import sys
 
 from handrail.cli import quick
-from handrail.cli.output import as_json, echo, print_error
+from handrail.cli.output import as_json, discard, echo, print_error
 from handrail.errors import HandrailError
 
 
 def main(argv: list[str]) -> int:
     """Run a command line and return its exit code."""
+    try:
+        return _exit_code(argv)
+    finally:
+        _settle_streams()
+
+
+def _settle_streams() -> None:
+    """Drop what a stream could not write. Otherwise Python would try again at its end, and exit with 120."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            discard(stream)
+
+
+def _exit_code(argv: list[str]) -> int:
     to_json = "--json" in argv
     _open_streams()
     for stream in (sys.stdout, sys.stderr):

@@ -89,12 +89,12 @@ def echo(text: str = "", *, err: bool = False) -> bool:
         stream.write(f"{text}\n")
         stream.flush()
     except (BrokenPipeError, ConnectionResetError):
-        _discard(stream)
+        discard(stream)
         return False
     return True
 
 
-def _discard(stream: TextIO) -> None:
+def discard(stream: TextIO) -> None:
     """Send a stream whose reader left to nowhere, including what it still buffers."""
     try:
         handle = os.open(os.devnull, os.O_WRONLY)
