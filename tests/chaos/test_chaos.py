@@ -81,6 +81,7 @@ def test_a_damaged_file_is_reported_and_repeats_nothing(folder: Path, seed: int,
     guided = Guided(world)
     lives = Lives(world, random.Random(seed))
     lives.kill_often(1)
+    world.wait_for_orphans()
     for _ in range(depth.count(FEW_DAMAGES, MANY_DAMAGES)):
         path = lives.chance.choice(files_of(world))
         done = world.effects()
@@ -100,6 +101,7 @@ def test_a_run_with_a_damaged_file_is_refused_or_ends_the_same(folder: Path, see
     world = World(folder / "damaged", seed)
     lives = Lives(world, random.Random(seed))
     lives.kill_often(1)
+    world.wait_for_orphans()
     done = world.effects()
     if lives.run:
         path = lives.chance.choice([path for path in files_of(world) if "runs" in path.parts])

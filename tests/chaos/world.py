@@ -8,6 +8,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,12 @@ class World:
         for pid in self._marked():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+    def wait_for_orphans(self) -> None:
+        """Wait until every process of this case has ended: a command outlives a Handrail that was killed alone."""
+        end = time.monotonic() + LIMIT
+        while self._marked() and time.monotonic() < end:
+            threading.Event().wait(0.05)
 
     def _marked(self) -> list[int]:
         wanted = f"CHAOS={self.mark}\0".encode()
