@@ -6,5 +6,5 @@ STEP_TOOL = "workflow_step"
 SETTINGS_FILE = "settings.yaml"
 """The file with the settings of a user or of a project."""
 FOR_ONE_CALL = "HANDRAIL_FOR_ONE_CALL"
-"""The stubs of one call of an agent set this variable for the hook, to be told from installed stubs."""
+"""Stubs that are made for one call of an agent set this variable to the conversation that they belong to."""
 TOOLS = ("bash", "edit", "read", "write")  # Handrail's own names of tools

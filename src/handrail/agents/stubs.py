@@ -10,6 +10,8 @@ import shlex
 from handrail import FOR_ONE_CALL
 from handrail.contracts import Stubs
 
+LINK = '"$link"'
+
 
 def state(stubs: Stubs) -> str:
     """Sets `state`. The folder of the installation wins over the environment, which an agent may be able to change.
@@ -35,15 +37,35 @@ def no_link(agent: str, conversation: str) -> str:
     A link to nothing, and a folder that cannot be searched, are left to the hook.
     """
     link = f'"$state/hosts/{agent}/{conversation}"'
-    folders = ('"$state"', '"$state/hosts"', f'"$state/hosts/{agent}"')
-    return f'[ -n "$state" ] && [ ! -e {link} ] && [ ! -L {link} ]' + "".join(
-        f" && {{ [ -x {folder} ] && [ -d {folder} ] || {{ [ ! -e {folder} ] && [ ! -L {folder} ]; }}; }}"
-        for folder in folders
+    return f'[ -n "$state" ] && {_is_absent(link)}' + _readable(agent)
+
+
+def no_links(agent: str) -> str:
+    """A condition: there surely is no link for any conversation of this agent, which sets no variable with its id."""
+    is_empty = f'{{ for link in "$state/hosts/{agent}"/*; do break; done; {_is_absent(LINK)}; }}'
+    return f'[ -n "$state" ] && {is_empty}' + _readable(agent)
+
+
+def _readable(agent: str) -> str:
+    """Conditions: each folder above the links can be searched and listed, or it does not exist."""
+    return "".join(
+        f" && {{ [ -d {folder} ] && [ -r {folder} ] && [ -x {folder} ] || {{ {_is_absent(folder)}; }}; }}"
+        for folder in ('"$state"', '"$state/hosts"', f'"$state/hosts/{agent}"')
     )
+
+
+def _is_absent(path: str) -> str:
+    return f"[ ! -e {path} ] && [ ! -L {path} ]"
+
+
+def variables(stubs: Stubs) -> dict[str, str]:
+    """The variables that tell Handrail which state folder and which conversation its stubs belong to."""
+    named = {"HANDRAIL_STATE": stubs.state, FOR_ONE_CALL: stubs.conversation}
+    return {name: value for name, value in named.items() if value}
 
 
 def hook(stubs: Stubs, agent: str, *more: str) -> str:
     """The command of the hook, which passes on the state folder of the installation."""
     told = 'HANDRAIL_STATE="$state" ' if stubs.state else ""
-    told += f"{FOR_ONE_CALL}=1 " if stubs.for_one_call else ""
+    told += f"{FOR_ONE_CALL}={shlex.quote(stubs.conversation)} " if stubs.conversation else ""
     return told + shlex.join([*stubs.hook, agent, *more])

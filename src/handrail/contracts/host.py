@@ -17,7 +17,8 @@ class Stubs:
     """What the stubs in a host need: the command of the hook, the command of Handrail, and the version.
 
     `state` and `home` are Handrail's state folder and the user's home, as they are during the installation. Stubs that
-    are made for other machines have neither, and use the environment. Stubs `for_one_call` are not installed: they
+    are made for other machines have neither, and use the environment. Stubs with a `conversation` are not
+    installed: they are made for one call of the agent, belong to this conversation whatever id the agent gives it, and
     answer even if Handrail is installed, too.
     """
 
@@ -26,7 +27,7 @@ class Stubs:
     version: str
     state: str = ""
     home: str = ""
-    for_one_call: bool = False
+    conversation: str = ""
 
 
 class Recipe(Protocol):

@@ -60,6 +60,14 @@ class Guide(Protocol):
         """True if the agent's hooks have called Handrail in this conversation. Without them nothing is enforced."""
         ...
 
+    def thread(self, host: tuple[str, str]) -> str | None:
+        """The agent's own id of the conversation, to continue it; None if the agent has not told one."""
+        ...
+
+    def set_thread(self, host: tuple[str, str], thread: str) -> None:
+        """Record the agent's own id of the conversation."""
+        ...
+
     def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
         """A function that returns what happened in the session since its last call. The first call returns all."""
         ...

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 
+from handrail import FOR_ONE_CALL
 from handrail.project import Places
 from handrail.sessions import links
 from handrail.sessions.gate import undecided, verdict
@@ -52,7 +53,12 @@ def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> 
 def respond(
     host: Host, agent: str, data: Mapping[str, Any], request: Request, env: Mapping[str, str]
 ) -> Mapping[str, Any] | None:
-    """The answer to a host's message in the host's words. After any error there still is a valid one."""
+    """The answer to a host's message in the host's words. After any error there still is a valid one.
+
+    Stubs that are made for one call know their conversation, whatever id the agent gives it.
+    """
+    if env.get(FOR_ONE_CALL):
+        request["conversation"] = env[FOR_ONE_CALL]
     try:
         reply = answer(host, agent, request, env)
     except Exception as error:  # noqa: BLE001 - the host needs an answer

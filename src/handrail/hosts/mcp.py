@@ -11,7 +11,7 @@ import os
 import sys
 from _thread import allocate_lock
 
-from handrail import STEP_TOOL, __version__, registry
+from handrail import FOR_ONE_CALL, STEP_TOOL, __version__, registry
 from handrail.errors import HandrailError
 from handrail.state import jsonlite
 
@@ -190,6 +190,7 @@ class Server:
 
     def session(self, conversation: str) -> SessionRef | None:
         """The session of a conversation; None if it has no workflow. The hook then passes an empty id."""
+        conversation = self.env.get(FOR_ONE_CALL) or conversation
         from handrail.project import Places
         from handrail.sessions import links
 

@@ -63,9 +63,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     if guide is None or agent.route.agent not in held:
         message = f"`{agent.route.agent}` cannot run a workflow yet; these agents can: {', '.join(held)}"
         raise NodeError("agent-unguided", message, transient=False)
-    host = (agent.route.agent, _conversation(context, 0))
-    if context.session is not None and context.session[0] == agent.route.agent:
-        host = context.session
+    host = _latest(guide, agent.route.agent, context)
     standing, missing = guide.standing(host), missing_words(context)
     if standing is not None and standing.status != "active" and context.failure is not None:
         host = (agent.route.agent, _conversation(context, context.failures))  # it had ended: begin again
@@ -78,9 +76,18 @@ async def run(work: Work, context: NodeContext) -> Any:
     if is_new and missing is not None:
         told = f"{told}\n\nThis workflow was done before. {missing}"
     job = job_for(agent, work, context, told)
-    job = replace(job, stubs=guide.stubs)
+    job = replace(job, stubs=replace(guide.stubs, conversation=host[1]))
     walk = Walk(agent, guide, context, host)
-    return await walk.through(job, standing, is_new=is_new)
+    return await walk.through(job, standing)
+
+
+def _latest(guide: Guide, agent: str, context: NodeContext) -> tuple[str, str]:
+    """The newest conversation of this step that exists, else the first one."""
+    for failures in range(context.failures, -1, -1):
+        host = (agent, _conversation(context, failures))
+        if guide.standing(host) is not None:
+            break
+    return host
 
 
 def _conversation(context: NodeContext, failures: int) -> str:
@@ -102,25 +109,24 @@ class Walk:
         self.calls = 0
         self.is_heard = False
 
-    async def through(self, job: AgentJob, standing: Standing, *, is_new: bool) -> dict[str, Any]:
+    async def through(self, job: AgentJob, standing: Standing) -> dict[str, Any]:
         following = asyncio.ensure_future(self._following())
         try:
-            return self._account(await self._until_done(job, standing, is_new=is_new))
+            return self._account(await self._until_done(job, standing))
         finally:
             following.cancel()
             self._tell_news()
 
-    async def _until_done(self, job: AgentJob, standing: Standing, *, is_new: bool) -> Standing:
+    async def _until_done(self, job: AgentJob, standing: Standing) -> Standing:
         idle = 0
-        has_session = not is_new
         context = replace(self.context, tell=self._tell)
         while standing.status == "active":
-            known, fresh = (self.host[1], None) if has_session else (None, self.host[1])
-            found = await run_job(self.agent, replace(job, session=known, new_session=fresh), context)
+            thread = self.guide.thread(self.host)
+            fresh = self.host[1] if thread is None else None
+            found = await run_job(self.agent, replace(job, session=thread, new_session=fresh), context)
             self._tell_news()
             self.calls += 1
             self.denied += found["denied"]
-            has_session = has_session or found["sessionId"] is not None
             before, standing = standing, self._standing()
             wrong = failure(found)
             if standing.status != "active":
@@ -138,6 +144,8 @@ class Walk:
     def _tell(self, said: AgentSaid) -> None:
         """Pass on what the agent does. Ends it at its first tool call if its hooks have not called Handrail."""
         self.context.tell(said)
+        if said.kind == "session":
+            self.guide.set_thread(self.host, str(said.data["id"]))
         if said.kind != "tool" or self.is_heard:
             return
         self.is_heard = self.guide.is_heard(self.host)

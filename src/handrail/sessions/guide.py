@@ -54,6 +54,17 @@ class SessionGuide:
             self.sessions.session(conversation.session).folder, marks.SHOWN
         )
 
+    def thread(self, host: tuple[str, str]) -> str | None:
+        """The agent's own id of the conversation, to continue it; None if the agent has not told one."""
+        return marks.content(self._folder(host), marks.THREAD) or None
+
+    def set_thread(self, host: tuple[str, str], thread: str) -> None:
+        """Record the agent's own id of the conversation."""
+        marks.set_mark(self._folder(host), marks.THREAD, thread)
+
+    def _folder(self, host: tuple[str, str]) -> str:
+        return self.sessions.session(_conversation(host).session).folder
+
     def follow(self, host: tuple[str, str]) -> Callable[[], list[GuideNews]]:
         """A function that returns what happened in the session since its last call. The first call returns all."""
         return Follower(self.sessions.session(_conversation(host).session))

@@ -17,6 +17,8 @@ AWAITED = "awaited"
 """The background work for which the agent was allowed to wait, one id per line."""
 SHOWN = "shown"
 """What the agent was told last, and the tool call whose result told it."""
+THREAD = "thread"
+"""The id that the agent itself gave the conversation. Handrail calls the agent again in it."""
 
 
 def is_set(folder: str, name: str) -> bool:

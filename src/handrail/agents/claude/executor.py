@@ -77,7 +77,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
         argv.append(f"--session-id={job.new_session}")
     files: dict[str, str] = {}
     if job.stubs is not None:
-        made = plugin.files(replace(job.stubs, for_one_call=True))
+        made = plugin.files(job.stubs)
         files = {os.path.join("plugin", name): text for name, text in made.items()}
         argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allowedTools={_STEP}"]
     prompt = job.prompt

@@ -56,8 +56,8 @@ def manifest(version: str) -> dict[str, Any]:
 
 def mcp_servers(stubs: Stubs) -> dict[str, Any]:
     command, *args = [*stubs.handrail, "mcp", "--agent", "claude"]
-    env = {"env": {"HANDRAIL_STATE": stubs.state}} if stubs.state else {}
-    return {NAME: {"command": command, "args": args, **env, "alwaysLoad": True}}
+    env = shell.variables(stubs)
+    return {NAME: {"command": command, "args": args, **({"env": env} if env else {}), "alwaysLoad": True}}
 
 
 def hooks(stubs: str) -> dict[str, Any]:
@@ -88,7 +88,7 @@ def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
     But a stub whose first line names another state folder knows nothing about our sessions, so both answer. And Claude
     Code loads one plugin of a name: a plugin for one call hides the user's one, so it has to answer.
     """
-    if stubs.for_one_call:
+    if stubs.conversation:
         return ""
     home = shlex.quote(f"{stubs.home}/.claude") if stubs.home else '"${HOME-}/.claude"'
     end = "exit 0"
