@@ -209,7 +209,7 @@ class Runs:
 
     def _plans(self, about: About) -> Plans:
         """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since."""
-        known = replace(known_in(self.project), schemas=frozenset())
+        known = replace(known_in(), schemas=frozenset())
         plans: dict[str, FlowPlan] = {}
         for id_, (file, text) in about.flows.items():
             plan, _ = load_flow(Source(file, text), id_, known)
