@@ -13,6 +13,8 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from handrail.agents.gemini.guided import SYSTEM_SETTINGS, guided_files
+from handrail.agents.gemini.stubs import AUTHORITY
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
@@ -40,8 +42,6 @@ _FIRST_STATUS, _BYTE = 400, 256
 
 def launch(job: AgentJob, folder: str) -> Launch:
     """The command line. Our policy disables plan mode, because nobody can approve a plan."""
-    if job.stubs is not None:
-        raise NodeError("agent-unguided", "Gemini CLI cannot follow a guided workflow inside a flow", transient=False)
     argv = [PROGRAM, "-o", "stream-json", "--skip-trust", f"--approval-mode={_MODES[job.permissions]}"]
     argv += [f"--policy={_own_policies(job.env)}", f"--policy={os.path.join(folder, 'policy.toml')}"]
     if job.model:
@@ -52,9 +52,13 @@ def launch(job: AgentJob, folder: str) -> Launch:
         argv.append(f"--session-id={job.new_session}")
     prompt = job.prompt if job.schema is None else prompt_for_json(job.prompt, job.schema)
     prompt = f"\n{prompt}" if prompt.startswith("/") else prompt  # it would be read as a slash command
-    policy = _POLICY + (_SHELL if job.permissions == "work" else "")
     env = {"GEMINI_CLI_NO_RELAUNCH": "true"}
-    return Launch((*argv, *job.extra), env, prompt.encode(), {"policy.toml": policy})
+    files = {"policy.toml": _POLICY + (_SHELL if job.permissions == "work" else "")}
+    if job.stubs is not None:
+        prompt = f"{prompt}\n\n{AUTHORITY}"
+        env[SYSTEM_SETTINGS] = os.path.join(folder, "settings.json")
+        files |= guided_files(job.stubs, job.env, folder)
+    return Launch((*argv, *job.extra), env, prompt.encode(), files)
 
 
 def _own_policies(env: Mapping[str, str]) -> str:
@@ -87,6 +91,7 @@ class Reader:
         kind = data.get("type")
         if kind == "message":
             if data.get("role") == "assistant":
+                self.stopped = None  # a hook sent the agent on
                 self.pieces.append(str(data.get("content") or ""))
             return
         yield from self._flush_text()
@@ -94,6 +99,7 @@ class Reader:
             case "init":
                 yield AgentSaid("session", {"id": str(data.get("session_id"))})
             case "tool_use":
+                self.stopped = None
                 key, name = str(data.get("tool_id")), str(data.get("tool_name"))
                 self.names[key] = name
                 yield AgentSaid("tool", {"id": key, "name": name, "input": data.get("parameters")})
