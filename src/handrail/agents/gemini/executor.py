@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from handrail.agents.gemini.guided import SYSTEM_SETTINGS, guided_files
+from handrail.agents.gemini.guided import HOME, home, make_home
 from handrail.agents.gemini.stubs import AUTHORITY
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
@@ -56,14 +56,14 @@ def launch(job: AgentJob, folder: str) -> Launch:
     files = {"policy.toml": _POLICY + (_SHELL if job.permissions == "work" else "")}
     if job.stubs is not None:
         prompt = f"{prompt}\n\n{AUTHORITY}"
-        env[SYSTEM_SETTINGS] = os.path.join(folder, "settings.json")
-        files |= guided_files(job.stubs, job.env, folder)
+        env[HOME] = os.path.join(folder, "home")
+        files |= make_home(job.stubs, job.env, folder)
     return Launch((*argv, *job.extra), env, prompt.encode(), files)
 
 
 def _own_policies(env: Mapping[str, str]) -> str:
     """The folder of the person's own policies. `--policy` replaces them, so they are passed as well."""
-    return os.path.join(env.get("GEMINI_CLI_HOME") or env.get("HOME", ""), ".gemini", "policies")
+    return os.path.join(home(env), ".gemini", "policies")
 
 
 def _conversation(session: str) -> str:

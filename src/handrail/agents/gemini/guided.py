@@ -1,7 +1,8 @@
-"""The files with which one call of Gemini CLI follows a workflow although nothing is installed.
+"""A home with which one call of Gemini CLI follows a workflow although nothing is installed.
 
-Hooks and server are in a settings file of the system, which Gemini CLI finds by a variable. Settings of the user and of
-the project cannot override it. If the machine has such a file, its content is kept.
+Gemini CLI reads hooks and servers only from its home, from the project, and from files that belong to root. So this
+call gets a home of its own: everything in it leads to the person's home, except for the settings, which are the
+person's with our entries added. Conversations are stored in the person's home, so the next call can continue them.
 """
 
 from __future__ import annotations
@@ -14,32 +15,60 @@ from typing import Any
 from handrail.agents.gemini import stubs as own
 from handrail.contracts import NodeError, Stubs
 
-SYSTEM_SETTINGS = "GEMINI_CLI_SYSTEM_SETTINGS_PATH"
-_USUAL = "/etc/gemini-cli/settings.json"
+HOME = "GEMINI_CLI_HOME"
+_BASE = ".gemini"
+_STORED = ("tmp", "history")
+"""Folders with conversations. Gemini CLI would create them."""
+_OWN = ("settings.json", "projects.json")
+"""Files that are not shared: our settings, and a list that Gemini CLI replaces and can compute again."""
 
 
-def guided_files(stubs: Stubs, env: Mapping[str, str], folder: str) -> dict[str, str]:
-    """Path below `folder` → content: the stubs and the settings."""
-    settings = _existing(env.get(SYSTEM_SETTINGS) or _USUAL)
-    added = own.settings(stubs, os.path.join(folder, own.NAME))
-    for event, entries in added["hooks"].items():
-        settings["hooks"] = _mapping(settings, "hooks")
-        theirs = settings["hooks"].get(event)
-        settings["hooks"][event] = [*(theirs if isinstance(theirs, list) else ()), *entries]
-    settings["mcpServers"] = {**_mapping(settings, "mcpServers"), **added["mcpServers"]}
+def home(env: Mapping[str, str]) -> str:
+    """The folder in which Gemini CLI has its `.gemini`."""
+    return env.get(HOME) or env.get("HOME", "")
+
+
+def make_home(stubs: Stubs, env: Mapping[str, str], folder: str) -> dict[str, str]:
+    """Make a home in `folder`, which the caller removes. Returns the files to write: path below `folder` → content."""
+    theirs, ours = home(env), os.path.join(folder, "home")
+    base = os.path.join(theirs, _BASE)
+    os.makedirs(os.path.join(ours, _BASE))
+    for name in _STORED:
+        os.makedirs(os.path.join(base, name), exist_ok=True)
+    for name in (".env", ".agents"):
+        if os.path.exists(os.path.join(theirs, name)):
+            os.symlink(os.path.join(theirs, name), os.path.join(ours, name))
+    for name in os.listdir(base):
+        if name not in _OWN:
+            os.symlink(os.path.join(base, name), os.path.join(ours, _BASE, name))
+    settings = _with_ours(_read(os.path.join(base, "settings.json")), own.settings(stubs, f"{folder}/{own.NAME}"))
     files = {os.path.join(own.NAME, name): text for name, text in own.files(stubs).items()}
-    return {**files, "settings.json": json.dumps(settings, indent=2, ensure_ascii=False) + "\n"}
+    return {**files, f"home/{_BASE}/settings.json": json.dumps(settings, indent=2, ensure_ascii=False) + "\n"}
 
 
-def _existing(path: str) -> dict[str, Any]:
-    """The settings of the machine; empty if there are none."""
+def _with_ours(settings: dict[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings with our entries. Entries of an installation are left out: they would answer a second time."""
+    hooks = _mapping(settings, "hooks")
+    for event, entries in added["hooks"].items():
+        theirs = hooks.get(event)
+        hooks[event] = [*(e for e in (theirs if isinstance(theirs, list) else ()) if not _is_ours(e)), *entries]
+    return {**settings, "hooks": hooks, "mcpServers": {**_mapping(settings, "mcpServers"), **added["mcpServers"]}}
+
+
+def _is_ours(entry: Any) -> bool:
+    hooks = entry.get("hooks") if isinstance(entry, dict) else None
+    return isinstance(hooks, list) and any(isinstance(hook, dict) and hook.get("name") == own.NAME for hook in hooks)
+
+
+def _read(path: str) -> dict[str, Any]:
+    """The person's settings; empty if there are none."""
     try:
         with open(path, encoding="utf-8") as file:
             settings = json.load(file)
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        message = f"the system settings of Gemini CLI in `{path}` cannot be read: {error}"
+        message = f"the settings of Gemini CLI in `{path}` cannot be read: {error}"
         raise NodeError("agent-settings", message, transient=False) from error
     return settings if isinstance(settings, dict) else {}
 

@@ -230,11 +230,11 @@ def _decision(data: Mapping[str, Any], answer: Verdict) -> dict[str, Any]:
 
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
     """Settings that can add hooks or switch them off, our stubs and commands, policies, lists of trusted folders."""
-    base = env.get("GEMINI_CLI_HOME") or home
+    homes = [folder for folder in (env.get("GEMINI_CLI_HOME"), home) if folder]
     names = ("settings.json", ".env", SERVER, "commands", "policies", "extensions")
-    below = [f"{folder}/.gemini/{name}" for folder in (base, project) for name in names]
-    own = ("trustedFolders.json", "trusted_hooks.json", "extension-enablement.json")
-    return (*below, *(f"{base}/.gemini/{name}" for name in own), project + "/.env")
+    below = [f"{folder}/.gemini/{name}" for folder in (*homes, project) for name in names]
+    own = [f"{folder}/.gemini/trusted{name}" for folder in homes for name in ("Folders.json", "_hooks.json")]
+    return (*below, *own, project + "/.env")
 
 
 def was_told(history: bytes, call: str) -> bool:
