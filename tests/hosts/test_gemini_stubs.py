@@ -38,14 +38,15 @@ class Installed:
         self.stubs = self.base / "handrail"
         self.settings = json.loads((self.base / "settings.json").read_text(encoding="utf-8"))
         self.env: dict[str, str] = {**os.environ}
+        self.conversation = "C"
 
     def run(self, event: str, place: int = 0, **more: Any) -> dict[str, Any]:
-        message = {"session_id": "C", "cwd": str(self.project.folder), "hook_event_name": event, **more}
+        message = {"session_id": self.conversation, "cwd": str(self.project.folder), "hook_event_name": event, **more}
         command = self.settings["hooks"][event][place]["hooks"][0]["command"]
         ended = subprocess.run(
             ["bash", "-c", command],
             input=json.dumps(message, separators=(",", ":")),
-            env={**self.env, "GEMINI_SESSION_ID": "C"},
+            env={**self.env, "GEMINI_SESSION_ID": self.conversation},
             capture_output=True,
             text=True,
             timeout=60,
@@ -241,6 +242,28 @@ def test_a_compacted_conversation_gets_the_phase_at_its_next_prompt(project: Pro
     assert "**Task:**" not in str(host.run("BeforeAgent", prompt="go on"))
     assert host.run("PreCompress", trigger="manual") == {}
     assert "**Task:**" in str(host.run("BeforeAgent", prompt="go on"))
+
+
+def test_a_copy_of_a_conversation_goes_on_at_the_phase_of_its_parent(project: Project, tmp_path: Path) -> None:
+    host = Installed(project)
+    host.begin()
+    host.run("PreCompress", trigger="manual")
+    history = host.run("BeforeAgent", prompt="go on")
+    copied = [
+        {"sessionId": "D"},
+        {"id": "import-1", "type": "info", "content": "Imported session from /a.jsonl"},
+        {"type": "user", "content": [{"text": history["hookSpecificOutput"]["additionalContext"]}]},
+    ]
+    transcript = tmp_path / "copy.jsonl"
+    transcript.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in copied))
+    host.conversation = "D"
+    assert host.reason() is None
+    assert host.run("SessionStart", source="resume", transcript_path=str(transcript)) == {}
+    assert "not allowed in the phase Look" in (host.reason() or "")
+    host.type("cancel-workflow")
+    assert host.reason() is None
+    host.conversation = "C"
+    assert host.reason() is not None
 
 
 def test_the_gate_runs_once_for_every_call() -> None:

@@ -69,6 +69,7 @@ def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpe
     if request["source"] == "compact" or not _was_heard(host, ref.folder, card, request["transcript"]):
         marks.clear(ref.folder, marks.SHOWN)
     marks.clear(ref.folder, marks.TURN)
+    marks.clear(ref.folder, marks.HISTORY)
     if card["state"]["cancel_asked"]:
         _withdraw_cancel(ref)
     return context(None if request.get("waits") else news(ref.folder, card))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 
 from real.guests.guest import Guest
@@ -11,21 +13,29 @@ from real.hosts import Ran
 from real.models.turn import Call, Turn, calls
 from real.screen import Screen
 
+LOOKS = 40
 ALLOWED = ("--approval-mode", "yolo", "--skip-trust")
 
 
 class Typed(Screen):
-    """Gemini CLI loses an Enter that comes while it still starts or draws, so it is pressed until the line is taken."""
+    """Gemini CLI sometimes loses an Enter, so it is pressed again if the line is still there after some looks."""
+
+    def __init__(self, argv: Sequence[str], folder: Path, env: Mapping[str, str], ready: str, sign: str = "*") -> None:
+        super().__init__(argv, folder, env, ready)
+        self.sign = sign
 
     def say(self, text: str) -> None:
         self.tmux("send-keys", "-l", text)
-        line = f"* {text}"[:60]
+        line = f"{self.sign} {text}"[:60]
         self.wait(line)
 
+        looks = count()
+
         def taken(screen: str) -> bool:
-            if line in screen:
+            is_there = line in screen.rpartition("▄\n")[2]  # the input line is in the last frame
+            if is_there and next(looks) % LOOKS == 0:
                 self.key("Enter")
-            return line not in screen
+            return not is_there
 
         self.until(taken, f"{text} to be taken")
 
@@ -34,7 +44,6 @@ class Gemini(Guest):
     name = "gemini"
     step_tool = "mcp_handrail_workflow_step"
     interrupted = "Request cancelled"
-    cannot = {"fork": "Gemini CLI has no command that copies a conversation."}
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -55,10 +64,12 @@ class Gemini(Guest):
 
     def screen(self, thread: str | None = None) -> Screen:
         argv = [str(self.seat.host.program), *ALLOWED, *(["--resume", thread] if thread else [])]
-        return Typed(argv, self.project, self.env, "Type your message")
+        return Typed(argv, self.project, self.env, "1 MCP server")
 
     def fork(self, thread: str, prompt: str) -> Ran:
-        return self.run(prompt, thread)
+        """`--session-file` copies a saved conversation into a new one."""
+        saved = next((self.home / ".gemini" / "tmp").glob(f"*/chats/session-*-{thread[:8]}.jsonl"))
+        return self.seat.ended(self.spawn_argv([*self.argv(prompt), "--session-file", str(saved)]))
 
     def compact(self, screen: Screen) -> None:
         screen.say("/compress")

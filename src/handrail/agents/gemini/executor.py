@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from handrail.agents.gemini.guided import HOME, home, make_home
+from handrail.agents.gemini.guided import HOME, home, is_saved, make_home
 from handrail.agents.gemini.stubs import AUTHORITY
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
@@ -33,6 +33,13 @@ toolName = "run_shell_command"
 decision = "allow"
 priority = 100
 """
+_STEP = """
+[[rule]]
+mcpName = "handrail"
+toolName = "workflow_step"
+decision = "allow"
+priority = 998
+"""
 _GATED = ("run_shell_command", "write_file", "replace", "web_fetch", "activate_skill", "enter_plan_mode")
 _STOPPED = ("Loop detected", "Agent execution stopped", "Agent execution blocked", "Maximum session turns")
 _RETRY = re.compile(r"^Attempt \d+ failed.*(?:\n(?!Attempt).*){0,2}?Retrying\b.*?(?=\.\.\.|$)", re.MULTILINE)
@@ -46,10 +53,10 @@ def launch(job: AgentJob, folder: str) -> Launch:
     argv += [f"--policy={_own_policies(job.env)}", f"--policy={os.path.join(folder, 'policy.toml')}"]
     if job.model:
         argv.append(f"--model={job.model}")
-    if job.session is not None:
-        argv.append(f"--resume={_conversation(job.session)}")
-    elif job.new_session is not None:
-        argv.append(f"--session-id={job.new_session}")
+    thread = job.session or job.new_session
+    if thread is not None:
+        is_there = job.session is not None if job.stubs is None else is_saved(job.env, thread)
+        argv.append(f"--resume={_conversation(thread)}" if is_there else f"--session-id={thread}")
     prompt = job.prompt if job.schema is None else prompt_for_json(job.prompt, job.schema)
     prompt = f"\n{prompt}" if prompt.startswith("/") else prompt  # it would be read as a slash command
     env = {"GEMINI_CLI_NO_RELAUNCH": "true"}
@@ -57,7 +64,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     if job.stubs is not None:
         prompt = f"{prompt}\n\n{AUTHORITY}"
         env[HOME] = os.path.join(folder, "home")
-        files |= make_home(job.stubs, job.env, folder)
+        files = {"policy.toml": files["policy.toml"] + _STEP, **make_home(job.stubs, job.env, folder)}
     return Launch((*argv, *job.extra), env, prompt.encode(), files)
 
 

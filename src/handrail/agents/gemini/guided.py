@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from handrail.agents.gemini import stubs as own
@@ -26,6 +27,16 @@ _OWN = ("settings.json", "projects.json")
 def home(env: Mapping[str, str]) -> str:
     """The folder in which Gemini CLI has its `.gemini`."""
     return env.get(HOME) or env.get("HOME", "")
+
+
+def is_saved(env: Mapping[str, str], conversation: str) -> bool:
+    """True if Gemini CLI has saved a prompt of the conversation. Only then it can be resumed."""
+    saved = Path(home(env), _BASE, "tmp").glob(f"*/chats/session-*-{conversation[:8]}.jsonl")
+    for path in saved:
+        with path.open(encoding="utf-8", errors="replace") as file:
+            if any('"type":"user"' in line for line in file):
+                return True
+    return False
 
 
 def make_home(stubs: Stubs, env: Mapping[str, str], folder: str) -> dict[str, str]:

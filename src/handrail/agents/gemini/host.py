@@ -76,7 +76,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "conversation": conversation,
             "cwd": cwd,
             "transcript": transcript,
-            "source": "resume" if event == "SessionStart" else "compact",
+            "source": "compact" if event == "PreCompress" else "fork" if _is_copy(transcript) else "resume",
             "waits": True,
         }
     if event == "AfterTool" and data["tool_name"] == AGENT_TOOL:
@@ -93,6 +93,15 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "has_progress": None,
         }
     return None
+
+
+def _is_copy(transcript: str | None) -> bool:
+    """True if a conversation was begun with `--session-file`: its second entry says so. It has an id of its own."""
+    try:
+        with open(transcript or "", "rb") as file:
+            return b'"type":"info","content":"Imported session from ' in file.read(65_536)
+    except OSError:
+        return False
 
 
 def _common_fields(data: Mapping[str, Any]) -> tuple[str, str, str | None]:
@@ -147,14 +156,15 @@ def _prompt(text: str, conversation: str, cwd: str, transcript: str | None) -> R
     """A prompt, or a command that a person typed. None for a reminder of ours, which comes in the same turn."""
     if text.startswith(SENDS_ON):
         return None
-    if (typed := _typed(text)) is not None:
+    is_cancel = text.strip() == CANCELS
+    if is_cancel or (text.startswith(STARTS) and STARTED in text):
         return {
             "event": "command",
             "conversation": conversation,
             "cwd": cwd,
             "transcript": transcript,
-            "name": "cancel" if typed is CANCELS else "start",
-            "arguments": "" if typed is CANCELS else typed,
+            "name": "cancel" if is_cancel else "start",
+            "arguments": "" if is_cancel else text[len(STARTS) : text.rindex(STARTED)],
         }
     return {
         "event": "prompt",
@@ -165,15 +175,6 @@ def _prompt(text: str, conversation: str, cwd: str, transcript: str | None) -> R
         "by_person": True,
         "was_interrupted": False,
     }
-
-
-def _typed(text: str) -> str | None:
-    """The arguments of a start command, or `CANCELS`; None if the prompt is no command of ours."""
-    if text.strip() == CANCELS:
-        return CANCELS
-    if text.startswith(STARTS) and STARTED in text:
-        return text[len(STARTS) : text.rindex(STARTED)]
-    return None
 
 
 def _messages(data: Mapping[str, Any]) -> list[Any]:

@@ -74,7 +74,7 @@ def hooks(folder: str) -> dict[str, list[dict[str, Any]]]:
         "BeforeAgent": [run("prompt")],
         "BeforeModel": [run("event")],
         "AfterAgent": [run("event")],
-        "SessionStart": [run("event", "", "resume")],
+        "SessionStart": [run("event", "any", "resume")],
         "PreCompress": [run("event", "", "manual")],
     }
 
@@ -127,11 +127,16 @@ def gate_stub(stubs: Stubs) -> str:
 
 
 def event_stub(stubs: Stubs) -> str:
-    """The stub of most other hooks. It runs only while a workflow is active."""
+    """The stub of most other hooks. It runs only while a workflow is active.
+
+    With `any` it runs while any conversation has a workflow: a copy of it has no link yet.
+    """
     return (
         f"{shell.state(stubs)}"
         "# Handrail's other hooks for Gemini CLI.\n"
-        f"{_defer_to_user_stub('event', stubs)}{_no_link(stubs)} && exit 0\n"
+        f"{_defer_to_user_stub('event', stubs)}"
+        f'if [ "${{1-}}" = any ]; then\n    {shell.no_links(AGENT)} && exit 0\n'
+        f"else\n    {_no_link(stubs)} && exit 0\nfi\n"
         f"{shell.hook(stubs, AGENT)} || exit 0\n"
     )
 
