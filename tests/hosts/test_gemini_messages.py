@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -217,3 +218,28 @@ def test_protected_files_are_those_that_decide_whether_hooks_run() -> None:
     ):
         assert path in found
     assert "/own/.gemini/settings.json" in host.protected({"GEMINI_CLI_HOME": "/own"}, "/h", "/p")
+
+
+USER = '{"id":"1","timestamp":"t","type":"user","content":[{"text":"go on"}]}'
+ANSWER = '{"id":"2","timestamp":"t","type":"gemini","content":"A stop."}'
+CANCELLED = '{"id":"3","timestamp":"t","type":"info","content":"Request cancelled."}'
+REWRITTEN = '{"$set":{"messages":[{"type":"gemini","content":"old"}]}}'
+TOLD = '{"id":"4","timestamp":"t","type":"info","content":"W > Look"}'
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_interrupt"),
+    [
+        ([USER, ANSWER], False),
+        ([USER, ANSWER, REWRITTEN, TOLD], False),
+        ([USER, ANSWER, USER, CANCELLED, REWRITTEN], True),
+        ([USER, ANSWER, USER, REWRITTEN], True),
+        ([], False),
+    ],
+)
+def test_a_turn_without_an_answer_was_interrupted(tmp_path: Path, lines: list[str], is_interrupt: bool) -> None:
+    record = tmp_path / "session.jsonl"
+    record.write_text("\n".join(lines))
+    stop = message("AfterAgent", prompt="go on", prompt_response="x", stop_hook_active=False)
+    assert request({**stop, "transcript_path": str(record)})["was_aborted"] == is_interrupt
+    assert not request({**stop, "transcript_path": "/gone"})["was_aborted"]

@@ -254,11 +254,12 @@ def test_a_copy_of_a_conversation_goes_on_at_the_phase_of_its_parent(project: Pr
         {"id": "import-1", "type": "info", "content": "Imported session from /a.jsonl"},
         {"type": "user", "content": [{"text": history["hookSpecificOutput"]["additionalContext"]}]},
     ]
-    transcript = tmp_path / "copy.jsonl"
+    transcript = tmp_path / "session-1794872853810-D.jsonl"
     transcript.write_text("".join(json.dumps(row, separators=(",", ":")) + "\n" for row in copied))
     host.conversation = "D"
     assert host.reason() is None
-    assert host.run("SessionStart", source="resume", transcript_path=str(transcript)) == {}
+    named = str(tmp_path / "session-2026-11-16T23-47-D.jsonl")
+    assert host.run("SessionStart", source="resume", transcript_path=named) == {}
     assert "not allowed in the phase Look" in (host.reason() or "")
     host.type("cancel-workflow")
     assert host.reason() is None

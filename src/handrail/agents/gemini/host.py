@@ -71,14 +71,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "messages": len(_messages(data)),
         }
     if event in ("SessionStart", "PreCompress"):
-        return {
-            "event": "begin",
-            "conversation": conversation,
-            "cwd": cwd,
-            "transcript": transcript,
-            "source": "compact" if event == "PreCompress" else "fork" if _is_copy(transcript) else "resume",
-            "waits": True,
-        }
+        return _begin(data)
     if event == "AfterTool" and data["tool_name"] == AGENT_TOOL:
         return {"event": "subagent-end", "conversation": conversation, "cwd": cwd, "transcript": transcript}
     if event == "AfterAgent":
@@ -89,19 +82,36 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "transcript": transcript,
             "awaits": (),
             "hands_off": False,
-            "was_aborted": False,
+            "was_aborted": _was_interrupted(transcript),
             "has_progress": None,
         }
     return None
 
 
-def _is_copy(transcript: str | None) -> bool:
-    """True if a conversation was begun with `--session-file`: its second entry says so. It has an id of its own."""
-    try:
-        with open(transcript or "", "rb") as file:
-            return b'"type":"info","content":"Imported session from ' in file.read(65_536)
-    except OSError:
-        return False
+def _begin(data: Mapping[str, Any]) -> Request:
+    """A conversation was resumed, compressed, or begun as a copy of another. It is told at its next prompt.
+
+    What a hook adds when a conversation begins hides the first prompt when the conversation is resumed later.
+    """
+    from handrail.agents.gemini import transcript
+
+    conversation, cwd, path = _common_fields(data)
+    is_compact = data["hook_event_name"] == "PreCompress"
+    copy = None if is_compact else transcript.copy_of(path, conversation)
+    return {
+        "event": "begin",
+        "conversation": conversation,
+        "cwd": cwd,
+        "transcript": copy or path,
+        "source": "compact" if is_compact else "fork" if copy else "resume",
+        "waits": True,
+    }
+
+
+def _was_interrupted(path: str | None) -> bool:
+    from handrail.agents.gemini import transcript
+
+    return transcript.was_interrupted(path)
 
 
 def _common_fields(data: Mapping[str, Any]) -> tuple[str, str, str | None]:
