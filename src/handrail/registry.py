@@ -43,7 +43,12 @@ AGENTS: dict[str, dict[str, str]] = {
     },
     "codex": {"signs": "handrail.agents.codex.signs", "executor": "handrail.agents.codex.executor"},
     "copilot": {"signs": "handrail.agents.copilot.signs", "executor": "handrail.agents.copilot.executor"},
-    "gemini": {"signs": "handrail.agents.gemini.signs", "executor": "handrail.agents.gemini.executor"},
+    "gemini": {
+        "signs": "handrail.agents.gemini.signs",
+        "host": "handrail.agents.gemini.host",
+        "executor": "handrail.agents.gemini.executor",
+        "tools": "handrail.agents.gemini.toolnames",
+    },
     "opencode": {"signs": "handrail.agents.opencode.signs", "executor": "handrail.agents.opencode.executor"},
     "pi": {
         "signs": "handrail.agents.pi.signs",

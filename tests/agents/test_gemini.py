@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from handrail.agents.gemini import executor
-from handrail.contracts import AgentJob, AgentSaid, NodeError, Stubs
+from handrail.contracts import AgentJob, AgentSaid, Launch, NodeError, Stubs
 
 SAMPLES = Path(__file__).parent.parent / "agents" / "samples" / "gemini"
 CONVERSATION = "9625fa05-b10d-4fc0-9ea3-a419ed37283d"
@@ -212,6 +212,57 @@ def test_a_prompt_is_not_read_as_a_command() -> None:
     assert executor.launch(job(prompt="/clear the way"), "/private").stdin == b"\n/clear the way"
 
 
-def test_a_guided_job_is_refused() -> None:
-    with pytest.raises(NodeError, match="cannot follow a guided workflow"):
-        executor.launch(job(stubs=Stubs(("hook",), ("handrail",), "1")), "/private")
+GUIDED = Stubs(("hook",), ("handrail",), "1", "/state", conversation="C")
+
+
+def guided(folder: Path, settings: str | None = None) -> tuple[Launch, dict[str, Any]]:
+    """The launch of a guided job for a person with these settings, and the settings of its home."""
+    base = folder / "me" / ".gemini"
+    base.mkdir(parents=True)
+    (base / "oauth_creds.json").write_text("secret")
+    if settings is not None:
+        (base / "settings.json").write_text(settings)
+    (folder / "call").mkdir()
+    given = job(stubs=GUIDED, env={"HOME": str(folder / "me")}, permissions="read")
+    launch = executor.launch(given, str(folder / "call"))
+    return launch, json.loads(launch.files["home/.gemini/settings.json"])
+
+
+def test_a_guided_job_has_a_home_of_its_own_that_shares_all_but_the_settings(tmp_path: Path) -> None:
+    launch, settings = guided(tmp_path)
+    assert launch.env["GEMINI_CLI_HOME"] == str(tmp_path / "call" / "home")
+    shared = tmp_path / "call" / "home" / ".gemini"
+    assert (shared / "oauth_creds.json").read_text() == "secret"
+    (shared / "tmp" / "kept").write_text("a conversation")
+    assert (tmp_path / "me" / ".gemini" / "tmp" / "kept").exists()
+    assert not (tmp_path / "me" / ".gemini" / "settings.json").exists()
+    assert settings["mcpServers"]["handrail"]["env"]["HANDRAIL_FOR_ONE_CALL"] == "C"
+    gate = f"{tmp_path}/call/handrail/gate"
+    assert gate in settings["hooks"]["BeforeTool"][0]["hooks"][0]["command"]
+    assert "handrail/gate" in launch.files
+    rules = tomllib.loads(launch.files["policy.toml"])["rule"]
+    assert {"mcpName": "handrail", "toolName": "workflow_step", "decision": "allow", "priority": 998} in rules
+    assert launch.stdin is not None
+    assert launch.stdin.startswith(b"do it\n\n")
+
+
+def test_a_guided_job_keeps_the_persons_settings_and_leaves_an_installation_out(tmp_path: Path) -> None:
+    theirs = {"matcher": "x", "hooks": [{"type": "command", "command": "mine"}]}
+    installed = {"hooks": [{"name": "handrail", "type": "command", "command": "installed"}]}
+    own = {"theme": "dark", "hooks": {"BeforeTool": [theirs, installed], "Notification": [theirs]}}
+    _, settings = guided(tmp_path, json.dumps(own))
+    assert settings["theme"] == "dark"
+    assert settings["hooks"]["Notification"] == [theirs]
+    assert settings["hooks"]["BeforeTool"][0] == theirs
+    assert "installed" not in json.dumps(settings)
+
+
+def test_settings_that_cannot_be_read_stop_a_guided_job(tmp_path: Path) -> None:
+    with pytest.raises(NodeError, match="cannot be read"):
+        guided(tmp_path, "{ // a comment")
+
+
+def test_an_agent_that_a_hook_sent_on_was_not_stopped() -> None:
+    blocked = {"type": "error", "severity": "warning", "message": "Agent execution blocked: Handrail: go on"}
+    assert heard(INIT, words("I stop."), blocked, words("Done."), SUCCESS)[-1].data["outcome"] == "done"
+    assert heard(INIT, words("I stop."), blocked, SUCCESS)[-1].data["outcome"] == "crash"

@@ -35,7 +35,7 @@ def test_a_subagent_is_gated_and_cannot_move_the_workflow(guest: Guest) -> None:
         calls(guest.subagent("write sub.txt"), text="I delegate."),
         guest.write("sub.txt"),
         guest.step("next"),
-        Turn("I could not."),
+        guest.report("I could not."),
         Turn("Then I stop."),
     )
     guest.start("w tea")

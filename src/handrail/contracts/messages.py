@@ -30,6 +30,7 @@ class ToolCall(_Asked):
     """A tool is about to be called. `is_harmless`: the tool changes nothing, so a whitelist need not name it.
 
     `is_last`: the conversation ends with this call, and no stop hook can keep it going.
+    `runs_subagent`: a subagent works until the host reports its end, and the host does not tell its calls apart.
     """
 
     event: Literal["tool"]
@@ -39,6 +40,7 @@ class ToolCall(_Asked):
     is_harmless: bool
     is_last: NotRequired[bool]
     is_subagent: bool
+    runs_subagent: NotRequired[bool]
 
 
 class StepCall(_Asked):
@@ -80,14 +82,31 @@ class CommandTyped(_Asked):
 
 
 class ConversationOpened(_Asked):
-    """A conversation was resumed, compacted or forked from another."""
+    """A conversation was resumed, compacted or forked from another. `waits`: the agent is told at its next prompt."""
 
     event: Literal["begin"]
     source: Literal["resume", "compact", "fork"]
+    waits: NotRequired[bool]
+
+
+class ModelCalled(_Asked):
+    """The model is about to be called. What is added to the call is not kept in the history.
+
+    `messages` is the length of the history: a history that became shorter was compacted or rewound.
+    """
+
+    event: Literal["model"]
+    messages: int
 
 
 class SubagentStarted(_Asked):
     event: Literal["subagent"]
+
+
+class SubagentEnded(_Asked):
+    """A call with `runs_subagent` ended."""
+
+    event: Literal["subagent-end"]
 
 
 class AgentStops(_Asked):
@@ -100,7 +119,17 @@ class AgentStops(_Asked):
     has_progress: bool | None
 
 
-Request = ToolCall | StepCall | PromptGiven | CommandTyped | ConversationOpened | SubagentStarted | AgentStops
+Request = (
+    ToolCall
+    | StepCall
+    | PromptGiven
+    | CommandTyped
+    | ConversationOpened
+    | ModelCalled
+    | SubagentStarted
+    | SubagentEnded
+    | AgentStops
+)
 
 
 class Verdict(TypedDict):

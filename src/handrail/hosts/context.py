@@ -12,21 +12,31 @@ if TYPE_CHECKING:
         CardBody,
         Context,
         ConversationOpened,
+        ModelCalled,
         PromptGiven,
         StateData,
+        SubagentEnded,
         SubagentStarted,
     )
     from handrail.sessions.links import SessionRef
 
 
-def tell(host: Host, ref: SessionRef | None, request: PromptGiven | ConversationOpened | SubagentStarted) -> Context:
+def tell(
+    host: Host,
+    ref: SessionRef | None,
+    request: PromptGiven | ConversationOpened | ModelCalled | SubagentStarted | SubagentEnded,
+) -> Context:
+    if ref is not None and request["event"] == "subagent-end":
+        marks.end_subagent(ref.folder)
     card = current_card(ref) if ref is not None else None
-    if ref is None or card is None or card["context"] is None:
+    if ref is None or card is None or card["context"] is None or request["event"] == "subagent-end":
         return context(None)
     if request["event"] == "subagent":
         return context(card["brief"])
     if request["event"] == "begin":
         return _begin(host, ref, card, request)
+    if request["event"] == "model":
+        return _before_model(ref.folder, card, request)
     begin_turn(ref.folder, request)
     answer = context(news(ref.folder, card) or card["statusLine"], card["title"])
     return {**answer, "status_line": card["statusLine"]}
@@ -44,6 +54,7 @@ def begin_turn(folder: str, request: PromptGiven) -> None:
     notification with the id of the turn that has begun came in the middle of it: the agent is still at work.
     """
     turn = request.get("turn") or ""
+    marks.clear(folder, marks.SUBAGENTS)
     if request["by_person"]:
         marks.clear(folder, marks.PAUSED)
     elif turn and marks.content(folder, marks.TURN) == turn:
@@ -58,9 +69,25 @@ def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpe
     if request["source"] == "compact" or not _was_heard(host, ref.folder, card, request["transcript"]):
         marks.clear(ref.folder, marks.SHOWN)
     marks.clear(ref.folder, marks.TURN)
+    marks.clear(ref.folder, marks.HISTORY)
     if card["state"]["cancel_asked"]:
         _withdraw_cancel(ref)
-    return context(news(ref.folder, card))
+    return context(None if request.get("waits") else news(ref.folder, card))
+
+
+def _before_model(folder: str, card: CardBody, request: ModelCalled) -> Context:
+    """The brief for a subagent; for the main agent the context text, if its history has lost it.
+
+    The history does not keep this text, so it is not recorded as told: the next prompt tells it.
+    """
+    if marks.has_subagent(folder):
+        return context(card["brief"])
+    known = marks.content(folder, marks.HISTORY)
+    if known.isdigit() and request["messages"] < int(known):
+        marks.clear(folder, marks.SHOWN)
+    if known != str(request["messages"]):
+        marks.set_mark(folder, marks.HISTORY, str(request["messages"]))
+    return context(None if marks.shown(folder)[0] == mark_of(card["state"]) else card["context"])
 
 
 def _was_heard(host: Host, folder: str, card: CardBody, transcript: str | None) -> bool:

@@ -38,6 +38,8 @@ def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places,
         answer = answer if touches is None else verdict(gate, request["tool"], request["aliases"], touches)
     if answer["allow"] and not marks.is_set(ref.folder, marks.PROGRESS):
         marks.set_mark(ref.folder, marks.PROGRESS)
+    if answer["allow"] and request.get("runs_subagent"):
+        marks.begin_subagent(ref.folder)
     return answer
 
 
@@ -47,7 +49,8 @@ def step(agent: str, ref: SessionRef | None, request: StepCall, places: Places) 
     if proof is not None and (ref is None or not is_as_installed(places, agent, ref.project, proof)):
         card = current_card(ref) if ref is not None else None
         return verdict(card["gate"] if card is not None else None, request["tool"], request["aliases"])
-    if request["is_subagent"] and request["action"] != "status":
+    is_subagent = request["is_subagent"] or (ref is not None and marks.has_subagent(ref.folder))
+    if is_subagent and request["action"] != "status":
         reason = (
             "Only the main conversation moves the workflow. You may ask for its status. "
             "Finish your part and report your result; the main conversation continues from there."

@@ -19,6 +19,11 @@ SHOWN = "shown"
 """What the agent was told last, and the tool call whose result told it."""
 THREAD = "thread"
 """The id that the agent itself gave the conversation. Handrail calls the agent again in it."""
+HISTORY = "history"
+"""The length of the history at the last call of the model."""
+SUBAGENTS = "subagents"
+"""One sign per subagent that began or ended in this turn, if the host does not tell the calls of subagents apart."""
+_BEGAN, _ENDED = "+", "-"
 
 
 def is_set(folder: str, name: str) -> bool:
@@ -67,6 +72,32 @@ def shown(folder: str) -> tuple[str, str]:
 def remember(folder: str, told: str, call: str = "") -> None:
     """Record what the agent was told. If that fails, it is told again later."""
     _write(folder, SHOWN, f"{told}\n{call}" if call else told)
+
+
+def begin_subagent(folder: str) -> None:
+    """Record that a subagent begins. Raises `OSError` if that fails: its calls would count as the main agent's."""
+    _append(folder, _BEGAN)
+
+
+def end_subagent(folder: str) -> None:
+    if is_set(folder, SUBAGENTS):
+        _append(folder, _ENDED)
+
+
+def has_subagent(folder: str) -> bool:
+    """True if a subagent is at work, or if that cannot be read."""
+    signs = content(folder, SUBAGENTS) if is_set(folder, SUBAGENTS) else _ENDED
+    return not signs or signs.count(_BEGAN) > signs.count(_ENDED)
+
+
+def _append(folder: str, sign: str) -> None:
+    """Append one sign, which other processes may do at the same time."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+    handle = os.open(os.path.join(folder, SUBAGENTS), flags, 0o600)
+    try:
+        os.write(handle, sign.encode())
+    finally:
+        os.close(handle)
 
 
 def _write(folder: str, name: str, text: str) -> None:

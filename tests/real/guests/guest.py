@@ -80,6 +80,10 @@ class Guest(ABC):
     def subagent(self, task: str) -> Call:
         """The call that starts a subagent and waits for it. Its requests take the next turns of the script."""
 
+    def report(self, text: str) -> Turn:
+        """The turn with which a subagent ends."""
+        return Turn(text)
+
     @property
     def start_command(self) -> str:
         return registry.host(self.name).COMMANDS["start"]

@@ -13,6 +13,8 @@ import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from handrail.agents.gemini.guided import HOME, home, is_saved, make_home
+from handrail.agents.gemini.stubs import AUTHORITY
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
@@ -31,6 +33,13 @@ toolName = "run_shell_command"
 decision = "allow"
 priority = 100
 """
+_STEP = """
+[[rule]]
+mcpName = "handrail"
+toolName = "workflow_step"
+decision = "allow"
+priority = 998
+"""
 _GATED = ("run_shell_command", "write_file", "replace", "web_fetch", "activate_skill", "enter_plan_mode")
 _STOPPED = ("Loop detected", "Agent execution stopped", "Agent execution blocked", "Maximum session turns")
 _RETRY = re.compile(r"^Attempt \d+ failed.*(?:\n(?!Attempt).*){0,2}?Retrying\b.*?(?=\.\.\.|$)", re.MULTILINE)
@@ -40,26 +49,28 @@ _FIRST_STATUS, _BYTE = 400, 256
 
 def launch(job: AgentJob, folder: str) -> Launch:
     """The command line. Our policy disables plan mode, because nobody can approve a plan."""
-    if job.stubs is not None:
-        raise NodeError("agent-unguided", "Gemini CLI cannot follow a guided workflow inside a flow", transient=False)
     argv = [PROGRAM, "-o", "stream-json", "--skip-trust", f"--approval-mode={_MODES[job.permissions]}"]
     argv += [f"--policy={_own_policies(job.env)}", f"--policy={os.path.join(folder, 'policy.toml')}"]
     if job.model:
         argv.append(f"--model={job.model}")
-    if job.session is not None:
-        argv.append(f"--resume={_conversation(job.session)}")
-    elif job.new_session is not None:
-        argv.append(f"--session-id={job.new_session}")
+    thread = job.session or job.new_session
+    if thread is not None:
+        is_there = job.session is not None if job.stubs is None else is_saved(job.env, thread)
+        argv.append(f"--resume={_conversation(thread)}" if is_there else f"--session-id={thread}")
     prompt = job.prompt if job.schema is None else prompt_for_json(job.prompt, job.schema)
     prompt = f"\n{prompt}" if prompt.startswith("/") else prompt  # it would be read as a slash command
-    policy = _POLICY + (_SHELL if job.permissions == "work" else "")
     env = {"GEMINI_CLI_NO_RELAUNCH": "true"}
-    return Launch((*argv, *job.extra), env, prompt.encode(), {"policy.toml": policy})
+    files = {"policy.toml": _POLICY + (_SHELL if job.permissions == "work" else "")}
+    if job.stubs is not None:
+        prompt = f"{prompt}\n\n{AUTHORITY}"
+        env[HOME] = os.path.join(folder, "home")
+        files = {"policy.toml": files["policy.toml"] + _STEP, **make_home(job.stubs, job.env, folder)}
+    return Launch((*argv, *job.extra), env, prompt.encode(), files)
 
 
 def _own_policies(env: Mapping[str, str]) -> str:
     """The folder of the person's own policies. `--policy` replaces them, so they are passed as well."""
-    return os.path.join(env.get("GEMINI_CLI_HOME") or env.get("HOME", ""), ".gemini", "policies")
+    return os.path.join(home(env), ".gemini", "policies")
 
 
 def _conversation(session: str) -> str:
@@ -87,6 +98,7 @@ class Reader:
         kind = data.get("type")
         if kind == "message":
             if data.get("role") == "assistant":
+                self.stopped = None  # a hook sent the agent on
                 self.pieces.append(str(data.get("content") or ""))
             return
         yield from self._flush_text()
@@ -94,6 +106,7 @@ class Reader:
             case "init":
                 yield AgentSaid("session", {"id": str(data.get("session_id"))})
             case "tool_use":
+                self.stopped = None
                 key, name = str(data.get("tool_id")), str(data.get("tool_name"))
                 self.names[key] = name
                 yield AgentSaid("tool", {"id": key, "name": name, "input": data.get("parameters")})

@@ -1,0 +1,87 @@
+"""Gemini CLI's tools in Handrail's vocabulary, and what a call runs, reads and writes. Runs at every tool call.
+
+pi's names are aliases, too: workflows for pi-workflows use them.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from handrail.contracts.messages import Call
+
+STEP = "workflow_step"
+SERVER = "handrail"
+OWN_STEP = f"mcp_{SERVER}_{STEP}"
+"""The name of our tool. Another server can have the name of ours, so this name alone proves nothing."""
+AGENT_TOOL = "invoke_agent"
+HARMLESS = ("ask_user", "complete_task", "enter_plan_mode", "exit_plan_mode", "update_topic")
+"""Tools that change nothing: they talk to the person, return a subagent's result, or set a title."""
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "activate_skill": ("skill",),
+    "glob": ("search", "find"),
+    "google_web_search": ("fetch",),
+    "grep_search": ("search", "grep"),
+    AGENT_TOOL: ("agent", "task", "subagent", "delegate_to_subagents"),
+    "list_directory": ("search", "ls"),
+    "read_file": ("read",),
+    "read_many_files": ("read",),
+    "replace": ("edit",),
+    "run_shell_command": ("bash",),
+    "save_memory": ("write",),
+    "search_file_content": ("search", "grep"),
+    "web_fetch": ("fetch",),
+    "write_file": ("write",),
+}
+_WRITES = {"replace": "file_path", "write_file": "file_path"}
+_READS = {"read_file": "file_path", "glob": "dir_path", "grep_search": "dir_path", "list_directory": "dir_path"}
+
+
+def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
+    """What a call runs, reads and writes."""
+    return {
+        "runs": _command(given) if tool == "run_shell_command" and "command" in given else None,
+        "reads": _paths(_READS.get(tool), given, cwd),
+        "writes": _paths(_WRITES.get(tool), given, cwd),
+    }
+
+
+def _command(given: Mapping[str, Any]) -> str:
+    """The shell command, with the folder in which it runs."""
+    command, folder = str(given["command"]), given.get("dir_path")
+    if not isinstance(folder, str) or not folder:
+        return command
+    quoted = "'" + folder.replace("'", "'\"'\"'") + "'"
+    return f"cd {quoted} && {command}"
+
+
+def _paths(name: str | None, given: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
+    path = given.get(name) if name is not None else None
+    if not isinstance(path, str) or not path:
+        return ()
+    return (path if path.startswith("/") else f"{cwd}/{path}",)
+
+
+def aliases(tool: str) -> tuple[str, ...]:
+    """The other names of a tool. A workflow may use any of them."""
+    known = _NAMES.get(tool)
+    if known is not None:
+        return known
+    return (STEP,) if tool == OWN_STEP else foreign_aliases(tool)
+
+
+def foreign_aliases(tool: str, server: str = "") -> tuple[str, ...]:
+    """The other names of a tool of an MCP server that is not ours.
+
+    If the server is not known, it may be any part of the name: servers and tools may contain underscores.
+    """
+    if not tool.startswith("mcp_"):
+        return ()
+    rest = tool[4:]
+    if server and rest.startswith(f"{server}_"):
+        return (f"mcp:{server}/{rest[len(server) + 1 :]}",)
+    parts = rest.split("_")
+    return tuple(f"mcp:{'_'.join(parts[:at])}/{'_'.join(parts[at:])}" for at in range(1, len(parts)))
