@@ -1,7 +1,8 @@
 """Runs Codex for a flow: `codex exec --json`, with the prompt on stdin.
 
 Codex counts tokens per thread, so the count before this job is read from the thread's file. The stream does not contain
-calls that the sandbox blocks; rejected patches appear on stderr.
+calls that the sandbox or a hook blocks; they appear on stderr. In guided mode, hooks, their hashes and the MCP server
+are given on the command line for this call only; nothing is installed.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from handrail.agents.codex import hooks
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError, Stubs
+from handrail.source.tomledit import value_text
 
 PROGRAM = "codex"
 ENVIRONMENT = ("CODEX_*", "OPENAI_*", "AZURE_OPENAI_*")
@@ -29,6 +32,7 @@ _MODES = {
     "full": ("--dangerously-bypass-approvals-and-sandbox",),
 }
 _SETTINGS = ('approval_policy="never"', "features.unbounded_connection_retries=false")
+_GUIDED = ("features.hooks=true", "features.unified_exec_tty=false", 'web_search="disabled"')
 _COUNTED = {"inputTokens": "input_tokens", "outputTokens": "output_tokens", "cachedTokens": "cached_input_tokens"}
 _NOT_TOOLS = ("agent_message", "reasoning", "todo_list", "error")
 _NAMES = {"command_execution": "Bash", "file_change": "apply_patch"}
@@ -41,14 +45,16 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 
 def launch(job: AgentJob, folder: str) -> Launch:
     """The command line. Codex chooses the id of a new conversation itself."""
-    if job.stubs is not None:
-        raise NodeError("agent-unguided", "Codex cannot follow a guided workflow inside a flow", transient=False)
     argv = [PROGRAM, "exec", "--json", "--skip-git-repo-check", *_MODES[job.permissions]]
-    for setting in _SETTINGS:
+    files, prompt = {}, _escape_command(job.prompt)
+    settings = list(_SETTINGS)
+    if job.stubs is not None:
+        files = {f"stubs/{name}": text for name, text in hooks.files(job.stubs).items()}
+        settings += _guided(job.stubs, job.env, os.path.join(folder, "stubs"))
+    for setting in settings:
         argv += ["-c", setting]
     if job.model:
         argv.append(f"--model={job.model}")
-    files, prompt = {}, job.prompt
     if job.schema is not None and _is_strict(job.schema):
         files["schema.json"] = json.dumps(job.schema)
         argv.append(f"--output-schema={os.path.join(folder, 'schema.json')}")
@@ -58,6 +64,24 @@ def launch(job: AgentJob, folder: str) -> Launch:
     if job.session is not None:
         argv += ["resume", _thread(job.session)]
     return Launch((*argv, "-"), stdin=prompt.encode(), files=files)
+
+
+def _guided(stubs: Stubs, env: Mapping[str, str], folder: str) -> list[str]:
+    """The settings of a call whose hooks hold the agent to a workflow. Two tools are off, because no hook sees them."""
+    groups = hooks.hooks(folder)
+    states = {key: {"trusted_hash": hash_} for key, hash_ in hooks.trusted(hooks.FLAGS, groups, {}).items()}
+    server = {**hooks.server(stubs, sorted(env)), "required": True}
+    return [
+        *(f"hooks.{event}={value_text([group])}" for event, group in groups.items()),
+        f"hooks.state={value_text(states)}",
+        f"mcp_servers.{hooks.NAME}={value_text(server)}",
+        *_GUIDED,
+    ]
+
+
+def _escape_command(prompt: str) -> str:
+    """A prompt that an installed hook of Handrail does not read as a command."""
+    return f"\n{prompt}" if prompt.lstrip(" ")[:1] in ("$", "/") else prompt
 
 
 def _thread(session: str) -> str:
