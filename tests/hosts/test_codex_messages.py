@@ -19,6 +19,8 @@ COMMON = {
 }
 SUBAGENT = {"agent_id": "01a1e6a1-bd56-7fd0-9c57-c46e451a2de8", "agent_type": "default"}
 SHELL = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "call_84af1be9cd104e9aa492"}
+REQUEST: Any = {}
+"""`reply` does not look at the request."""
 MOVE = {"tool_name": "mcp__handrail__workflow_step", "tool_input": {"action": "next"}, "tool_use_id": "call_1"}
 
 
@@ -100,7 +102,7 @@ def test_other_events_mean_nothing() -> None:
 
 def test_a_denied_call_has_exactly_the_keys_that_codex_knows() -> None:
     verdict: Any = {"kind": "verdict", "allow": False, "reason": "not now", "tool": "Bash", "rule": "blacklist"}
-    said = host.reply(message("PreToolUse"), {}, verdict)  # type: ignore[typeddict-item]  # it is not looked at
+    said = host.reply(message("PreToolUse"), REQUEST, verdict)
     assert json.loads(json.dumps(said)) == {
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
@@ -108,7 +110,8 @@ def test_a_denied_call_has_exactly_the_keys_that_codex_knows() -> None:
             "permissionDecisionReason": "not now",
         }
     }
-    assert host.reply(message("PreToolUse"), {}, {**verdict, "allow": True}) == {}  # type: ignore[typeddict-item]
+    allowed: Any = {**verdict, "allow": True}
+    assert host.reply(message("PreToolUse"), REQUEST, allowed) == {}
 
 
 @pytest.mark.parametrize(
@@ -121,20 +124,20 @@ def test_a_denied_call_has_exactly_the_keys_that_codex_knows() -> None:
 )
 def test_a_stop_is_refused_or_explained(event: str, answer: dict[str, Any], said: Any) -> None:
     policy: Any = {"kind": "stop", "farewell": None, **answer}
-    assert host.reply(message(event), {}, policy) == said  # type: ignore[typeddict-item]  # it is not looked at
+    assert host.reply(message(event), REQUEST, policy) == said
 
 
 def test_the_agent_gets_the_text_and_the_person_the_status_line() -> None:
-    said = host.reply(message("UserPromptSubmit"), {}, context(text="Do look.", status_line="W: Look"))  # type: ignore[typeddict-item]
+    said = host.reply(message("UserPromptSubmit"), REQUEST, context(text="Do look.", status_line="W: Look"))
     assert said == {
         "hookSpecificOutput": {"hookEventName": "UserPromptSubmit", "additionalContext": "Do look."},
         "systemMessage": "W: Look",
     }
-    assert host.reply(message("SessionStart"), {}, context()) is None  # type: ignore[typeddict-item]
+    assert host.reply(message("SessionStart"), REQUEST, context()) is None
 
 
 def test_a_held_command_gives_the_model_no_turn() -> None:
-    said = host.reply(message("UserPromptSubmit"), {}, {"kind": "held", "text": "No workflow."})  # type: ignore[typeddict-item]
+    said = host.reply(message("UserPromptSubmit"), REQUEST, {"kind": "held", "text": "No workflow."})
     assert said == {"decision": "block", "reason": "No workflow."}
 
 

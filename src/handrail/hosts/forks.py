@@ -1,8 +1,9 @@
 """A forked conversation continues at its parent's phase, in its own session.
 
 A host reports a fork before its parent is known. The parent is found in the transcript, which the host writes a little
-later: the host says who it is (`forked_from`), or Handrail's own texts in it contain the task id. Until then the fork has an unsettled link, and its gate denies
-every call. If the parent may be a conversation whose session is damaged, that is an error, and the gate denies, too.
+later: the host names it there (`forked_from`), or Handrail's own texts in it contain the task id. Until then the fork
+has an unsettled link, and its gate denies every call. If the parent may be a conversation whose session is damaged,
+that is an error, and the gate denies, too.
 Standard library only.
 """
 

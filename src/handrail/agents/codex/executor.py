@@ -39,6 +39,8 @@ _NAMES = {"command_execution": "Bash", "file_change": "apply_patch"}
 _INPUTS = ("command", "changes", "query", "arguments", "prompt")
 _NOT_STRICT = {"oneOf", "allOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties"}
 _REJECTED = re.compile(r"tools::router: error=((\w+) rejected.*)")
+_BLOCKED = re.compile(r"error=(?:Command|Tool call) blocked by PreToolUse hook: ((?s:.*?))\. (?:Command|Tool): (.*)")
+"""What Codex writes about a call that a hook denied. The reason, and a command, may have several lines."""
 _LOCAL_TIME = re.compile(r"try again at (?:(\w{3}) (\d{1,2})\w\w, (\d{4}) )?(\d{1,2}):(\d\d) ([AP]M)")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
@@ -146,6 +148,8 @@ class Reader:
         for found in _REJECTED.finditer(errors):
             name = "apply_patch" if found[2] == "patch" else found[2]
             yield AgentSaid("denied", {"name": name, "reason": found[1]})
+        for found in _BLOCKED.finditer(errors):
+            yield AgentSaid("denied", {"name": _blocked_tool(found), "reason": found[1]})
         counted = None if self.has_counted or self.thread is None else _thread_usage(self.job.env, self.thread)
         if counted and counted != self.before:
             yield from self._usage(counted)
@@ -204,6 +208,13 @@ def _tool(kind: str, item: Mapping[str, Any]) -> str:
     if kind == "mcp_tool_call":
         return f"mcp__{item.get('server')}__{item.get('tool')}"
     return _NAMES.get(kind) or str(item.get("tool") or kind)
+
+
+def _blocked_tool(found: re.Match[str]) -> str:
+    """The name of a tool that a hook denied. Codex shows the command of a shell call, and the text of a patch."""
+    if "error=Tool call" in found[0]:
+        return found[2]
+    return "apply_patch" if found[2].startswith("*** Begin Patch") else "Bash"
 
 
 def _is_ok(item: Mapping[str, Any]) -> bool:

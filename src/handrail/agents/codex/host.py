@@ -226,11 +226,9 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
     """Settings that can add hooks or servers or switch them off, our stubs, and the commands."""
     base = env.get("CODEX_HOME") or home + "/.codex"
-    names = ["config.toml", "hooks.json", "handrail", "skills/workflow", "skills/cancel-workflow"]
-    try:
-        names += [name for name in os.listdir(base) if name.endswith(".config.toml")]
-    except OSError:
-        pass
+    present = os.listdir(base) if os.path.isdir(base) else []
+    profiles = [name for name in present if name.endswith(".config.toml")]
+    names = ("config.toml", "hooks.json", "handrail", "skills/workflow", "skills/cancel-workflow", *profiles)
     return (*(f"{base}/{name}" for name in names), project + "/.codex")
 
 

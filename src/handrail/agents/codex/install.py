@@ -63,16 +63,21 @@ class Recipe:
 
     def add(self, path: str, text: str | None) -> str:
         """The text of a shared file with our entries added. `text` has none of them yet."""
-        if path == self.listed:
-            return self._add_hooks(text or _EMPTY)
-        text = text or ""
+        try:
+            return self._add_hooks(text or _EMPTY) if path == self.listed else self._add_tables(path, text or "")
+        except ValueError as error:
+            raise ValueError(f"`{path}`: {error}") from error
+
+    def _add_tables(self, path: str, text: str) -> str:
+        """The server and the hashes. If a link leads to `hooks.json`, Codex may use either path as its place."""
         tables: dict[tuple[str, ...], dict[str, Any]] = {}
         if path == self.config:
             text = tomledit.add_key(text, "features", "unified_exec_tty", False, self.note)
             tables[("mcp_servers", hooks.NAME)] = hooks.server(self.stubs, _PASSED)
         if path == self.trust:
-            hashes = hooks.trusted(os.path.realpath(self.listed), self.groups, self.places)
-            tables |= {("hooks", "state", key): {"trusted_hash": value} for key, value in hashes.items()}
+            for place in dict.fromkeys([os.path.abspath(self.listed), os.path.realpath(self.listed)]):
+                hashes = hooks.trusted(place, self.groups, self.places)
+                tables |= {("hooks", "state", key): {"trusted_hash": value} for key, value in hashes.items()}
         return tomledit.add_tables(text, tables, self.note)
 
     def _add_hooks(self, text: str) -> str:

@@ -10,5 +10,3 @@ TOOLS = (
 )  # fmt: skip
 FORMER_TOOLS = ("resume_agent", "send_input", "shell", "spawn_agents_on_csv", "update_plan", "web_search")
 """Tools of other versions, and one that runs in the model's service, where no hook sees it."""
-READING = ("read", "search")
-"""Names that stand for shell commands that surely only read."""
