@@ -47,7 +47,7 @@ class Project:
         self.home = folder / "home"
         self.capture = capture
         self.folder.mkdir()
-        for name in [n for n in os.environ if n.startswith(("XDG_", "HANDRAIL_", "PI_", "CLAUDE_"))]:
+        for name in [n for n in os.environ if n.startswith(("XDG_", "HANDRAIL_", "PI_", "CLAUDE_", "CODEX_"))]:
             patch.delenv(name)
         patch.setenv("HOME", str(folder / "user"))
         patch.setenv("HANDRAIL_HOME", str(self.home))

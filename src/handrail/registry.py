@@ -41,7 +41,12 @@ AGENTS: dict[str, dict[str, str]] = {
         "executor": "handrail.agents.claude.executor",
         "tools": "handrail.agents.claude.toolnames",
     },
-    "codex": {"signs": "handrail.agents.codex.signs", "executor": "handrail.agents.codex.executor"},
+    "codex": {
+        "signs": "handrail.agents.codex.signs",
+        "host": "handrail.agents.codex.host",
+        "executor": "handrail.agents.codex.executor",
+        "tools": "handrail.agents.codex.toolnames",
+    },
     "copilot": {"signs": "handrail.agents.copilot.signs", "executor": "handrail.agents.copilot.executor"},
     "gemini": {
         "signs": "handrail.agents.gemini.signs",

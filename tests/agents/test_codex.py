@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -11,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from handrail.agents.codex import executor
+from handrail.agents.codex import executor, host
 from handrail.contracts import AgentJob, AgentSaid, NodeError, Stubs
 
 SAMPLES = Path(__file__).parent.parent / "agents" / "samples" / "codex"
@@ -231,6 +232,54 @@ def test_the_json_answer_is_read_if_there_is_a_schema() -> None:
     assert heard(turn(message))[-1].data["structured"] is None
 
 
-def test_a_guided_job_is_refused() -> None:
-    with pytest.raises(NodeError, match="cannot follow a guided workflow"):
-        executor.launch(job(stubs=Stubs(("hook",), ("handrail",), "1")), "/private")
+GUIDED = Stubs(("python", "hook.py"), ("handrail",), "1", state="/state", conversation="C")
+
+
+def settings_of(argv: tuple[str, ...]) -> dict[str, Any]:
+    """The settings on a command line, as Codex reads them."""
+    return tomllib.loads("\n".join(argv[i + 1] for i, word in enumerate(argv) if word == "-c"))
+
+
+def test_a_guided_job_brings_its_hooks_and_their_trust() -> None:
+    launch = executor.launch(job(stubs=GUIDED, env={"HOME": "/h", "OWN": "1"}), "/private")
+    given = settings_of(launch.argv)
+    state = given["hooks"].pop("state")
+    assert set(launch.files) == {"stubs/gate", "stubs/prompt", "stubs/event"}
+    commands = [group["hooks"][0]["command"] for (group,) in given["hooks"].values()]
+    assert all("/private/stubs/" in command for command in commands)
+    assert set(state) == {f"/<session-flags>/config.toml:{name}:0:0" for name in EVENTS}
+    server = given["mcp_servers"]["handrail"]
+    assert (server["required"], server["default_tools_approval_mode"]) == (True, "approve")
+    assert server["env"] == {"HANDRAIL_STATE": "/state", "HANDRAIL_FOR_ONE_CALL": "C"}
+    assert {"HOME", "OWN"} <= set(server["env_vars"]), "exit checks run in the server"
+    assert (given["features"]["unified_exec_tty"], given["web_search"]) == (False, "disabled")
+    assert not any("danger" in word for word in launch.argv)
+
+
+def test_a_guided_job_continues_its_thread() -> None:
+    thread = "01a1e69f-d894-75a2-a801-7ca682bf2cd0"
+    launch = executor.launch(job(stubs=GUIDED, session=thread), "/private")
+    assert launch.argv[-3:] == ("resume", thread, "-")
+
+
+@pytest.mark.parametrize("prompt", ["$workflow w tea", "/workflow w tea", " $cancel-workflow"])
+def test_a_prompt_of_a_flow_is_never_a_command(prompt: str) -> None:
+    sent = executor.launch(job(prompt=prompt), "/private").stdin
+    assert sent is not None
+    assert host.typed(sent.decode()) == (None, "")
+
+
+EVENTS = ("pre_tool_use", "user_prompt_submit", "session_start", "subagent_start", "stop")
+BLOCKED = (
+    "2026-11-16T23:10:00.686437Z ERROR codex_core::tools::router: error=Command blocked by PreToolUse hook: "
+    "apply_patch is not allowed in the phase Plan.\nGo on.. Command: *** Begin Patch\n+x\n"
+    "2026-11-16T23:10:01.686437Z ERROR codex_core::tools::router: error=Tool call blocked by PreToolUse hook: "
+    "not now. Tool: mcp__notes__add\n"
+)
+
+
+def test_calls_that_a_hook_blocked_are_reported() -> None:
+    said = list(executor.reader(job(), "/private").end(0, BLOCKED))
+    denied = [one.data for one in said if one.kind == "denied"]
+    assert [one["name"] for one in denied] == ["apply_patch", "mcp__notes__add"]
+    assert "is not allowed in the phase Plan" in denied[0]["reason"]

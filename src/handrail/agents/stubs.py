@@ -64,8 +64,22 @@ def variables(stubs: Stubs) -> dict[str, str]:
     return {name: value for name, value in named.items() if value}
 
 
-def hook(stubs: Stubs, agent: str, *more: str) -> str:
-    """The command of the hook, which passes on the state folder of the installation."""
+LIMIT = """\
+limit=
+if command -v timeout >/dev/null 2>&1; then
+    limit='timeout -s KILL 12'
+elif command -v perl >/dev/null 2>&1; then
+    limit='perl -e alarm(12);exec(@ARGV)'
+fi
+"""
+"""Sets `limit`: the words before a command that end it after some seconds. The hook itself ends earlier.
+
+For hosts that allow a call if a hook takes too long, whatever the reason is.
+"""
+
+
+def hook(stubs: Stubs, agent: str, *more: str, limited: bool = False) -> str:
+    """The command of the hook, which passes on the state folder of the installation. `limited` uses `LIMIT`."""
     told = 'HANDRAIL_STATE="$state" ' if stubs.state else ""
     told += f"{FOR_ONE_CALL}={shlex.quote(stubs.conversation)} " if stubs.conversation else ""
-    return told + shlex.join([*stubs.hook, agent, *more])
+    return told + ("$limit " if limited else "") + shlex.join([*stubs.hook, agent, *more])

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         Tried,
     )
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
-    from handrail.contracts.host import Host, Market, Recipe, Stubs
+    from handrail.contracts.host import Forks, Host, Market, Recipe, Stubs
     from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work
     from handrail.contracts.session import Guide, GuideNews, Standing
     from handrail.contracts.signs import Signs
@@ -42,7 +42,7 @@ _MODULES = {
         *("Outside", "Publishing", "Record", "Site", "Tried"),
     ),
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
-    "host": ("Host", "Market", "Recipe", "Stubs"),
+    "host": ("Forks", "Host", "Market", "Recipe", "Stubs"),
     "node": ("Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
     "session": ("Guide", "GuideNews", "Standing"),
     "signs": ("Signs",),
@@ -66,6 +66,7 @@ __all__ = [
     "EngineKind",
     "Executor",
     "Finding",
+    "Forks",
     "Guide",
     "GuideNews",
     "History",

@@ -117,6 +117,14 @@ class Host(Protocol):
         ...
 
 
+class Forks(Protocol):
+    """What the module of a host has in addition if the history of a fork names its parent and has none of its texts."""
+
+    def forked_from(self, history: bytes) -> str | None:
+        """The conversation from which the one with this history was forked; None if it is no fork."""
+        ...
+
+
 class Market(Protocol):
     """What the module of a host has in addition if the agent has marketplaces of plugins."""
 

@@ -29,13 +29,15 @@ class _Asked(TypedDict):
 class ToolCall(_Asked):
     """A tool is about to be called. `is_harmless`: the tool changes nothing, so a whitelist need not name it.
 
-    `is_last`: the conversation ends with this call, and no stop hook can keep it going.
-    `runs_subagent`: a subagent works until the host reports its end, and the host does not tell its calls apart.
+    `is_last`: the conversation ends with this call, and no stop hook can keep it going. `also`: the names of other
+    tools whose work the call does, too; it is denied if one of them is. `runs_subagent`: a subagent works until the
+    host reports its end, and the host does not tell its calls apart.
     """
 
     event: Literal["tool"]
     tool: str
     aliases: tuple[str, ...]
+    also: NotRequired[tuple[tuple[str, ...], ...]]
     call: Call
     is_harmless: bool
     is_last: NotRequired[bool]

@@ -1,8 +1,9 @@
 """A forked conversation continues at its parent's phase, in its own session.
 
 A host reports a fork before its parent is known. The parent is found in the transcript, which the host writes a little
-later: Handrail's own texts in it contain the task id. Until then the fork has an unsettled link, and its gate denies
-every call. If the parent may be a conversation whose session is damaged, that is an error, and the gate denies, too.
+later: the host names it there (`forked_from`), or Handrail's own texts in it contain the task id. Until then the fork
+has an unsettled link, and its gate denies every call. If the parent may be a conversation whose session is damaged,
+that is an error, and the gate denies, too.
 Standard library only.
 """
 
@@ -10,8 +11,9 @@ from __future__ import annotations
 
 import os
 
+from handrail import registry
 from handrail.errors import StateError
-from handrail.project import session_name
+from handrail.project import file_name, session_name
 from handrail.sessions import links, marks
 from handrail.sessions.current import current_card
 from handrail.sessions.links import SessionRef
@@ -47,7 +49,7 @@ def settle(agent: str, request: Request, places: Places) -> SessionRef | None:
 
     link = links.path(places, agent, request["conversation"])
     is_call = request["event"] in ("tool", "step")
-    parent = _parent(os.path.dirname(link), request, is_call)
+    parent = _parent(agent, os.path.dirname(link), request, is_call)
     if parent is None:
         if is_call:
             links.remove(link)
@@ -64,8 +66,8 @@ def settle(agent: str, request: Request, places: Places) -> SessionRef | None:
     return links.read(link)
 
 
-def _parent(folder: str, request: Request, is_call: bool) -> SessionRef | None:
-    """The active session whose task id is in the transcript; if there are several, the one mentioned last."""
+def _parent(agent: str, folder: str, request: Request, is_call: bool) -> SessionRef | None:
+    """The active session that the transcript names, or whose task id it has; if there are several, the last one."""
     try:
         with open(request["transcript"] or "", "rb") as file:
             told = file.read()
@@ -73,6 +75,10 @@ def _parent(folder: str, request: Request, is_call: bool) -> SessionRef | None:
         if not is_call:
             return None
         raise StateError(f"the transcript of this fork cannot be read: {error.strerror}") from error
+    forked_from = getattr(registry.host(agent), "forked_from", None)
+    if forked_from is not None:
+        named: str | None = forked_from(told)
+        return _active(os.path.join(folder, file_name(named))) if named else None
     found: list[tuple[int, int, SessionRef]] = []
     damaged: list[tuple[int, str]] = []
     for name, ref, task in _candidates(folder):
@@ -84,6 +90,13 @@ def _parent(folder: str, request: Request, is_call: bool) -> SessionRef | None:
     if damaged and is_call:
         _raise_if_parent(max(damaged), best[0] if best else None, told)
     return best[2] if best else None
+
+
+def _active(link: str) -> SessionRef | None:
+    """The session of a link if its workflow is active."""
+    ref = links.read(link)
+    card = current_card(ref) if ref else None
+    return ref if card is not None and card["context"] else None
 
 
 def _raise_if_parent(damaged: tuple[int, str], readable: int | None, told: bytes) -> None:

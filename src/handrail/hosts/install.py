@@ -18,7 +18,7 @@ from handrail import registry
 from handrail.app import App
 from handrail.contracts import Recipe, Stubs
 from handrail.errors import HandrailError
-from handrail.state.files import make_private, mode_of, real_inside, replace, write_whole
+from handrail.state.files import is_below, make_private, mode_of, real_inside, replace, write_whole
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,14 @@ class Installer:
             return now
 
     def _refuse_links(self, wanted: dict[str, str]) -> None:
-        """Refuse a project installation that would write outside of the project through a link."""
+        """Refuse a project installation that would write outside of the project through a link.
+
+        The user's own files may get entries about the project, too: their paths are not in the project.
+        """
         if self.project is None:
             return
         for path in wanted:
-            if real_inside(self.project, path) is None:
+            if is_below(path, self.project) and real_inside(self.project, path) is None:
                 message = f"`{path}` is a link that leads out of the project"
                 raise HandrailError(message, "remove the link, then install again; nothing was touched")
 

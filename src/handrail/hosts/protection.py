@@ -71,15 +71,15 @@ def _is_guarded(path: str, guarded: tuple[str, ...], *, holds: bool = False) -> 
 def is_as_installed(places: Places, agent: str, project: str, entry: tuple[str, ...]) -> bool:
     """True if an entry of a file in the project is as `handrail install --project` wrote it.
 
-    `entry` is the file and the keys in its JSON. Others can write such an entry, too, so its name proves nothing.
+    `entry` is the file and the keys in its JSON or TOML. Others can write such an entry, too: its name proves nothing.
     """
     from handrail.state import jsonlite
 
     path = os.path.join(project, entry[0])
     try:
         written = jsonlite.loads(_read(places.installation(agent, project)))["after"][path]
-        now = _member(jsonlite.loads(_read(path)), entry[1:])
-        return now is not None and bool(now == _member(jsonlite.loads(written), entry[1:]))
+        now = _member(_parsed(path, _read(path)), entry[1:])
+        return now is not None and bool(now == _member(_parsed(path, written), entry[1:]))
     except (OSError, ValueError, KeyError, TypeError):
         return False
 
@@ -87,6 +87,16 @@ def is_as_installed(places: Places, agent: str, project: str, entry: tuple[str, 
 def _read(path: str) -> str:
     with open(path, encoding="utf-8") as file:
         return file.read()
+
+
+def _parsed(path: str, text: str) -> Any:
+    if path.endswith(".toml"):
+        from tomllib import loads
+
+        return loads(text)
+    from handrail.state import jsonlite
+
+    return jsonlite.loads(text)
 
 
 def _member(value: Any, keys: tuple[str, ...]) -> Any:

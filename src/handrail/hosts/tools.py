@@ -33,6 +33,8 @@ def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places,
     if request["is_harmless"]:
         gate = {**gate, "allow": None}
     answer = verdict(gate, request["tool"], request["aliases"])
+    for names in request.get("also", ()):
+        answer = verdict(gate, names[0], names) if answer["allow"] else answer
     if answer["allow"] and answer["rule"] != "workflow-step":
         touches = touched(host, request["call"], request["cwd"], places, env, ref.project)
         answer = answer if touches is None else verdict(gate, request["tool"], request["aliases"], touches)

@@ -102,6 +102,15 @@ def add_item(text: str, path: Path, value: Any) -> str:
     return _insert(text, span, _dump(value, len(path) + 1), len(path) + 1)
 
 
+def append_item(text: str, path: Path, value: Any) -> str:
+    """The text with a new last item in the list at `path`. A missing list is created."""
+    span = find(text, path)
+    if span is None or span.kind != "list" or not span.parts:
+        return add_item(text, path, value)
+    end = span.parts[-1].value.end
+    return f"{text[:end]},\n{'  ' * (len(path) + 1)}{_dump(value, len(path) + 1)}{text[end:]}"
+
+
 def _dump(value: Any, depth: int) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n" + "  " * depth)
 

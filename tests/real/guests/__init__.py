@@ -7,7 +7,8 @@ in its `cannot`, with the reason; the tests then expect exactly that.
 from __future__ import annotations
 
 from real.guests.claude import Claude
+from real.guests.codex import Codex
 from real.guests.gemini import Gemini
 from real.guests.guest import Guest
 
-GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude, Gemini)}
+GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude, Codex, Gemini)}

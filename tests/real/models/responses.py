@@ -12,6 +12,9 @@ from real.models.server import Error, Event, Received, Scripted
 from real.models.turn import SPENT, Json, Turn, pieces
 
 INCOMPLETE = {"length": "max_output_tokens", "refusal": "content_filter"}
+SPAWN, WAIT = "collaboration__spawn_agent", "collaboration__wait_agent"
+"""A subagent works beside the main agent, so the model waits for it in the same turn."""
+NAMESPACES = ("mcp__", "collaboration__", "functions__")
 TITLE = Turn(json.dumps({"title": "A title"}))
 
 
@@ -29,6 +32,7 @@ class Responses(Scripted):
     def whole(self, request: Received, turn: Turn) -> Json:
         items = [_message(turn.text)] if turn.text else []
         items += [_call(name, arguments) for name, arguments in turn.tools]
+        items += [_call(WAIT, {"timeout_ms": 60_000}) for name, _ in turn.tools if name == SPAWN]
         reason = INCOMPLETE.get(turn.finish)
         tokens = turn.usage
         return {
@@ -84,16 +88,18 @@ def _message(text: str) -> Json:
 
 def _call(name: str, arguments: Json | str) -> Json:
     """Arguments that are a text are a freeform call. Tools of MCP servers are in the namespace of their server."""
+    space, _, tool = name.rpartition("__") if name.startswith(NAMESPACES) else ("", "", name)
+    place = {"namespace": space} if space else {}
     if isinstance(arguments, str):
         return {
             "id": _new("ctc"),
             "type": "custom_tool_call",
             "call_id": _new("call"),
-            "name": name,
+            "name": tool,
             "input": arguments,
             "status": "completed",
+            **place,
         }
-    server, _, tool = name.rpartition("__") if name.startswith("mcp__") else ("", "", name)
     return {
         "id": _new("fc"),
         "type": "function_call",
@@ -101,7 +107,7 @@ def _call(name: str, arguments: Json | str) -> Json:
         "name": tool,
         "arguments": json.dumps(arguments),
         "status": "completed",
-        **({"namespace": server} if server else {}),
+        **place,
     }
 
 

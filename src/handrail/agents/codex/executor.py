@@ -1,7 +1,8 @@
 """Runs Codex for a flow: `codex exec --json`, with the prompt on stdin.
 
 Codex counts tokens per thread, so the count before this job is read from the thread's file. The stream does not contain
-calls that the sandbox blocks; rejected patches appear on stderr.
+calls that the sandbox or a hook blocks; they appear on stderr. In guided mode, hooks, their hashes and the MCP server
+are given on the command line for this call only; nothing is installed.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from handrail.agents.codex import hooks
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError, Stubs
+from handrail.source.tomledit import value_text
 
 PROGRAM = "codex"
 ENVIRONMENT = ("CODEX_*", "OPENAI_*", "AZURE_OPENAI_*")
@@ -29,26 +32,31 @@ _MODES = {
     "full": ("--dangerously-bypass-approvals-and-sandbox",),
 }
 _SETTINGS = ('approval_policy="never"', "features.unbounded_connection_retries=false")
+_GUIDED = ("features.hooks=true", "features.unified_exec_tty=false", 'web_search="disabled"')
 _COUNTED = {"inputTokens": "input_tokens", "outputTokens": "output_tokens", "cachedTokens": "cached_input_tokens"}
 _NOT_TOOLS = ("agent_message", "reasoning", "todo_list", "error")
 _NAMES = {"command_execution": "Bash", "file_change": "apply_patch"}
 _INPUTS = ("command", "changes", "query", "arguments", "prompt")
 _NOT_STRICT = {"oneOf", "allOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties"}
 _REJECTED = re.compile(r"tools::router: error=((\w+) rejected.*)")
+_BLOCKED = re.compile(r"error=(?:Command|Tool call) blocked by PreToolUse hook: ((?s:.*?))\. (?:Command|Tool): (.*)")
+"""What Codex writes about a call that a hook denied. The reason, and a command, may have several lines."""
 _LOCAL_TIME = re.compile(r"try again at (?:(\w{3}) (\d{1,2})\w\w, (\d{4}) )?(\d{1,2}):(\d\d) ([AP]M)")
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
     """The command line. Codex chooses the id of a new conversation itself."""
-    if job.stubs is not None:
-        raise NodeError("agent-unguided", "Codex cannot follow a guided workflow inside a flow", transient=False)
     argv = [PROGRAM, "exec", "--json", "--skip-git-repo-check", *_MODES[job.permissions]]
-    for setting in _SETTINGS:
+    files, prompt = {}, _escape_command(job.prompt)
+    settings = list(_SETTINGS)
+    if job.stubs is not None:
+        files = {f"stubs/{name}": text for name, text in hooks.files(job.stubs).items()}
+        settings += _guided(job.stubs, job.env, os.path.join(folder, "stubs"))
+    for setting in settings:
         argv += ["-c", setting]
     if job.model:
         argv.append(f"--model={job.model}")
-    files, prompt = {}, job.prompt
     if job.schema is not None and _is_strict(job.schema):
         files["schema.json"] = json.dumps(job.schema)
         argv.append(f"--output-schema={os.path.join(folder, 'schema.json')}")
@@ -58,6 +66,24 @@ def launch(job: AgentJob, folder: str) -> Launch:
     if job.session is not None:
         argv += ["resume", _thread(job.session)]
     return Launch((*argv, "-"), stdin=prompt.encode(), files=files)
+
+
+def _guided(stubs: Stubs, env: Mapping[str, str], folder: str) -> list[str]:
+    """The settings of a call whose hooks hold the agent to a workflow. Two tools are off, because no hook sees them."""
+    groups = hooks.hooks(folder)
+    states = {key: {"trusted_hash": hash_} for key, hash_ in hooks.trusted(hooks.FLAGS, groups, {}).items()}
+    server = {**hooks.server(stubs, sorted(env)), "required": True}
+    return [
+        *(f"hooks.{event}={value_text([group])}" for event, group in groups.items()),
+        f"hooks.state={value_text(states)}",
+        f"mcp_servers.{hooks.NAME}={value_text(server)}",
+        *_GUIDED,
+    ]
+
+
+def _escape_command(prompt: str) -> str:
+    """A prompt that an installed hook of Handrail does not read as a command."""
+    return f"\n{prompt}" if prompt.lstrip(" ")[:1] in ("$", "/") else prompt
 
 
 def _thread(session: str) -> str:
@@ -122,6 +148,8 @@ class Reader:
         for found in _REJECTED.finditer(errors):
             name = "apply_patch" if found[2] == "patch" else found[2]
             yield AgentSaid("denied", {"name": name, "reason": found[1]})
+        for found in _BLOCKED.finditer(errors):
+            yield AgentSaid("denied", {"name": _blocked_tool(found), "reason": found[1]})
         counted = None if self.has_counted or self.thread is None else _thread_usage(self.job.env, self.thread)
         if counted and counted != self.before:
             yield from self._usage(counted)
@@ -180,6 +208,13 @@ def _tool(kind: str, item: Mapping[str, Any]) -> str:
     if kind == "mcp_tool_call":
         return f"mcp__{item.get('server')}__{item.get('tool')}"
     return _NAMES.get(kind) or str(item.get("tool") or kind)
+
+
+def _blocked_tool(found: re.Match[str]) -> str:
+    """The name of a tool that a hook denied. Codex shows the command of a shell call, and the text of a patch."""
+    if "error=Tool call" in found[0]:
+        return found[2]
+    return "apply_patch" if found[2].startswith("*** Begin Patch") else "Bash"
 
 
 def _is_ok(item: Mapping[str, Any]) -> bool:

@@ -1,0 +1,266 @@
+"""Codex as a host: translates its hook messages to Handrail's requests, and answers back.
+
+Codex ignores an answer with a key that it does not know, and a hook without a valid answer decides nothing, so the
+stubs check what they print. `install` and `hooks` define the stubs. Runs at every tool call, so it imports little, and
+only from the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+
+from handrail.agents.codex.tools import (
+    HARMLESS,
+    OWN_STEP,
+    aliases,
+    arguments,
+    call_aliases,
+    foreign_aliases,
+    parts,
+    plain,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from handrail.contracts import Recipe, Stubs
+    from handrail.contracts.host import Commands, Level
+    from handrail.contracts.messages import Answer, Request, StepCall, StepCaller, ToolCall
+
+__all__ = ["aliases", "arguments"]
+
+COMMANDS: Commands = {"start": "$workflow", "cancel": "$cancel-workflow"}
+CONVERSATION: str | None = None
+ENFORCES: dict[str, Level] = {
+    "tools": "hard",
+    "subagents": "hard",
+    "protected files": "hard",
+    "shell writes to protected files": "partial",
+    "web search of the model's service": "none",
+    "stop": "hard",
+    "context": "hard",
+    "interrupts": "hard",
+}
+LINKS = True
+_TYPED = {"workflow": "start", "cancel-workflow": "cancel"}
+_CONFIG = ".codex/config.toml"
+_SERVER = ("mcp_servers", "handrail")
+
+
+def conversation(data: Mapping[str, Any]) -> str:
+    return str(data["session_id"])
+
+
+def request(data: Mapping[str, Any]) -> Request | None:
+    """The hook message as a request; None for an event that Handrail ignores.
+
+    Prompts and stops of a subagent have the id of its main conversation, too, but they are not about it.
+    """
+    event = data["hook_event_name"]
+    if event == "PreToolUse":
+        return _before_tool(data)
+    conversation, cwd, transcript = _common_fields(data)
+    if event == "SubagentStart":
+        return {"event": "subagent", "conversation": conversation, "cwd": cwd, "transcript": transcript}
+    if data.get("agent_id"):
+        return None
+    if event == "UserPromptSubmit":
+        return _prompt(data, conversation, cwd, transcript)
+    if event == "SessionStart":
+        source = data["source"]
+        return {
+            "event": "begin",
+            "conversation": conversation,
+            "cwd": cwd,
+            "transcript": transcript,
+            "source": source if source in ("compact", "fork") else "resume",
+        }
+    if event == "Stop":
+        return {
+            "event": "stop",
+            "conversation": conversation,
+            "cwd": cwd,
+            "transcript": transcript,
+            "awaits": (),
+            "hands_off": False,
+            "was_aborted": False,
+            "has_progress": None,
+        }
+    return None
+
+
+def _common_fields(data: Mapping[str, Any]) -> tuple[str, str, str | None]:
+    return str(data["session_id"]), str(data.get("cwd") or "."), data.get("transcript_path")
+
+
+def _before_tool(data: Mapping[str, Any]) -> ToolCall | StepCall:
+    conversation, cwd, transcript = _common_fields(data)
+    tool, given = str(data["tool_name"]), data.get("tool_input")
+    if not isinstance(given, dict):
+        given = {}
+    if tool == OWN_STEP:
+        return _step(data, given)
+    return {
+        "event": "tool",
+        "conversation": conversation,
+        "cwd": cwd,
+        "transcript": transcript,
+        "tool": tool,
+        "aliases": call_aliases(tool, given),
+        "also": parts(tool, given),
+        "call": arguments(tool, given, cwd),
+        "is_harmless": plain(tool) in HARMLESS,
+        "is_subagent": bool(data.get("agent_id")),
+    }
+
+
+def _step(data: Mapping[str, Any], given: Mapping[str, Any]) -> StepCall:
+    """A call of `workflow_step`. The settings of a project can name another server as ours is named in the user's."""
+    conversation, cwd, transcript = _common_fields(data)
+    step: StepCall = {
+        "event": "step",
+        "conversation": conversation,
+        "cwd": cwd,
+        "transcript": transcript,
+        "tool": OWN_STEP,
+        "action": str(given.get("action")),
+        "is_subagent": bool(data.get("agent_id")),
+    }
+    if _has_project_server(cwd):
+        step["aliases"], step["installed"] = foreign_aliases(OWN_STEP), (_CONFIG, *_SERVER)
+    return step
+
+
+def _has_project_server(cwd: str) -> bool:
+    """True if settings of a project, which win over the user's, may define a server with the name of ours."""
+    own = os.path.realpath(os.environ.get("CODEX_HOME") or os.path.expanduser("~/.codex"))
+    folder = os.path.abspath(cwd)
+    while True:
+        path = os.path.join(folder, _CONFIG)
+        if os.path.realpath(os.path.dirname(path)) != own and _mentions_server(path):
+            return True
+        if folder == os.path.dirname(folder):
+            return False
+        folder = os.path.dirname(folder)
+
+
+def _mentions_server(path: str) -> bool:
+    try:
+        with open(path, "rb") as file:
+            text = file.read()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return not os.path.isdir(os.path.dirname(path))
+    return b"mcp_servers" in text and b"handrail" in text
+
+
+def _prompt(data: Mapping[str, Any], conversation: str, cwd: str, transcript: str | None) -> Request:
+    """A prompt, or one of our commands: `$workflow`, or `/workflow` with a space before it."""
+    text = str(data.get("prompt", ""))
+    name, rest = typed(text)
+    if name is not None:
+        return {
+            "event": "command",
+            "conversation": conversation,
+            "cwd": cwd,
+            "transcript": transcript,
+            "name": "start" if name == "start" else "cancel",
+            "arguments": rest,
+            "turn": data.get("turn_id"),
+        }
+    return {
+        "event": "prompt",
+        "conversation": conversation,
+        "cwd": cwd,
+        "transcript": transcript,
+        "starts": None,
+        "by_person": True,
+        "was_interrupted": False,
+        "turn": data.get("turn_id"),
+    }
+
+
+def typed(text: str) -> tuple[str | None, str]:
+    """The command that a prompt is, and its arguments; None if it is no command of ours.
+
+    A prompt that begins with a line break is none: so a flow can pass on any text.
+    """
+    text = text.lstrip(" ")
+    if text[:1] not in ("$", "/"):
+        return None, ""
+    word, rest = (*text[1:].split(None, 1), "", "")[:2]
+    return _TYPED.get(word), rest
+
+
+def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+    """The answer in the format of the hook; None for an empty answer.
+
+    The answer about a tool call is `{}` if it is allowed: the stub treats an empty output as a failure.
+    """
+    del request
+    event = data["hook_event_name"]
+    if answer["kind"] == "verdict":
+        if answer["allow"]:
+            return {}
+        said = {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"] or "denied"}
+        return {"hookSpecificOutput": {"hookEventName": event, **said}}
+    if answer["kind"] == "held":
+        return {"decision": "block", "reason": answer["text"]}
+    if answer["kind"] == "notice":
+        return {"systemMessage": answer["text"]}
+    if answer["kind"] == "stop":
+        if answer["send_on"]:
+            return {"decision": "block", "reason": answer["send_on"]}
+        told = answer["farewell"] or answer["let_go"]
+        return {"systemMessage": told} if told else None
+    out: dict[str, Any] = {}
+    if answer["text"]:
+        out["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": answer["text"]}
+    told = answer["notice"] or answer["status_line"]
+    return {**out, "systemMessage": told} if told else out or None
+
+
+def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
+    """Settings that can add hooks or servers or switch them off, our stubs, and the commands."""
+    base = env.get("CODEX_HOME") or home + "/.codex"
+    present = os.listdir(base) if os.path.isdir(base) else []
+    profiles = [name for name in present if name.endswith(".config.toml")]
+    names = ("config.toml", "hooks.json", "handrail", "skills/workflow", "skills/cancel-workflow", *profiles)
+    return (*(f"{base}/{name}" for name in names), project + "/.codex")
+
+
+def was_told(history: bytes, call: str) -> bool:
+    """True if a line of the history is the result of this call."""
+    named = f'"call_id":"{call}"'.encode()
+    return any(named in line and b'"function_call_output"' in line for line in history.split(b"\n"))
+
+
+def forked_from(history: bytes) -> str | None:
+    """The parent of a fork. The first line of a history describes the conversation; it has no texts of the parent."""
+    from handrail.state import jsonlite
+
+    about = jsonlite.loads(history.partition(b"\n")[0].decode("utf-8", "replace"))
+    parent = about["payload"].get("forked_from_id")
+    return str(parent) if parent else None
+
+
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+    """Who calls `workflow_step`. Codex tells it with every call: a subagent has its own thread in the same session."""
+    del arguments
+    session, thread = str(meta.get("sessionId") or ""), str(meta.get("threadId") or "")
+    about = meta.get("x-codex-turn-metadata")
+    is_subagent = isinstance(about, dict) and about.get("thread_source") == "subagent"
+    return {
+        "conversation": session,
+        "is_subagent": is_subagent or thread != session,
+        "call": str(meta.get("callId") or ""),
+    }
+
+
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+    from handrail.agents.codex.install import recipe
+
+    return recipe(env, project, stubs)
