@@ -80,10 +80,10 @@ class CommandTyped(_Asked):
 
 
 class ConversationOpened(_Asked):
-    """A conversation was resumed, compacted or forked from another."""
+    """A conversation was resumed, compacted or forked from another. `compacting`: it is about to be compacted."""
 
     event: Literal["begin"]
-    source: Literal["resume", "compact", "fork"]
+    source: Literal["resume", "compact", "compacting", "fork"]
 
 
 class SubagentStarted(_Asked):
@@ -91,13 +91,19 @@ class SubagentStarted(_Asked):
 
 
 class AgentStops(_Asked):
-    """The agent wants to end its turn. `hands_off`: a cancel waits for a person. `awaits`: ids of background work."""
+    """The agent wants to end its turn. `hands_off`: a cancel waits for a person. `awaits`: ids of background work.
+
+    `cap`: how often the host lets us send the agent on after one prompt, if it has such a limit. `was_sent_on` is then
+    given, too: False at the first stop after a prompt.
+    """
 
     event: Literal["stop"]
     awaits: tuple[str, ...]
     hands_off: bool
     was_aborted: bool
     has_progress: bool | None
+    cap: NotRequired[int]
+    was_sent_on: NotRequired[bool]
 
 
 Request = ToolCall | StepCall | PromptGiven | CommandTyped | ConversationOpened | SubagentStarted | AgentStops

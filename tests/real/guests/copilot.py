@@ -1,0 +1,61 @@
+"""Copilot CLI as a host for the common tests. `test_copilot_host.py` tests what is special to it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from real.guests.guest import Guest
+from real.hosts import Ran
+from real.models.turn import Call, Turn
+from real.screen import Screen
+
+ALLOWED = ("--allow-all-tools", "--allow-all-paths")
+
+
+class Copilot(Guest):
+    name = "copilot"
+    step_tool = "handrail-copilot-workflow_step"
+    interrupt = "C-c"
+    interrupted = "Operation cancelled by user"
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        own = self.home / ".copilot"
+        own.mkdir()
+        (own / "config.json").write_text(json.dumps({"trustedFolders": [str(self.project)]}))
+
+    def subagent(self, task: str) -> Call:
+        kind = {"agent_type": "general-purpose", "name": "part", "mode": "sync"}
+        return "task", {"description": "a part", "prompt": task, **kind}
+
+    def argv(self, prompt: str, thread: str | None = None) -> list[str]:
+        shape = ["--output-format", "json", *ALLOWED, *([f"--resume={thread}"] if thread else [])]
+        return [str(self.seat.host.program), "-p", prompt, *shape]
+
+    def thread(self, ran: Ran) -> str:
+        return str(next(event["sessionId"] for event in ran.events if event["type"] == "result"))
+
+    def screen(self, thread: str | None = None) -> Screen:
+        argv = [str(self.seat.host.program), *ALLOWED, *([f"--resume={thread}"] if thread else [])]
+        return Screen(argv, self.project, self.env, "/ commands")
+
+    def fork(self, thread: str, prompt: str) -> Ran:
+        raise NotImplementedError
+
+    def compact(self, screen: Screen) -> None:
+        self.model.script(Turn("A summary of it all."))
+        screen.say("/compact")
+        screen.wait("Compaction completed")
+
+    def stubs(self) -> list[Path]:
+        return sorted((self.home / ".copilot" / "handrail" / "bin").iterdir())
+
+    def settings(self) -> dict[Path, str]:
+        own = {"theme": "dark", "statusLine": {"type": "command", "command": "echo mine"}}
+        servers = {"mcpServers": {"notes": {"type": "local", "command": "true", "args": [], "tools": ["*"]}}}
+        folder = self.home / ".copilot"
+        return {
+            folder / "mcp-config.json": json.dumps(servers, indent=3),
+            folder / "settings.json": json.dumps(own, indent=3),
+        }
