@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from real.guests.guest import Guest
 from real.hosts import Ran
 from real.models.turn import Call, Turn
 from real.screen import Screen
+from real.waiting import until
 
 ALLOWED = ("--allow-all-tools", "--allow-all-paths")
 
@@ -21,6 +23,7 @@ class Copilot(Guest):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
+        self.env["PATH"] = f"{self.seat.host.program.parent}{os.pathsep}{self.env['PATH']}"
         own = self.home / ".copilot"
         own.mkdir()
         (own / "config.json").write_text(json.dumps({"trustedFolders": [str(self.project)]}))
@@ -41,7 +44,14 @@ class Copilot(Guest):
         return Screen(argv, self.project, self.env, "/ commands")
 
     def fork(self, thread: str, prompt: str) -> Ran:
-        raise NotImplementedError
+        """Only a person can fork, in a terminal."""
+        with self.screen(thread) as screen:
+            screen.say("/fork")
+            screen.wait("Forked from")
+            screen.say(prompt)
+            until(lambda: not self.model.turns, "all turns")
+            screen.wait("esc interrupt", gone=True)
+        return Ran(0, "", "", 0.0)
 
     def compact(self, screen: Screen) -> None:
         self.model.script(Turn("A summary of it all."))
