@@ -47,7 +47,12 @@ AGENTS: dict[str, dict[str, str]] = {
         "executor": "handrail.agents.codex.executor",
         "tools": "handrail.agents.codex.toolnames",
     },
-    "copilot": {"signs": "handrail.agents.copilot.signs", "executor": "handrail.agents.copilot.executor"},
+    "copilot": {
+        "signs": "handrail.agents.copilot.signs",
+        "host": "handrail.agents.copilot.host",
+        "executor": "handrail.agents.copilot.executor",
+        "tools": "handrail.agents.copilot.toolnames",
+    },
     "gemini": {
         "signs": "handrail.agents.gemini.signs",
         "host": "handrail.agents.gemini.host",

@@ -84,10 +84,13 @@ class CommandTyped(_Asked):
 
 
 class ConversationOpened(_Asked):
-    """A conversation was resumed, compacted or forked from another. `waits`: the agent is told at its next prompt."""
+    """A conversation was resumed, compacted or forked from another; or it is about to be compacted.
+
+    `waits`: the agent is told at its next prompt.
+    """
 
     event: Literal["begin"]
-    source: Literal["resume", "compact", "fork"]
+    source: Literal["resume", "compact", "compacting", "fork"]
     waits: NotRequired[bool]
 
 
@@ -112,13 +115,19 @@ class SubagentEnded(_Asked):
 
 
 class AgentStops(_Asked):
-    """The agent wants to end its turn. `hands_off`: a cancel waits for a person. `awaits`: ids of background work."""
+    """The agent wants to end its turn. `hands_off`: a cancel waits for a person. `awaits`: ids of background work.
+
+    `cap`: how often the host lets us send the agent on after one prompt, if it has such a limit. `was_sent_on` is then
+    given, too: False at the first stop after a prompt.
+    """
 
     event: Literal["stop"]
     awaits: tuple[str, ...]
     hands_off: bool
     was_aborted: bool
     has_progress: bool | None
+    cap: NotRequired[int]
+    was_sent_on: NotRequired[bool]
 
 
 Request = (

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from real.guests.claude import Claude
 from real.guests.codex import Codex
+from real.guests.copilot import Copilot
 from real.guests.gemini import Gemini
 from real.guests.guest import Guest
 
-GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude, Codex, Gemini)}
+GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude, Codex, Copilot, Gemini)}
