@@ -80,14 +80,21 @@ class CommandTyped(_Asked):
 
 
 class ConversationOpened(_Asked):
-    """A conversation was resumed, compacted or forked from another."""
+    """A conversation was resumed, compacted or forked from another. `parent` is the other one, if the host knows it."""
 
     event: Literal["begin"]
     source: Literal["resume", "compact", "fork"]
+    parent: NotRequired[str]
 
 
 class SubagentStarted(_Asked):
     event: Literal["subagent"]
+
+
+class ModelCalled(_Asked):
+    """The model is about to be called, and the host can show it a text in this call only."""
+
+    event: Literal["model"]
 
 
 class AgentStops(_Asked):
@@ -100,7 +107,9 @@ class AgentStops(_Asked):
     has_progress: bool | None
 
 
-Request = ToolCall | StepCall | PromptGiven | CommandTyped | ConversationOpened | SubagentStarted | AgentStops
+Request = (
+    ToolCall | StepCall | PromptGiven | CommandTyped | ConversationOpened | SubagentStarted | ModelCalled | AgentStops
+)
 
 
 class Verdict(TypedDict):
@@ -121,6 +130,17 @@ class Context(TypedDict):
     title: str | None
     status_line: str | None
     notice: str | None
+
+
+class Recall(TypedDict):
+    """The context text of the phase, for a call of the model that does not have it in its history.
+
+    The history has it if it contains one of the `signs`: a text, or the id of a call of `workflow_step`.
+    """
+
+    kind: Literal["recall"]
+    text: str
+    signs: tuple[str, ...]
 
 
 class Held(TypedDict):
@@ -146,7 +166,7 @@ class Notice(TypedDict):
     text: str
 
 
-Answer = Verdict | Context | Held | StopPolicy | Notice
+Answer = Verdict | Context | Recall | Held | StopPolicy | Notice
 
 
 class StepCaller(TypedDict):

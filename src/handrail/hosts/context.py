@@ -12,19 +12,25 @@ if TYPE_CHECKING:
         CardBody,
         Context,
         ConversationOpened,
+        ModelCalled,
         PromptGiven,
+        Recall,
         StateData,
         SubagentStarted,
     )
     from handrail.sessions.links import SessionRef
 
 
-def tell(host: Host, ref: SessionRef | None, request: PromptGiven | ConversationOpened | SubagentStarted) -> Context:
+def tell(
+    host: Host, ref: SessionRef | None, request: PromptGiven | ConversationOpened | SubagentStarted | ModelCalled
+) -> Context | Recall:
     card = current_card(ref) if ref is not None else None
     if ref is None or card is None or card["context"] is None:
         return context(None)
     if request["event"] == "subagent":
         return context(card["brief"])
+    if request["event"] == "model":
+        return _recall(ref.folder, card)
     if request["event"] == "begin":
         return _begin(host, ref, card, request)
     begin_turn(ref.folder, request)
@@ -34,6 +40,13 @@ def tell(host: Host, ref: SessionRef | None, request: PromptGiven | Conversation
 
 def context(text: str | None, title: str | None = None, notice: str | None = None) -> Context:
     return {"kind": "context", "text": text, "title": title, "status_line": None, "notice": notice}
+
+
+def _recall(folder: str, card: CardBody) -> Recall:
+    """The context text, and the signs that the agent has it: a part of the text, or the call that told it."""
+    text, (told, call) = str(card["context"]), marks.shown(folder)
+    signs = (_fingerprint(card), call) if call and told == mark_of(card["state"]) else (_fingerprint(card),)
+    return {"kind": "recall", "text": text, "signs": signs}
 
 
 def begin_turn(folder: str, request: PromptGiven) -> None:
@@ -80,9 +93,14 @@ def _was_heard(host: Host, folder: str, card: CardBody, transcript: str | None) 
         return True
     from handrail.state import jsonlite
 
+    return jsonlite.dumps(_fingerprint(card))[1:-1].encode() in history
+
+
+def _fingerprint(card: CardBody) -> str:
+    """The part of a context text that no other has: from the task id to the number of the step."""
     text, task = str(card["context"]), card["state"]["task_id"]
     step = text.find(" (", text.find("**Progress:**"))
-    return jsonlite.dumps(text[text.rfind(task, 0, step) : step])[1:-1].encode() in history
+    return text[text.rfind(task, 0, step) : step]
 
 
 def _withdraw_cancel(ref: SessionRef) -> None:
