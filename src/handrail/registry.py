@@ -44,7 +44,12 @@ AGENTS: dict[str, dict[str, str]] = {
     "codex": {"signs": "handrail.agents.codex.signs", "executor": "handrail.agents.codex.executor"},
     "copilot": {"signs": "handrail.agents.copilot.signs", "executor": "handrail.agents.copilot.executor"},
     "gemini": {"signs": "handrail.agents.gemini.signs", "executor": "handrail.agents.gemini.executor"},
-    "opencode": {"signs": "handrail.agents.opencode.signs", "executor": "handrail.agents.opencode.executor"},
+    "opencode": {
+        "signs": "handrail.agents.opencode.signs",
+        "host": "handrail.agents.opencode.host",
+        "executor": "handrail.agents.opencode.executor",
+        "tools": "handrail.agents.opencode.toolnames",
+    },
     "pi": {
         "signs": "handrail.agents.pi.signs",
         "executor": "handrail.agents.pi.executor",
