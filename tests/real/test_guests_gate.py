@@ -7,6 +7,8 @@ import pytest
 from real.guests.guest import Guest, Phase
 from real.models.turn import Turn, calls
 
+PROTECTED = "which belongs to Handrail or controls its hooks"
+
 
 @pytest.mark.parametrize("rule", ["blacklist: [edit, write, bash]", "whitelist: [read]"])
 def test_a_denied_call_does_not_run_and_the_model_is_told_why(guest: Guest, rule: str) -> None:
@@ -51,18 +53,17 @@ def test_a_subagent_is_gated_and_cannot_move_the_workflow(guest: Guest) -> None:
 def test_files_that_control_the_hooks_are_protected_in_every_phase(guest: Guest, phase: str) -> None:
     guest.workflow("w", Phase("look", phase))
     guest.file(".handrail/settings.yaml", "idleStops: 0\n")
-    own = next(iter(guest.settings()))
-    before = own.read_text() if own.exists() else None
-    host = guest.seat.host
+    own, host = next(iter(guest.settings())), guest.seat.host
     guest.model.script(
-        calls(host.write(own, "{}")),
-        calls(host.shell(f"echo '{{}}' > {own}")),
+        calls(host.write(own, "planted")),
+        calls(host.shell(f"echo planted > {own}")),
         calls(host.write(guest.state / "planted", "x")),
         Turn("I stop."),
     )
     guest.start("w tea")
-    assert (own.read_text() if own.exists() else None) == before
+    assert not own.exists() or "planted" not in own.read_text()
     assert not (guest.state / "planted").exists()
+    assert guest.told().count(PROTECTED) == 3
     assert guest.at() == "look"
 
 

@@ -24,15 +24,16 @@ def test_an_agent_without_progress_may_stop(guest: Guest) -> None:
     assert ran.code == 0, ran
     assert guest.at() == "look"
     assert len(guest.model.received()) == 3
-    assert guest.told().count(REMINDED) == 2
+    assert REMINDED in guest.told()
 
 
 def test_an_agent_that_makes_progress_is_sent_on(guest: Guest) -> None:
     work = [turn for n in range(5) for turn in (guest.shell(f"echo {n}"), Turn(f"stop {n}"))]
-    guest.model.script(*work, guest.step("next"), Turn("a stop"), guest.step("next"), Turn("Done."))
+    turns = [*work, guest.step("next"), Turn("a stop"), guest.step("next"), Turn("Done.")]
+    guest.model.script(*turns)
     guest.start("w tea")
     assert guest.at() == "done"
-    assert guest.told().count(REMINDED) >= 6
+    assert len(guest.model.received()) == len(turns)
 
 
 def test_an_interrupt_by_a_person_is_final_until_the_next_prompt(guest: Guest) -> None:
