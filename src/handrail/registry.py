@@ -59,7 +59,12 @@ AGENTS: dict[str, dict[str, str]] = {
         "executor": "handrail.agents.gemini.executor",
         "tools": "handrail.agents.gemini.toolnames",
     },
-    "opencode": {"signs": "handrail.agents.opencode.signs", "executor": "handrail.agents.opencode.executor"},
+    "opencode": {
+        "signs": "handrail.agents.opencode.signs",
+        "host": "handrail.agents.opencode.host",
+        "executor": "handrail.agents.opencode.executor",
+        "tools": "handrail.agents.opencode.toolnames",
+    },
     "pi": {
         "signs": "handrail.agents.pi.signs",
         "executor": "handrail.agents.pi.executor",

@@ -86,22 +86,24 @@ class CommandTyped(_Asked):
 class ConversationOpened(_Asked):
     """A conversation was resumed, compacted or forked from another; or it is about to be compacted.
 
-    `waits`: the agent is told at its next prompt.
+    `waits`: the agent is told at its next prompt. `parent` is the other conversation, if the host knows it.
     """
 
     event: Literal["begin"]
     source: Literal["resume", "compact", "compacting", "fork"]
     waits: NotRequired[bool]
+    parent: NotRequired[str]
 
 
 class ModelCalled(_Asked):
     """The model is about to be called. What is added to the call is not kept in the history.
 
-    `messages` is the length of the history: a history that became shorter was compacted or rewound.
+    `messages` is the length of the history: a history that became shorter was compacted or rewound. A host that cannot
+    tell it gets a `Recall`, and looks for the signs in the history itself.
     """
 
     event: Literal["model"]
-    messages: int
+    messages: NotRequired[int]
 
 
 class SubagentStarted(_Asked):
@@ -163,6 +165,17 @@ class Context(TypedDict):
     notice: str | None
 
 
+class Recall(TypedDict):
+    """The context text of the phase, for a call of the model that does not have it in its history.
+
+    The history has it if it contains one of the `signs`: a text, or the id of a call of `workflow_step`.
+    """
+
+    kind: Literal["recall"]
+    text: str
+    signs: tuple[str, ...]
+
+
 class Held(TypedDict):
     """Handrail handled a command that a person typed. The person sees `text`, and the model gets no turn."""
 
@@ -186,7 +199,7 @@ class Notice(TypedDict):
     text: str
 
 
-Answer = Verdict | Context | Held | StopPolicy | Notice
+Answer = Verdict | Context | Recall | Held | StopPolicy | Notice
 
 
 class StepCaller(TypedDict):

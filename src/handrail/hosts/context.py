@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         ConversationOpened,
         ModelCalled,
         PromptGiven,
+        Recall,
         StateData,
         SubagentEnded,
         SubagentStarted,
@@ -25,7 +26,7 @@ def tell(
     host: Host,
     ref: SessionRef | None,
     request: PromptGiven | ConversationOpened | ModelCalled | SubagentStarted | SubagentEnded,
-) -> Context:
+) -> Context | Recall:
     if ref is not None and request["event"] == "subagent-end":
         marks.end_subagent(ref.folder)
     card = current_card(ref) if ref is not None else None
@@ -36,7 +37,7 @@ def tell(
     if request["event"] == "begin":
         return _begin(host, ref, card, request)
     if request["event"] == "model":
-        return _before_model(ref.folder, card, request)
+        return _before_model(ref.folder, card, request) if "messages" in request else _recall(ref.folder, card)
     begin_turn(ref.folder, request)
     answer = context(news(ref.folder, card) or card["statusLine"], card["title"])
     return {**answer, "status_line": card["statusLine"]}
@@ -44,6 +45,13 @@ def tell(
 
 def context(text: str | None, title: str | None = None, notice: str | None = None) -> Context:
     return {"kind": "context", "text": text, "title": title, "status_line": None, "notice": notice}
+
+
+def _recall(folder: str, card: CardBody) -> Recall:
+    """The context text, and the signs that the agent has it: a part of the text, or the call that told it."""
+    text, (told, call) = str(card["context"]), marks.shown(folder)
+    signs = (_fingerprint(card), call) if call and told == mark_of(card["state"]) else (_fingerprint(card),)
+    return {"kind": "recall", "text": text, "signs": signs}
 
 
 def begin_turn(folder: str, request: PromptGiven) -> None:
@@ -113,9 +121,14 @@ def _was_heard(host: Host, folder: str, card: CardBody, transcript: str | None) 
         return True
     from handrail.state import jsonlite
 
+    return jsonlite.dumps(_fingerprint(card))[1:-1].encode() in history
+
+
+def _fingerprint(card: CardBody) -> str:
+    """The part of a context text that no other has: from the task id to the number of the step."""
     text, task = str(card["context"]), card["state"]["task_id"]
     step = text.find(" (", text.find("**Progress:**"))
-    return jsonlite.dumps(text[text.rfind(task, 0, step) : step])[1:-1].encode() in history
+    return text[text.rfind(task, 0, step) : step]
 
 
 def _withdraw_cancel(ref: SessionRef) -> None:

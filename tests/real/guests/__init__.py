@@ -11,5 +11,6 @@ from real.guests.codex import Codex
 from real.guests.copilot import Copilot
 from real.guests.gemini import Gemini
 from real.guests.guest import Guest
+from real.guests.opencode import OpenCode
 
-GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude, Codex, Copilot, Gemini)}
+GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude, Codex, Copilot, Gemini, OpenCode)}

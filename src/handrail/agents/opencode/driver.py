@@ -20,19 +20,22 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+from handrail import STEP_TOOL
 from handrail.agents.usage import total, within
-from handrail.process.child import GRACE, Task, start
+from handrail.process.child import GRACE, Task, run, start
 from handrail.source.values import shown
 
 LISTENS = b"listening on "
 LONGEST_WAIT = 60.0
 LONGEST_ANSWER = 300.0
 LONGEST_COMPLAINT = 10_000
+LONGEST_HOOK = 20.0
 SHOWN = ("status", "input", "output", "error")
 OUTSIDE = "external_directory"
 NOT_OUTSIDE = "this path is outside of the project's folder and is not allowed"
 EVERYTHING = {"permission": "*", "pattern": "*", "action": "deny"}
 QUIET = [{"permission": name, "pattern": "*", "action": "deny"} for name in ("question", "plan_enter", "plan_exit")]
+STEP = {"permission": STEP_TOOL, "pattern": "*", "action": "allow"}
 READ = [
     EVERYTHING,
     *(
@@ -98,21 +101,23 @@ class Turn:
         say("session", sessionID=self.session)
         events = self.server.events()
         next(events)
-        wanted = {name: self.job[name] for name in ("model", "format") if self.job.get(name)}
-        parts = [{"type": "text", "text": self.job["prompt"]}]
-        self.server.ask("POST", f"/session/{self.session}/prompt_async", {"parts": parts, **wanted})
+        self._prompt([{"type": "text", "text": self.job["prompt"]}])
         for event in events:
             about = within(event, "properties")
             if event.get("type") == "session.status" and within(about, "status").get("type") == "idle":
-                if about.get("sessionID") == self.session:
-                    return self._end()
+                if about.get("sessionID") == self.session and self._has_ended():
+                    return True
             else:
                 self._on_event(str(event.get("type")), about)
         return False
 
+    def _prompt(self, parts: list[dict[str, Any]]) -> None:
+        wanted = {name: self.job[name] for name in ("model", "format") if self.job.get(name)}
+        self.server.ask("POST", f"/session/{self.session}/prompt_async", {"parts": parts, **wanted})
+
     def _open(self) -> str:
         """Open the session and return its id. A session keeps its rules, so denials of an earlier turn are removed."""
-        rules = READ if self.job["permissions"] == "read" else []
+        rules = [*READ, STEP] if self.job["permissions"] == "read" else []
         if self.job["session"] is None:
             made = self.server.ask("POST", "/session", {"title": self.job["title"], "permission": [*rules, *QUIET]})
             return str(made["id"])
@@ -138,6 +143,9 @@ class Turn:
                 self.server.ask("POST", f"/permission/{about.get('id')}/reply", answer)
                 if not is_fine:
                     say("denied", permission=OUTSIDE, patterns=about.get("patterns"), reason=NOT_OUTSIDE)
+            case "tui.toast.show" if about.get("title") == "Handrail" and about.get("variant") == "warning":
+                told = json.loads(str(about.get("message")))
+                say("denied", permission=told["tool"], reason=told["reason"])
             case "question.asked":
                 self.server.ask("POST", f"/question/{about.get('id')}/reject")
 
@@ -168,11 +176,32 @@ class Turn:
         if seconds > LONGEST_WAIT:
             self.server.ask("POST", f"/session/{self.session}/abort")
 
-    def _end(self) -> bool:
+    def _has_ended(self) -> bool:
+        """True if the turn is over; False if the agent stopped and Handrail sends it on."""
         messages = self.server.ask("GET", f"/session/{self.session}/message?limit=1")
         info = messages[-1]["info"] if messages else {}
+        if self.job["guide"] is not None:
+            was_aborted = bool(info.get("error")) or info.get("finish") == "tool-calls"
+            more = stop_policy(self.job["guide"], self.session, was_aborted)
+            if more is not None:
+                part = {"type": "text", "text": more, "synthetic": True, "metadata": {"handrail": {"isReminder": True}}}
+                self._prompt([part])
+                return False
         say("end", **{name: info.get(name) for name in ("role", "finish", "error", "structured")})
         return True
+
+
+def stop_policy(guide: dict[str, Any], session: str, was_aborted: bool) -> str | None:
+    """What Handrail tells an agent that stopped; None if it may stop. A plugin could not keep this process waiting."""
+    message = json.dumps({"type": "stop", "session": session, "cwd": os.getcwd(), "wasAborted": was_aborted})
+    env = {**os.environ, **guide["env"]}
+    ended = asyncio.run(run(guide["argv"], os.getcwd(), env, LONGEST_HOOK, message.encode()))
+    try:
+        told = json.loads(ended.output or "{}")
+    except ValueError:
+        sys.stderr.write(f"the hook that decides about a stop failed: {ended.output}\n")
+        return None
+    return str(told["prompt"]) if told.get("prompt") else None
 
 
 def say(kind: str, **told: Any) -> None:

@@ -1,22 +1,28 @@
 """Runs OpenCode for a flow: `driver` runs the turn through OpenCode's server and prints the events.
 
-The reader also understands the output of `opencode run --format json`, which has fewer events.
+In guided mode, our plugin is passed for this call only; nothing is installed. The reader also understands the output of
+`opencode run --format json`, which has fewer events.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+from handrail.agents.opencode import plugin
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error
+from handrail.agents.stubs import variables
 from handrail.agents.usage import PROVIDERS, Spent, status, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.source import jsonedit
 
 PROGRAM = "opencode"
 ENVIRONMENT = ("PYTHONPATH", *PROVIDERS)
@@ -29,10 +35,10 @@ _NAMED = {
     "MessageOutputLengthError": "crash",
 }
 _NO_SUCH_TOOL = "unavailable tool"
+_SETTINGS = "OPENCODE_CONFIG_CONTENT"
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
-    del folder
     program = shutil.which(PROGRAM, path=job.env.get("PATH"))
     if program is None:
         message = f"the program `{PROGRAM}` is not installed or not on the PATH"
@@ -47,10 +53,24 @@ def launch(job: AgentJob, folder: str) -> Launch:
         "permissions": job.permissions,
         "format": {"type": "json_schema", "schema": job.schema} if job.schema else None,
         "hold": job.hold,
+        "guide": None,
     }
-    env = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}
+    env, files = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}, {}
+    if job.stubs is not None:
+        wanted["guide"] = {"argv": [*job.stubs.hook, plugin.AGENT], "env": variables(job.stubs)}
+        env[_SETTINGS] = _with_plugin(job.env.get(_SETTINGS) or "{}", os.path.join(folder, plugin.FILE))
+        files[plugin.FILE] = plugin.text(job.stubs)
     argv = (sys.executable, "-P", "-m", "handrail.agents.opencode.driver", *job.extra)
-    return Launch(argv, env, stdin=json.dumps(wanted).encode())
+    return Launch(argv, env, stdin=json.dumps(wanted).encode(), files=files)
+
+
+def _with_plugin(settings: str, path: str) -> str:
+    """The settings in a variable of the person, with our plugin for this call."""
+    try:
+        return jsonedit.add_item(settings, ("plugin",), Path(path).as_uri())
+    except ValueError as error:
+        message = f"the settings in `{_SETTINGS}` cannot be used together with a workflow: {error}"
+        raise NodeError("params", message, transient=False) from None
 
 
 def _id(session: str | None) -> str | None:

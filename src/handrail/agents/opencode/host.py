@@ -1,0 +1,171 @@
+"""OpenCode as a host: translates the messages of our plugin to Handrail's requests, and answers back.
+
+The plugin (`plugin.js`) has no logic of its own: it names the conversation and the caller, which OpenCode tells it.
+Runs at every tool call, so it imports little, and only from the standard library.
+"""
+
+from __future__ import annotations
+
+from handrail.agents.opencode.tools import HARMLESS, aliases, arguments, foreign_aliases
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from handrail.contracts import Recipe, Stubs
+    from handrail.contracts.host import Commands, Level
+    from handrail.contracts.messages import Answer, Request, StepCaller
+
+__all__ = ["aliases", "arguments"]
+
+COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
+CONVERSATION: str | None = None
+ENFORCES: dict[str, Level] = {
+    "tools": "hard",
+    "subagents": "hard",
+    "protected files": "hard",
+    "shell writes to protected files": "partial",
+    "stop": "partial",
+    "context": "hard",
+    "interrupts": "hard",
+}
+LINKS = True
+_STEP = "workflow_step"
+
+
+def conversation(data: Mapping[str, Any]) -> str:
+    return str(data["session"])
+
+
+def request(data: Mapping[str, Any]) -> Request | None:
+    """A message of the plugin as a request; None for one that Handrail does not know."""
+    kind, id_, cwd = data["type"], str(data["session"]), str(data.get("cwd") or ".")
+    if kind == "tool":
+        return _before_tool(data, id_, cwd)
+    if kind == "model":
+        return {"event": "model", "conversation": id_, "cwd": cwd, "transcript": None}
+    if kind == "subagent":
+        return {"event": "subagent", "conversation": id_, "cwd": cwd, "transcript": None}
+    if kind == "prompt":
+        return {
+            "event": "prompt",
+            "conversation": id_,
+            "cwd": cwd,
+            "transcript": None,
+            "starts": None,
+            "by_person": not data.get("isOurs"),
+            "was_interrupted": False,
+            "turn": data.get("turn"),
+        }
+    if kind == "command":
+        return {
+            "event": "command",
+            "conversation": id_,
+            "cwd": cwd,
+            "transcript": None,
+            "name": "cancel" if data["name"] == "cancel" else "start",
+            "arguments": str(data.get("arguments") or ""),
+        }
+    if kind == "fork":
+        return {
+            "event": "begin",
+            "conversation": id_,
+            "cwd": cwd,
+            "transcript": None,
+            "source": "fork",
+            "parent": str(data["parent"]),
+        }
+    if kind == "stop":
+        return {
+            "event": "stop",
+            "conversation": id_,
+            "cwd": cwd,
+            "transcript": None,
+            "awaits": (),
+            "hands_off": False,
+            "was_aborted": bool(data.get("wasAborted")),
+            "has_progress": None,
+        }
+    return None
+
+
+def _before_tool(data: Mapping[str, Any], id_: str, cwd: str) -> Request:
+    """A call. A server with the name `workflow` can have a tool with the name of ours; the plugin tells which it is."""
+    tool, given = str(data["tool"]), data.get("args")
+    if not isinstance(given, dict):
+        given = {}
+    if tool == _STEP and data.get("isOwn") is True:
+        return {
+            "event": "step",
+            "conversation": id_,
+            "cwd": cwd,
+            "transcript": None,
+            "tool": tool,
+            "action": str(given.get("action")),
+            "is_subagent": bool(data["isSubagent"]),
+        }
+    return {
+        "event": "tool",
+        "conversation": id_,
+        "cwd": cwd,
+        "transcript": None,
+        "tool": foreign_aliases(tool)[0] if tool == _STEP else tool,
+        "aliases": aliases(tool),
+        "call": arguments(tool, given, cwd),
+        "is_harmless": tool in HARMLESS,
+        "is_subagent": bool(data["isSubagent"]),
+    }
+
+
+def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+    """The answer for the plugin. A verdict always has one of the keys `allow` and `deny`."""
+    del data, request
+    if answer["kind"] == "verdict":
+        return {"allow": True} if answer["allow"] else {"deny": answer["reason"] or "Handrail denies this call."}
+    if answer["kind"] == "held":
+        return {"held": answer["text"]}
+    if answer["kind"] == "notice":
+        return {"notice": answer["text"]}
+    if answer["kind"] == "recall":
+        return {"text": answer["text"], "signs": list(answer["signs"])}
+    if answer["kind"] == "stop":
+        said = {"prompt": answer["send_on"], "notice": answer["farewell"] or answer["let_go"]}
+    else:
+        said = {name: answer[name] for name in ("text", "title", "notice")}
+    return {name: text for name, text in said.items() if text}
+
+
+def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
+    """Settings and folders that can add plugins, tools and commands, or remove ours; and OpenCode's own records."""
+    settings = (env.get("XDG_CONFIG_HOME") or home + "/.config") + "/opencode"
+    records = (env.get("XDG_DATA_HOME") or home + "/.local/share") + "/opencode"
+    named = tuple(path for name in ("OPENCODE_CONFIG", "OPENCODE_CONFIG_DIR") if (path := env.get(name)))
+    files = tuple(
+        f"{project}/{name}" for name in ("opencode.json", "opencode.jsonc", ".opencode", ".handrail/opencode")
+    )
+    data = tuple(f"{records}/{name}" for name in ("opencode.db", "opencode.db-wal", "opencode.db-shm", "storage"))
+    return (*files, settings, home + "/.opencode", *named, *data)
+
+
+def was_told(history: bytes, call: str) -> bool:
+    return call.encode() in history
+
+
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+    """Who calls `workflow_step`. The plugin tells it beside the arguments, where the model cannot write."""
+    del arguments
+    who = meta.get("handrail")
+    told: Mapping[str, Any] = who if isinstance(who, dict) else {}
+    return {
+        "conversation": str(told.get("session") or ""),
+        "is_subagent": bool(told.get("isSubagent")),
+        "call": str(told.get("call") or ""),
+        "cwd": str(told.get("cwd") or ""),
+    }
+
+
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+    from handrail.agents.opencode.install import recipe
+
+    return recipe(env, project, stubs)

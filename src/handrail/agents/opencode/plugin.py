@@ -1,0 +1,36 @@
+"""The text of our plugin for OpenCode: `plugin.js` with the values of one installation. `hosts.install` writes it."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+from handrail.agents import stubs as shell
+from handrail.contracts import Stubs
+from handrail.contracts.steptool import TOOL
+
+AGENT = "opencode"
+FILE = "handrail.js"
+"""OpenCode loads only one plugin of a file name, the one of the nearest settings: so ours never runs twice."""
+_PLACE = '"@STUBS@"'
+_NOT_CARRIED_OUT = "Handrail did not carry out this command. Tell the person so, and do nothing else."
+_COMMANDS = {
+    "workflow": {"description": "Start a Handrail workflow: NAME TASK. Without a name, list the workflows."},
+    "cancel-workflow": {"description": "Cancel the Handrail workflow of this conversation."},
+}
+
+
+def text(stubs: Stubs) -> str:
+    """The plugin. The template of a command is sent only if our plugin is not called for it."""
+    with open(os.path.join(os.path.dirname(__file__), "plugin.js"), encoding="utf-8") as file:
+        source = file.read()
+    values: dict[str, Any] = {
+        "command": [*stubs.handrail, "serve", "--stdio", "--agent", AGENT],
+        "env": shell.variables(stubs),
+        "state": stubs.state,
+        "conversation": stubs.conversation,
+        "commands": {name: {**about, "template": _NOT_CARRIED_OUT} for name, about in _COMMANDS.items()},
+        "tool": TOOL,
+    }
+    return source.replace(_PLACE, json.dumps(values, indent=2, ensure_ascii=False))
