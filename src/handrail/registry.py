@@ -47,7 +47,9 @@ AGENTS: dict[str, dict[str, str]] = {
     "opencode": {"signs": "handrail.agents.opencode.signs", "executor": "handrail.agents.opencode.executor"},
     "pi": {
         "signs": "handrail.agents.pi.signs",
+        "host": "handrail.agents.pi.host",
         "executor": "handrail.agents.pi.executor",
+        "tools": "handrail.agents.pi.toolnames",
         "workflows": "handrail.agents.pi.definitions",
     },
     "scripted": {

@@ -100,7 +100,69 @@ class AgentStops(_Asked):
     has_progress: bool | None
 
 
-Request = ToolCall | StepCall | PromptGiven | CommandTyped | ConversationOpened | SubagentStarted | AgentStops
+class ModelCalled(_Asked):
+    """The host is about to call the model, and adds what Handrail says for this call only.
+
+    `told` are the marks of Handrail's texts in the history that the model gets.
+    """
+
+    event: Literal["model"]
+    told: tuple[str, ...]
+
+
+class BranchPoint(TypedDict):
+    """A place in the history of a conversation where the host stored the state of its session: see `Standing`."""
+
+    session: str
+    project: str
+    number: int
+
+
+class BranchChanged(_Asked):
+    """A conversation was opened, forked, or is at another place of its history.
+
+    `at` is the last place on the branch that leads there; None if there is none. `foreign` is the state of a workflow
+    that another program stored there later; `unread` says why such a state cannot be used.
+    """
+
+    event: Literal["branch"]
+    at: BranchPoint | None
+    foreign: ForeignState | None
+    unread: NotRequired[str]
+
+
+class ForeignState(TypedDict):
+    """A workflow that another program, `origin`, began. `path` has the workflow key and the index of each level."""
+
+    origin: str
+    workflow: str
+    path: tuple[tuple[str, int], ...]
+    status: Literal["active", "done", "cancelled"]
+    steps: int
+    task: str
+    task_id: str
+    started: float
+    told: bool
+
+
+class NamesAsked(_Asked):
+    """A person types a command and wants to know which workflows can be started."""
+
+    event: Literal["names"]
+
+
+Request = (
+    ToolCall
+    | StepCall
+    | PromptGiven
+    | CommandTyped
+    | ConversationOpened
+    | SubagentStarted
+    | AgentStops
+    | ModelCalled
+    | BranchChanged
+    | NamesAsked
+)
 
 
 class Verdict(TypedDict):
@@ -114,20 +176,28 @@ class Verdict(TypedDict):
 
 
 class Context(TypedDict):
-    """The text for the agent, the title of its conversation, the status line; None if there is nothing new."""
+    """The text for the agent, the title of its conversation, the status line; None if there is nothing new.
+
+    After a start, `opening` is the first message of the workflow alone.
+    """
 
     kind: Literal["context"]
     text: str | None
     title: str | None
     status_line: str | None
     notice: str | None
+    opening: NotRequired[str]
 
 
 class Held(TypedDict):
-    """Handrail handled a command that a person typed. The person sees `text`, and the model gets no turn."""
+    """Handrail handled a command that a person typed. The person sees `text`, and the model gets no turn.
+
+    `again` are the arguments with which the command would be carried out all the same, if there are any.
+    """
 
     kind: Literal["held"]
     text: str
+    again: NotRequired[str]
 
 
 class StopPolicy(TypedDict):
@@ -146,7 +216,31 @@ class Notice(TypedDict):
     text: str
 
 
-Answer = Verdict | Context | Held | StopPolicy | Notice
+class Names(TypedDict):
+    """The workflows that a person can start: what is typed → its name."""
+
+    kind: Literal["names"]
+    names: dict[str, str]
+
+
+Answer = Verdict | Context | Held | StopPolicy | Notice | Names
+
+
+class Standing(TypedDict):
+    """Where a conversation's session is, for a plugin that stays loaded.
+
+    The first three lead back to this place: they are a `BranchPoint`, which the plugin stores in the host's history if
+    the place `is_new`. `mark` changes with every text for the agent.
+    """
+
+    session: str
+    project: str
+    number: int
+    mark: str
+    status: str
+    status_line: str | None
+    title: str
+    is_new: bool
 
 
 class StepCaller(TypedDict):

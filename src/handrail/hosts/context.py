@@ -12,6 +12,7 @@ if TYPE_CHECKING:
         CardBody,
         Context,
         ConversationOpened,
+        ModelCalled,
         PromptGiven,
         StateData,
         SubagentStarted,
@@ -19,12 +20,16 @@ if TYPE_CHECKING:
     from handrail.sessions.links import SessionRef
 
 
-def tell(host: Host, ref: SessionRef | None, request: PromptGiven | ConversationOpened | SubagentStarted) -> Context:
+def tell(
+    host: Host, ref: SessionRef | None, request: PromptGiven | ConversationOpened | SubagentStarted | ModelCalled
+) -> Context:
     card = current_card(ref) if ref is not None else None
     if ref is None or card is None or card["context"] is None:
         return context(None)
     if request["event"] == "subagent":
         return context(card["brief"])
+    if request["event"] == "model":
+        return _for_model(ref.folder, card, request["told"])
     if request["event"] == "begin":
         return _begin(host, ref, card, request)
     begin_turn(ref.folder, request)
@@ -51,6 +56,13 @@ def begin_turn(folder: str, request: PromptGiven) -> None:
     elif request["was_interrupted"] or marks.is_set(folder, marks.TURN):
         marks.set_mark(folder, marks.PAUSED)
     marks.set_mark(folder, marks.TURN, turn)
+
+
+def _for_model(folder: str, card: CardBody, told: tuple[str, ...]) -> Context:
+    """The context text, unless the history that the model gets has the text of the current phase."""
+    mark = mark_of(card["state"])
+    marks.remember(folder, mark)
+    return context(None if mark in told else card["context"])
 
 
 def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpened) -> Context:

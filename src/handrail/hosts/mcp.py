@@ -12,6 +12,7 @@ import sys
 from _thread import allocate_lock
 
 from handrail import FOR_ONE_CALL, STEP_TOOL, __version__, registry
+from handrail.contracts.step import ACTIONS, TOOL
 from handrail.errors import HandrailError
 from handrail.state import jsonlite
 
@@ -31,25 +32,6 @@ if TYPE_CHECKING:
 
 PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MAX_LINE = 16 * 1024 * 1024
-ACTIONS = ("status", "next", "loop", "cancel")
-TOOL: dict[str, Any] = {
-    "name": STEP_TOOL,
-    "title": "Workflow step",
-    "description": (
-        "Moves through the workflow that is active in this conversation. `next`: the current phase is finished, show "
-        "the next one; Handrail first runs the exit checks of the phase and refuses if one fails. `status`: show the "
-        "current phase and what to do now. `loop`: restart the current part of the workflow. `cancel`: cancel the "
-        "workflow; call it twice in a row to confirm."
-    ),
-    "inputSchema": {
-        "type": "object",
-        "properties": {
-            "action": {"type": "string", "enum": list(ACTIONS)},
-            "summary": {"type": "string", "description": "With `next`: what was done in this phase, in a line or two."},
-        },
-        "required": ["action"],
-    },
-}
 
 
 class _NoMethod(Exception):

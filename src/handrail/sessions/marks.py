@@ -20,6 +20,9 @@ SHOWN = "shown"
 THREAD = "thread"
 """The id that the agent itself gave the conversation. Handrail calls the agent again in it."""
 
+BRANCH = "branch"
+"""The number of the last record that the host stored in its own history of the conversation."""
+
 
 def is_set(folder: str, name: str) -> bool:
     return os.path.exists(os.path.join(folder, name))
