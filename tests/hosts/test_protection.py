@@ -64,6 +64,16 @@ def test_the_hosts_settings_of_the_user_are_protected(active: Project, path: str
     assert reason(active, "Bash", command=f"rm ~/{path}")
 
 
+@pytest.mark.parametrize("path", ["settings.json", "plugins/installed_plugins.json", ".claude.json", ".config.json"])
+def test_another_configuration_folder_of_the_host_is_protected(
+    active: Project, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    elsewhere = active.folder.parent / "elsewhere"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(elsewhere))
+    assert "denied in every phase" in (reason(active, "Write", file_path=str(elsewhere / path), content="{}") or "")
+    assert "denied in every phase" in (reason(active, "Bash", command=f"rm {elsewhere / path}") or "")
+
+
 def test_our_own_state_is_protected(active: Project) -> None:
     link = active.home / "state" / "hosts" / "claude" / "C"
     assert link.exists()

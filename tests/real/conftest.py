@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from real.claude import PROGRAMS, Claude
+from real.guests import GUESTS
+from real.guests.guest import Guest
 from real.model import Model
 
 
@@ -30,3 +32,12 @@ def claude(bare: Claude) -> Claude:
     """The program with Handrail installed for the user."""
     bare.handrail("install", "claude")
     return bare
+
+
+@pytest.fixture(params=GUESTS)
+def guest(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Guest]:
+    """Each agent in turn, with Handrail installed for the user."""
+    found = GUESTS[request.param](tmp_path)
+    found.handrail("install", found.name)
+    yield found
+    found.close()

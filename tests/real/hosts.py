@@ -69,6 +69,8 @@ def _claude() -> Host:
     """Claude Code. See also `real.claude`."""
     start = {
         "hasCompletedOnboarding": True,
+        "theme": "dark",
+        "lastOnboardingVersion": "9.9.9",
         "bypassPermissionsModeAccepted": True,
         "customApiKeyResponses": {"approved": ["fake"], "rejected": []},
         "projects": {PROJECT: {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}},
@@ -283,11 +285,15 @@ class Seat:
         )
 
     def run(self, prompt: str, **env: str) -> Ran:
-        """Run the program without a terminal. After a timeout, all its processes are killed."""
+        """Run the program without a terminal."""
+        return self.ended(self.spawn(prompt, **env), self.host.stdin(prompt))
+
+    def ended(self, process: subprocess.Popen[str], given: str | None = None) -> Ran:
+        """Wait until a program has ended. After a timeout, all its processes are killed."""
         begun = time.monotonic()
-        with self.spawn(prompt, **env) as process:
+        with process:
             try:
-                out, err = process.communicate(self.host.stdin(prompt), timeout=LIMIT)
+                out, err = process.communicate(given, timeout=LIMIT)
             except subprocess.TimeoutExpired:
                 os.killpg(process.pid, signal.SIGKILL)
                 raise

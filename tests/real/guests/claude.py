@@ -1,0 +1,52 @@
+"""Claude Code as a host for the common tests. `test_whole_workflow.py` and its neighbours test more of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from real.guests.guest import Guest
+from real.hosts import Ran
+from real.models.turn import Call, Turn, calls
+from real.screen import Screen
+
+ALLOWED = ("--permission-mode", "bypassPermissions")
+
+
+class Claude(Guest):
+    name = "claude"
+    step_tool = "mcp__plugin_handrail_handrail__workflow_step"
+    interrupted = "Interrupted"
+
+    def subagent(self, task: str) -> Call:
+        kind = {"subagent_type": "general-purpose", "run_in_background": False}
+        return "Agent", {"description": "a part", "prompt": task, **kind}
+
+    def argv(self, prompt: str, thread: str | None = None) -> list[str]:
+        shape = ["--output-format", "stream-json", "--verbose", *ALLOWED]
+        return [str(self.seat.host.program), "-p", prompt, *shape, *(["--resume", thread] if thread else [])]
+
+    def thread(self, ran: Ran) -> str:
+        return str(next(event["session_id"] for event in ran.events if "session_id" in event))
+
+    def screen(self, thread: str | None = None) -> Screen:
+        argv = [str(self.seat.host.program), *ALLOWED, *(["--resume", thread] if thread else [])]
+        return Screen(argv, self.project, self.env, "bypass permissions on")
+
+    def fork(self, thread: str, prompt: str) -> Ran:
+        return self.seat.ended(self.spawn_argv([*self.argv(prompt, thread), "--fork-session"]))
+
+    def compact(self, screen: Screen) -> None:
+        self.model.script(Turn("A summary of it all."), Turn("And more of it."))
+        screen.say("/compact")
+        screen.wait("Compacted")
+
+    def project_step(self, action: str) -> Turn:
+        return calls(("mcp__handrail__workflow_step", {"action": action}))
+
+    def stubs(self) -> list[Path]:
+        return sorted((self.home / ".claude" / "skills" / "handrail" / "bin").iterdir())
+
+    def settings(self) -> dict[Path, str]:
+        own = {"model": "sonnet", "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}
+        return {self.home / ".claude" / "settings.json": json.dumps(own, indent=3)}

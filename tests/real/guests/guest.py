@@ -1,0 +1,204 @@
+"""What the tests of all hosts use: one agent with a home, a project, a scripted model, and Handrail installed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from handrail import registry
+from real.hosts import HOSTS, Ran, Seat
+from real.models.turn import Call, Json, Turn, calls
+from real.screen import Screen
+from real.waiting import LONG, until
+
+HANDRAIL = str(Path(sys.executable).parent / "handrail")
+
+
+class Phase(NamedTuple):
+    """A phase for tests. `more` is the rest of its front matter; `text` follows its mark."""
+
+    id: str
+    more: str = ""
+    text: str = ""
+
+
+def mark(workflow: str, phase: str) -> str:
+    """A text that only the instructions of this phase contain."""
+    return f"DO-{workflow}-{phase}-NOW"
+
+
+class Guest(ABC):
+    """One agent. Its prompts and calls are those of a person and of a model that use this agent.
+
+    `step_tool` is the name with which the model calls `workflow_step`. `cannot` says what this agent cannot do: the
+    name of an ability, and the reason in a sentence. `interrupt` is the key that interrupts the agent, and
+    `interrupted` a text on the screen afterwards.
+    """
+
+    name: ClassVar[str]
+    step_tool: ClassVar[str]
+    cannot: ClassVar[Mapping[str, str]] = {}
+    interrupt: ClassVar[str] = "Escape"
+    interrupted: ClassVar[str]
+
+    def __init__(self, folder: Path) -> None:
+        host = HOSTS[self.name]
+        self.model = host.protocol()
+        self.seat = Seat(host, folder, self.model)
+        self.home, self.project, self.env = self.seat.home, self.seat.project, self.seat.env
+        self.state = self.home / ".local" / "state" / "handrail"
+
+    def close(self) -> None:
+        self.model.close()
+
+    def step(self, action: str, summary: str = "") -> Turn:
+        return calls(self.step_call(action, summary), text=f"I call {action}.")
+
+    def step_call(self, action: str, summary: str = "") -> Call:
+        return self.step_tool, {"action": action, **({"summary": summary} if summary else {})}
+
+    def write(self, name: str, text: str = "written\n") -> Turn:
+        return calls(self.seat.host.write(self.project / name, text), text="I write a file.")
+
+    def shell(self, command: str) -> Turn:
+        return calls(self.seat.host.shell(command), text="I run a command.")
+
+    @abstractmethod
+    def subagent(self, task: str) -> Call:
+        """The call that starts a subagent and waits for it. Its requests take the next turns of the script."""
+
+    @property
+    def start_command(self) -> str:
+        return registry.host(self.name).COMMANDS["start"]
+
+    @property
+    def cancel_command(self) -> str:
+        return registry.host(self.name).COMMANDS["cancel"]
+
+    def start(self, words: str) -> Ran:
+        """Start a workflow in a new conversation without a terminal, and wait until the program has ended."""
+        return self.run(f"{self.start_command} {words}")
+
+    @abstractmethod
+    def argv(self, prompt: str, thread: str | None = None) -> list[str]:
+        """The command line without a terminal: a new conversation, or one that continues `thread`."""
+
+    @abstractmethod
+    def thread(self, ran: Ran) -> str:
+        """The agent's own id of the conversation of a run."""
+
+    def stdin(self, prompt: str) -> str | None:
+        """What the program reads; None if the prompt is an argument."""
+        del prompt
+        return None
+
+    def spawn(self, prompt: str, thread: str | None = None, **env: str) -> subprocess.Popen[str]:
+        return self.spawn_argv(self.argv(prompt, thread), self.stdin(prompt), **env)
+
+    def spawn_argv(self, argv: list[str], given: str | None = None, **env: str) -> subprocess.Popen[str]:
+        """Start a program in its own process session, and pass it this input."""
+        process = subprocess.Popen(
+            argv,
+            cwd=self.project,
+            env={**self.env, **env},
+            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        if given is not None and process.stdin is not None:
+            process.stdin.write(given)
+            process.stdin.close()
+            process.stdin = None
+        return process
+
+    def run(self, prompt: str, thread: str | None = None, **env: str) -> Ran:
+        return self.seat.ended(self.spawn(prompt, thread, **env))
+
+    @abstractmethod
+    def screen(self, thread: str | None = None) -> Screen:
+        """The program in a terminal: a new conversation, or one that continues `thread`. It asks for no permissions."""
+
+    def handrail(self, *argv: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [HANDRAIL, *argv],
+            cwd=self.project,
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=LONG,
+            check=check,
+        )
+
+    def file(self, name: str, text: str) -> Path:
+        path = self.project / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def workflow(self, key: str, *phases: Phase | str, head: str = "") -> None:
+        """Write a workflow with these phases; `@x` means the subworkflow x. Each phase contains its mark."""
+        entries = [f"subworkflow: {p[1:]}" if isinstance(p, str) else f"{p.id}.md" for p in phases]
+        start = f'name: {key.title()}\ncommandName: {key}\ninitialMessage: "Begin {{description}}."\n{head}'
+        folder = f".handrail/workflows/{key}"
+        self.file(f"{folder}/workflow.yaml", f"{start}phases:\n" + "".join(f"  - {entry}\n" for entry in entries))
+        for phase in (p for p in phases if isinstance(p, Phase)):
+            about = f"id: {phase.id}\nname: {phase.id.title()}\nemoji: •\n{phase.more}"
+            self.file(f"{folder}/{phase.id}.md", f"---\n{about}\n---\n{mark(key, phase.id)} {phase.text}\n")
+
+    def sessions(self) -> list[Json]:
+        told = json.loads(self.handrail("sessions", "--json").stdout)
+        return list(told["sessions"])
+
+    def session(self, task: str = "") -> Json:
+        """The session of a task; without a task, the only one."""
+        found = [session for session in self.sessions() if not task or session["task"] == task]
+        assert len(found) == 1, found
+        return dict(found[0])
+
+    def at(self, task: str = "") -> str:
+        """The current phase of a task, or how its workflow ended."""
+        session = self.session(task)
+        return str(session["phase"]["id"] if session["phase"] else session["status"])
+
+    def until_at(self, phase: str, task: str = "") -> None:
+        """Wait until the workflow of a task is at a phase, or has ended in this way."""
+        until(lambda: self.sessions() and self.at(task) == phase, phase)
+
+    def links(self) -> list[Path]:
+        """The links of the conversations that have a workflow."""
+        folder = self.state / "hosts" / self.name
+        return sorted(folder.iterdir()) if folder.exists() else []
+
+    def told(self) -> str:
+        """Every text of the newest request that the model got in the conversation."""
+        return self.model.received()[-1].text
+
+    def made(self, name: str) -> bool:
+        return (self.project / name).exists()
+
+    @abstractmethod
+    def fork(self, thread: str, prompt: str) -> Ran:
+        """Run a prompt in a fork of a conversation; if the agent has no forks, in the conversation itself."""
+
+    @abstractmethod
+    def compact(self, screen: Screen) -> None:
+        """Compact the conversation of a terminal, and wait until that is done."""
+
+    def project_step(self, action: str) -> Turn:
+        """A call of `workflow_step` if Handrail is installed for the project only."""
+        return self.step(action)
+
+    @abstractmethod
+    def stubs(self) -> list[Path]:
+        """The installed files that name the interpreter of the hook."""
+
+    @abstractmethod
+    def settings(self) -> dict[Path, str]:
+        """Files of the person that Handrail edits, each with a valid content of the person's own."""

@@ -1,0 +1,107 @@
+"""A whole workflow in every host: nested, with a denied call, a failing exit check, an early stop and a loop."""
+
+from __future__ import annotations
+
+from real.guests.guest import Guest, Phase, mark
+from real.models.turn import Turn
+
+ALL = [mark("release", "plan"), mark("review", "judge"), mark("review", "sign"), mark("release", "ship")]
+DENIED = "is not allowed in the phase Plan of Release"
+FAILED = "report.txt"
+REMINDED = "is not done yet"
+
+
+def nested(guest: Guest) -> None:
+    guest.workflow("release", Phase("plan", "tools:\n  blacklist: [edit, write]"), "@review", Phase("ship"))
+    checked = Phase("judge", "exit:\n  - file: report.txt")
+    guest.workflow("review", checked, Phase("sign"), head="show: workflows\n")
+
+
+def walk(guest: Guest) -> list[Turn]:
+    """The turns of a model that makes every mistake once."""
+    return [
+        guest.write("early.txt"),
+        Turn("I stop here."),
+        guest.step("next", "planned"),
+        guest.step("next", "no report yet"),
+        guest.write("report.txt"),
+        guest.step("next", "judged"),
+        guest.step("loop"),
+        guest.step("next", "judged again"),
+        guest.step("next", "signed"),
+        guest.step("next", "shipped"),
+        Turn("All done."),
+    ]
+
+
+def assert_walked(guest: Guest) -> None:
+    assert guest.at() == "done"
+    assert not guest.links(), "the person was told, so the link is gone"
+    assert (guest.made("early.txt"), guest.made("report.txt")) == (False, True)
+    texts = [request.text for request in guest.model.received()]
+    assert ALL[0] in texts[0]
+    assert not any(text in texts[0] for text in ALL[1:]), "only the current phase is shown"
+    assert DENIED in texts[1]
+    assert REMINDED in texts[2]
+    assert ALL[1] in texts[3]
+    assert FAILED in texts[4]
+    assert ALL[2] in texts[6]
+    assert ALL[3] not in texts[8]
+    assert ALL[3] in texts[9]
+    assert len(texts) == len(walk(guest))
+
+
+def test_a_whole_workflow_without_a_terminal(guest: Guest) -> None:
+    nested(guest)
+    guest.model.script(*walk(guest))
+    ran = guest.start("release the login")
+    assert ran.code == 0, ran
+    assert "All done." in ran.out
+    assert_walked(guest)
+
+
+def test_a_whole_workflow_in_a_terminal(guest: Guest) -> None:
+    nested(guest)
+    guest.model.script(*walk(guest))
+    with guest.screen() as screen:
+        screen.say(f"{guest.start_command} release the login")
+        screen.wait("All done.")
+        guest.until_at("done")
+    assert_walked(guest)
+
+
+def test_a_workflow_of_a_run_needs_no_installation(guest: Guest) -> None:
+    """`handrail run` drives the agent: its own stubs, for this call only."""
+    guest.handrail("uninstall", guest.name)
+    nested(guest)
+    guest.model.script(*walk(guest))
+    ended = guest.handrail("run", "release", "the login", "--agent", guest.name, "--json", check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert_walked(guest)
+
+
+def test_a_run_counts_everything_once_if_the_agent_has_our_stubs_too(guest: Guest) -> None:
+    nested(guest)
+    guest.model.script(*walk(guest))
+    ended = guest.handrail("run", "release", "the login", "--agent", guest.name, "--json", check=False)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert_walked(guest)
+
+
+def test_without_a_workflow_nothing_is_said_and_nothing_is_denied(guest: Guest) -> None:
+    nested(guest)
+    guest.model.script(guest.write("free.txt"), Turn("It is written."))
+    ran = guest.run("write a file")
+    assert ran.code == 0, ran
+    assert guest.made("free.txt")
+    assert "Release" not in guest.told()
+
+
+def test_a_name_that_does_not_exist_starts_nothing(guest: Guest) -> None:
+    nested(guest)
+    with guest.screen() as screen:
+        screen.say(f"{guest.start_command} relaese the login")
+        screen.wait("release")
+        screen.wait("relaese")
+    assert not guest.sessions()
+    assert not guest.model.received()
