@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from real.guests.claude import Claude
 from real.guests.guest import Guest
+from real.guests.pi import Pi
 
-GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude,)}
+GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude, Pi)}

@@ -1,7 +1,7 @@
 """pi as a host: translates the messages of our extension to Handrail's requests, and answers back.
 
-The extension (`extension/`) runs inside of pi and keeps one process of Handrail. It passes on pi's events, and does what
-the answers say. Runs at every tool call, so it imports little, and only from the standard library.
+The extension (`extension/`) runs inside of pi and keeps one process of Handrail. It passes on pi's events, and does
+what the answers say. Runs at every tool call, so it imports little, and only from the standard library.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Guided {
 		this.parent = parentOf(process.env);
 		this.conversation = config.conversation;
 		this.cwd = process.cwd();
-		this.stored = null;
+		this.isMove = false;
 		this.opening = Promise.resolve();
 		this.closedBecause = null;
 	}
@@ -69,7 +69,7 @@ class Guided {
 	register() {
 		const { pi } = this;
 		pi.on("session_start", (event, ctx) => this.begin(ctx));
-		pi.on("session_tree", (event, ctx) => this.follow(ctx));
+		pi.on("session_tree", (event, ctx) => this.follow(ctx, true));
 		pi.on("session_shutdown", () => this.end());
 		pi.on("context", (event) => this.beforeModel(event));
 		pi.on("tool_call", (event, ctx) => this.beforeTool(event, ctx));
@@ -119,24 +119,29 @@ class Guided {
 	}
 
 	// Bring the session to the branch of the history that pi is at. Until that is done, tool calls wait.
-	follow(ctx) {
+	//
+	// If that fails, the gate stays closed in a fork and after a move in the history: there, no link says that a workflow
+	// is active. Otherwise the link alone decides, so that a person can free the conversation in a terminal.
+	follow(ctx, isMove = this.isMove) {
 		this.stops.stop();
+		this.isMove = isMove;
 		this.opening = this.goToBranch(ctx);
 		return this.opening;
 	}
 
 	async goToBranch(ctx) {
 		const { at, states } = lastPlace(ctx.sessionManager.getBranch(), STATE);
-		this.stored = at;
+		const isOwn = at?.session === `pi-${this.conversation}`;
+		const mustFollow = at?.status === "active" && (this.isMove || !isOwn);
 		this.closedBecause = null;
 		if (!at && states.length === 0 && !mayBeActive(this.config, this.conversation)) return this.screen.status(null);
 		try {
 			const { reply, standing } = await this.ask("branch", { at, states }, { seconds: STARTING_SECONDS });
-			if (reply?.failed && at?.status === "active") this.closedBecause = reply.failed;
+			if (reply?.failed && mustFollow) this.closedBecause = reply.failed;
 			this.keep(standing);
 			this.screen.warn(reply?.failed ?? reply?.notice);
 		} catch (error) {
-			if (at?.status === "active") this.closedBecause = error.message;
+			if (mustFollow) this.closedBecause = error.message;
 			this.screen.warn(`Handrail could not be asked: ${error.message}`);
 		}
 		return undefined;
@@ -148,8 +153,7 @@ class Guided {
 		const { session, project, number, status } = standing;
 		this.screen.status(standing.status_line);
 		if (!standing.is_new) return;
-		this.stored = { session, project, number, status };
-		this.pi.appendEntry(STATE, this.stored);
+		this.pi.appendEntry(STATE, { session, project, number, status });
 	}
 
 	end() {
