@@ -18,7 +18,7 @@ const STEP = "workflow_step";
 const STATE = "handrail:state";
 const PARENT = "HANDRAIL_PI_PARENT";
 const ONE_CALL = "HANDRAIL_FOR_ONE_CALL";
-const STARTING_SECONDS = 60;
+const SLOW = { seconds: 60 };
 
 export default async function handrail(pi) {
 	const config = readConfig(join(FOLDER, "handrail.json"));
@@ -136,7 +136,7 @@ class Guided {
 		this.closedBecause = null;
 		if (!at && states.length === 0 && !mayBeActive(this.config, this.conversation)) return this.screen.status(null);
 		try {
-			const { reply, standing } = await this.ask("branch", { at, states }, { seconds: STARTING_SECONDS });
+			const { reply, standing } = await this.ask("branch", { at, states }, states.length ? SLOW : {});
 			if (reply?.failed && mustFollow) this.closedBecause = reply.failed;
 			this.keep(standing);
 			this.screen.warn(reply?.failed ?? reply?.notice);
@@ -256,7 +256,7 @@ class Guided {
 		const asked = { name: "workflow", arguments: args };
 		let said;
 		try {
-			said = await this.ask("command", asked, { seconds: STARTING_SECONDS });
+			said = await this.ask("command", asked, SLOW);
 		} catch (error) {
 			return this.screen.refuse(`Handrail could not start a workflow: ${error.message}`, ctx);
 		}
