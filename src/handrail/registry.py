@@ -67,7 +67,9 @@ AGENTS: dict[str, dict[str, str]] = {
     },
     "pi": {
         "signs": "handrail.agents.pi.signs",
+        "host": "handrail.agents.pi.host",
         "executor": "handrail.agents.pi.executor",
+        "tools": "handrail.agents.pi.toolnames",
         "workflows": "handrail.agents.pi.definitions",
     },
     "scripted": {

@@ -9,6 +9,7 @@ import pytest
 
 from handrail.sessions.machine import (
     EVENT_TYPES,
+    Adopted,
     CancelAsked,
     Cancelled,
     CancelWithdrawn,
@@ -20,6 +21,7 @@ from handrail.sessions.machine import (
     Looped,
     Moved,
     Reloaded,
+    Rewound,
     SentOn,
     Started,
     State,
@@ -51,6 +53,8 @@ EVENTS: list[Event] = [
     Told("done"),
     Reloaded("digest", 1),
     CommandRefused("handrail cancel"),
+    Rewound(3, State("active", at=1, summaries=(("Plan", ODD_TEXT),))),
+    Adopted(State("active", at=1, steps=4, task=ODD_TEXT, refused=("handrail cancel",)), "another program"),
 ]
 
 

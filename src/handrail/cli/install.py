@@ -22,6 +22,8 @@ _WORDS = {"create": "created", "change": "edited", "remove": "removed", "restore
 def _carry_out(shell: Shell, installer: Installer, changes: list[Change], done: str, dry: bool) -> None:
     for change in changes if dry or not shell.quiet else ():
         shell.say(f"{change.verb:<8} {shown_path(change.path, shell.cwd)}")
+    for note in installer.notes if not shell.as_json else ():
+        shell.say(f"note: {note}")
     if not dry:
         installer.apply(changes)
     if shell.as_json:
@@ -30,7 +32,7 @@ def _carry_out(shell: Shell, installer: Installer, changes: list[Change], done: 
         paths = sorted({*changed, *installer.next.get("owned", ()), *installer.next.get("after", ())})
         files = [{"path": path, "change": changed.get(path, "unchanged")} for path in paths]
         about = {"agent": installer.agent, "scope": "project" if installer.project else "user"}
-        return shell.data({**about, "files": files, "changes": rows, "dryRun": dry})
+        return shell.data({**about, "files": files, "changes": rows, "notes": installer.notes, "dryRun": dry})
     shell.say("nothing was changed (--dry-run)" if dry and changes else done if changes else "nothing to do")
     return None
 

@@ -48,12 +48,20 @@ class Recipe(Protocol):
         """Folders that uninstalling leaves, empty, because the agent's running conversations need them."""
         ...
 
-    def add(self, path: str, text: str | None) -> str:
-        """The text of a shared file with our entries added. `text` has none of them."""
+    def add(self, path: str, text: str | None) -> str | None:
+        """The text of a shared file with our entries added; None if it need not exist. `text` has none of them."""
         ...
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entries; None if it is then empty. `before` is the text before they were added."""
+        ...
+
+
+class Remarks(Protocol):
+    """What a recipe has in addition if a person should know something about an installation."""
+
+    def notes(self, texts: Mapping[str, str | None]) -> list[str]:
+        """Sentences for the person. `texts` are the shared files without our entries."""
         ...
 
 

@@ -98,11 +98,13 @@ class ConversationOpened(_Asked):
 class ModelCalled(_Asked):
     """The model is about to be called. What is added to the call is not kept in the history.
 
-    `messages` is the length of the history: a history that became shorter was compacted or rewound. A host that cannot
-    tell it gets a `Recall`, and looks for the signs in the history itself.
+    The host says what it knows about the history that the model gets. `told`: the marks of Handrail's texts in it.
+    `messages`: its length; a history that became shorter was compacted or rewound. A host that gives neither gets a
+    `Recall`, and looks for the signs in the history itself.
     """
 
     event: Literal["model"]
+    told: NotRequired[tuple[str, ...]]
     messages: NotRequired[int]
 
 
@@ -132,6 +134,47 @@ class AgentStops(_Asked):
     was_sent_on: NotRequired[bool]
 
 
+class BranchPoint(TypedDict):
+    """A place in the history of a conversation where the host stored the state of its session: see `Standing`."""
+
+    session: str
+    project: str
+    number: int
+
+
+class BranchChanged(_Asked):
+    """A conversation was opened, forked, or is at another place of its history.
+
+    `at` is the last place on the branch that leads there; None if there is none. `foreign` is the state of a workflow
+    that another program stored there later; `unread` says why such a state cannot be used.
+    """
+
+    event: Literal["branch"]
+    at: BranchPoint | None
+    foreign: ForeignState | None
+    unread: NotRequired[str]
+
+
+class ForeignState(TypedDict):
+    """A workflow that another program, `origin`, began. `path` has the workflow key and the index of each level."""
+
+    origin: str
+    workflow: str
+    path: tuple[tuple[str, int], ...]
+    status: Literal["active", "done", "cancelled"]
+    steps: int
+    task: str
+    task_id: str
+    started: float
+    told: bool
+
+
+class NamesAsked(_Asked):
+    """A person types a command and wants to know which workflows can be started."""
+
+    event: Literal["names"]
+
+
 Request = (
     ToolCall
     | StepCall
@@ -142,6 +185,8 @@ Request = (
     | SubagentStarted
     | SubagentEnded
     | AgentStops
+    | BranchChanged
+    | NamesAsked
 )
 
 
@@ -156,13 +201,17 @@ class Verdict(TypedDict):
 
 
 class Context(TypedDict):
-    """The text for the agent, the title of its conversation, the status line; None if there is nothing new."""
+    """The text for the agent, the title of its conversation, the status line; None if there is nothing new.
+
+    After a start, `opening` is the first message of the workflow alone.
+    """
 
     kind: Literal["context"]
     text: str | None
     title: str | None
     status_line: str | None
     notice: str | None
+    opening: NotRequired[str]
 
 
 class Recall(TypedDict):
@@ -177,10 +226,14 @@ class Recall(TypedDict):
 
 
 class Held(TypedDict):
-    """Handrail handled a command that a person typed. The person sees `text`, and the model gets no turn."""
+    """Handrail handled a command that a person typed. The person sees `text`, and the model gets no turn.
+
+    `again` are the arguments with which the command would be carried out all the same, if there are any.
+    """
 
     kind: Literal["held"]
     text: str
+    again: NotRequired[str]
 
 
 class StopPolicy(TypedDict):
@@ -199,7 +252,31 @@ class Notice(TypedDict):
     text: str
 
 
-Answer = Verdict | Context | Recall | Held | StopPolicy | Notice
+class Names(TypedDict):
+    """The workflows that a person can start: what is typed → its name."""
+
+    kind: Literal["names"]
+    names: dict[str, str]
+
+
+Answer = Verdict | Context | Recall | Held | StopPolicy | Notice | Names
+
+
+class Standing(TypedDict):
+    """Where a conversation's session is, for a plugin that stays loaded.
+
+    The first three lead back to this place: they are a `BranchPoint`, which the plugin stores in the host's history if
+    the place `is_new`. `mark` changes with every text for the agent.
+    """
+
+    session: str
+    project: str
+    number: int
+    mark: str
+    status: str
+    status_line: str | None
+    title: str
+    is_new: bool
 
 
 class StepCaller(TypedDict):

@@ -30,6 +30,10 @@ def answer(host: Host, agent: str, request: Request, env: Mapping[str, str]) -> 
         result: Answer = import_lazily("handrail.hosts.commands").answer(host, agent, request, env)
         return result
     places = Places(env)
+    if request["event"] == "branch":
+        from handrail.hosts.branches import follow
+
+        return follow(agent, request, places)
     if request["event"] in ("tool", "step") and (refused := _refuse_other(host, agent, request, env)) is not None:
         return refused
     ref = find_session(agent, request, places)
@@ -103,8 +107,10 @@ def _refuse_other(host: Host, agent: str, request: Request, env: Mapping[str, st
 
 
 def needs_definitions(request: Request) -> bool:
-    """True if a person typed a command to start or cancel a workflow. Such a request needs all packages."""
-    return request["event"] == "command" or (request["event"] == "prompt" and request["starts"] is not None)
+    """True if a person types a command, or a workflow of another program continues. This needs all packages."""
+    if request["event"] == "branch":
+        return request["foreign"] is not None
+    return request["event"] in ("command", "names") or (request["event"] == "prompt" and request["starts"] is not None)
 
 
 def import_lazily(name: str) -> Any:

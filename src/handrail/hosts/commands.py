@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from handrail.contracts import Host
-    from handrail.contracts.messages import Answer, CommandTyped, Context, Held, PromptGiven
+    from handrail.contracts.messages import Answer, BranchChanged, CommandTyped, Context, Held, NamesAsked, PromptGiven
     from handrail.sessions.report import Report
     from handrail.sessions.sessions import Conversation
 
@@ -21,8 +21,16 @@ REPLACE = "--replace"
 PERSON = "person"
 
 
-def answer(host: Host, agent: str, request: CommandTyped | PromptGiven, env: Mapping[str, str]) -> Answer:
+def answer(
+    host: Host, agent: str, request: CommandTyped | PromptGiven | NamesAsked | BranchChanged, env: Mapping[str, str]
+) -> Answer:
     app = App(find_root(request["cwd"]), env, by=PERSON)
+    if request["event"] == "names":
+        return {"kind": "names", "names": {spec.command: spec.name for spec in app.catalog.visible()}}
+    if request["event"] == "branch":
+        from handrail.hosts.adoption import adopt
+
+        return adopt(app, agent, request)
     if request["event"] == "prompt":
         return context(None, _title(app, request["starts"] or ""))
     from handrail.sessions.sessions import Conversation
@@ -64,14 +72,16 @@ class _TypedCommand:
             return held(f"The task is missing: {command} {name} TASK")
         if (active := self._blocking_workflow(replaces=replaces)) is not None:
             again = f"{command} {REPLACE} {spec.command} {task}"
-            return held(f"{active}\nTo cancel it and start this one, type:\n{again}")
+            answer = held(f"{active}\nTo cancel it and start this one, type:\n{again}")
+            return {**answer, "again": f"{REPLACE} {spec.command} {task}"}
         try:
             report = self.app.start(name, task, conversation=self.conversation, replaces=replaces)
         except StateError:
             if not self.app.sessions.session(self.conversation.session).exists:
                 links.remove(self.link)
             raise
-        return context(self._opening(report, turn), notice="\n".join(report.notices) or None)
+        opening = context(self._opening(report, turn), notice="\n".join(report.notices) or None)
+        return {**opening, "opening": report.message}
 
     def _blocking_workflow(self, *, replaces: bool) -> str | None:
         """A message about the active workflow that prevents the start; None if nothing prevents it.

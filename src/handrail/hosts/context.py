@@ -37,7 +37,7 @@ def tell(
     if request["event"] == "begin":
         return _begin(host, ref, card, request)
     if request["event"] == "model":
-        return _before_model(ref.folder, card, request) if "messages" in request else _recall(ref.folder, card)
+        return _before_model(ref.folder, card, request)
     begin_turn(ref.folder, request)
     answer = context(news(ref.folder, card) or card["statusLine"], card["title"])
     return {**answer, "status_line": card["statusLine"]}
@@ -89,19 +89,25 @@ def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpe
     return context(None if request.get("waits") else news(ref.folder, card))
 
 
-def _before_model(folder: str, card: CardBody, request: ModelCalled) -> Context:
-    """The brief for a subagent; for the main agent the context text, if its history has lost it.
+def _before_model(folder: str, card: CardBody, request: ModelCalled) -> Context | Recall:
+    """The brief for a subagent; for the main agent the context text, if its history does not have it.
 
     The history does not keep this text, so it is not recorded as told: the next prompt tells it.
     """
+    mark = mark_of(card["state"])
+    if "told" in request:
+        marks.remember(folder, mark)
+        return context(None if mark in request["told"] else card["context"])
+    if "messages" not in request:
+        return _recall(folder, card)
     if marks.has_subagent(folder):
         return context(card["brief"])
-    known = marks.content(folder, marks.HISTORY)
-    if known.isdigit() and request["messages"] < int(known):
+    known, messages = marks.content(folder, marks.HISTORY), request["messages"]
+    if known.isdigit() and messages < int(known):
         marks.clear(folder, marks.SHOWN)
-    if known != str(request["messages"]):
-        marks.set_mark(folder, marks.HISTORY, str(request["messages"]))
-    return context(None if marks.shown(folder)[0] == mark_of(card["state"]) else card["context"])
+    if known != str(messages):
+        marks.set_mark(folder, marks.HISTORY, str(messages))
+    return context(None if marks.shown(folder)[0] == mark else card["context"])
 
 
 def _was_heard(host: Host, folder: str, card: CardBody, transcript: str | None) -> bool:

@@ -39,6 +39,7 @@ class Installer:
         self.record = record
         self.project = project
         self.next: dict[str, Any] = {}
+        self.notes: list[str] = []
 
     def known(self) -> dict[str, Any]:
         try:
@@ -58,7 +59,8 @@ class Installer:
         except ValueError as error:
             hint = "correct the file, then install again; nothing was touched"
             raise HandrailError(f"the settings cannot be changed: {error}", hint) from error
-        wanted = {**owned, **after}
+        wanted = {**owned, **{path: text for path, text in after.items() if text is not None}}
+        self.notes = list(self.recipe.notes(base)) if hasattr(self.recipe, "notes") else []
         self._refuse_links(wanted)
         self._refuse_foreign(owned, known)
         gone = [path for path in known.get("owned", []) if path not in wanted and os.path.lexists(path)]

@@ -12,7 +12,7 @@ import sys
 from _thread import allocate_lock
 
 from handrail import FOR_ONE_CALL, STEP_TOOL, __version__, registry
-from handrail.contracts.steptool import ACTIONS, TOOL
+from handrail.contracts.step import ACTIONS, TOOL
 from handrail.errors import HandrailError
 from handrail.state import jsonlite
 

@@ -6,7 +6,7 @@ was not written by Handrail.
 
 from __future__ import annotations
 
-from handrail.sessions.machine import Checked, Event, Finished, Looped, Moved, State
+from handrail.sessions.machine import Adopted, Checked, Event, Finished, Looped, Moved, State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def moves(event: Event) -> bool:
     """True if the event leaves a phase, so that it has to be earned."""
-    return isinstance(event, Moved | Finished | Looped)
+    return isinstance(event, Moved | Finished | Looped | Adopted)
 
 
 def why_not(plan: Plan | None, state: State, event: Event, before: Iterable[Event]) -> str | None:
@@ -25,6 +25,8 @@ def why_not(plan: Plan | None, state: State, event: Event, before: Iterable[Even
 
     `before` are the events before it in the same record: the checks of a phase and its end are one record.
     """
+    if isinstance(event, Adopted):
+        return "it takes over a workflow while another one is active" if state.is_active else None
     assert isinstance(event, Moved | Finished | Looped)
     if plan is None or not state.is_active:
         return "it leaves a phase, but no workflow is active"

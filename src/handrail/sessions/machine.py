@@ -6,6 +6,33 @@ Standard library only.
 
 from __future__ import annotations
 
+from handrail.sessions.events import (
+    EVENT_TYPES,
+    IDLE_STOPS,
+    REFUSED,
+    REMINDERS,
+    Adopted,
+    CancelAsked,
+    Cancelled,
+    CancelWithdrawn,
+    Checked,
+    CommandRefused,
+    Event,
+    Finished,
+    LetGo,
+    Looped,
+    Moved,
+    Reloaded,
+    Rewound,
+    SentOn,
+    Started,
+    State,
+    Told,
+    event_from_json,
+    event_to_json,
+    state_from_json,
+    state_to_json,
+)
 from handrail.sessions.results import Place, Result
 from handrail.sessions.summaries import remembered, shortened
 from handrail.source.plain import counted
@@ -15,48 +42,35 @@ from handrail.workflows.plan import Plan, relocate
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Any, Literal, assert_never
+    from typing import assert_never
 
-    from handrail.contracts.messages import StateData
-
-    Status = Literal["none", "active", "done", "cancelled"]
-
-IDLE_STOPS = 3
-"""How often an agent without progress is sent on, if the settings do not say."""
-REMINDERS = 12
-"""How often an agent is sent on in one phase, even if it makes progress, if the settings do not say."""
-REFUSED = 3
-"""How many refused commands a state remembers."""
-
-
-class State(Record):
-    """The state of a session. Everything else is derived from the plan.
-
-    `sent_on` counts how often the agent tried to stop and was told to continue; `reminders` counts since the last move.
-    `refused` are the last commands that an agent tried and may not run.
-    """
-
-    status: Status = "none"
-    at: int = 0
-    steps: int = 0
-    plan: str = ""
-    task: str = ""
-    task_id: str = ""
-    started: float = 0.0
-    cancel_asked: bool = False
-    idle_stops: int = 0
-    told: bool = False
-    summaries: tuple[tuple[str, str], ...] = ()
-    idle_limit: int = IDLE_STOPS
-    reminders: int = 0
-    sent_on: int = 0
-    checked: str = ""
-    refused: tuple[str, ...] = ()
-    reminder_limit: int = REMINDERS
-
-    @property
-    def is_active(self) -> bool:
-        return self.status == "active"
+__all__ = [
+    "EVENT_TYPES",
+    "IDLE_STOPS",
+    "REFUSED",
+    "REMINDERS",
+    "Adopted",
+    "CancelAsked",
+    "CancelWithdrawn",
+    "Cancelled",
+    "Checked",
+    "CommandRefused",
+    "Event",
+    "Finished",
+    "LetGo",
+    "Looped",
+    "Moved",
+    "Reloaded",
+    "Rewound",
+    "SentOn",
+    "Started",
+    "State",
+    "Told",
+    "event_from_json",
+    "event_to_json",
+    "state_from_json",
+    "state_to_json",
+]
 
 
 class Start(Record):
@@ -118,87 +132,21 @@ class NoteRefused(Record):
     command: str
 
 
-Command = Start | Next | Loop | Cancel | AgentStopped | Resumed | Tell | Reload | NoteRefused
+class Rewind(Record):
+    """The person went to another place in the history. `state` is the one after the first `to` records."""
 
-
-class Started(Record):
-    plan: str
-    task: str
-    task_id: str
-    time: float
-    idle_limit: int = IDLE_STOPS
-    reminder_limit: int = REMINDERS
-
-
-class Checked(Record):
-    """`folder` is where the checks ran; empty in journals of 0.1.0."""
-
-    at: int
-    results: tuple[Result, ...]
-    folder: str = ""
-
-
-class Moved(Record):
-    origin: int
     to: int
-    phase: str
-    summary: str
-    cwd: str = ""
+    state: State
 
 
-class Finished(Record):
-    origin: int
-    phase: str
-    summary: str
-    cwd: str = ""
+class Adopt(Record):
+    """Continue a workflow that another program began. `state` is where it is; `origin` is what it calls itself."""
+
+    state: State
+    origin: str
 
 
-class Looped(Record):
-    origin: int
-    to: int
-
-
-class CancelAsked(Record):
-    at: int
-
-
-class CancelWithdrawn(Record):
-    at: int
-
-
-class Cancelled(Record):
-    at: int
-    reason: str
-
-
-class SentOn(Record):
-    at: int
-    idle: int
-
-
-class LetGo(Record):
-    at: int
-    reason: str
-
-
-class Told(Record):
-    status: str
-
-
-class Reloaded(Record):
-    plan: str
-    to: int
-
-
-class CommandRefused(Record):
-    command: str
-
-
-Event = (
-    Started | Checked | Moved | Finished | Looped | CancelAsked | CancelWithdrawn | Cancelled | SentOn | LetGo | Told
-    | Reloaded | CommandRefused
-)  # fmt: skip
-EVENT_TYPES: dict[str, type[Any]] = {kind.__name__: kind for kind in Event.__args__}
+Command = Start | Next | Loop | Cancel | AgentStopped | Resumed | Tell | Reload | NoteRefused | Rewind | Adopt
 
 
 class Refusal(Record):
@@ -229,6 +177,10 @@ def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
     if isinstance(command, Tell):
         ended = state.status in ("done", "cancelled") and not state.told
         return Decision((Told(state.status),)) if ended else Decision()
+    if isinstance(command, Rewind):
+        return Decision((Rewound(command.to, command.state),)) if command.state != state else Decision()
+    if isinstance(command, Adopt):
+        return Decision() if state.is_active else Decision((Adopted(command.state, command.origin),))
     if not state.is_active or plan is None:
         return Decision((), Refusal("not-active", "No workflow is active in this session."))
     return _decide_active(plan, state, command)
@@ -262,7 +214,7 @@ def _decide_active(plan: Plan, state: State, command: Command) -> Decision:
             return _reload(plan, state, command)
         case NoteRefused():
             return Decision((CommandRefused(command.command),))
-        case Start() | Tell():
+        case Start() | Tell() | Rewind() | Adopt():
             raise AssertionError("`_decide` handles these")
         case _:
             assert_never(command)
@@ -328,10 +280,8 @@ def apply(state: State, event: Event) -> State:
             return quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
         case Checked():
             return _after_checks(quiet, event)
-        case CancelWithdrawn():
-            return quiet
-        case CancelAsked():
-            return state._replace(cancel_asked=True)
+        case CancelWithdrawn() | CancelAsked():
+            return state._replace(cancel_asked=isinstance(event, CancelAsked))
         case Cancelled():
             return quiet._replace(status="cancelled")
         case SentOn():
@@ -344,6 +294,8 @@ def apply(state: State, event: Event) -> State:
             return quiet._replace(plan=event.plan, at=event.to)
         case CommandRefused():
             return quiet._replace(refused=(*state.refused, event.command)[-REFUSED:])
+        case Rewound() | Adopted():
+            return event.state
         case _:
             assert_never(event)
 
@@ -360,40 +312,3 @@ def fold(events: Iterable[Event], state: State | None = None) -> State:
     for event in events:
         current = apply(current, event)
     return current
-
-
-def event_to_json(event: Event) -> dict[str, Any]:
-    data = event._asdict()
-    if isinstance(event, Checked):
-        data["results"] = [result._asdict() for result in event.results]
-    return {"type": type(event).__name__, **data}
-
-
-def event_from_json(data: dict[str, Any]) -> Event:
-    """The event that `event_to_json` wrote. Raises `ValueError` for any other data."""
-    fields = dict(data)
-    kind = EVENT_TYPES.get(str(fields.pop("type", "")))
-    if kind is None:
-        raise ValueError(f"not an event: {data.get('type')!r}")
-    try:
-        if kind is Checked:
-            fields["results"] = tuple(Result(**result) for result in fields["results"])
-        event: Event = kind(**fields)
-    except (TypeError, KeyError) as error:
-        raise ValueError(f"not a {kind.__name__} event: {error}") from error
-    return event
-
-
-def state_to_json(state: State) -> StateData:
-    return state._asdict()  # type: ignore[return-value]  # tuples become lists in JSON
-
-
-def state_from_json(data: StateData) -> State:
-    """The state that `state_to_json` wrote. Raises `ValueError` for any other data."""
-    try:
-        fields: dict[str, Any] = {**data}
-        state = State(**fields)
-        summaries = tuple((phase, text) for phase, text in state.summaries)
-        return state._replace(summaries=summaries, refused=tuple(state.refused))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"not a state: {error}") from error

@@ -27,6 +27,9 @@ SUBAGENTS = "subagents"
 """One sign per subagent that began or ended in this turn, if the host does not tell the calls of subagents apart."""
 _BEGAN, _ENDED = "+", "-"
 
+BRANCH = "branch"
+"""The number of the last record that the host stored in its own history of the conversation."""
+
 
 def is_set(folder: str, name: str) -> bool:
     return os.path.exists(os.path.join(folder, name))

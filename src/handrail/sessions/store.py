@@ -119,6 +119,11 @@ class Session:
         for record in records:
             events = [machine.event_from_json(data) for data in record["events"]]
             for place, event in enumerate(events):
+                if isinstance(event, machine.Rewound) and event.state != self.state_after(event.to):
+                    message = (
+                        f"the journal `{self.journal}` is damaged at record {record['n']}: there was no such state"
+                    )
+                    raise journal.JournalDamaged(message, self._way_out)
                 if moves(event) and (why := why_not(self.plan(state.plan), state, event, events[:place])):
                     message = f"the journal `{self.journal}` is damaged at record {record['n']}: {why}"
                     raise journal.JournalDamaged(message, self._way_out)
@@ -126,6 +131,18 @@ class Session:
         mark = lines.mark(records[-1]) if records else known.mark
         by = records[-1].get("by") if records else known.by
         return Snapshot(state, known.number + len(records), end, last, mark, by)
+
+    def state_after(self, number: int) -> State:
+        """The state after the first `number` records. Before them, no workflow is active in the first plan.
+
+        Raises `StateError` if there are fewer records.
+        """
+        records = self.records()
+        if not 0 <= number <= len(records):
+            raise StateError(f"the journal `{self.journal}` has {len(records)} records, not {number}", self._way_out)
+        events = [[machine.event_from_json(data) for data in record["events"]] for record in records[: number or 1]]
+        state = machine.fold([event for few in events for event in few])
+        return state if number else State(plan=state.plan)
 
     @property
     def _way_out(self) -> str:
@@ -223,7 +240,7 @@ class Session:
             plan = self.plan(state.plan)
         if plan is not None:
             self._write_card(plan, Snapshot(state, known.number + 1, end, known.end, lines.mark(record)))
-        if state.told and (link := self.link()):
+        if (state.told or state.status == "none") and (link := self.link()):
             with contextlib.suppress(OSError):  # the card says that the workflow has ended
                 links.remove(link)
         return state

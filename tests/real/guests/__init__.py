@@ -12,5 +12,6 @@ from real.guests.copilot import Copilot
 from real.guests.gemini import Gemini
 from real.guests.guest import Guest
 from real.guests.opencode import OpenCode
+from real.guests.pi import Pi
 
-GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude, Codex, Copilot, Gemini, OpenCode)}
+GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude, Codex, Copilot, Gemini, OpenCode, Pi)}

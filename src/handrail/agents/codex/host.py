@@ -216,6 +216,8 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
             return {"decision": "block", "reason": answer["send_on"]}
         told = answer["farewell"] or answer["let_go"]
         return {"systemMessage": told} if told else None
+    if answer["kind"] != "context":
+        return None
     out: dict[str, Any] = {}
     if answer["text"]:
         out["hookSpecificOutput"] = {"hookEventName": event, "additionalContext": answer["text"]}

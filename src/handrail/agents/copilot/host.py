@@ -232,8 +232,8 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
         return {"decision": "block", "reason": answer["text"]}
     if answer["kind"] == "stop":
         return {"decision": "block", "reason": HANDRAIL + answer["send_on"]} if answer["send_on"] else None
-    if answer["kind"] == "notice":
-        return None  # no hook can show a text to the person only
+    if answer["kind"] != "context":
+        return None  # no hook can show a notice to the person only
     if "prompt" not in data:
         return {"additionalContext": answer["text"]} if answer["text"] else None
     told = "\n\n".join(text for text in (answer["text"], answer["notice"]) if text)

@@ -206,6 +206,8 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
             return {"decision": "deny", "reason": SENDS_ON + answer["send_on"]}
         told = answer["farewell"] or answer["let_go"]
         return {"systemMessage": told} if told else None
+    if answer["kind"] != "context":
+        return None
     return _before_model(data, answer) if request["event"] == "model" else _context(answer)
 
 

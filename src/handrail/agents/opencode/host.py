@@ -129,6 +129,8 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
         return {"notice": answer["text"]}
     if answer["kind"] == "recall":
         return {"text": answer["text"], "signs": list(answer["signs"])}
+    if answer["kind"] == "names":
+        return None
     if answer["kind"] == "stop":
         said = {"prompt": answer["send_on"], "notice": answer["farewell"] or answer["let_go"]}
     else:

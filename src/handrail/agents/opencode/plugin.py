@@ -8,7 +8,7 @@ from typing import Any
 
 from handrail.agents import stubs as shell
 from handrail.contracts import Stubs
-from handrail.contracts.steptool import TOOL
+from handrail.contracts.step import TOOL
 
 AGENT = "opencode"
 FILE = "handrail.js"

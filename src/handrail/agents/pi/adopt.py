@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from handrail.contracts.messages import ForeignState
+
 STATE_ENTRY = "workflow:state"
 _REQUIRED: dict[str, type] = {"workflowKey": str, "active": bool}
 _OPTIONAL: dict[str, type] = {"taskId": str, "completionNotified": bool, "cancelled": bool}
@@ -27,6 +29,28 @@ class Adopted:
     active: bool
     cancelled: bool
     told: bool
+
+
+ORIGIN = "pi-workflows"
+
+
+def foreign_state(entries: Sequence[Any]) -> tuple[ForeignState | None, str | None]:
+    """The state for a request, and why the newest entry cannot be used; both are None if there is no entry."""
+    found = adopt(entries)
+    if found is None:
+        is_damaged = any(_state(entry) is not None for entry in entries)
+        return None, f"The state that {ORIGIN} stored here is damaged. Handrail leaves it." if is_damaged else None
+    return {
+        "origin": ORIGIN,
+        "workflow": found.workflow,
+        "path": found.path,
+        "status": "active" if found.active else "cancelled" if found.cancelled else "done",
+        "steps": found.steps,
+        "task": found.task,
+        "task_id": found.task_id,
+        "started": found.started,
+        "told": found.told,
+    }, None
 
 
 def adopt(entries: Sequence[Any]) -> Adopted | None:

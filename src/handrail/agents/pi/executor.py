@@ -6,11 +6,13 @@ It exits with 0 even if the model failed, so the last message of the model decid
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator
 from typing import Any
 
+from handrail import FOR_ONE_CALL, STEP_TOOL
 from handrail.agents.outcomes import (
     DONE,
     Outcome,
@@ -22,6 +24,7 @@ from handrail.agents.outcomes import (
     plain,
     prompt_for_json,
 )
+from handrail.agents.pi import plugin
 from handrail.agents.usage import PROVIDERS, Spent, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
@@ -32,16 +35,21 @@ CUT = "the answer was cut off at the length that the model allows"
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
-    del folder
-    argv = [PROGRAM, "--mode", "json", "--print"]
+    argv, files = [PROGRAM, "--mode", "json", "--print"], {}
     if job.model is not None:
         argv += ["--model", job.model]
     if job.session is not None:
         argv += ["--session", _id(job.session)]
     if job.permissions == "read":
-        argv += ["--tools", ",".join(READS)]
+        argv += ["--tools", ",".join(READS if job.stubs is None else (*READS, STEP_TOOL))]
+    env: dict[str, str] = {}
+    if job.stubs is not None:
+        argv += ["-e", os.path.join(folder, "extension", "index.js")]
+        files = {os.path.join("extension", name): text for name, text in plugin.files(job.stubs).items()}
+        env = {FOR_ONE_CALL: job.stubs.conversation}  # an installed extension leaves this call to the one of the call
     prompt = _escape_command(job.prompt)
-    return Launch((*argv, *job.extra), stdin=(prompt_for_json(prompt, job.schema) if job.schema else prompt).encode())
+    told = prompt_for_json(prompt, job.schema) if job.schema else prompt
+    return Launch((*argv, *job.extra), stdin=told.encode(), files=files, env=env)
 
 
 def _id(session: str) -> str:

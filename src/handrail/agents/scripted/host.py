@@ -80,7 +80,7 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
     if answer["kind"] == "context":
         told = {"context": answer["text"], "title": answer["title"], "statusLine": answer["status_line"]}
         return told if answer["text"] else {}
-    return {"notice": answer["text"]}
+    return {"notice": answer["text"]} if answer["kind"] != "names" else {"names": answer["names"]}
 
 
 def aliases(tool: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The tool `workflow_step` as agents see it. Standard library only: servers import this before their first answer."""
+"""The tool `workflow_step` as agents see it. Imports nothing, because the server of the tool starts with it."""
 
 from __future__ import annotations
 

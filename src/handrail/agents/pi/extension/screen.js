@@ -1,0 +1,109 @@
+// What a person sees: the status line, a widget, notices and messages. A context that pi has replaced is not used again.
+
+const STATUS = "workflow";
+const NOTICES = new Set(["workflow:complete", "workflow:notice"]);
+const LOOK_AGAIN = 50;
+
+export class Screen {
+	constructor(pi) {
+		this.pi = pi;
+		this.ctx = null;
+		this.line = null;
+		this.widgets = new Map();
+		this.later = [];
+		this.Text = null;
+	}
+
+	// pi's own component for text. Without it, pi shows our messages in its own way.
+	async load() {
+		try {
+			({ Text: this.Text } = await import("@earendil-works/pi-tui"));
+		} catch {
+			return;
+		}
+		const render = (prefix, color, whole) => (message, options, theme) => {
+			const text = typeof message.content === "string" ? message.content : "";
+			const [first] = text.split("\n");
+			const shown = whole || options.expanded ? text : first;
+			return new this.Text(theme.fg("accent", prefix) + theme.fg(color, shown), 0, 0);
+		};
+		this.pi.registerMessageRenderer("workflow:complete", render("", "success", true));
+		this.pi.registerMessageRenderer("workflow:notice", render("", "warning", true));
+		this.pi.registerMessageRenderer("workflow:reminder", render("⏳ ", "dim", false));
+	}
+
+	// An error or the end of a workflow is shown whole, everything else by its first line.
+	stepRenderers() {
+		if (!this.Text) return {};
+		return {
+			renderResult: (result, options, theme) => {
+				const text = result.content.map((part) => part.text ?? "").join("\n");
+				const isShort = !options.expanded && result.details?.handrail?.status === "active";
+				return new this.Text(theme.fg("toolOutput", isShort ? text.split("\n")[0] : text), 0, 0);
+			},
+		};
+	}
+
+	show(ctx) {
+		this.ctx = ctx;
+		this.line = null;
+	}
+
+	// Call a function with pi's context, unless pi has replaced it meanwhile.
+	use(call) {
+		try {
+			return this.ctx ? call(this.ctx) : undefined;
+		} catch (error) {
+			if (!/stale/i.test(String(error?.message))) throw error;
+			return undefined;
+		}
+	}
+
+	status(line) {
+		const text = line ?? undefined;
+		if (text === (this.line ?? undefined)) return;
+		this.line = text;
+		this.use((ctx) => ctx.ui.setStatus(STATUS, text));
+	}
+
+	widget(name, text) {
+		if ((this.widgets.get(name) ?? null) === text) return;
+		this.widgets.set(name, text);
+		this.use((ctx) => ctx.ui.setWidget(name, text === null ? undefined : [text]));
+	}
+
+	warn(text) {
+		if (text) this.use((ctx) => (ctx.hasUI ? ctx.ui.notify(text, "warning") : process.stderr.write(`${text}\n`)));
+	}
+
+	tell(text, ctx) {
+		if (text && ctx.hasUI) ctx.ui.notify(text, "info");
+		else if (text) process.stderr.write(`${text}\n`);
+	}
+
+	// A command that was not carried out. Without a screen, the exit code says so, too.
+	refuse(text, ctx) {
+		if (!ctx.hasUI) process.exitCode = 1;
+		this.tell(text, ctx);
+	}
+
+	// A message in the conversation. It is for the person only: `withoutNotices` keeps it from the model.
+	say(customType, content, ctx) {
+		if (!content) return;
+		this.later.push({ customType, content, display: true });
+		if (ctx.mode === undefined || ctx.hasUI) this.whenIdle(() => this.flush());
+	}
+
+	flush() {
+		for (const message of this.later.splice(0)) this.use(() => this.pi.sendMessage(message, { triggerTurn: false }));
+	}
+
+	withoutNotices(messages) {
+		return messages.filter((message) => message.role !== "custom" || !NOTICES.has(message.customType));
+	}
+
+	whenIdle(call) {
+		if (this.use((ctx) => ctx.isIdle()) !== false) return call();
+		return setTimeout(() => this.whenIdle(call), LOOK_AGAIN);
+	}
+}

@@ -1,0 +1,172 @@
+"""pi as a host: translates the messages of our extension to Handrail's requests, and answers back.
+
+The extension (`extension/`) runs inside of pi and keeps one process of Handrail. It passes on pi's events, and does
+what the answers say. Runs at every tool call, so it imports little, and only from the standard library.
+"""
+
+from __future__ import annotations
+
+from handrail.agents.pi.tools import HARMLESS, STEP, aliases, arguments
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from handrail.contracts import Recipe, Stubs
+    from handrail.contracts.host import Commands, Level
+    from handrail.contracts.messages import Answer, BranchChanged, BranchPoint, Request, StepCaller
+
+__all__ = ["aliases", "arguments"]
+
+COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
+CONVERSATION: str | None = None
+ENFORCES: dict[str, Level] = {
+    "tools": "hard",
+    "subagents": "partial",
+    "protected files": "hard",
+    "shell writes to protected files": "partial",
+    "stop": "hard",
+    "context": "hard",
+    "interrupts": "hard",
+}
+LINKS = True
+_FAILED = ("aborted", "error")
+"""Why pi ends a turn by itself. A person's interrupt and an error of the model's service are not continued."""
+
+
+def conversation(data: Mapping[str, Any]) -> str:
+    return str(data["conversation"])
+
+
+def request(data: Mapping[str, Any]) -> Request | None:
+    """The message of the extension as a request; None for an event that Handrail ignores."""
+    event, id_, cwd = data["event"], conversation(data), str(data.get("cwd") or ".")
+    if event == "tool_call":
+        return _tool(data, id_, cwd)
+    if event == "context":
+        told = tuple(str(mark) for mark in data.get("told") or ())
+        return {"event": "model", "conversation": id_, "cwd": cwd, "transcript": None, "told": told}
+    if event == "agent_end":
+        return {
+            "event": "stop",
+            "conversation": id_,
+            "cwd": cwd,
+            "transcript": None,
+            "awaits": (),
+            "hands_off": False,
+            "was_aborted": data.get("stopReason") in _FAILED,
+            "has_progress": None,
+        }
+    if event == "command":
+        return {
+            "event": "command",
+            "conversation": id_,
+            "cwd": cwd,
+            "transcript": None,
+            "name": "start" if data["name"] == "workflow" else "cancel",
+            "arguments": str(data.get("arguments") or ""),
+        }
+    if event == "branch":
+        return _branch(data, id_, cwd)
+    if event == "names":
+        return {"event": "names", "conversation": id_, "cwd": cwd, "transcript": None}
+    return None
+
+
+def _tool(data: Mapping[str, Any], id_: str, cwd: str) -> Request:
+    tool, given, is_subagent = str(data["tool"]), data.get("input"), bool(data.get("isSubagent"))
+    given = given if isinstance(given, dict) else {}
+    if tool == STEP and data.get("isOwn", True):
+        return {
+            "event": "step",
+            "conversation": id_,
+            "cwd": cwd,
+            "transcript": None,
+            "tool": tool,
+            "action": str(given.get("action")),
+            "is_subagent": is_subagent,
+        }
+    return {
+        "event": "tool",
+        "conversation": id_,
+        "cwd": cwd,
+        "transcript": None,
+        "tool": f"{tool} of another extension" if tool == STEP else tool,
+        "aliases": aliases(tool),
+        "call": arguments(tool, given, cwd),
+        "is_harmless": tool in HARMLESS,
+        "is_subagent": is_subagent,
+    }
+
+
+def _branch(data: Mapping[str, Any], id_: str, cwd: str) -> BranchChanged:
+    request: BranchChanged = {
+        "event": "branch",
+        "conversation": id_,
+        "cwd": cwd,
+        "transcript": None,
+        "at": _place(data.get("at")),
+        "foreign": None,
+    }
+    if data.get("states"):
+        from handrail.agents.pi.adopt import foreign_state
+
+        request["foreign"], unread = foreign_state(data["states"])
+        if unread is not None:
+            request["unread"] = unread
+    return request
+
+
+def _place(data: Any) -> BranchPoint | None:
+    if not isinstance(data, dict):
+        return None
+    return {"session": str(data["session"]), "project": str(data["project"]), "number": int(data["number"])}
+
+
+def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+    """The answer in the words of the extension."""
+    del data
+    if answer["kind"] == "verdict":
+        return {"allow": answer["allow"], "reason": answer["reason"]}
+    if answer["kind"] == "held":
+        return {"held": answer["text"], "again": answer.get("again")}
+    if answer["kind"] == "stop":
+        return {"sendOn": answer["send_on"], "letGo": answer["let_go"], "farewell": answer["farewell"]}
+    if answer["kind"] == "names":
+        return {"names": answer["names"]}
+    if answer["kind"] == "notice":
+        return {"failed": answer["text"]} if request["event"] == "branch" else {"notice": answer["text"]}
+    if answer["kind"] != "context":
+        return None
+    return {"text": answer["text"], "opening": answer.get("opening"), "notice": answer["notice"]}
+
+
+def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
+    """Settings and folders that decide which extensions run, and the histories, which say where a session is."""
+    base = env.get("PI_CODING_AGENT_DIR") or home + "/.pi/agent"
+    sessions = env.get("PI_CODING_AGENT_SESSION_DIR") or base + "/sessions"
+    names = ("settings.json", "extensions", "trust.json")
+    return (*[f"{folder}/{name}" for folder in (base, project + "/.pi") for name in names], sessions)
+
+
+def was_told(history: bytes, call: str) -> bool:
+    """Not used: the extension says with each model call what the history has."""
+    return call.encode() in history
+
+
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+    """Who calls `workflow_step`. The extension tells it; the model's arguments do not count."""
+    del arguments
+    return {
+        "conversation": str(meta.get("conversation") or ""),
+        "is_subagent": bool(meta.get("isSubagent")),
+        "call": str(meta.get("call") or ""),
+        "cwd": str(meta.get("cwd") or ""),
+    }
+
+
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+    from handrail.agents.pi.install import recipe
+
+    return recipe(env, project, stubs)

@@ -1,0 +1,89 @@
+"""The recipe for installing our extension into pi and removing it. It writes no files itself.
+
+pi loads every extension in its folders. If pi-workflows is in pi's settings, its entry is taken out, because both would
+answer `/workflow`; uninstalling puts it back.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.agents.pi import plugin
+from handrail.contracts import Stubs
+from handrail.source import jsonedit
+
+ORIGINAL = "pi-workflows"
+_LISTS = ("packages", "extensions")
+_ORIGINAL = re.compile(r"(^|[/:])pi-workflows(@[^/]*|\.git|/.*)?$")
+
+
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+    """The installation for the user, or for one project."""
+    home = env.get("HOME") or os.path.expanduser("~")
+    return Recipe(env.get("PI_CODING_AGENT_DIR") or os.path.join(home, ".pi", "agent"), project, stubs)
+
+
+class Recipe:
+    """One installation: the files of the extension, and the settings without the extension that it replaces."""
+
+    def __init__(self, base: str, project: str | None, stubs: Stubs) -> None:
+        self.stubs = stubs
+        self.user = os.path.join(base, "extensions", "handrail", plugin.CONFIG)
+        self.project = project
+        self.base = base if project is None else os.path.join(project, ".pi")
+        self.settings = os.path.join(self.base, "settings.json")
+        self.folder = os.path.join(self.base, "extensions", "handrail")
+
+    def shared(self) -> list[str]:
+        return [self.settings]
+
+    def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
+        del texts
+        files = plugin.files(self.stubs, self.user if self.project is not None else "")
+        return {os.path.join(self.folder, name): text for name, text in files.items()}
+
+    def kept(self) -> list[str]:
+        return []
+
+    def add(self, path: str, text: str | None) -> str | None:
+        """The settings without pi-workflows; None if there are no settings, because ours are not in them."""
+        del path
+        if text is None:
+            return None
+        for name in _LISTS:
+            if any(map(is_original, _list(text, name))):
+                text = jsonedit.remove_items(text, (name,), is_original)
+        return text
+
+    def strip(self, path: str, text: str, before: str | None) -> str | None:
+        """The settings with pi-workflows as it was before."""
+        del path
+        for name in _LISTS:
+            for entry in filter(is_original, _list(before or "{}", name)):
+                if entry not in _list(text, name):
+                    text = jsonedit.add_item(text, (name,), entry)
+        return text
+
+    def notes(self, texts: Mapping[str, str | None]) -> list[str]:
+        """What the person should know about this installation."""
+        text = texts[self.settings]
+        if text is None or not any(is_original(entry) for name in _LISTS for entry in _list(text, name)):
+            return []
+        told = f"{ORIGINAL} is in `{self.settings}`. Both would answer `/workflow`, so its entry is taken out; "
+        return [told + "`handrail uninstall pi` puts it back. Handrail continues the workflows that it began."]
+
+
+def _list(text: str, name: str) -> list[Any]:
+    found = json.loads(text)
+    value = found.get(name) if isinstance(found, dict) else None
+    return value if isinstance(value, list) else []
+
+
+def is_original(entry: Any) -> bool:
+    """True if an entry of the settings is pi-workflows: a package, a path, or an object with its source."""
+    source = entry.get("source") if isinstance(entry, dict) else entry
+    return isinstance(source, str) and _ORIGINAL.search(source) is not None
