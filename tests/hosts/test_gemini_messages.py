@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from handrail.agents.gemini import host, stubs
+from handrail.agents.gemini.prompts import CANCELS
 from handrail.agents.gemini.toolnames import TOOLS
 
 COMMON = {
@@ -131,7 +132,7 @@ def test_the_person_is_told_why_the_agent_stopped(name: str) -> None:
 
 
 def test_a_held_command_costs_no_call_of_the_model() -> None:
-    data = message("BeforeAgent", prompt=host.CANCELS)
+    data = message("BeforeAgent", prompt=CANCELS)
     said = host.reply(data, request(data), {"kind": "held", "text": "Cancelled."})
     assert said == {"decision": "deny", "reason": "Cancelled.", "systemMessage": "Cancelled."}
 

@@ -305,10 +305,12 @@ def test_uninstalling_restores_the_settings(project: Project, scope: str, foreig
     assert settings["mcpServers"]["handrail"]["includeTools"] == ["workflow_step"]
     assert ("notes" in settings["mcpServers"]) == (foreign == FOREIGN)
     assert (base / "commands" / "workflow.toml").exists()
+    assert (base / "skills" / "write-workflow" / "SKILL.md").exists()
     project.json("uninstall", "gemini", scope)
     assert (path.read_text() if path.exists() else None) == foreign
     assert not (base / "handrail").exists()
     assert not (base / "commands").exists()
+    assert not (base / "skills").exists()
 
 
 def test_uninstalling_keeps_what_others_changed_since(project: Project) -> None:

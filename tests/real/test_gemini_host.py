@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +13,9 @@ from real.guests.gemini import Gemini, Typed
 from real.guests.guest import Phase
 from real.models.turn import Turn, calls
 from real.waiting import until
+
+LOOPS = 6
+"""After this number of identical calls, Gemini CLI ends the turn."""
 
 
 @pytest.fixture
@@ -25,12 +29,12 @@ def gemini(tmp_path: Path) -> Iterator[Gemini]:
 
 
 def test_the_loop_detector_ends_a_turn_and_the_next_prompt_goes_on(gemini: Gemini) -> None:
-    """Gemini CLI ends the turn at the fifth identical call and runs no hook then."""
+    """Gemini CLI warns the model at the fifth identical call, ends the turn at the next one, and runs no hook then."""
     gemini.file(".handrail/settings.yaml", "idleStops: 3\n")
-    gemini.model.script(*[gemini.shell("echo again")] * 8)
+    gemini.model.script(*[gemini.shell("echo again")] * (LOOPS + 2))
     ran = gemini.start("w tea")
     assert "Loop detected" in ran.out
-    assert len(gemini.model.received()) < 8
+    assert len(gemini.model.received()) == LOOPS
     assert gemini.at() == "look"
     gemini.model.script(gemini.write("bound.txt"), gemini.step("next"), gemini.step("next"), Turn("All done."))
     gemini.run("go on", gemini.thread(ran))
@@ -39,7 +43,8 @@ def test_the_loop_detector_ends_a_turn_and_the_next_prompt_goes_on(gemini: Gemin
 
 
 def test_a_run_goes_on_after_the_loop_detector(gemini: Gemini) -> None:
-    again = [gemini.shell("echo again")] * 5
+    gemini.file(".handrail/settings.yaml", "idleStops: 3\n")
+    again = [gemini.shell("echo again")] * LOOPS
     gemini.model.script(*again, gemini.step("next"), gemini.step("next"), Turn("All done."))
     ended = gemini.handrail("run", "w", "tea", "--agent", "gemini", "--json", check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
@@ -58,8 +63,8 @@ def test_workflow_step_asks_for_no_permission(gemini: Gemini) -> None:
 
 
 def test_a_run_that_may_only_read_can_call_workflow_step(gemini: Gemini) -> None:
-    step = {"id": "go", "kind": "workflow-run", "params": {"workflow": "w", "task": "tea", "permissions": "read"}}
-    flow = {"kind": "flow", "phases": [{"id": "all", "steps": [step]}]}
+    step = {"id": "go", "node": "workflow-run", "params": {"workflow": "w", "task": "tea", "permissions": "read"}}
+    flow = {"phases": [{"id": "all", "steps": [step]}]}
     gemini.file(".handrail/flows/f.json", json.dumps(flow))
     gemini.model.script(gemini.step("next"), gemini.write("bound.txt"), gemini.step("next"), Turn("All done."))
     ended = gemini.handrail("run", "f", "--agent", "gemini", "--json", check=False)
@@ -98,11 +103,13 @@ def test_the_model_cannot_name_another_conversation(gemini: Gemini) -> None:
 
 def test_a_server_with_our_name_in_the_project_is_gated_like_any_other(gemini: Gemini) -> None:
     gemini.workflow("w", Phase("look", "tools:\n  whitelist: [read]"))
-    server = {"command": "python3", "args": [str(Path(__file__).parent / "step_server.py")], "trust": True}
+    script, called = str(Path(__file__).parent / "step_server.py"), gemini.home / "called"
+    server = {"command": sys.executable, "args": [script, str(called)], "trust": True}
     gemini.file(".gemini/settings.json", json.dumps({"mcpServers": {"handrail": server}}))
     gemini.model.script(gemini.step("next"), Turn("A stop."))
     gemini.start("w tea")
     assert gemini.at() == "look"
+    assert not called.exists()
     assert "is not allowed in the phase Look of W" in gemini.told()
 
 
@@ -116,12 +123,15 @@ def test_the_person_sees_where_the_workflow_stands(gemini: Gemini) -> None:
         screen.wait("W > • Build [2/2]")
 
 
-def test_a_cancel_that_is_typed_while_the_agent_works_frees_it(gemini: Gemini) -> None:
-    """Gemini CLI queues what a person types, and takes it when the turn ends."""
-    gemini.model.script(gemini.shell("touch here; while [ ! -e on ]; do sleep 0.1; done"), Turn("A stop."))
+def test_a_person_interrupts_a_command_and_cancels(gemini: Gemini) -> None:
+    """Gemini CLI takes no command of a person while the agent works."""
+    gemini.file(".handrail/settings.yaml", "idleStops: 3\n")
+    gemini.model.script(gemini.shell("touch here; sleep 300"), Turn("never said"))
     with gemini.screen() as screen:
         screen.say("/workflow w tea")
         until((gemini.project / "here").exists, "the command to run")
+        screen.key("Escape")
+        screen.wait("Request cancelled")
         screen.say("/cancel-workflow")
-        gemini.file("on", "")
         gemini.until_at("cancelled")
+    assert len(gemini.model.received()) == 1, "nobody sent the agent on"

@@ -56,7 +56,8 @@ class Gemini(Guest):
         return calls(("complete_task", {"result": {"response": text}}))
 
     def argv(self, prompt: str, thread: str | None = None) -> list[str]:
-        shape = ["-p", prompt, "-o", "stream-json", *ALLOWED]
+        """Gemini CLI itself refuses to write outside of its folders, so the home is one: Handrail has to deny it."""
+        shape = ["-p", prompt, "-o", "stream-json", *ALLOWED, "--include-directories", str(self.home)]
         return [str(self.seat.host.program), *shape, *(["--resume", thread] if thread else [])]
 
     def thread(self, ran: Ran) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from handrail.agents.gemini.prompts import CANCELS, SENDS_ON, STARTED, STARTS
 from handrail.agents.gemini.tools import (
     AGENT_TOOL,
     HARMLESS,
@@ -42,12 +43,6 @@ ENFORCES: dict[str, Level] = {
 }
 """`tools`: with `--acp`, Gemini CLI calls no hook before a tool. `stop`: its loop detector ends a turn without one."""
 LINKS = True
-STARTS = "Start a Handrail workflow: "
-STARTED = "\n\nHandrail started this workflow. "
-CANCELS = "Cancel the Handrail workflow of this conversation."
-"""The fixed parts of the prompts that `/workflow` and `/cancel-workflow` become. The hook recognises them by these."""
-SENDS_ON = "Handrail: "
-"""The start of a reminder. Gemini CLI reports a reminder like a prompt of a person."""
 
 
 def conversation(data: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from handrail.agents import skills as shipped
 from handrail.agents.gemini import stubs as own
 from handrail.agents.gemini.tools import SERVER
 from handrail.contracts import Stubs
@@ -36,7 +37,9 @@ class Recipe:
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         del texts
         files = {os.path.join(self.folder, name): text for name, text in own.files(self.stubs).items()}
-        return files | {os.path.join(self.base, "commands", name): text for name, text in own.commands().items()}
+        files |= {os.path.join(self.base, "commands", name): text for name, text in own.commands().items()}
+        skills = shipped.skills().items()
+        return files | {os.path.join(self.base, "skills", name, "SKILL.md"): text for name, text in skills}
 
     def kept(self) -> list[str]:
         return []

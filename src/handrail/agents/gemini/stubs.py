@@ -10,7 +10,7 @@ import shlex
 from typing import Any
 
 from handrail.agents import stubs as shell
-from handrail.agents.gemini.host import CANCELS, STARTED, STARTS
+from handrail.agents.gemini.prompts import CANCELS, STARTED, STARTS
 from handrail.agents.gemini.tools import OWN_STEP, SERVER, STEP
 from handrail.contracts import Stubs
 
