@@ -149,3 +149,16 @@ def test_calls_that_hooks_denied_are_part_of_a_run(codex: Codex) -> None:
     codex.model.script(codex.write("bound.txt"), codex.step("next"), Turn("Done."))
     ran = json.loads(codex.handrail("run", "w", "tea", "--agent", "codex", "--json").stdout)
     assert ran["phases"][0]["steps"][0]["value"]["denied"] == 1
+
+
+def test_an_agent_cannot_cancel_by_resuming_its_own_conversation(codex: Codex) -> None:
+    codex.workflow("w", Phase("look", "tools:\n  blacklist: [edit, write]"))
+    codex.file(".handrail/settings.yaml", "idleStops: 0\n")
+    codex.model.script(Turn("A stop."))
+    thread = codex.thread(codex.start("w tea"))
+    inner = " ".join(["codex exec -s danger-full-access --skip-git-repo-check resume", thread, "'$cancel-workflow'"])
+    codex.model.script(codex.shell(f"{inner} > inner.txt 2>&1"), Turn("inner"), Turn("outer"), Turn("more"))
+    codex.run("go on", thread)
+    said = [request.text for request in codex.model.received()]
+    assert any("$cancel-workflow" in text and "go on" in text for text in said), (codex.project / "inner.txt").read_text()
+    assert codex.at() == "look"
