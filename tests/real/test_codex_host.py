@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from real.guests.codex import Codex
+from real.guests.codex import KEY, Codex
 from real.guests.guest import Phase, mark
 from real.models.turn import Call, Turn, calls
 from real.waiting import until
@@ -152,13 +152,13 @@ def test_calls_that_hooks_denied_are_part_of_a_run(codex: Codex) -> None:
 
 
 def test_an_agent_cannot_cancel_by_resuming_its_own_conversation(codex: Codex) -> None:
+    """Codex itself refuses: a conversation that runs cannot be resumed a second time."""
     codex.workflow("w", Phase("look", "tools:\n  blacklist: [edit, write]"))
     codex.file(".handrail/settings.yaml", "idleStops: 0\n")
     codex.model.script(Turn("A stop."))
     thread = codex.thread(codex.start("w tea"))
-    inner = " ".join(["codex exec -s danger-full-access --skip-git-repo-check resume", thread, "'$cancel-workflow'"])
-    codex.model.script(codex.shell(f"{inner} > inner.txt 2>&1"), Turn("inner"), Turn("outer"), Turn("more"))
+    program = f"PATH={codex.env['PATH']} {KEY}=fake codex exec -s danger-full-access --skip-git-repo-check"
+    codex.model.script(codex.shell(f"{program} resume {thread} '$cancel-workflow' > inner.txt 2>&1"), Turn("stop"))
     codex.run("go on", thread)
-    said = [request.text for request in codex.model.received()]
-    assert any("$cancel-workflow" in text and "go on" in text for text in said), (codex.project / "inner.txt").read_text()
+    assert "already has an active writer" in (codex.project / "inner.txt").read_text()
     assert codex.at() == "look"
