@@ -70,7 +70,10 @@ def test_a_server_in_the_settings_of_a_project_has_to_be_as_installed(tmp_path: 
         ("/cancel-workflow now", "cancel", "now"),
     ],
 )
-def test_a_command_is_typed_as_a_prompt(prompt: str, name: str, arguments: str) -> None:
+def test_a_command_is_typed_as_a_prompt(
+    prompt: str, name: str, arguments: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CODEX_THREAD_ID", raising=False)
     found = asked("UserPromptSubmit", prompt=prompt)
     assert (found["event"], found["name"], found["arguments"]) == ("command", name, arguments)
 
@@ -82,6 +85,11 @@ def test_a_command_is_typed_as_a_prompt(prompt: str, name: str, arguments: str) 
 def test_another_prompt_is_a_prompt(prompt: str) -> None:
     found = asked("UserPromptSubmit", prompt=prompt)
     assert (found["event"], found["starts"], found["by_person"]) == ("prompt", None, True)
+
+
+def test_a_prompt_from_the_shell_of_an_agent_is_no_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CODEX_THREAD_ID", "01a1e69f-d894-75a2-a801-7ca682bf2cd0")
+    assert asked("UserPromptSubmit", prompt="$cancel-workflow")["event"] == "prompt"
 
 
 @pytest.mark.parametrize("event", ["UserPromptSubmit", "Stop", "SessionStart"])

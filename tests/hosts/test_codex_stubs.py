@@ -149,6 +149,8 @@ def test_without_a_workflow_no_python_is_started(project: Project) -> None:
     assert codex.type("hello") == {}
     assert codex.run("Stop") == {}
     assert codex.run("SubagentStart", agent_id="A") == {}
+    assert codex.run("SessionStart", source="resume") == {}
+    assert codex.run("SessionStart", source="fork") == {}
     assert not (project.folder / "started").exists()
     assert not Path("started").exists()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from real.guests.codex import Codex
+from real.guests.codex import KEY, Codex
 from real.guests.guest import Phase, mark
 from real.models.turn import Call, Turn, calls
 from real.waiting import until
@@ -149,3 +149,16 @@ def test_calls_that_hooks_denied_are_part_of_a_run(codex: Codex) -> None:
     codex.model.script(codex.write("bound.txt"), codex.step("next"), Turn("Done."))
     ran = json.loads(codex.handrail("run", "w", "tea", "--agent", "codex", "--json").stdout)
     assert ran["phases"][0]["steps"][0]["value"]["denied"] == 1
+
+
+def test_an_agent_cannot_cancel_by_resuming_its_own_conversation(codex: Codex) -> None:
+    """Codex itself refuses: a conversation that runs cannot be resumed a second time."""
+    codex.workflow("w", Phase("look", "tools:\n  blacklist: [edit, write]"))
+    codex.file(".handrail/settings.yaml", "idleStops: 0\n")
+    codex.model.script(Turn("A stop."))
+    thread = codex.thread(codex.start("w tea"))
+    program = f"PATH={codex.env['PATH']} {KEY}=fake codex exec -s danger-full-access --skip-git-repo-check"
+    codex.model.script(codex.shell(f"{program} resume {thread} '$cancel-workflow' > inner.txt 2>&1"), Turn("stop"))
+    codex.run("go on", thread)
+    assert "already has an active writer" in (codex.project / "inner.txt").read_text()
+    assert codex.at() == "look"

@@ -34,9 +34,9 @@ def hooks(folder: str) -> dict[str, dict[str, Any]]:
     Codex uses the person's own shell, whose language is not always that of `sh`. These few words mean the same in all.
     """
 
-    def group(name: str, *words: str, matcher: str | None = None, tells: bool = True) -> dict[str, Any]:
+    def group(name: str, matcher: str | None = None, tells: bool = True) -> dict[str, Any]:
         stub = shlex.quote(f"{folder}/{name}")
-        command = " ".join([f"[ ! -r {stub} ] || exec /bin/sh {stub}", *words])
+        command = f"[ ! -r {stub} ] || exec /bin/sh {stub}"
         hook: dict[str, Any] = {"type": "command", "command": command, "timeout": HOST_SECONDS}
         if tells:
             hook["additionalContextLimit"] = _UNLIMITED
@@ -46,8 +46,8 @@ def hooks(folder: str) -> dict[str, dict[str, Any]]:
         "PreToolUse": group("gate", matcher="*", tells=False),
         "UserPromptSubmit": group("prompt"),
         "SessionStart": group("event", matcher="resume|compact|fork"),
-        "SubagentStart": group("event", "active"),
-        "Stop": group("event", "active", tells=False),
+        "SubagentStart": group("event"),
+        "Stop": group("event", tells=False),
     }
 
 
@@ -140,12 +140,12 @@ def gate_stub(stubs: Stubs, user: str = "") -> str:
 
 
 def event_stub(stubs: Stubs, user: str = "") -> str:
-    """The stub of most other hooks. With `active` it runs only while a workflow is active."""
+    """The stub of most other hooks. Without a workflow it does nothing, unless a fork of one may begin."""
     return (
         f"{_begin(stubs, 'event', user)}"
         "# Handrail's other hooks for Codex.\n"
-        f'[ "${{1-}}" = active ] && {shell.no_links(AGENT)} && exit 0\n'
-        f'{_no_link(stubs)} && [ "${{1-}}" = active ] && exit 0\n'
+        f"{shell.no_links(AGENT)} && exit 0\n"
+        f'{_no_link(stubs)} && case $input in *\'"source":"fork"\'*) false ;; *) true ;; esac && exit 0\n'
         f"{shell.LIMIT}"
         f"said=$(printf '%s\\n' \"$input\" | {shell.hook(stubs, AGENT, limited=True)}) || said=\n"
         """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""

@@ -44,6 +44,8 @@ ENFORCES: dict[str, Level] = {
     "interrupts": "hard",
 }
 LINKS = True
+_AGENT_SHELL = "CODEX_THREAD_ID"
+"""Codex sets this variable in the shell of the agent, and not for hooks."""
 _TYPED = {"workflow": "start", "cancel-workflow": "cancel"}
 _CONFIG = ".codex/config.toml"
 _SERVER = ("mcp_servers", "handrail")
@@ -158,10 +160,12 @@ def _mentions_server(path: str) -> bool:
 
 
 def _prompt(data: Mapping[str, Any], conversation: str, cwd: str, transcript: str | None) -> Request:
-    """A prompt, or one of our commands: `$workflow`, or `/workflow` with a space before it."""
-    text = str(data.get("prompt", ""))
-    name, rest = typed(text)
-    if name is not None:
+    """A prompt, or one of our commands: `$workflow`, or `/workflow` with a space before it.
+
+    An agent can start Codex in its shell and resume its own conversation there. Such a prompt is no command.
+    """
+    name, rest = typed(str(data.get("prompt", "")))
+    if name is not None and not os.environ.get(_AGENT_SHELL):
         return {
             "event": "command",
             "conversation": conversation,
