@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 
 from handrail.errors import StateError
-from handrail.project import session_name
+from handrail.project import file_name, session_name
 from handrail.sessions import links, marks
 from handrail.sessions.current import current_card
 from handrail.sessions.links import SessionRef
@@ -29,12 +29,22 @@ TASK = b"wf-"
 
 
 def expect(agent: str, request: Request, places: Places) -> SessionRef | None:
-    """Record a fork if any conversation has an active workflow. Returns its session if the parent is already known."""
+    """Record a fork if any conversation has an active workflow. Returns its session if the parent is already known.
+
+    A conversation that had a session of its own is no new fork, whatever the host says: its workflow has ended.
+    """
     link = links.path(places, agent, request["conversation"])
-    if not next(_candidates(os.path.dirname(link)), None):
+    if not next(_candidates(os.path.dirname(link)), None) or _had_session(agent, request, places):
         return None
     links.write_unsettled(link)
     return settle(agent, request, places)
+
+
+def _had_session(agent: str, request: Request, places: Places) -> bool:
+    """True if this conversation ever had a workflow, in any project."""
+    folder = os.path.dirname(places.sessions(""))
+    own = file_name(session_name(agent, request["conversation"]))
+    return os.path.isdir(folder) and any(os.path.isdir(os.path.join(folder, name, own)) for name in os.listdir(folder))
 
 
 def settle(agent: str, request: Request, places: Places) -> SessionRef | None:
