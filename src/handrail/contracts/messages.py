@@ -29,7 +29,8 @@ class _Asked(TypedDict):
 class ToolCall(_Asked):
     """A tool is about to be called. `is_harmless`: the tool changes nothing, so a whitelist need not name it.
 
-    `is_last`: the conversation ends with this call, and no stop hook can keep it going.
+    `is_last`: the conversation ends with this call, and no stop hook can keep it going. `takes_context`: the host can
+    pass a text to the model together with an allowed call.
     """
 
     event: Literal["tool"]
@@ -38,6 +39,7 @@ class ToolCall(_Asked):
     call: Call
     is_harmless: bool
     is_last: NotRequired[bool]
+    takes_context: NotRequired[bool]
     is_subagent: bool
 
 
@@ -80,10 +82,10 @@ class CommandTyped(_Asked):
 
 
 class ConversationOpened(_Asked):
-    """A conversation was resumed, compacted or forked from another."""
+    """A conversation was resumed, compacted or forked from another. `compacting`: it is about to be compacted."""
 
     event: Literal["begin"]
-    source: Literal["resume", "compact", "fork"]
+    source: Literal["resume", "compact", "compacting", "fork"]
 
 
 class SubagentStarted(_Asked):
@@ -91,26 +93,36 @@ class SubagentStarted(_Asked):
 
 
 class AgentStops(_Asked):
-    """The agent wants to end its turn. `hands_off`: a cancel waits for a person. `awaits`: ids of background work."""
+    """The agent wants to end its turn. `hands_off`: a cancel waits for a person. `awaits`: ids of background work.
+
+    `cap`: how often the host lets us send the agent on after one prompt, if it has such a limit. `was_sent_on` is then
+    given, too: False at the first stop after a prompt.
+    """
 
     event: Literal["stop"]
     awaits: tuple[str, ...]
     hands_off: bool
     was_aborted: bool
     has_progress: bool | None
+    cap: NotRequired[int]
+    was_sent_on: NotRequired[bool]
 
 
 Request = ToolCall | StepCall | PromptGiven | CommandTyped | ConversationOpened | SubagentStarted | AgentStops
 
 
 class Verdict(TypedDict):
-    """Whether a call is allowed, and the reason if it is denied. `rule` names the rule that decided."""
+    """Whether a call is allowed, and the reason if it is denied. `rule` names the rule that decided.
+
+    `context` is a text for the model, if it has lost what it was told and the host takes a text with a call.
+    """
 
     kind: Literal["verdict"]
     allow: bool
     reason: str | None
     tool: str
     rule: str
+    context: NotRequired[str | None]
 
 
 class Context(TypedDict):

@@ -43,6 +43,12 @@ def _is_of_another_stub(ref: SessionRef, env: Mapping[str, str]) -> bool:
     return ref.link is not None and known is not None and known.run is not None
 
 
+def _sent(ref: SessionRef, request: AgentStops) -> int:
+    """How often the agent was sent on since the last prompt."""
+    known = marks.content(ref.folder, marks.SENT) if request.get("was_sent_on") else ""
+    return int(known) if known.isdigit() else 0
+
+
 def _policy(send_on: str | None = None, let_go: str | None = None, farewell: str | None = None) -> StopPolicy:
     return {"kind": "stop", "send_on": send_on, "let_go": let_go, "farewell": farewell}
 
@@ -62,6 +68,10 @@ def _decide(host: Host, agent: str, ref: SessionRef, request: AgentStops) -> Sto
         return _policy()
     if request["awaits"] and card is not None and card["context"] and marks.is_new_work(ref.folder, request["awaits"]):
         return _policy(let_go=WAITS)
+    sent, cap = _sent(ref, request), request.get("cap")
+    if cap is not None and sent >= cap and card is not None and card["context"]:
+        why = f"the agent's program sends it on at most {cap} times after a prompt"
+        return _policy(let_go=f"Handrail cannot send the agent on: {why}. The workflow stays active: write a prompt.")
     progress = request["has_progress"]
     if progress is None:
         progress = marks.is_set(ref.folder, marks.PROGRESS)
@@ -69,6 +79,8 @@ def _decide(host: Host, agent: str, ref: SessionRef, request: AgentStops) -> Sto
     for event in outcome.decision.events:
         if isinstance(event, SentOn):
             marks.clear(ref.folder, marks.PROGRESS)
+            if cap is not None:
+                marks.set_mark(ref.folder, marks.SENT, str(sent + 1))
             now = session.card()
             return _policy(send_on=now["reminder"] if now is not None else None)
         if isinstance(event, LetGo):

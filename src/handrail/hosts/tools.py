@@ -38,6 +38,10 @@ def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places,
         answer = answer if touches is None else verdict(gate, request["tool"], request["aliases"], touches)
     if answer["allow"] and not marks.is_set(ref.folder, marks.PROGRESS):
         marks.set_mark(ref.folder, marks.PROGRESS)
+    if answer["allow"] and request.get("takes_context") and not request["is_subagent"] and card is not None:
+        from handrail.hosts.context import news
+
+        answer["context"] = news(ref.folder, card)
     return answer
 
 
