@@ -42,7 +42,12 @@ AGENTS: dict[str, dict[str, str]] = {
         "tools": "handrail.agents.claude.toolnames",
     },
     "codex": {"signs": "handrail.agents.codex.signs", "executor": "handrail.agents.codex.executor"},
-    "copilot": {"signs": "handrail.agents.copilot.signs", "executor": "handrail.agents.copilot.executor"},
+    "copilot": {
+        "signs": "handrail.agents.copilot.signs",
+        "host": "handrail.agents.copilot.host",
+        "executor": "handrail.agents.copilot.executor",
+        "tools": "handrail.agents.copilot.toolnames",
+    },
     "gemini": {"signs": "handrail.agents.gemini.signs", "executor": "handrail.agents.gemini.executor"},
     "opencode": {"signs": "handrail.agents.opencode.signs", "executor": "handrail.agents.opencode.executor"},
     "pi": {

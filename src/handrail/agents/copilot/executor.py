@@ -1,7 +1,8 @@
 """Runs Copilot CLI for a flow: a stream of JSON lines, with the prompt on stdin.
 
 Copilot CLI writes its token count to a file at the end. It counts per session, so the count before this job is read
-from the session's file. It exits with 0 even if a signal stopped it.
+from the session's file. It exits with 0 even if a signal stopped it. In guided mode, the stubs are in a plugin that is
+passed for this call only; nothing is installed.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from handrail.agents import stubs as shell
+from handrail.agents.copilot import plugin
+from handrail.agents.copilot.tools import OWN_STEP, SERVER, STEP
 from handrail.agents.outcomes import (
     DONE,
     Outcome,
@@ -35,8 +39,9 @@ from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
 PROGRAM = "copilot"
 ENVIRONMENT = ("COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")
 READS = ("view", "grep", "glob")
+_AVAILABLE = "--available-tools="
 _MODES = {
-    "read": ("--allow-all-tools", f"--available-tools={','.join(READS)}", "--deny-tool=write", "--deny-tool=shell"),
+    "read": ("--allow-all-tools", f"{_AVAILABLE}{','.join(READS)}", "--deny-tool=write", "--deny-tool=shell"),
     "work": ("--allow-all-tools",),
     "full": ("--allow-all",),
 }
@@ -44,15 +49,20 @@ _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm6
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
-    session = job.session or str(uuid.uuid4())
+    session = job.session or job.new_session or str(uuid.uuid4())
     argv = [_real_program(job.env.get("PATH")) or PROGRAM, "--output-format=json", "--no-auto-update", "--no-ask-user"]
     argv += [f"--usage-output-file={os.path.join(folder, 'usage.json')}", *_MODES[job.permissions]]
+    files, env = {"session": session}, {"COPILOT_ALLOW_ALL": ""}  # only the options decide what is allowed
+    if job.stubs is not None:
+        files |= {os.path.join("plugin", name): text for name, text in plugin.files(job.stubs).items()}
+        env |= shell.variables(job.stubs)  # installed stubs then leave this conversation to those of the plugin
+        argv = [f"{option},{OWN_STEP}" if option.startswith(_AVAILABLE) else option for option in argv]
+        argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allow-tool={SERVER}({STEP})"]
     argv.append(f"--resume={session}" if job.session else f"--session-id={session}")
     if job.model is not None:
         argv.append(f"--model={job.model}")
     prompt = prompt_for_json(job.prompt, job.schema) if job.schema else job.prompt
-    env = {"COPILOT_ALLOW_ALL": ""}  # only the options above decide what is allowed
-    return Launch((*argv, *job.extra), env, stdin=prompt.encode(), files={"session": session})
+    return Launch((*argv, *job.extra), env, stdin=prompt.encode(), files=files)
 
 
 def _real_program(path: str | None) -> str | None:

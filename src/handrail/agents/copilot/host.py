@@ -1,0 +1,290 @@
+"""Copilot CLI as a host: translates its hook messages to Handrail's requests, and answers back.
+
+Without an answer, Copilot CLI decides as it would without Handrail. A message does not name its event, so its fields
+tell. `install` and `plugin` define the stubs. Runs at every tool call, so it imports little, and only from the
+standard library.
+"""
+
+from __future__ import annotations
+
+import os
+
+from handrail import FOR_ONE_CALL
+from handrail.agents.copilot import transcript
+from handrail.agents.copilot.commands import HANDRAIL, typed
+from handrail.agents.copilot.tools import (
+    ASKED_STEP,
+    HARMLESS,
+    OWN_STEP,
+    SERVER,
+    aliases,
+    arguments,
+    foreign_aliases,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Literal
+
+    from handrail.contracts import Recipe, Stubs
+    from handrail.contracts.host import Commands, Level
+    from handrail.contracts.messages import (
+        Answer,
+        ConversationOpened,
+        Request,
+        StepCall,
+        StepCaller,
+        SubagentStarted,
+        Verdict,
+    )
+
+__all__ = ["aliases", "arguments"]
+
+COMMANDS: Commands = {"start": "/workflow", "cancel": "/cancel-workflow"}
+CONVERSATION: str | None = None
+ENFORCES: dict[str, Level] = {
+    "tools": "hard",
+    "subagents": "hard",
+    "protected files": "hard",
+    "shell writes to protected files": "partial",
+    "stop": "partial",
+    "context": "hard",
+    "interrupts": "hard",
+}
+LINKS = True
+STOP_CAP = 8
+"""How often Copilot CLI lets a hook send the agent on after one prompt."""
+SERVERS = (".mcp.json", ".github/mcp.json")
+"""Lists of servers in a project. They win over the list of the user."""
+
+
+def conversation(data: Mapping[str, Any]) -> str:
+    """The main conversation of a message. Subagents have ids of their own."""
+    if "session_id" in data:
+        return str(data["session_id"])  # the status line
+    if data.get("transcriptPath"):
+        return os.path.basename(os.path.dirname(str(data["transcriptPath"])))
+    if data.get("agentId") and data.get("hookName") is None:
+        return transcript.root(str(data["parentAgentId"]))
+    return str(data["sessionId"])
+
+
+def request(data: Mapping[str, Any]) -> Request | None:
+    """The hook message as a request; None for an event that Handrail ignores."""
+    if "toolName" in data:
+        return _tool(data)
+    if "prompt" in data:
+        return _prompt(data)
+    if "agentName" in data:
+        return _subagent(data)
+    if "stopReason" in data:
+        return _stop(data)
+    if "trigger" in data:
+        return _begin(data, "compacting")
+    return _begin(data, "fork") if data.get("source") == "resume" else None
+
+
+def _common(data: Mapping[str, Any]) -> tuple[str, str, str]:
+    """Conversation, folder and transcript. The stubs of one call know their conversation, so it is not looked up."""
+    named = str(data["sessionId"]) if os.environ.get(FOR_ONE_CALL) else conversation(data)
+    return named, str(data.get("cwd") or "."), transcript.path(named)
+
+
+def _begin(data: Mapping[str, Any], source: Literal["compacting", "fork"]) -> ConversationOpened:
+    """A fork is reported as resumed. A conversation with a workflow of its own is not taken for a fork."""
+    named, cwd, told = _common(data)
+    return {"event": "begin", "conversation": named, "cwd": cwd, "transcript": told, "source": source}
+
+
+def _subagent(data: Mapping[str, Any]) -> SubagentStarted | None:
+    """A subagent that starts; one that ends has a response."""
+    named, cwd, told = _common(data)
+    if "response" in data:
+        return None
+    return {"event": "subagent", "conversation": named, "cwd": cwd, "transcript": told}
+
+
+def _tool(data: Mapping[str, Any]) -> Request | None:
+    tool, given = str(data["toolName"]), _given(data)
+    if tool == ASKED_STEP and "toolInput" in data:
+        step = _step(data, given)
+        return step if "installed" not in step else None
+    if "toolInput" in data or "toolResult" in data:
+        return None
+    if tool == OWN_STEP:
+        return _step(data, given)
+    named, cwd, told = _common(data)
+    return {
+        "event": "tool",
+        "conversation": named,
+        "cwd": cwd,
+        "transcript": told,
+        "tool": tool,
+        "aliases": aliases(tool),
+        "call": arguments(tool, given, cwd),
+        "is_harmless": tool in HARMLESS,
+        "is_subagent": bool(data.get("agentId")),
+        "takes_context": True,
+    }
+
+
+def _given(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call. Some tools get a text instead of an object."""
+    given = data.get("toolArgs", data.get("toolInput"))
+    if isinstance(given, str):
+        from handrail.state import jsonlite
+
+        try:
+            parsed = jsonlite.loads(given)
+        except ValueError:
+            parsed = {"input": given}
+        return parsed if isinstance(parsed, dict) else {"input": given}
+    return given if isinstance(given, dict) else {}
+
+
+def _step(data: Mapping[str, Any], given: Mapping[str, Any]) -> StepCall:
+    named, cwd, told = _common(data)
+    step: StepCall = {
+        "event": "step",
+        "conversation": named,
+        "cwd": cwd,
+        "transcript": told,
+        "tool": OWN_STEP,
+        "action": str(given.get("action")),
+        "is_subagent": bool(data.get("agentId")),
+    }
+    claimed = _claimed(cwd)
+    if claimed is not None:
+        step["aliases"], step["installed"] = foreign_aliases(OWN_STEP), (claimed, "mcpServers", SERVER)
+    return step
+
+
+def _claimed(cwd: str) -> str | None:
+    """The list of servers in the project that has a server with our name; None if there is none.
+
+    Servers of a plugin win over it, and the stubs of one call have such a plugin.
+    """
+    if os.environ.get(FOR_ONE_CALL):
+        return None
+    for folder in dict.fromkeys((cwd, os.environ.get("COPILOT_PROJECT_DIR") or cwd)):
+        for name in SERVERS:
+            try:
+                with open(f"{folder}/{name}", encoding="utf-8", errors="replace") as file:
+                    if SERVER in file.read():
+                        return f"{folder}/{name}"
+            except FileNotFoundError:
+                continue
+            except OSError:
+                return f"{folder}/{name}"
+    return None
+
+
+def _prompt(data: Mapping[str, Any]) -> Request | None:
+    text = str(data["prompt"])
+    if data.get("agentId") or "transformedPrompt" in data or text.startswith(HANDRAIL):
+        return None
+    named, cwd, told = _common(data)
+    command = typed(text)
+    if command is not None:
+        return {
+            "event": "command",
+            "conversation": named,
+            "cwd": cwd,
+            "transcript": told,
+            "name": command[0],
+            "arguments": command[1],
+        }
+    return {
+        "event": "prompt",
+        "conversation": named,
+        "cwd": cwd,
+        "transcript": told,
+        "starts": None,
+        "by_person": True,
+        "was_interrupted": False,
+    }
+
+
+def _stop(data: Mapping[str, Any]) -> Request | None:
+    if data.get("agentId"):
+        return None
+    named, cwd, told = _common(data)
+    command = typed(transcript.last_typed(data.get("transcriptPath")))
+    return {
+        "event": "stop",
+        "conversation": named,
+        "cwd": cwd,
+        "transcript": told,
+        "awaits": (),
+        "hands_off": command is not None and command[0] == "cancel",
+        "was_aborted": False,
+        "has_progress": None,
+        "cap": STOP_CAP,
+        "was_sent_on": bool(data.get("stop_hook_active")),
+    }
+
+
+def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
+    """The answer in the format of the hook; None for an empty answer."""
+    if answer["kind"] == "verdict":
+        return _decision(data, request, answer)
+    if answer["kind"] == "held":
+        return {"decision": "block", "reason": answer["text"]}
+    if answer["kind"] == "stop":
+        return {"decision": "block", "reason": HANDRAIL + answer["send_on"]} if answer["send_on"] else None
+    if answer["kind"] == "notice":
+        return None  # no hook can show a text to the person only
+    if "prompt" not in data:
+        return {"additionalContext": answer["text"]} if answer["text"] else None
+    told = "\n\n".join(text for text in (answer["text"], answer["notice"]) if text)
+    return {"additionalContext": told} if told else {}
+
+
+def _decision(data: Mapping[str, Any], request: Request, answer: Verdict) -> dict[str, Any]:
+    """The verdict as hook output. It is `{}` for an allowed call: the stub treats an empty output as a failure."""
+    is_step = answer["rule"] == "workflow-step"
+    if "toolInput" in data:
+        return {"behavior": "allow"} if answer["allow"] and is_step else {}
+    if not answer["allow"]:
+        return {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
+    if not is_step:
+        return {"additionalContext": answer["context"]} if answer.get("context") else {}
+    who = {"session_id": request["conversation"], "agent_id": str(data.get("agentId") or "")}
+    own = {**who, "call_id": f"handrail-{data.get('timestamp')}", "cwd": request["cwd"]}
+    return {"modifiedArgs": {**_given(data), **own}}
+
+
+def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
+    """Settings that can add hooks or switch them off, our stubs and skills, and the lists of MCP servers."""
+    base = transcript.home(env, home)
+    names = ("settings.json", "config.json", "mcp-config.json", "hooks", "installed-plugins", "handrail")
+    skills = ("skills/workflow", "skills/cancel-workflow")
+    local = ("hooks", "copilot", "mcp.json", *skills)
+    claude = (".claude/settings.json", ".claude/settings.local.json")
+    return (
+        *(f"{base}/{name}" for name in (*names, *skills)),
+        *(f"{project}/.github/{name}" for name in local),
+        *(f"{project}/{name}" for name in (".mcp.json", *claude)),
+    )
+
+
+def was_told(history: bytes, call: str) -> bool:
+    return transcript.has_result(history, call)
+
+
+def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
+    """Who calls `workflow_step`. `reply` wrote this over whatever the model had written."""
+    del meta
+    return {
+        "conversation": str(arguments.get("session_id") or ""),
+        "is_subagent": bool(arguments.get("agent_id")),
+        "call": str(arguments.get("call_id") or ""),
+        "cwd": str(arguments.get("cwd") or ""),
+    }
+
+
+def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
+    from handrail.agents.copilot.install import recipe
+
+    return recipe(env, project, stubs)

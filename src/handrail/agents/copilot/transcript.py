@@ -1,0 +1,89 @@
+"""Copilot CLI's own record of a conversation: where it is, which conversation a subagent belongs to, what was typed.
+
+Its lines are JSON events. Standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+
+from handrail.state import jsonlite
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_EVENTS = "events.jsonl"
+_CALL = b'"toolCallId":"'
+_COMPLETE = b'"type":"tool.execution_complete","data":{"toolCallId":"'
+
+
+def home(env: Mapping[str, str], folder: str) -> str:
+    """The folder with Copilot CLI's settings and state."""
+    return env.get("COPILOT_HOME") or f"{folder}/.copilot"
+
+
+def path(conversation: str) -> str:
+    return f"{_conversations()}/{conversation}/{_EVENTS}"
+
+
+def _conversations() -> str:
+    return f"{home(os.environ, os.environ.get('HOME') or os.path.expanduser('~'))}/session-state"
+
+
+def root(agent: str) -> str:
+    """The conversation in which a subagent works. `agent` is the conversation itself or a subagent of it.
+
+    Raises `ValueError` if it is not known: the call is then denied.
+    """
+    folder = _conversations()
+    if os.path.exists(path(agent)):
+        return agent
+    names = os.listdir(folder) if os.path.isdir(folder) else []
+    mark = f'"agentId":"{agent}"'.encode()
+    for name in sorted(names, key=lambda name: -_changed(path(name))):
+        if mark in _content(path(name)):
+            return name
+    raise ValueError(f"no conversation has the subagent {agent}")
+
+
+def _changed(file: str) -> float:
+    try:
+        return os.stat(file).st_mtime
+    except OSError:
+        return 0.0
+
+
+def _content(file: str) -> bytes:
+    try:
+        with open(file, "rb") as opened:
+            return opened.read()
+    except OSError:
+        return b""
+
+
+def has_result(history: bytes, call: str) -> bool:
+    """True if the history has the result of a call. Its id is ours: it is in the arguments that were permitted."""
+    at = history.find(f'"{call}"'.encode())
+    begin = history.rfind(b"\n", 0, at) + 1
+    found = history.find(_CALL, begin, history.find(b"\n", at))
+    if at < 0 or found < 0:
+        return False
+    id_ = history[found + len(_CALL) :].partition(b'"')[0]
+    return _COMPLETE + id_ + b'"' in history[begin:]
+
+
+def last_typed(file: str | None) -> str:
+    """The last text that a person sent while the agent was at work; empty if the turn began after it.
+
+    Copilot CLI calls no hook for such a text.
+    """
+    for line in reversed(_content(file or "").split(b"\n")):
+        if not line.startswith(b'{"type":"user.message"'):
+            continue
+        try:
+            about = jsonlite.loads(line.decode("utf-8", "replace"))["data"]
+            return str(about.get("content") or "") if about.get("delivery") == "steering" else ""
+        except (ValueError, KeyError, TypeError, AttributeError):
+            return ""
+    return ""
