@@ -7,6 +7,7 @@ in its `cannot`, with the reason; the tests then expect exactly that.
 from __future__ import annotations
 
 from real.guests.claude import Claude
+from real.guests.copilot import Copilot
 from real.guests.guest import Guest
 
-GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude,)}
+GUESTS: dict[str, type[Guest]] = {guest.name: guest for guest in (Claude, Copilot)}
