@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from handrail.callers import Caller
     from handrail.contracts import Stubs
     from handrail.flows.catalog import FlowCatalog, FoundFlow
+    from handrail.flows.reading import Known
     from handrail.pruning import Pruned, Rule
     from handrail.runs.runs import Runs
     from handrail.secrets.redaction import Secrets
@@ -107,9 +108,24 @@ class App:
     @cached_property
     def flows(self) -> FlowCatalog:
         from handrail.flows.catalog import read_flows
+
+        return read_flows(flow_roots(self.project, self.places), self._known)
+
+    @cached_property
+    def _known(self) -> Known:
+        """What the flows of this project may use. The workflows are read only if a flow runs one."""
+        from dataclasses import replace
+
         from handrail.flows.known import known_in
 
-        return read_flows(flow_roots(self.project, self.places), known_in(self.project))
+        return replace(known_in(self.project), workflow_problem=self._workflow_problem)
+
+    def _workflow_problem(self, name: str) -> tuple[str, str | None] | None:
+        try:
+            self.catalog.startable(name)
+        except HandrailError as error:
+            return error.message, error.hint
+        return None
 
     @cached_property
     def sessions(self) -> Sessions:
@@ -178,13 +194,12 @@ class App:
     def validate(self, paths: list[str]) -> list[Diagnostic]:
         """The problems in the definitions at these paths. They may refer to all other definitions."""
         from handrail.flows.catalog import is_flow_file, problems_at
-        from handrail.flows.known import known_in
         from handrail.workflows.catalog import read_given
 
         flows = [path for path in paths if is_flow_file(path)]
         workflows = [path for path in paths if path not in flows]
         found = list(read_given(workflows, self.catalog).problems) if workflows else []
-        return found + problems_at(flows, self.flows, known_in(self.project))
+        return found + problems_at(flows, self.flows, self._known)
 
     def flow_named(self, name: str) -> FoundFlow:
         """The flow that `run NAME` runs: a flow, or else a workflow as a flow. `workflow:NAME` is always a workflow."""

@@ -50,7 +50,7 @@ def test_the_last_run_of_a_project_without_runs(project: Project, command: str) 
 
 def test_quiet_does_not_list_the_files_of_an_installation(project: Project) -> None:
     said = project.run("install", "claude", "--project", "-q").out
-    assert re.fullmatch(r"installed; restart the agent, then type \S+.*\n", said)
+    assert re.fullmatch(r"installed into claude; restart it, then type \S+.*\n", said)
     assert len(project.run("uninstall", "claude", "--project", "--dry-run", "-q").out.splitlines()) > 1
     assert project.run("uninstall", "claude", "--project", "-q").out == "removed\n"
 

@@ -76,9 +76,10 @@ def test_an_invalid_param_fails_only_the_step(project: Project) -> None:
     flow(
         project,
         "gone",
-        "phases:\n- id: a\n  steps:\n  - {id: x, node: workflow-run, params: {workflow: nope, task: x}}\n",
+        "phases:\n- id: a\n  steps:\n  - {id: x, node: workflow-run, params: {workflow: '${params.w}', task: x}}\n",
     )
-    assert "nope" in project.json("run", "gone", "--agent", "scripted", code=1)["error"]
+    gone = project.json("run", "gone", "--agent", "scripted", "--param", "w=nope", code=1)
+    assert "there is no workflow `nope`" in gone["error"]
 
 
 def test_a_nested_flow_has_its_time_limit_and_its_attempts(project: Project) -> None:

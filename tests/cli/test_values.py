@@ -202,6 +202,16 @@ def test_json_is_read_as_json(project: Project) -> None:
     assert (problem["code"], problem["line"], problem["column"]) == ("json-syntax", 1, 12)
 
 
+def test_an_escaped_emoji_in_params_and_answers_is_read(project: Project) -> None:
+    """Most programs write an emoji in JSON as two escapes, which YAML refuses."""
+    form = "{id: f, node: user-input, params: {formId: f, title: T, fields: [{id: v, type: text}]}}"
+    out = "'${params.v}${steps.a.f.outputs.values.v}'"
+    flow(project, "demo", steps(form, f"{{id: x, node: set, params: {{t: {out}}}}}"))
+    project.write("v.json", json.dumps({"v": "\U0001f600"}))
+    run = project.json("run", "demo", "--params", "v.json", "--answers", "v.json")
+    assert value(run) == {"t": "\U0001f600\U0001f600"}
+
+
 def test_names_in_templates_may_be_any_text_that_is_given(project: Project, tmp_path: Path) -> None:
     template = "{template: '{a-b} {имя} {a.b} {{a b}} {c-d} {', vars: {a-b: 1, имя: 2, a.b: 3, a b: 4}}"
     flow(project, "demo", steps(f"{{id: x, node: set, params: {{t: {template}}}}}"))

@@ -26,6 +26,12 @@ MISTAKES = {
     "mayFail is text": (COMMAND % 'mayFail: "false"', "write true or false, without quotes"),
     "maxOutput": (COMMAND % "maxOutput: 52428800", "`maxOutput` means: how much of the end of its output is kept"),
     "cwd outside": (COMMAND % "cwd: ../..", "write a path inside the project"),
+    "cwd elsewhere": (COMMAND % "cwd: /", "write a path inside the project"),
+    "makes outside": ("{id: x, node: set, makes: [../a]}", "write a path inside the project"),
+    "makes elsewhere": ("{id: x, node: set, makes: [{path: /etc/a}]}", "write a path inside the project"),
+    "no such workflow": ("{id: x, node: workflow-run, params: {workflow: bug-fixx}}", "did you mean `bug-fix`?"),
+    "broken workflow": ("{id: x, node: workflow-run, params: {workflow: broken}}", "run `handrail validate "),
+    "hidden workflow": ("{id: x, node: workflow-run, params: {workflow: hidden}}", "`handrail list` shows what can"),
     "type of a field": (FORM % "[{id: a, type: texxt, label: A}]", "did you mean `text`?"),
     "key of a field": (FORM % "[{id: a, typ: text, label: A}]", "did you mean `type`?"),
     "no fields": (FORM % "[]", "fill it in: the questions"),
@@ -55,6 +61,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     project.write(".handrail/schemas/text.json", "no json")
     project.write(".handrail/schemas/odd.json", '{"type": 1}')
     project.write(".handrail/schemas/typo.json", '{\n  "properties": {"a": {"type": "objct"}}\n}')
+    project.workflow("hidden", ["a"], "show: workflows\n")
     return project
 
 
@@ -62,7 +69,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 def test_a_mistake_is_reported_at_its_place_before_any_step_runs(project: Project, name: str) -> None:
     step, hint = MISTAKES[name]
     project.write(".handrail/flows/f.yaml", HEAD + step + "\n")
-    errors = [p for p in project.run("validate", "--json").data["problems"] if p["severity"] == "error"]
+    if name == "broken workflow":
+        project.workflow("broken", ["a"], "show: nobody\n")
+    found = [p for p in project.run("validate", "--json").data["problems"] if p["severity"] == "error"]
+    errors = [p for p in found if p["file"].endswith("f.yaml")]
     assert errors
     assert {p["line"] for p in errors} == {5}
     assert any((p["hint"] or "").startswith(hint) for p in errors), errors
@@ -151,6 +161,28 @@ def test_a_run_can_be_resumed_after_its_schema_was_broken(project: Project) -> N
     project.write("go", "{}")
     assert "is not JSON" in project.json("resume", run, code=1)["error"]
     project.write(".handrail/schemas/report.json", "{}")
+    assert project.json("resume", run)["status"] == "completed"
+
+
+def test_a_path_of_the_project_may_be_absolute(project: Project) -> None:
+    made = project.folder / "made"
+    link = project.folder.parent / "link"
+    link.symlink_to(project.folder)
+    step = f"{{id: x, node: write-file, params: {{path: {link}/made, text: x}}, makes: [{made}]}}"
+    project.write(".handrail/flows/f.yaml", HEAD + step + "\n")
+    assert project.json("validate")["problems"] == []
+    assert project.json("run", "f")["status"] == "completed"
+    assert made.read_text() == "x"
+
+
+def test_a_run_can_be_resumed_after_its_workflow_was_broken(project: Project) -> None:
+    project.workflow("w", ["a"])
+    step = "{id: x, node: command, params: {argv: [test, -e, go]}}"
+    skipped = "{id: w, node: workflow-run, when: '${params.deep}', params: {workflow: w}}"
+    project.write(".handrail/flows/f.yaml", f"{HEAD}{step}\n      - {skipped}\n")
+    run = project.json("run", "f", "--param", "deep=false", code=1)["run"]
+    project.workflow("w", ["a"], "show: nobody\n")
+    project.write("go", "")
     assert project.json("resume", run)["status"] == "completed"
 
 

@@ -147,7 +147,7 @@ def test_a_call_is_denied_with_the_way_out(damaged: Project) -> None:
 
 
 def test_the_way_out_frees_the_conversation(damaged: Project) -> None:
-    said = damaged.run("cancel", "--yes", "--session", "claude-c")
+    said = damaged.process("cancel", "--yes", "--session", "claude-c")  # a process, so that a cancel that hangs fails
     assert said.code == 0, said
     assert reason(damaged, "Edit") == ""
     assert not os.path.lexists(link(damaged))

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+import handrail
 from hosts.talking import tell
 from support import Project
+
+PACKAGE = Path(handrail.__file__).parent
 
 
 @pytest.fixture
@@ -62,6 +65,16 @@ def test_the_hosts_settings_in_the_project_are_protected(active: Project, path: 
 def test_the_hosts_settings_of_the_user_are_protected(active: Project, path: str) -> None:
     assert reason(active, "Write", file_path=str(home(active) / path), content="{}")
     assert reason(active, "Bash", command=f"rm ~/{path}")
+
+
+@pytest.mark.parametrize("path", ["settings.json", "plugins/installed_plugins.json", ".claude.json", ".config.json"])
+def test_another_configuration_folder_of_the_host_is_protected(
+    active: Project, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    elsewhere = active.folder.parent / "elsewhere"
+    monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(elsewhere))
+    assert "denied in every phase" in (reason(active, "Write", file_path=str(elsewhere / path), content="{}") or "")
+    assert "denied in every phase" in (reason(active, "Bash", command=f"rm {elsewhere / path}") or "")
 
 
 def test_our_own_state_is_protected(active: Project) -> None:
@@ -118,3 +131,29 @@ def test_the_command_line_gives_the_same_verdict(active: Project) -> None:
 def test_arguments_that_are_not_an_object_are_refused(active: Project) -> None:
     assert active.run("gate", "write", "--input", "[1]").code == 2
     assert active.run("gate", "write", "--input", "{").code == 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo '{}' | handrail hook claude",
+        "handrail --project . hook claude < message",
+        "/usr/bin/env python3 -m handrail hook claude < message",
+        "cat message | timeout 5 handrail serve --stdio --agent claude",
+        "handrail mcp --agent claude",
+        f"python3 -I -S {PACKAGE}/hook.py claude < message",
+        "~/.claude/skills/handrail/bin/command < message",
+        "sh .claude/handrail/bin/command < message",
+        "bash -c 'handrail hook claude < message'",
+    ],
+)
+def test_an_agent_cannot_pretend_to_be_its_host(active: Project, line: str) -> None:
+    """A forged message of a hook would be taken for a command that a person typed."""
+    assert "denied in every phase" in (reason(active, "Bash", command=line) or "")
+
+
+@pytest.mark.parametrize(
+    "line", ["handrail status", "grep -rn hook handrail", "git log handrail/hook.py", "echo handrail hook"]
+)
+def test_other_commands_may_name_them(active: Project, line: str) -> None:
+    assert reason(active, "Bash", command=line) is None

@@ -59,7 +59,8 @@ def test_a_new_file_has_usual_permissions(writing: Project) -> None:
     assert (writing.folder / "out/a.md").stat().st_mode & 0o777 == 0o640
 
 
-def test_a_killed_write_leaves_nothing_after_a_resume(writing: Project) -> None:
+@pytest.mark.parametrize("command", ["resume", "restart", "prune"])
+def test_a_killed_write_leaves_nothing_afterwards(writing: Project, command: str) -> None:
     """The process is killed after the new content was written and before the file was replaced."""
     killed = subprocess.run(
         [sys.executable, "-c", KILLER, "run", "w"], cwd=writing.folder, capture_output=True, timeout=60, check=False
@@ -68,6 +69,10 @@ def test_a_killed_write_leaves_nothing_after_a_resume(writing: Project) -> None:
     (name,) = left(writing)
     assert name.startswith(".handrail-")
     writing.write("out/.handrail-mine", "not from this run")
+    if command == "prune":
+        assert len(writing.json("prune", "--status", "interrupted", "--yes")["removed"]) == 1
+        assert left(writing) == [".handrail-mine"]
+        return
     id_ = writing.json("runs")["runs"][0]["run"]
-    assert writing.json("resume", id_)["status"] == "completed"
+    assert writing.json(command, id_)["status"] == "completed"
     assert left(writing) == [".handrail-mine", "a.md"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from handrail.process import family
-from handrail.process.child import Task, perform
+from handrail.process.child import Ended, Task, perform
 from handrail.process.stream import Program
 from support import is_running
 
@@ -59,8 +59,10 @@ def test_a_child_of_the_program_is_killed_with_its_group() -> None:
 
 @pytest.mark.usefixtures("without_table")
 def test_a_program_that_runs_too_long_is_killed_without_a_process_table() -> None:
-    async def run() -> bool:
+    async def run() -> Ended:
         async with asyncio.timeout(30):
-            return (await perform(shell(STUBBORN, timeout=0.2))).timed_out
+            return await perform(shell(f"echo $$; {STUBBORN}", timeout=0.5))
 
-    assert asyncio.run(run())
+    ended = asyncio.run(run())
+    assert ended.timed_out
+    assert not is_running(int(ended.output))

@@ -9,6 +9,21 @@ ALL = [mark("release", "plan"), mark("review", "judge"), mark("review", "sign"),
 DENIED = "is not allowed in the phase Plan of Release"
 FAILED = "report.txt"
 REMINDED = "is not done yet"
+STORY = [
+    "Started the login",
+    "SentOn 0",
+    "Moved 0 1 planned",
+    "Checked 1 False",
+    "Checked 1 True",
+    "Moved 1 2 judged",
+    "Looped 2 1",
+    "Checked 1 True",
+    "Moved 1 2 judged again",
+    "Moved 2 3 signed",
+    "Finished 3 shipped",
+    "Told",
+]
+"""The journal of the walk without times and ids."""
 
 
 def nested(guest: Guest) -> None:
@@ -36,6 +51,7 @@ def walk(guest: Guest) -> list[Turn]:
 
 def assert_walked(guest: Guest) -> None:
     assert guest.at() == "done"
+    assert guest.story() == STORY, "every agent leaves the same journal, in a terminal and without one"
     assert not guest.links(), "the person was told, so the link is gone"
     assert (guest.made("early.txt"), guest.made("report.txt")) == (False, True)
     texts = [request.text for request in guest.model.received()]

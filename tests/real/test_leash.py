@@ -96,6 +96,21 @@ def test_a_workflow_that_cannot_be_recorded_is_not_announced_to_the_model(guarde
     assert model.received() == []
 
 
+def test_the_gate_and_the_stop_need_no_home(bare: Claude, model: Model) -> None:
+    """Claude Code finds its folder by a variable. Without HOME, Python takes a home from the list of users."""
+    bare.workflow("w", Phase("look", "tools: {blacklist: [write]}"), Phase("build"))
+    bare.env["CLAUDE_CONFIG_DIR"] = str(bare.home / ".claude")
+    bare.env |= {name: str(bare.home / "xdg") for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME")}
+    bare.handrail("install", "claude")
+    conversation, home = new_id(), bare.env.pop("HOME")
+    model.script(write(bare), Turn("I stop early."), step("next"), step("next"), Turn("All done."))
+    ran = bare.run("/workflow w tea", *SKIP, "--session-id", conversation)
+    bare.env["HOME"] = home
+    assert "Write is not allowed in the phase Look of W." in tool_results(model.received()[1])[0]
+    assert not (bare.project / "written.txt").exists()
+    assert (ran.result, bare.at(conversation)) == ("All done.", "done")
+
+
 CHANGES = {
     "switches all hooks off": {"disableAllHooks": True},
     "moves Handrail's folders": {"env": {"HANDRAIL_HOME": "/nowhere", "HANDRAIL_STATE": "/nowhere"}},

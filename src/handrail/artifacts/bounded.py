@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from handrail.source.patterns import check_pattern, contains_match
+from handrail.source.plain import some
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -86,5 +87,5 @@ def _additional_properties(validator: Any, wanted: Any, value: Any, schema: Any)
         for name in extra:
             yield from validator.descend(value[name], wanted, path=name)
     elif not wanted and extra:
-        names = ", ".join(f"`{name}`" for name in extra[:8])
+        names = some([f"`{name}`" for name in extra])
         yield ValidationError(f"has names that are not declared: {names}")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from handrail.source.values import Unresolved, as_text, number
+from handrail.source.values import Unresolved, as_text, number, shown
 
 AGENTWEAVER = ".agentweaver/scopes"
 HANDRAIL = ".handrail/scopes"
@@ -169,8 +169,8 @@ def whole_iteration(value: Any) -> int:
     except Unresolved:
         found = 0
     if not 1 <= found <= MAX_ITERATION or int(found) != found:
-        shown = "nothing" if value in (None, "") else f"`{as_text(value)[:40]}`"
-        raise Unresolved("artifact-iteration", f"an iteration has to be a whole number, 1 or more, found {shown}")
+        given = "nothing" if value in (None, "") else f"`{shown(value)}`"
+        raise Unresolved("artifact-iteration", f"an iteration has to be a whole number, 1 or more, found {given}")
     return int(found)
 
 
@@ -180,7 +180,7 @@ def name_text(value: Any, what: str) -> str:
         return safe_name(value, what)
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value and abs(value) < 1e15:
         return safe_name(as_text(value), what)
-    found = "nothing" if value is None else f"`{as_text(value)[:40]}`"
+    found = "nothing" if value is None else f"`{shown(value)}`"
     raise Unresolved("artifact-name", f"the {what} of an artifact has to be text, found {found}")
 
 
@@ -193,14 +193,14 @@ def safe_name(text: str, what: str) -> str:
             "artifact-name", f"the {what} of an artifact contains a character that is not allowed in a file name"
         )
     if text in (".", "..") or "/" in text or "\\" in text:
-        raise Unresolved("artifact-name", f"the {what} `{text[:40]}` of an artifact leads out of its folder")
+        raise Unresolved("artifact-name", f"the {what} `{shown(text)}` of an artifact leads out of its folder")
     return text
 
 
 def safe_extension(value: Any) -> str:
     """The same text, if it is a file extension. Else raises `Unresolved`."""
     if not isinstance(value, str) or not re.fullmatch("[A-Za-z0-9]{1,16}", value):
-        message = f"an extension has to be letters and digits, found `{as_text(value)[:40]}`"
+        message = f"an extension has to be letters and digits, found `{shown(value)}`"
         raise Unresolved("artifact-name", message)
     return value
 
@@ -220,7 +220,7 @@ def scope_name(text: str) -> str:
     """The scope for the name of a branch or a ticket. It is a valid folder name."""
     name = _plain(text.strip(), "._@-").strip("-")
     if not name.strip("."):
-        raise Unresolved("scope-name", f"`{text[:40]}` cannot name a scope: it has no letter and no digit")
+        raise Unresolved("scope-name", f"`{shown(text)}` cannot name a scope: it has no letter and no digit")
     if len(name.encode()) > MAX_SCOPE_BYTES:
         raise Unresolved("scope-name", f"the name `{text[:40]}…` is too long for a scope")
     return name

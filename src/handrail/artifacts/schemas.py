@@ -19,8 +19,9 @@ from handrail.artifacts.names import Table
 from handrail.errors import DefinitionError, NotFound
 from handrail.source.jsontree import read_json
 from handrail.source.patterns import TooMuchWork
-from handrail.source.plain import counted
+from handrail.source.plain import counted, some
 from handrail.source.suggest import did_you_mean
+from handrail.source.values import shown
 from handrail.state.files import real_inside
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def find_schema(id_: str, project: str) -> dict[str, Any]:
     """The project's schema with this id, else the shipped one. Raises `NotFound`."""
     path = os.path.join(FOLDER, f"{id_}.json")
     if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", id_):
-        raise DefinitionError(f"`{id_[:80]}` cannot be the id of a schema", "write it like `report/v1`")
+        raise DefinitionError(f"`{shown(id_, 80)}` cannot be the id of a schema", "write it like `report/v1`")
     text = _read(project, path)
     if text is not None:
         return _checked(text, path)
@@ -237,7 +238,7 @@ def _what(error: _Error) -> str:
     match error.validator:
         case "required":
             missing = [f"`{name}`" for name in wanted if name not in value]
-            return f"lacks {', '.join(missing[:8])}"
+            return f"lacks {some(missing)}"
         case "type":
             kinds = [_KINDS.get(kind, str(kind)) for kind in ([wanted] if isinstance(wanted, str) else wanted)]
             return f"has to be {' or '.join(kinds)}, found {_shown(value)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 
 import click
 
@@ -10,8 +11,8 @@ from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command, command_for_scope
 from handrail.cli.output import Shell
-from handrail.errors import UsageError
-from handrail.hosts.install import Change, Installer, installer_for, write_marketplace
+from handrail.errors import HandrailError, UsageError
+from handrail.hosts.install import Change, Installer, found_agents, installer_for, write_marketplace
 from handrail.project import shown_path
 from handrail.source.suggest import did_you_mean
 
@@ -39,7 +40,7 @@ def _scope(function: click.decorators.FC) -> click.decorators.FC:
     scope = click.option(
         "--user/--project", "for_user", default=True, help="For all your projects, or only for this one."
     )
-    return click.argument("agent")(scope(function))
+    return scope(function)
 
 
 def _known(agent: str, known: list[str], what: str) -> str:
@@ -49,17 +50,33 @@ def _known(agent: str, known: list[str], what: str) -> str:
 
 
 @click.command()
+@click.argument("agent", required=False)
 @_scope
 @command_for_scope
-def install(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
-    """Install Handrail into an agent. Prints every file that it changes; run it again to upgrade."""
-    _known(agent, registry.installable(), "Handrail cannot be installed into")
-    installer = installer_for(app, agent, for_project=not for_user)
-    done = f"installed; restart the agent, then type {registry.host(agent).COMMANDS['start']}"
-    _carry_out(shell, installer, installer.plan_install(), done, dry_run)
+def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: bool) -> None:
+    """Install Handrail into an agent. Prints every file that it changes; run it again to upgrade.
+
+    Without AGENT, it offers every agent that it finds on the PATH.
+    """
+    for name in [agent] if agent else _offered(shell, found_agents(app.env)):
+        _known(name, registry.installable(), "Handrail cannot be installed into")
+        installer = installer_for(app, name, for_project=not for_user)
+        done = f"installed into {name}; restart it, then type {registry.host(name).COMMANDS['start']}"
+        _carry_out(shell, installer, installer.plan_install(), done, dry_run)
+
+
+def _offered(shell: Shell, found: list[str]) -> list[str]:
+    """The agents that the person chooses. Without a terminal nobody can choose, so the command has to name one."""
+    if not found:
+        known = ", ".join(registry.installable())
+        raise HandrailError("no agent was found on the PATH", f"install one of these first: {known}")
+    if shell.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageError("name the agent", f"found on the PATH: {', '.join(f'`handrail install {a}`' for a in found)}")
+    return [name for name in found if click.confirm(f"Install Handrail into {name}?", default=True, err=True)]
 
 
 @click.command()
+@click.argument("agent")
 @_scope
 @command_for_scope
 def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:

@@ -29,6 +29,7 @@ from handrail.runs.machine import Asked
 from handrail.runs.questions import choose, refuse_unless_waiting
 from handrail.runs.request import Request, unused
 from handrail.runs.restart import restart as make_attempt
+from handrail.source.plain import some
 from handrail.view.onward import changed_words
 
 events_option = click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
@@ -92,7 +93,7 @@ def _preview(app: App, shell: Shell, flow: FoundFlow, request: Request) -> None:
     else:
         print_preview(shell, rows)
     if failing:
-        shell.talk(f"the run would fail: {', '.join(failing[:8])}")
+        shell.talk(f"the run would fail: {some(failing)}")
         raise SystemExit(2)
 
 

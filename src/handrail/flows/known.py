@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 
 from handrail import registry
 from handrail.artifacts.schemas import artifact_table, find_schema, project_schema_ids, schema_ids
 from handrail.errors import HandrailError
 from handrail.flows.reading import Known
+from handrail.state.files import real_inside
 
 
 def known_in(project: str | None = None) -> Known:
-    """What flows may use. With a project, this includes the schemas of the project."""
+    """What flows may use. With a project, this includes its schemas and where it is."""
     table = artifact_table()
     own = frozenset() if project is None else frozenset(project_schema_ids(project))
     return Known(
@@ -22,7 +24,13 @@ def known_in(project: str | None = None) -> Known:
         artifact_lists=frozenset(table.lists),
         schemas=schema_ids() | own,
         schema_problem=cache(lambda id_: _problem(id_, project) if project is not None and id_ in own else None),
+        is_elsewhere=lambda path: project is not None and _is_elsewhere(path, project),
     )
+
+
+def _is_elsewhere(path: str, project: str) -> bool:
+    """True if an absolute path is outside of the project. A relative path may become a link while the flow runs."""
+    return os.path.isabs(path) and real_inside(project, path) is None
 
 
 def _problem(id_: str, project: str) -> str | None:

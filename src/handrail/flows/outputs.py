@@ -1,4 +1,4 @@
-"""Reads the files that a step makes (`makes`), and checks names of schemas. Pure."""
+"""Reads the files that a step makes (`makes`), and checks names of schemas and workflows. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from handrail.flows.plan import Output
 from handrail.flows.reading import Reading
 from handrail.flows.spec import OUTPUT
 from handrail.source.fields import Field, Reader, found
-from handrail.source.given import Look
+from handrail.source.given import Look, leads_out
+from handrail.source.values import shown
 from handrail.source.yamltree import Node
 
 _VERSIONED = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*/v[0-9]+")
@@ -47,7 +48,17 @@ def _output(flow: Reading, node: Node, expressions: Expressions) -> Output:
 def _path(flow: Reading, node: Node, expressions: Expressions) -> Expression:
     if node.kind == "text" and not node.value.strip():
         flow.problem(node, "blank-text", "the path is blank", "write the path of the file")
-    return expressions.value(node)
+    path = expressions.value(node)
+    if isinstance(path, Const) and isinstance(path.value, str):
+        _check_path(flow, node, path.value, "the path")
+    return path
+
+
+def _check_path(flow: Reading, node: Node, path: str, what: str) -> None:
+    """A path out of the project would fail the step when it runs, for `makes` after its work is done."""
+    if leads_out(path) or flow.known.is_elsewhere(path):
+        message = f"{what} leads out of the project: `{shown(path, 40)}`"
+        flow.problem(node, "path-escape", message, "write a path inside the project")
 
 
 def _check_content(flow: Reading, node: Node, name: str) -> None:
@@ -59,15 +70,25 @@ def _check_content(flow: Reading, node: Node, name: str) -> None:
 
 
 def look_up(flow: Reading) -> Look:
-    """A function that reports names of schemas that do not exist."""
+    """A function that reports names of schemas and workflows that do not exist, and paths outside of the project."""
 
     def look(reader: Reader, field: Field, node: Node) -> None:
         del reader
         if field.names == "schema":
             (_check_versioned if _VERSIONED.fullmatch(node.value) else _check_unversioned)(flow, node, node.value)
             _check_content(flow, node, node.value)
+        elif field.names == "workflow":
+            _check_workflow(flow, node)
+        elif field.names == "path":
+            _check_path(flow, node, node.value, f"`{field.name}`")
 
     return look
+
+
+def _check_workflow(flow: Reading, node: Node) -> None:
+    wrong = flow.known.workflow_problem(node.value)
+    if wrong is not None:
+        flow.problem(node, "workflow-missing", *wrong)
 
 
 def _check_versioned(flow: Reading, node: Node, name: str) -> None:

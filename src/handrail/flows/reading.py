@@ -22,7 +22,8 @@ from handrail.source.yamltree import Node
 class Known:
     """What flows may use. If `schemas` is empty, names of schemas are not checked.
 
-    `schema_problem` returns what is wrong with a schema that exists, or None.
+    `schema_problem` returns what is wrong with a schema that exists, or None. `workflow_problem` returns the message
+    and the hint if a workflow cannot be started, or None. `is_elsewhere`: an absolute path is outside of the project.
     """
 
     nodes: Mapping[str, contracts.Node]
@@ -32,6 +33,8 @@ class Known:
     artifact_lists: frozenset[str] = frozenset()
     schemas: frozenset[str] = frozenset()
     schema_problem: Callable[[str], str | None] = lambda _id: None
+    workflow_problem: Callable[[str], tuple[str, str | None] | None] = lambda _name: None
+    is_elsewhere: Callable[[str], bool] = lambda _path: False
 
 
 MAX_VALUES = 1_000_000

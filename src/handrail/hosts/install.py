@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,6 +165,12 @@ def _remove_empty(folder: str) -> None:
         os.rmdir(folder)
     except OSError:  # it contains other files
         return
+
+
+def found_agents(env: Mapping[str, str]) -> list[str]:
+    """The agents that Handrail can be installed into and whose program is on the PATH."""
+    programs = {agent: registry.executor(agent).PROGRAM for agent in registry.installable()}
+    return [agent for agent, program in programs.items() if shutil.which(program, path=env.get("PATH"))]
 
 
 def installer_for(app: App, agent: str, *, for_project: bool) -> Installer:

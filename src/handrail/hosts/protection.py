@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from handrail.contracts.messages import Call
     from handrail.project import Places
 
+HOOK = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hook.py")
+_FOR_HOSTS = ("hook", "mcp", "serve")
+
 
 def touched(host: Host, call: Call, cwd: str, places: Places, env: Mapping[str, str], project: str) -> str | None:
-    """The first protected path that a call would change; None if its arguments show none."""
+    """The first protected path that a call would change or run; None if its arguments show none."""
     if not call["writes"] and call["runs"] is None:
         return None
     guarded = (places.state, *host.protected(env, places.home, project))
@@ -28,12 +31,30 @@ def touched(host: Host, call: Call, cwd: str, places: Places, env: Mapping[str, 
             return path
     if call["runs"] is None or call["runs"].isalnum():  # a single word has no arguments and no redirection
         return None
-    from handrail.source.shell import changes
+    from handrail.source.shell import changes, commands
 
     for change in changes(call["runs"], cwd, places.home):
         if _is_guarded(change.path, guarded, holds=change.is_whole):
             return change.path
+    for words in commands(call["runs"]):
+        program = os.path.join(cwd, words[0].replace("~", places.home, 1) if words[0].startswith("~/") else words[0])
+        if _is_call_of_hosts(words) or ("/" in words[0] and _is_guarded(program, guarded)):
+            return words[0]
     return None
+
+
+def _is_call_of_hosts(words: list[str]) -> bool:
+    """True if a command calls what only the stubs of a host call. Its message would count as the host's own."""
+    for at, word in enumerate(words):
+        if word == HOOK or word.endswith("/handrail/hook.py"):
+            return True
+        if os.path.basename(word) == "handrail":
+            rest = words[at + 1 :]
+            if rest[:1] == ["--project"]:
+                rest = rest[2:]
+            if rest and rest[0] in _FOR_HOSTS:
+                return True
+    return False
 
 
 def _is_guarded(path: str, guarded: tuple[str, ...], *, holds: bool = False) -> bool:

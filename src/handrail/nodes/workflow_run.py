@@ -33,7 +33,14 @@ from handrail.source.values import as_text
 NODE = Node(
     about="Drives an agent through a workflow, with its gates and checks, until it is done.",
     params=(
-        Field("workflow", ("text",), "the workflow: its key or its command name", required=True, shortest=1),
+        Field(
+            "workflow",
+            ("text",),
+            "the workflow: its key or its command name",
+            required=True,
+            shortest=1,
+            names="workflow",
+        ),
         Field("task", SCALARS, "the task of the workflow"),
         EXECUTOR,
         MODEL,

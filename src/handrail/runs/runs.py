@@ -52,6 +52,7 @@ from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
 from handrail.source.files import Source
 from handrail.source.nesting import MAX_NESTING, is_too_deep
+from handrail.source.plain import some
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved
 
@@ -209,7 +210,7 @@ class Runs:
 
     def _plans(self, about: About) -> Plans:
         """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since."""
-        known = replace(known_in(self.project), schemas=frozenset())
+        known = replace(known_in(), schemas=frozenset())
         plans: dict[str, FlowPlan] = {}
         for id_, (file, text) in about.flows.items():
             plan, _ = load_flow(Source(file, text), id_, known)
@@ -371,7 +372,7 @@ def _refuse_phases(plan: FlowPlan, request: Request) -> None:
     ids = [phase.id for phase in plan.phases]
     for id_ in (request.start, request.until):
         if id_ is not None and id_ not in ids:
-            hint = did_you_mean(id_, ids) or f"phases: {', '.join(ids[:12])}"
+            hint = did_you_mean(id_, ids) or f"phases: {some(ids, 12)}"
             raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
     if request.start and request.until and ids.index(request.until) < ids.index(request.start):
         raise UsageError(f"`--until {request.until}` comes before `--from {request.start}`, so no phase would run")

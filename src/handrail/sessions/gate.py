@@ -49,8 +49,8 @@ def _deny(gate: GateRules, tool: str, rule: str) -> Verdict:
 
 def _protected(tool: str, path: str) -> Verdict:
     reason = (
-        f"{tool} would change {path}, which belongs to Handrail or controls its hooks. While a workflow is active, "
-        "this is denied in every phase. Continue the task without this change."
+        f"{tool} would change or call {path}, which belongs to Handrail or controls its hooks. While a workflow is "
+        "active, this is denied in every phase. Continue the task without it."
     )
     return {"kind": "verdict", "allow": False, "reason": reason, "tool": tool, "rule": "protected"}
 

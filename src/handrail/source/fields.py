@@ -22,8 +22,8 @@ class Field:
 
     A number has bounds (`above` is exclusive) and a `unit`. A list has kinds of `items`, or the shape of each `item`,
     and a minimum length `shortest`. A text with a `shortest` length must not be blank. `names` says what the text
-    refers to: a path in the project, a flow or a schema. `check` reports what the other attributes cannot express.
-    `is_data`: mappings in the value are what they are, not expressions such as `const: ...`.
+    refers to: a path in the project, a flow, a workflow or a schema. `check` reports what the other attributes cannot
+    express. `is_data`: mappings in the value are what they are, not expressions such as `const: ...`.
     """
 
     name: str
@@ -41,7 +41,7 @@ class Field:
     items: tuple[Kind, ...] = ()
     item: Shape | None = None
     shortest: int = 0
-    names: Literal["path", "flow", "schema"] | None = None
+    names: Literal["path", "flow", "workflow", "schema"] | None = None
     is_data: bool = False
     check: Callable[[Reader, Node], None] | None = None
 

@@ -12,6 +12,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # the C funct
 from typing import NoReturn
 
 from handrail.source.files import Source
+from handrail.source.values import shown
 from handrail.source.written import written
 from handrail.source.yamltree import MAX_DEPTH, NO_KEYS, Kind, Node, Scalar, Trouble
 
@@ -134,11 +135,13 @@ class _Reading:
             self.stop(start, "this object is not closed", "add `}`")
         if self.sign != '"':
             word = _WORD.match(self.text, self.at)
-            hint = f'write `"{word.group()[:40]}": VALUE`' if word is not None else 'write `"KEY": VALUE`'
+            hint = f'write `"{shown(word.group())}": VALUE`' if word is not None else 'write `"KEY": VALUE`'
             self.unexpected(f"a key in double quotes was expected here, found {self.found}", hint)
         name = self.string()
         if self.sign != ":":
-            self.unexpected(f"`:` was expected after the key `{name[:40]}`, found {self.found}", 'write `"KEY": VALUE`')
+            self.unexpected(
+                f"`:` was expected after the key `{shown(name)}`, found {self.found}", 'write `"KEY": VALUE`'
+            )
         self.skip(self.at + 1)
         return name
 
@@ -189,10 +192,10 @@ class _Reading:
             self.skip(self.end)
             return _NAMES[word]
         if not _NUMBER.fullmatch(word):
-            hint = f'put text in double quotes: `"{word[:40]}"`' if word else "look for a missing value or bracket"
+            hint = f'put text in double quotes: `"{shown(word)}"`' if word else "look for a missing value or bracket"
             if not self.text[: self.at].strip():
                 hint = "begin with `{`; a file in YAML needs a name that ends with `.yaml`"
-            self.unexpected(f"a value was expected here, found {f'`{word[:40]}`' if word else self.found}", hint)
+            self.unexpected(f"a value was expected here, found {f'`{shown(word)}`' if word else self.found}", hint)
         self.end = self.at + len(word)
         self.skip(self.end)
         return self.number(word)

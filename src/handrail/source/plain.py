@@ -26,6 +26,11 @@ def counted(number: float, noun: str) -> str:
     return f"{shown} {noun}{'' if number == 1 else 's'}"
 
 
+def some(names: list[str], most: int = 8) -> str:
+    """The first of these names in one line. `…` says that there are more."""
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
+
+
 def command_line(*words: str) -> str:
     """A command as a person types it in a shell, quoted where needed."""
     return " ".join(word if _needs_no_quotes(word) else "'" + word.replace("'", "'\"'\"'") + "'" for word in words)

@@ -1,4 +1,5 @@
-"""Finds the paths that a shell command line obviously changes. Pure; hooks use it, so it imports no `re`.
+"""Finds the paths that a shell command line obviously changes, and the commands that it starts. Pure; imports no `re`,
+because hooks use it.
 
 It sees redirections, and path arguments of programs that are not known to be read-only. It does not see what a script
 does or what a variable holds. It is not a sandbox.
@@ -19,6 +20,7 @@ _GIT_CHANGES = frozenset((
     "rm", "stash", "switch",
 ))  # fmt: skip
 _ENDS = frozenset((";", "|", "&", "||", "&&", "\n", "(", ")", "|&", ";;"))
+_SHELLS = frozenset(("sh", "bash", "dash", "zsh", "ksh"))
 _WRAPPERS = frozenset(("sudo", "env", "command", "nohup", "time", "nice", "exec", "xargs", "builtin"))
 
 
@@ -46,6 +48,19 @@ def changes(line: str, cwd: str, home: str) -> list[Change]:
         elif program not in _READERS and not (program == "git" and _GIT_CHANGES.isdisjoint(rest)):
             given = [_path(word.partition("=")[2], folder, home) for word in rest if "=" in word]
             found += [Change(path, program in _REMOVERS) for path in (*paths, *given)]
+    return found
+
+
+def commands(line: str) -> list[list[str]]:
+    """The words of each command in a line that is not known to be read-only, also of a line for another shell."""
+    found: list[list[str]] = []
+    for whole, _ in _commands(_tokens(line)):
+        words = _without_wrappers(whole)
+        if not words or posixpath.basename(words[0]) in (*_READERS, "git"):
+            continue
+        found.append(words)
+        if posixpath.basename(words[0]) in _SHELLS and "-c" in words[1:-1]:
+            found += commands(words[words.index("-c") + 1])
     return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from handrail import registry
+from handrail.state import journal
 from real.hosts import HOSTS, Ran, Seat
 from real.models.turn import Call, Json, Turn, calls
 from real.screen import Screen
@@ -30,6 +31,13 @@ class Phase(NamedTuple):
 def mark(workflow: str, phase: str) -> str:
     """A text that only the instructions of this phase contain."""
     return f"DO-{workflow}-{phase}-NOW"
+
+
+def _told(event: Json) -> str:
+    parts = [event["type"], *(event.get(name) for name in ("task", "origin", "at", "to", "summary"))]
+    if "results" in event:
+        parts.append(all(result["held"] for result in event["results"]))
+    return " ".join(str(part) for part in parts if part not in (None, ""))
 
 
 class Guest(ABC):
@@ -170,6 +178,12 @@ class Guest(ABC):
     def until_at(self, phase: str, task: str = "") -> None:
         """Wait until the workflow of a task is at a phase, or has ended in this way."""
         until(lambda: self.sessions() and self.at(task) == phase, phase)
+
+    def story(self) -> list[str]:
+        """The events in the journal of the only session, without times, ids and who caused them."""
+        folder = next((self.state / "sessions").glob(f"*/{self.name}-*"))
+        records, _ = journal.read_behind(str(folder / "journal"), 0)
+        return [_told(event) for record in records for event in record["events"]]
 
     def links(self) -> list[Path]:
         """The links of the conversations that have a workflow."""

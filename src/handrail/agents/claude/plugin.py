@@ -1,4 +1,4 @@
-"""The files of the plugin for Claude Code: hooks, MCP server, skills. Pure: `hosts.install` writes them."""
+"""The files of the plugin for Claude Code: hooks, MCP server, skills. `hosts.install` writes them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import shlex
 from typing import Any
 
+from handrail.agents import skills as shipped
 from handrail.agents import stubs as shell
 from handrail.contracts import Stubs
 
@@ -46,7 +47,8 @@ def marketplace(stubs: Stubs) -> dict[str, str]:
 
 
 def skills() -> dict[str, str]:
-    return {"skills/workflow/SKILL.md": WORKFLOW_SKILL, "skills/cancel-workflow/SKILL.md": CANCEL_SKILL}
+    commands = {"workflow": WORKFLOW_SKILL, "cancel-workflow": CANCEL_SKILL}
+    return {f"skills/{name}/SKILL.md": text for name, text in {**commands, **shipped.skills()}.items()}
 
 
 def manifest(version: str) -> dict[str, Any]:

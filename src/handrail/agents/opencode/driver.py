@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 
 from handrail.agents.usage import total, within
 from handrail.process.child import GRACE, Task, start
+from handrail.source.values import shown
 
 LISTENS = b"listening on "
 LONGEST_WAIT = 60.0
@@ -61,7 +62,7 @@ class Server:
             data = response.read()
             if response.status >= 400:
                 raise OSError(
-                    f"{method} {path}: {response.status} {data.decode('utf-8', 'replace')[:LONGEST_COMPLAINT]}"
+                    f"{method} {path}: {response.status} {shown(data.decode('utf-8', 'replace'), LONGEST_COMPLAINT)}"
                 )
             return json.loads(data) if data else None
         finally:

@@ -138,6 +138,8 @@ class Embedded:
             if aside:
                 put_aside(home, self.site.state)
             else:
+                for attempt in attempts(home):
+                    Litter(attempt).remove()
                 remove_folder(home)
         finally:
             os.close(handle)
@@ -232,6 +234,7 @@ class Embedded:
             ledger.is_reading = True  # no node may run and no event may be recorded
             reading = DurableRun(ledger, self.site.clock, replace(outside, nodes={}))
             attempt = await make(ledger.history, reading)
+            Litter(ledger.attempt).remove()
             folder = following(ledger.attempt)
             seeded = self._seed(folder, attempt.events)
             write_about(folder, attempt.about)
