@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from handrail import FOR_ONE_CALL
+from handrail.agents import skills
 from handrail.agents.copilot import plugin
 from handrail.contracts import Stubs
 from handrail.hosts import entry
@@ -250,6 +251,13 @@ def test_the_status_line_shows_the_persons_and_ours(project: Project) -> None:
     assert "Look" in shown()
     project.json("uninstall", "copilot")
     assert settings.read_text() == before
+
+
+@pytest.mark.parametrize("for_project", [False, True], ids=["for the user", "for the project"])
+def test_copilot_cli_gets_the_skill_that_writes_workflows(project: Project, for_project: bool) -> None:
+    Installed(project, for_project=for_project)
+    base = project.folder / ".github" if for_project else Path(os.environ["HOME"]) / ".copilot"
+    assert (base / "skills/write-workflow/SKILL.md").read_text() == skills.skills()["write-workflow"]
 
 
 @pytest.mark.parametrize("edited", [False, True], ids=["as installed", "edited since"])
