@@ -189,6 +189,19 @@ def test_a_prompt_adds_only_what_changed(project: Project) -> None:
     assert say(project, source="new", initialPrompt="x") == {}
 
 
+def test_a_call_after_a_compaction_tells_the_phase_again(project: Project) -> None:
+    """Copilot CLI may compact in the middle of a turn."""
+    begin(project)
+    assert call(project, "bash", command="make") == {}
+    say(project, trigger="auto", customInstructions="")
+    assert "permissionDecision" in call(project, "edit", path="a")
+    record(project, "C")
+    sub = say(project, "S", toolName="bash", toolArgs={"command": "make"}, **subagent("S", "C"))
+    assert sub == {}, "the main conversation has to be told"
+    assert "Do look." in call(project, "bash", command="make")["additionalContext"]
+    assert call(project, "bash", command="make") == {}
+
+
 def test_a_resumed_conversation_is_told_again_only_if_its_record_lost_it(project: Project) -> None:
     begin(project)
     record(project, "C", "lost\n")

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from handrail import FOR_ONE_CALL
+from handrail.agents import skills
 from handrail.agents.copilot import plugin
 from handrail.contracts import Stubs
 from handrail.hosts import entry
@@ -179,6 +180,14 @@ def test_a_reminder_is_no_prompt_of_a_person(project: Project) -> None:
     assert host.run("userPromptSubmitted", prompt="go on") != {}
 
 
+def test_what_a_call_tells_the_model_passes_the_stub(project: Project) -> None:
+    host = Installed(project)
+    host.begin()
+    host.run("preCompact", trigger="auto", customInstructions="")
+    said = host.run("preToolUse", toolName="bash", toolArgs={"command": "make"})
+    assert "Do look." in said["additionalContext"]
+
+
 def test_installed_stubs_leave_a_run_to_its_own_stubs(project: Project) -> None:
     host = Installed(project)
     host.begin()
@@ -242,6 +251,13 @@ def test_the_status_line_shows_the_persons_and_ours(project: Project) -> None:
     assert "Look" in shown()
     project.json("uninstall", "copilot")
     assert settings.read_text() == before
+
+
+@pytest.mark.parametrize("for_project", [False, True], ids=["for the user", "for the project"])
+def test_copilot_cli_gets_the_skill_that_writes_workflows(project: Project, for_project: bool) -> None:
+    Installed(project, for_project=for_project)
+    base = project.folder / ".github" if for_project else Path(os.environ["HOME"]) / ".copilot"
+    assert (base / "skills/write-workflow/SKILL.md").read_text() == skills.skills()["write-workflow"]
 
 
 @pytest.mark.parametrize("edited", [False, True], ids=["as installed", "edited since"])

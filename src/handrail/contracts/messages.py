@@ -31,7 +31,8 @@ class ToolCall(_Asked):
 
     `is_last`: the conversation ends with this call, and no stop hook can keep it going. `also`: the names of other
     tools whose work the call does, too; it is denied if one of them is. `runs_subagent`: a subagent works until the
-    host reports its end, and the host does not tell its calls apart.
+    host reports its end, and the host does not tell its calls apart. `takes_context`: the host can pass a text to the
+    model together with an allowed call.
     """
 
     event: Literal["tool"]
@@ -41,6 +42,7 @@ class ToolCall(_Asked):
     call: Call
     is_harmless: bool
     is_last: NotRequired[bool]
+    takes_context: NotRequired[bool]
     is_subagent: bool
     runs_subagent: NotRequired[bool]
 
@@ -191,13 +193,17 @@ Request = (
 
 
 class Verdict(TypedDict):
-    """Whether a call is allowed, and the reason if it is denied. `rule` names the rule that decided."""
+    """Whether a call is allowed, and the reason if it is denied. `rule` names the rule that decided.
+
+    `context` is a text for the model, if it has lost what it was told and the host takes a text with a call.
+    """
 
     kind: Literal["verdict"]
     allow: bool
     reason: str | None
     tool: str
     rule: str
+    context: NotRequired[str | None]
 
 
 class Context(TypedDict):

@@ -75,7 +75,7 @@ def begin_turn(folder: str, request: PromptGiven) -> None:
 def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpened) -> Context:
     """Repeat the context text if the history has lost it: after compaction, or after the host was killed.
 
-    A host that tells only that compaction begins gets nothing now: the agent is told at its next prompt.
+    A host that tells only that compaction begins gets nothing now: the agent is told at its next prompt or call.
     """
     if request["source"] == "compacting":
         marks.clear(ref.folder, marks.SHOWN)

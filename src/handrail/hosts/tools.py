@@ -42,6 +42,10 @@ def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places,
         marks.set_mark(ref.folder, marks.PROGRESS)
     if answer["allow"] and request.get("runs_subagent"):
         marks.begin_subagent(ref.folder)
+    if answer["allow"] and request.get("takes_context") and not request["is_subagent"] and card is not None:
+        from handrail.hosts.context import news
+
+        answer["context"] = news(ref.folder, card)
     return answer
 
 

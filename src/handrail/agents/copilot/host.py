@@ -125,6 +125,7 @@ def _tool(data: Mapping[str, Any]) -> Request | None:
         "call": arguments(tool, given, cwd),
         "is_harmless": tool in HARMLESS,
         "is_subagent": bool(data.get("agentId")),
+        "takes_context": True,
     }
 
 
@@ -248,7 +249,7 @@ def _decision(data: Mapping[str, Any], request: Request, answer: Verdict) -> dic
     if not answer["allow"]:
         return {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
     if not is_step:
-        return {}
+        return {"additionalContext": answer["context"]} if answer.get("context") else {}
     who = {"session_id": request["conversation"], "agent_id": str(data.get("agentId") or "")}
     own = {**who, "call_id": f"handrail-{data.get('timestamp')}", "cwd": request["cwd"]}
     return {"modifiedArgs": {**_given(data), **own}}

@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Mapping
 
+from handrail.agents import skills as shipped
 from handrail.agents.copilot import commands, plugin
 from handrail.agents.copilot.tools import SERVER
 from handrail.agents.copilot.transcript import home
@@ -47,6 +48,7 @@ class Recipe:
             **{os.path.join(self.own, name): text for name, text in stubs.items()},
             os.path.join(self.base, "hooks", f"{plugin.NAME}.json"): hooks,
             **{os.path.join(self.base, name): text for name, text in commands.skills().items()},
+            **{os.path.join(self.base, "skills", name, "SKILL.md"): text for name, text in shipped.skills().items()},
         }
 
     def kept(self) -> list[str]:

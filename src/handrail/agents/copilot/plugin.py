@@ -113,7 +113,8 @@ def gate_stub(stubs: Stubs) -> str:
         f"{_ask(stubs)}"
         "case $said in\n"
         "    '{}') ;;\n"
-        """    '{"permissionDecision":"deny",'*'}' | '{"modifiedArgs":'*'}') printf '%s\\n' "$said" ;;\n"""
+        """    '{"permissionDecision":"deny",'*'}' | '{"modifiedArgs":'*'}' | '{"additionalContext":'*'}')\n"""
+        """        printf '%s\\n' "$said" ;;\n"""
         f"    *) printf '%s\\n' {shlex.quote(deny)} ;;\n"
         "esac\n"
     )

@@ -102,5 +102,5 @@ def aliases(tool: str) -> tuple[str, ...]:
 
 def foreign_aliases(tool: str) -> tuple[str, ...]:
     """The other names of `SERVER-TOOL`, a tool of a foreign MCP server. Both parts may contain hyphens."""
-    parts = tool.split("-")
+    parts = tool.split("-") if ":" not in tool else []
     return tuple(f"mcp:{'-'.join(parts[:at])}/{'-'.join(parts[at:])}" for at in range(1, len(parts)))
