@@ -13,7 +13,7 @@ import pytest
 
 from agents.spoilt import spoilt
 from handrail.agents.opencode import driver, executor
-from handrail.contracts import AgentJob, AgentSaid, NodeError
+from handrail.contracts import AgentJob, AgentSaid, NodeError, Stubs
 
 SAMPLES = Path(__file__).parent.parent / "agents" / "samples" / "opencode"
 END = {"type": "end", "role": "assistant", "finish": "stop", "error": None, "structured": None}
@@ -261,3 +261,80 @@ def test_a_session_continues_with_its_own_rules(capsys: pytest.CaptureFixture[st
 
 def test_changed_lines_raise_no_error() -> None:
     assert all(heard(line)[-1].kind == "finished" for line in spoilt(SAMPLES))
+
+
+STUBS = Stubs(("python3", "hook.py"), ("python3", "-m", "handrail"), "0", state="/state", conversation="C")
+
+
+def test_a_guided_job_brings_our_plugin_for_this_call(env: dict[str, str]) -> None:
+    own = {"model": "a/b", "plugin": ["./mine.js"]}
+    given = job(env={**env, "OPENCODE_CONFIG_CONTENT": json.dumps(own)}, stubs=STUBS)
+    launch = executor.launch(given, "/private")
+    settings = json.loads(launch.env["OPENCODE_CONFIG_CONTENT"])
+    assert settings == {"model": "a/b", "plugin": ["file:///private/handrail.js", "./mine.js"]}
+    assert '"HANDRAIL_FOR_ONE_CALL": "C"' in launch.files["handrail.js"]
+    guide = json.loads(launch.stdin or b"{}")["guide"]
+    assert guide["argv"] == ["python3", "hook.py", "opencode"]
+    assert guide["env"] == {"HANDRAIL_STATE": "/state", "HANDRAIL_FOR_ONE_CALL": "C"}
+
+
+def test_settings_in_the_environment_that_cannot_be_edited_are_an_error(env: dict[str, str]) -> None:
+    given = job(env={**env, "OPENCODE_CONFIG_CONTENT": "{ // mine\n}"}, stubs=STUBS)
+    with pytest.raises(NodeError, match="OPENCODE_CONFIG_CONTENT"):
+        executor.launch(given, "/private")
+
+
+def test_a_job_without_a_workflow_has_no_plugin(env: dict[str, str]) -> None:
+    launch = executor.launch(job(env=env), "/private")
+    assert (launch.files, "OPENCODE_CONFIG_CONTENT" in launch.env) == ({}, False)
+
+
+def stop_hook(tmp_path: Path, *answers: str) -> dict[str, Any]:
+    """A guide whose hook gives these answers one after the other, and keeps the messages."""
+    hook = tmp_path / "hook"
+    for number, answer in enumerate(answers):
+        (tmp_path / f"answer-{number}").write_text(answer)
+    count = "n=$(ls taken-* 2>/dev/null | wc -l); : > taken-$n"
+    hook.write_text(f'cd {tmp_path}; cat >> asked; echo >> asked; {count}; cat "answer-$n"\n')
+    return {"argv": ["/bin/sh", str(hook)], "env": {}}
+
+
+def test_a_guided_agent_that_stops_is_sent_on_until_it_may_stop(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = Scripted(idle(), idle())
+    lines = take(server, capsys, guide=stop_hook(tmp_path, '{"prompt": "go on"}', '{"notice": "it may stop"}'))
+    sent = [body["parts"][0]["text"] for _, path, body in server.asked if path.endswith("prompt_async")]
+    assert sent == ["do it", "go on"]
+    assert [line["type"] for line in lines] == ["session", "end"]
+    asked = [json.loads(line) for line in (tmp_path / "asked").read_text().splitlines()]
+    assert asked[0]["type"] == "stop"
+    assert [message["wasAborted"] for message in asked] == [False, False]
+
+
+@pytest.mark.parametrize("answer", ["", "not JSON"])
+def test_a_stop_hook_without_an_answer_ends_the_turn(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], answer: str
+) -> None:
+    assert take(Scripted(idle()), capsys, guide=stop_hook(tmp_path, answer))[-1]["type"] == "end"
+
+
+def test_an_interrupted_turn_is_told_to_the_stop_hook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    failed = [{"info": {"role": "assistant", "error": {"name": "MessageAbortedError"}}}]
+    take(Scripted(idle(), ses_1_message=failed), capsys, guide=stop_hook(tmp_path, "{}"))
+    assert json.loads((tmp_path / "asked").read_text())["wasAborted"] is True
+
+
+def test_a_denial_of_our_plugin_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = {"title": "Handrail", "variant": "warning", "message": json.dumps({"tool": "edit", "reason": "not now"})}
+    shown = {"type": "tui.toast.show", "properties": told}
+    lines = take(Scripted(shown, idle()), capsys, guide=stop_hook(tmp_path, "{}"))
+    assert {"type": "denied", "permission": "edit", "reason": "not now"} in lines
+
+
+def test_a_guided_agent_that_may_only_read_may_call_our_tool(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = Scripted(idle())
+    take(server, capsys, permissions="read", guide=stop_hook(tmp_path, "{}"))
+    assert driver.STEP in server.body("/session")["permission"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from real.guests.guest import Guest
 from real.hosts import Ran
-from real.models.turn import Call, Turn
+from real.models.turn import Call
 from real.screen import Screen
 
 SERVED = Path(__file__).parent / "opencode_served.py"
@@ -66,9 +66,9 @@ class OpenCode(Guest):
         return self.seat.ended(self.spawn_argv([*self.argv(prompt, thread), "--fork"]))
 
     def compact(self, screen: Screen) -> None:
-        self.model.script(Turn("A summary of it all."))
+        """The scripted model answers a request without tools, such as this one, by itself."""
         screen.say("/compact")
-        screen.wait("A summary of it all.")
+        screen.wait("Compaction · fake-1 · ")
 
     def stubs(self) -> list[Path]:
         return [self.home / ".config" / "opencode" / "handrail" / "handrail.js"]

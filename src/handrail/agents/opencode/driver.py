@@ -117,7 +117,9 @@ class Turn:
 
     def _open(self) -> str:
         """Open the session and return its id. A session keeps its rules, so denials of an earlier turn are removed."""
-        rules = [*READ, STEP] if self.job["permissions"] == "read" else []
+        rules = READ if self.job["permissions"] == "read" else []
+        if rules and self.job.get("guide") is not None:
+            rules = [*rules, STEP]
         if self.job["session"] is None:
             made = self.server.ask("POST", "/session", {"title": self.job["title"], "permission": [*rules, *QUIET]})
             return str(made["id"])
@@ -180,7 +182,7 @@ class Turn:
         """True if the turn is over; False if the agent stopped and Handrail sends it on."""
         messages = self.server.ask("GET", f"/session/{self.session}/message?limit=1")
         info = messages[-1]["info"] if messages else {}
-        if self.job["guide"] is not None:
+        if self.job.get("guide") is not None:
             was_aborted = bool(info.get("error")) or info.get("finish") == "tool-calls"
             more = stop_policy(self.job["guide"], self.session, was_aborted)
             if more is not None:

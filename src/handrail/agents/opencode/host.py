@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from handrail.contracts import Recipe, Stubs
     from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, Request, StepCaller
+    from handrail.contracts.messages import AgentStops, Answer, CommandTyped, PromptGiven, Request, StepCaller
 
 __all__ = ["aliases", "arguments"]
 
@@ -48,25 +48,9 @@ def request(data: Mapping[str, Any]) -> Request | None:
     if kind == "subagent":
         return {"event": "subagent", "conversation": id_, "cwd": cwd, "transcript": None}
     if kind == "prompt":
-        return {
-            "event": "prompt",
-            "conversation": id_,
-            "cwd": cwd,
-            "transcript": None,
-            "starts": None,
-            "by_person": not data.get("isOurs"),
-            "was_interrupted": False,
-            "turn": data.get("turn"),
-        }
+        return _prompt(data, id_, cwd)
     if kind == "command":
-        return {
-            "event": "command",
-            "conversation": id_,
-            "cwd": cwd,
-            "transcript": None,
-            "name": "cancel" if data["name"] == "cancel" else "start",
-            "arguments": str(data.get("arguments") or ""),
-        }
+        return _command(data, id_, cwd)
     if kind == "fork":
         return {
             "event": "begin",
@@ -76,18 +60,45 @@ def request(data: Mapping[str, Any]) -> Request | None:
             "source": "fork",
             "parent": str(data["parent"]),
         }
-    if kind == "stop":
-        return {
-            "event": "stop",
-            "conversation": id_,
-            "cwd": cwd,
-            "transcript": None,
-            "awaits": (),
-            "hands_off": False,
-            "was_aborted": bool(data.get("wasAborted")),
-            "has_progress": None,
-        }
-    return None
+    return _stop(data, id_, cwd) if kind == "stop" else None
+
+
+def _prompt(data: Mapping[str, Any], id_: str, cwd: str) -> PromptGiven:
+    """A prompt of a person: the plugin does not report our own reminders."""
+    return {
+        "event": "prompt",
+        "conversation": id_,
+        "cwd": cwd,
+        "transcript": None,
+        "starts": None,
+        "by_person": True,
+        "was_interrupted": False,
+        "turn": data.get("turn"),
+    }
+
+
+def _command(data: Mapping[str, Any], id_: str, cwd: str) -> CommandTyped:
+    return {
+        "event": "command",
+        "conversation": id_,
+        "cwd": cwd,
+        "transcript": None,
+        "name": "cancel" if data["name"] == "cancel" else "start",
+        "arguments": str(data.get("arguments") or ""),
+    }
+
+
+def _stop(data: Mapping[str, Any], id_: str, cwd: str) -> AgentStops:
+    return {
+        "event": "stop",
+        "conversation": id_,
+        "cwd": cwd,
+        "transcript": None,
+        "awaits": (),
+        "hands_off": False,
+        "was_aborted": bool(data.get("wasAborted")),
+        "has_progress": None,
+    }
 
 
 def _before_tool(data: Mapping[str, Any], id_: str, cwd: str) -> Request:
