@@ -74,7 +74,7 @@ def test_without_a_key_the_agent_is_sent_on(pi: Pi) -> None:
         screen.wait("All done.")
         screen.wait("continues in", gone=True)
         pi.until_at("done")
-        screen.wait("Complete")
+        screen.wait("W is done.")
     assert REMINDED in pi.model.received()[1].text
 
 
@@ -103,7 +103,8 @@ def test_status_line_name_and_end_are_shown(pi: Pi) -> None:
     assert screen.statuses() == [f"W > • {name} [{n}/3]" for n, name in enumerate(("Look", "Build", "Ship"), 1)]
     assert [event.get("statusText") for event in screen.requests("setStatus")][-1] is None
     assert len(screen.messages("workflow:complete")) == 1
-    assert screen.messages("workflow:complete")[0] not in pi.told(), "the last message is for the person"
+    told = pi.told().count(screen.messages("workflow:complete")[0])
+    assert told == 1, "the model has it from the tool; the last message is for the person"
 
 
 def test_a_phase_is_told_once_and_only_while_it_is_not_in_the_history(pi: Pi) -> None:
@@ -120,11 +121,15 @@ def test_names_are_completed_from_all_folders(pi: Pi) -> None:
     pi.file(".pi/workflows/mine/workflow.yaml", "name: Mine\ncommandName: mine\ninitialMessage: go\nphases: [a.md]\n")
     pi.file(".pi/workflows/mine/a.md", "---\nid: a\nname: A\nemoji: x\n---\nDo it.\n")
     with pi.screen() as screen:
-        screen.tmux("send-keys", "-l", "/workflow ")
-        screen.until(lambda text: "plan-build-review" in text and "Mine" in text, "the names")
-        screen.tmux("send-keys", "-l", "mi")
-        screen.wait("plan-build-review", gone=True)
+        screen.tmux("send-keys", "-l", "/workflow")
+        screen.wait("Start a workflow: /workflow NAME TASK")
+        screen.key("Space")
+        screen.key("p")
+        screen.wait("plan-build-review")
+        screen.key("BSpace")
+        screen.key("m")
         screen.wait("Mine")
+        screen.wait("plan-build-review", gone=True)
 
 
 @pytest.mark.parametrize("is_sure", [True, False])
@@ -165,7 +170,7 @@ def test_the_state_follows_the_branch(pi: Pi) -> None:
         pi.model.script(pi.shell("true"), pi.step("next"), Turn("A stop."))
         screen.say("/workflow w tea")
         pi.until_at("build")
-        until(lambda: len(pi.model.received()) == 3 and len(settled(screen)) == 2, "the stop")
+        until(lambda: len(pi.model.received()) == 4 and len(settled(screen)) == 2, "the stop")
         after = leaf(screen)
         first = next(entry["id"] for entry in entries(screen) if entry.get("message", {}).get("toolName") == "bash")
         for place, at in ((first, "look"), (before, "none"), (after, "build"), (first, "look")):
@@ -191,17 +196,15 @@ def settled(screen: Rpc) -> list[Json]:
     return [event for event in screen.events if event.get("type") == "agent_settled"]
 
 
-def test_another_tool_with_the_name_of_ours_is_gated(pi: Pi) -> None:
-    """pi uses the tool of the extension that it loads first. Then ours cannot be called, but nothing is let through."""
-    pi.file(".handrail/settings.yaml", "idleStops: 0\n")
-    pi.workflow("v", Phase("look", "tools:\n  whitelist: [read]"))
-    impostor = pi.home / ".pi" / "agent" / "extensions" / "aaa.js"
-    impostor.write_text(IMPOSTOR)
-    pi.model.script(pi.step("next"), pi.write("bound.txt"), Turn("I stop."))
-    pi.start("v tea")
-    assert pi.at() == "look"
+def test_another_tool_with_the_name_of_ours_is_a_conflict(pi: Pi) -> None:
+    """pi does not start without a terminal if two extensions have a tool of the same name: nothing is let through."""
+    (pi.home / ".pi" / "agent" / "extensions" / "aaa.js").write_text(IMPOSTOR)
+    pi.model.script(pi.write("bound.txt"), Turn("I stop."))
+    ran = pi.start("w tea")
+    assert ran.code == 1
+    assert 'Tool "workflow_step" conflicts with' in ran.err
+    assert not pi.model.received()
     assert not pi.made("bound.txt")
-    assert "I am another one." not in pi.told()
 
 
 def test_installed_for_the_user_and_for_the_project_one_of_them_answers(pi: Pi) -> None:
@@ -214,18 +217,20 @@ def test_installed_for_the_user_and_for_the_project_one_of_them_answers(pi: Pi) 
     assert pi.model.received()[0].text.count(mark("w", "look")) == 1
 
 
-def test_a_batch_of_calls_is_judged_by_the_phase_in_which_it_was_made(pi: Pi) -> None:
+def test_calls_of_one_message_are_judged_one_after_the_other(pi: Pi) -> None:
+    """A call after `next` belongs to the next phase."""
     pi.file(".handrail/settings.yaml", "idleStops: 0\n")
-    pi.model.script(calls(pi.step_call("next"), pi.seat.host.write(pi.project / "both.txt", "x")), Turn("I stop."))
+    both = [pi.seat.host.write(pi.project / name, "x") for name in ("early.txt", "late.txt")]
+    pi.model.script(calls(both[0], pi.step_call("next"), both[1]), Turn("I stop."))
     pi.start("w tea")
     assert pi.at() == "build"
-    assert not pi.made("both.txt")
+    assert (pi.made("early.txt"), pi.made("late.txt")) == (False, True)
 
 
 def test_a_lost_process_denies_and_the_next_call_starts_another(pi: Pi) -> None:
     """The agent kills Handrail's process; the call that is judged next is judged all the same."""
     pi.file(".handrail/settings.yaml", "idleStops: 0\n")
-    kill = "kill -9 $(pgrep -P $PPID -f 'serve --stdio' ); true"
+    kill = "kill -9 $(pgrep -P $PPID -f '[s]erve --stdio' ); true"
     pi.model.script(pi.shell(kill), pi.write("bound.txt"), pi.step("next"), pi.write("free.txt"), Turn("I stop."))
     pi.start("w tea")
     assert (pi.made("bound.txt"), pi.made("free.txt")) == (False, True)
@@ -233,7 +238,7 @@ def test_a_lost_process_denies_and_the_next_call_starts_another(pi: Pi) -> None:
 
 def test_no_process_of_ours_runs_without_a_workflow(pi: Pi) -> None:
     seen = pi.project / "seen.txt"
-    pi.model.script(pi.shell(f"pgrep -P $PPID -f 'serve --stdio' > {seen}; true"), Turn("Done."))
+    pi.model.script(pi.shell(f"pgrep -P $PPID -f '[s]erve --stdio' > {seen}; true"), Turn("Done."))
     pi.run("look")
     assert seen.read_text() == ""
     assert json.loads((pi.stubs()[0]).read_text())["command"][-1] == "pi"

@@ -147,7 +147,7 @@ def test_what_handrail_does_better(pair: Pair) -> None:
     assert None in original.all_statuses[1:-1], "pi-workflows clears its status with every move"
     assert None not in ours.all_statuses[:-1]
     assert original.complete[0] in original.requests[-1]
-    assert ours.complete[0] not in ours.requests[-1]
+    assert ours.requests[-1].count(ours.complete[0]) == 1, "the result of the last step says it, too"
 
 
 def test_a_session_of_pi_workflows_continues_in_handrail(pair: Pair) -> None:
