@@ -20,12 +20,10 @@ const PARENT = "HANDRAIL_PI_PARENT";
 const ONE_CALL = "HANDRAIL_FOR_ONE_CALL";
 const SLOW = { seconds: 60 };
 
-export default async function handrail(pi) {
+export default function handrail(pi) {
 	const config = readConfig(join(FOLDER, "handrail.json"));
 	if (!config || isReplaced(config)) return;
-	const guided = new Guided(pi, config);
-	await guided.screen.load();
-	guided.register();
+	new Guided(pi, config).register();
 }
 
 function readConfig(file) {
@@ -68,6 +66,7 @@ class Guided {
 
 	register() {
 		const { pi } = this;
+		this.screen.register();
 		pi.on("session_start", (event, ctx) => this.begin(ctx));
 		pi.on("session_tree", (event, ctx) => this.follow(ctx, true));
 		pi.on("session_shutdown", () => this.end());
@@ -87,7 +86,7 @@ class Guided {
 			parameters: this.config.tool.inputSchema,
 			executionMode: "sequential",
 			execute: (id, params, signal, onUpdate, ctx) => this.step(id, params, signal, onUpdate, ctx),
-			...this.screen.stepRenderers(),
+			renderResult: (result, options, theme) => this.screen.renderStep(result, options, theme),
 		});
 		pi.registerCommand("workflow", {
 			description: "Start a workflow: /workflow NAME TASK",

@@ -1,5 +1,7 @@
 // What a person sees: the status line, a widget, notices and messages. A context that pi has replaced is not used again.
 
+import { Text } from "./text.js";
+
 const STATUS = "workflow";
 const NOTICES = new Set(["workflow:complete", "workflow:notice"]);
 const LOOK_AGAIN = 50;
@@ -11,37 +13,23 @@ export class Screen {
 		this.line = null;
 		this.widgets = new Map();
 		this.later = [];
-		this.Text = null;
 	}
 
-	// pi's own component for text. Without it, pi shows our messages in its own way.
-	async load() {
-		try {
-			({ Text: this.Text } = await import("@earendil-works/pi-tui"));
-		} catch {
-			return;
-		}
-		const render = (prefix, color, whole) => (message, options, theme) => {
+	register() {
+		const shown = (prefix, color, isWhole) => (message, options, theme) => {
 			const text = typeof message.content === "string" ? message.content : "";
-			const [first] = text.split("\n");
-			const shown = whole || options.expanded ? text : first;
-			return new this.Text(theme.fg("accent", prefix) + theme.fg(color, shown), 0, 0);
+			return new Text(prefix + (isWhole || options.expanded ? text : firstLine(text)), (line) => theme.fg(color, line));
 		};
-		this.pi.registerMessageRenderer("workflow:complete", render("", "success", true));
-		this.pi.registerMessageRenderer("workflow:notice", render("", "warning", true));
-		this.pi.registerMessageRenderer("workflow:reminder", render("⏳ ", "dim", false));
+		this.pi.registerMessageRenderer("workflow:complete", shown("", "success", true));
+		this.pi.registerMessageRenderer("workflow:notice", shown("", "warning", true));
+		this.pi.registerMessageRenderer("workflow:reminder", shown("⏳ ", "dim", false));
 	}
 
-	// An error or the end of a workflow is shown whole, everything else by its first line.
-	stepRenderers() {
-		if (!this.Text) return {};
-		return {
-			renderResult: (result, options, theme) => {
-				const text = result.content.map((part) => part.text ?? "").join("\n");
-				const isShort = !options.expanded && result.details?.handrail?.status === "active";
-				return new this.Text(theme.fg("toolOutput", isShort ? text.split("\n")[0] : text), 0, 0);
-			},
-		};
+	// The result of `workflow_step`: the end of a workflow is shown whole, everything else by its first line.
+	renderStep(result, options, theme) {
+		const text = result.content.map((part) => part.text ?? "").join("\n");
+		const isShort = !options.expanded && result.details?.handrail?.status === "active";
+		return new Text(isShort ? firstLine(text) : text, (line) => theme.fg("toolOutput", line));
 	}
 
 	show(ctx) {
@@ -106,4 +94,8 @@ export class Screen {
 		if (this.use((ctx) => ctx.isIdle()) !== false) return call();
 		return setTimeout(() => this.whenIdle(call), LOOK_AGAIN);
 	}
+}
+
+function firstLine(text) {
+	return text.split("\n")[0];
 }

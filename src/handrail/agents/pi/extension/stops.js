@@ -30,15 +30,19 @@ export class Stops {
 		});
 		const tick = () => {
 			if (this.running !== countdown) return;
-			if (countdown.left === 0) {
-				this.stop();
-				return this.screen.whenIdle(() => this.send(text));
-			}
+			if (countdown.left === 0) return this.screen.whenIdle(() => this.expire(countdown, text));
 			this.screen.widget(WIDGET, `⏳ The workflow continues in ${countdown.left}s (type anything to stop this)`);
 			countdown.left -= 1;
 			countdown.timer = setTimeout(tick, 1000);
 		};
 		tick();
+	}
+
+	// Nothing is sent if somebody wrote a prompt while pi finished its turn.
+	expire(countdown, text) {
+		if (this.running !== countdown) return;
+		this.stop();
+		this.send(text);
 	}
 
 	send(text) {
