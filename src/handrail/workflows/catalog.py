@@ -173,11 +173,8 @@ def _folders_by_root(path: str, roots: list[str], problems: list[Diagnostic]) ->
         found: dict[str, list[str]] = {}
         for below in workflow_folders(path, problems):
             found.setdefault(_root_of(below, roots) or path, []).append(below)
-        if not found and not problems:
-            hint = f"a workflow is a folder with a `{WORKFLOW_FILE}`"
-            raise UsageError(f"there is no workflow in `{path}`", hint)
         return found
-    hint = "name a workflow folder, its `workflow.yaml`, or a folder of workflows"
+    hint = "name a workflow folder, its `workflow.yaml`, a flow file, or a folder of these"
     raise UsageError(f"`{path}` is not part of a workflow: there is no `{WORKFLOW_FILE}` beside it", hint)
 
 
