@@ -38,6 +38,11 @@ MISTAKES = {
     "output": ("{id: x, node: set, params: {a: '${steps.a.first.outputs.outpt}'}}", "did you mean `output`?"),
     "pattern": ("{id: x, node: set, when: {matches: [a, '(']}}", "a pattern has no look-around"),
     "schema is missing": ("{id: x, node: set, makes: [{path: a, schema: reprot}]}", "did you mean `report`?"),
+    "ending of a schema": ("{id: x, node: set, makes: [{path: a, schema: report.json}]}", "did you mean `report`?"),
+    "unknown with ending": (
+        "{id: x, node: set, makes: [{path: a, schema: unheard.json}]}",
+        "write it as `.handrail/schemas/unheard.json`, and name it `unheard`",
+    ),
     "schema is no json": ("{id: x, node: set, makes: [{path: a, schema: text}]}", "correct `.handrail/schemas/text"),
     "schema is no schema": ("{id: x, node: set, makes: [{path: a, schema: odd}]}", "correct `.handrail/schemas/odd"),
     "schema is misspelt": ("{id: x, node: set, makes: [{path: a, schema: typo}]}", "correct `.handrail/schemas/typo"),

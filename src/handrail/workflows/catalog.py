@@ -200,7 +200,18 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
     if any(problem.code == "phase-unused" for problem in problems):
         used = {phase.file for entry in found if entry.spec for phase in entry.spec.phases}
         problems = [problem for problem in problems if problem.code != "phase-unused" or problem.file not in used]
-    return catalog._replace(problems=tuple(in_order(problems)))
+    return catalog._replace(problems=tuple(in_order(_with_keys(problem, candidates) for problem in problems)))
+
+
+def _with_keys(problem: Diagnostic, keys: Collection[str]) -> Diagnostic:
+    """A missing phase file with the key of a workflow: a subworkflow is meant."""
+    line, begin = problem.excerpt or "", problem.column - 1
+    name = line[begin : begin + problem.width].strip("'\"")
+    if problem.code != "file-missing" or os.path.basename(problem.file) != WORKFLOW_FILE or name not in keys:
+        return problem
+    if f"`{name}.md`" in (problem.hint or ""):
+        return problem
+    return problem._replace(hint=f"did you mean `subworkflow: {name}`?")
 
 
 def _located(problem: Diagnostic, key: str) -> Diagnostic:
