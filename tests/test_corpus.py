@@ -87,7 +87,7 @@ def test_a_healthy_project_has_no_problems(case: str, project: Project) -> None:
     build(case, project.folder)
     said = project.run("validate")
     assert (said.code, said.err) == (0, "")
-    assert re.fullmatch(r"no problems in \d+ workflows( and \d+ flows)?\n", said.out)
+    assert re.fullmatch(r"no problems in \d+ workflows(( and|,) \d+ (flows?|settings file|schemas?))*\n", said.out)
     written = {file.parent.name for file in project.folder.rglob("workflow.yaml")}
     usable = {row["key"] for row in project.json("list")["workflows"] if row["source"] == "project"}
     assert usable == written
@@ -132,6 +132,7 @@ def test_json_output_is_one_object_with_ok_and_problems(project: Project) -> Non
                 "hint": "did you mean `workflows`?",
             }
         ],
+        "checked": {"workflows": 3, "flows": 0, "settings": 0, "schemas": 0},
     }
 
 
@@ -220,7 +221,7 @@ def test_a_folder_of_workflows_may_be_outside_any_project(project: Project, monk
     ("name", "message"),
     [
         ("nowhere", "`nowhere` does not exist"),
-        ("empty", "there is no workflow in `empty`"),
+        ("empty", "there is no workflow and no flow in `empty`"),
         ("notes.md", "`notes.md` is not part of a workflow: there is no `workflow.yaml` beside it"),
     ],
 )

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from handrail.sessions.sessions import Conversation, Sessions
     from handrail.settings import Settings
     from handrail.source.diagnostics import Diagnostic
+    from handrail.validation import Checked, Ground
     from handrail.workflows.catalog import Catalog
 
 
@@ -191,15 +192,41 @@ class App:
     def problems(self) -> list[Diagnostic]:
         return [*self.catalog.problems, *self.flows.problems, *self._settings[1]]
 
-    def validate(self, paths: list[str]) -> list[Diagnostic]:
-        """The problems in the definitions at these paths. They may refer to all other definitions."""
-        from handrail.flows.catalog import is_flow_file, problems_at
-        from handrail.workflows.catalog import read_given
+    def validate(self, paths: list[str]) -> Checked:
+        """The problems of all definitions, or of those at these paths. Each project checks its own."""
+        from handrail.validation import check_all, check_paths, project_of
 
-        flows = [path for path in paths if is_flow_file(path)]
-        workflows = [path for path in paths if path not in flows]
-        found = list(read_given(workflows, self.catalog).problems) if workflows else []
-        return found + problems_at(flows, self.flows, self._known)
+        ground = self._ground
+        if not paths:
+            return check_all(ground)
+        owners = {path: project_of(path, ground) for path in paths}
+        own = [path for path, project in owners.items() if project == self.project]
+        checked = check_paths(ground, own)
+        for other in dict.fromkeys(owners.values()):
+            if other != self.project:
+                app = App(other, self.env, self.clock, self.token, self._by)
+                checked.add(app.validate([path for path, project in owners.items() if project == other]))
+        return checked
+
+    @property
+    def _ground(self) -> Ground:
+        from handrail import SETTINGS_FILE, registry
+        from handrail.validation import Ground
+
+        folders = registry.workflow_folders(self.env, self.places.home)
+        return Ground(
+            project=self.project,
+            catalog=self.catalog,
+            flows=self.flows,
+            known=self._known,
+            workflow_roots=tuple(path for _, path in workflow_roots(self.project, self.places, folders)),
+            flow_roots=tuple(path for _, path in flow_roots(self.project, self.places)),
+            settings=tuple(
+                os.path.join(folder, SETTINGS_FILE)
+                for folder in (self.places.config, os.path.join(self.project, ".handrail"))
+            ),
+            settings_problems=tuple(self._settings[1]),
+        )
 
     def flow_named(self, name: str) -> FoundFlow:
         """The flow that `run NAME` runs: a flow, or else a workflow as a flow. `workflow:NAME` is always a workflow."""

@@ -52,20 +52,20 @@ def test_a_misspelt_required_key_is_one_problem(project: Project) -> None:
 
 def test_strict_makes_warnings_fail(project: Project) -> None:
     project.workflow("w", ["a"])
-    project.phase("w", "a", "tools:\n  blacklist: [edti]\n")
+    project.phase("w", "a", "tools:\n  blacklist: [bash, edti]\n")
     assert project.json("validate")["ok"] is True
     assert project.json("validate", "--strict", code=2)["ok"] is False
 
 
 def test_who_starts_a_workflow_sees_its_warnings(project: Project) -> None:
     project.workflow("inner", ["deep"])
-    project.phase("inner", "deep", "tools:\n  blacklist: [wirte]\n")
+    project.phase("inner", "deep", "tools:\n  blacklist: [bash, wirte]\n")
     project.workflow("w", ["a", "@inner"])
-    project.phase("w", "a", "tools:\n  blacklist: [edti]\n")
+    project.phase("w", "a", "tools:\n  blacklist: [bash, edti]\n")
     project.workflow("other", ["b"])
-    project.phase("other", "b", "tools:\n  blacklist: [raed]\n")
+    project.phase("other", "b", "tools:\n  blacklist: [bash, raed]\n")
     said = project.run("start", "w", "task")
-    place = ".handrail/workflows/w/a.md:6:15"
+    place = ".handrail/workflows/w/a.md:6:21"
     assert f"warning: {place}: there is no tool `edti`; did you mean `edit`?" in said.err
     assert "wirte" in said.err
     assert "raed" not in said.err
@@ -82,5 +82,21 @@ def test_who_runs_a_flow_or_a_workflow_sees_its_warnings(project: Project) -> No
     assert said.code == 0
     assert said.err.count("unknown key `reviewer`") == 2
     project.workflow("w", ["a"])
-    project.phase("w", "a", "tools:\n  blacklist: [edti]\n")
+    project.phase("w", "a", "tools:\n  blacklist: [bash, edti]\n")
     assert "edti" in project.run("run", "w", "task", "--dry-run").err
+
+
+@pytest.mark.parametrize("tools", ["{deny: [edit, write]}", "{blacklist: [edti, writ]}", "{}"])
+def test_a_phase_whose_tools_limit_nothing_does_not_start(project: Project, tools: str) -> None:
+    project.workflow("w", ["a"])
+    project.phase("w", "a", f"tools: {tools}\n")
+    assert codes(project) == [("tools-open", "error")]
+    assert project.run("start", "w", "task").code == 2
+
+
+@pytest.mark.parametrize("tools", ["{deny: [edit, write]}", "{blacklist: [edti, writ]}", "{}"])
+def test_tools_that_limit_nothing_are_no_error_in_files_of_pi_workflows(project: Project, tools: str) -> None:
+    project.workflow("w", ["a"], root=".pi/workflows")
+    project.phase("w", "a", f"tools: {tools}\n", root=".pi/workflows")
+    assert all(severity == "warning" for _, severity in codes(project))
+    assert project.run("start", "w", "task").code == 0

@@ -19,7 +19,8 @@ USER = "home/workflows"
 def test_files_are_loaded_as_in_pi_workflows(case: corpus.Case, tmp_path: Path) -> None:
     root = tmp_path.resolve()
     trees.build(root, case["tree"])
-    catalog = read_catalog([("project", str(root / PROJECT)), ("user", str(root / USER))])
+    folders = [str(root / PROJECT), str(root / USER)]
+    catalog = read_catalog(zip(("project", "user"), folders, strict=True), orchestrating=folders)
     original = differences.expected(case)
     mistyped = trees.mistyped(case["tree"])
     left_out = set(original["keys"]) - catalog.workflows.keys()

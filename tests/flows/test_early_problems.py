@@ -38,6 +38,11 @@ MISTAKES = {
     "output": ("{id: x, node: set, params: {a: '${steps.a.first.outputs.outpt}'}}", "did you mean `output`?"),
     "pattern": ("{id: x, node: set, when: {matches: [a, '(']}}", "a pattern has no look-around"),
     "schema is missing": ("{id: x, node: set, makes: [{path: a, schema: reprot}]}", "did you mean `report`?"),
+    "ending of a schema": ("{id: x, node: set, makes: [{path: a, schema: report.json}]}", "did you mean `report`?"),
+    "unknown with ending": (
+        "{id: x, node: set, makes: [{path: a, schema: unheard.json}]}",
+        "write it as `.handrail/schemas/unheard.json`, and name it `unheard`",
+    ),
     "schema is no json": ("{id: x, node: set, makes: [{path: a, schema: text}]}", "correct `.handrail/schemas/text"),
     "schema is no schema": ("{id: x, node: set, makes: [{path: a, schema: odd}]}", "correct `.handrail/schemas/odd"),
     "schema is misspelt": ("{id: x, node: set, makes: [{path: a, schema: typo}]}", "correct `.handrail/schemas/typo"),
@@ -53,14 +58,13 @@ MISTAKES = {
     "inline schema": ("{id: x, node: llm-prompt, prompt: Go, params: {schema: {type: objekt}}}", "correct it"),
 }  # fmt: skip
 
+SCHEMAS = {"text": "no json", "odd": '{"type": 1}', "typo": '{\n  "properties": {"a": {"type": "objct"}}\n}'}
+
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
     project = Project(tmp_path, monkeypatch, capsys)
     project.write(".handrail/schemas/report.json", "{}")
-    project.write(".handrail/schemas/text.json", "no json")
-    project.write(".handrail/schemas/odd.json", '{"type": 1}')
-    project.write(".handrail/schemas/typo.json", '{\n  "properties": {"a": {"type": "objct"}}\n}')
     project.workflow("hidden", ["a"], "show: workflows\n")
     return project
 
@@ -68,6 +72,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
 @pytest.mark.parametrize("name", MISTAKES)
 def test_a_mistake_is_reported_at_its_place_before_any_step_runs(project: Project, name: str) -> None:
     step, hint = MISTAKES[name]
+    for id_, text in SCHEMAS.items() if name.startswith("schema is") else ():
+        project.write(f".handrail/schemas/{id_}.json", text)
     project.write(".handrail/flows/f.yaml", HEAD + step + "\n")
     if name == "broken workflow":
         project.workflow("broken", ["a"], "show: nobody\n")
@@ -242,6 +248,7 @@ def test_an_output_that_the_params_of_a_step_rule_out_is_an_error(
 
 
 def test_a_problem_of_a_schema_file_has_its_place_and_its_value(project: Project) -> None:
+    project.write(".handrail/schemas/typo.json", SCHEMAS["typo"])
     project.write(".handrail/flows/f.yaml", HEAD + "{id: x, node: set, makes: [{path: a, schema: typo}]}\n")
     (found,) = project.json("validate", code=2)["problems"]
     assert "`.handrail/schemas/typo.json:2:32` is not a JSON Schema" in found["message"]

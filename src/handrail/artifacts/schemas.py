@@ -42,6 +42,16 @@ _KINDS = {
 }  # fmt: skip
 
 
+class BrokenSchema(DefinitionError):
+    """A schema file of the project cannot be used: `what` is wrong with it, and where."""
+
+    def __init__(self, path: str, what: str, hint: str | None = None, place: tuple[int, int] | None = None) -> None:
+        at = "" if place is None else f":{place[0]}:{place[1]}"
+        super().__init__(f"`{path}{at}` {what}", hint)
+        self.what = what
+        self.place = place or (1, 1)
+
+
 @cache
 def _shipped(name: str) -> dict[str, Any]:
     path = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", name)
@@ -95,27 +105,39 @@ def find_schema(id_: str, project: str) -> dict[str, Any]:
     return shipped
 
 
+def schema_fault(id_: str, project: str) -> BrokenSchema | None:
+    """What is wrong with a schema file of the project. None if it can be used."""
+    path = os.path.join(FOLDER, f"{id_}.json")
+    try:
+        text = _read(project, path)
+        if text is not None:
+            _checked(text, path)
+    except BrokenSchema as error:
+        return error
+    return None
+
+
 def _read(project: str, path: str) -> str | None:
     """The text of one of the project's schema files. None if it does not exist."""
     root = os.path.join(project, FOLDER)
     real = real_inside(root, os.path.relpath(path, FOLDER))
     if real is None:
-        raise DefinitionError(f"`{path}` leads out of `{FOLDER}`", "copy the file into that folder")
+        raise BrokenSchema(path, f"leads out of `{FOLDER}`", "copy the file into that folder")
     try:
         with open(real, "rb", opener=_open_nonblocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise DefinitionError(f"`{path}` is not a file")
+                raise BrokenSchema(path, "is not a file")
             data = file.read(MAX_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise DefinitionError(f"`{path}` cannot be read: {error.strerror}") from error
+        raise BrokenSchema(path, f"cannot be read: {error.strerror}") from error
     if len(data) > MAX_BYTES:
-        raise DefinitionError(f"`{path}` is larger than {MAX_BYTES} bytes", "split the schema")
+        raise BrokenSchema(path, f"is larger than {MAX_BYTES} bytes", "split the schema")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise DefinitionError(f"`{path}` is not UTF-8 text: {error.reason} at byte {error.start}") from error
+        raise BrokenSchema(path, f"is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
 def _open_nonblocking(path: str, flags: int) -> int:
@@ -127,20 +149,20 @@ def _checked(text: str, path: str) -> dict[str, Any]:
     try:
         schema = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DefinitionError(f"`{path}` is not JSON: {_short(str(error))}") from error
+        raise BrokenSchema(path, f"is not JSON: {_short(str(error))}") from error
     if not isinstance(schema, dict):
-        raise DefinitionError(f"`{path}` has to be a JSON object")
+        raise BrokenSchema(path, "has to be a JSON object")
     if schema.get("$schema", DIALECT) not in (DIALECT, f"{DIALECT}#"):
         hint = f"remove `$schema`, or write `{DIALECT}`"
-        raise DefinitionError(f"`{path}` has to use draft 2020-12, found {_shown(schema['$schema'])}", hint)
+        raise BrokenSchema(path, f"has to use draft 2020-12, found {_shown(schema['$schema'])}", hint)
     problem = _broken(schema)
     if problem is not None:
-        raise DefinitionError(f"`{path}{_place_in(text, problem[1])}` is not a JSON Schema: {problem[0]}")
+        raise BrokenSchema(path, f"is not a JSON Schema: {problem[0]}", place=_place_in(text, problem[1]))
     return schema
 
 
-def _place_in(text: str, path: tuple[str | int, ...]) -> str:
-    """The line and column of a value in JSON text, as `:3:14`. Empty for the whole text."""
+def _place_in(text: str, path: tuple[str | int, ...]) -> tuple[int, int] | None:
+    """The line and column of a value in JSON text. None for the whole text."""
     node = read_json(text)[0] if path else None
     for part in path:
         inside = node.value if node is not None and node.kind in ("list", "mapping") else None
@@ -148,7 +170,7 @@ def _place_in(text: str, path: tuple[str | int, ...]) -> str:
             node = inside[part] if inside is not None else None
         except (LookupError, TypeError):
             node = None
-    return "" if node is None else f":{node.line}:{node.column}"
+    return None if node is None else (node.line, node.column)
 
 
 def problem_of_schema(schema: dict[str, Any]) -> str | None:

@@ -27,6 +27,7 @@ CHECK = Check(
     about="A file exists inside the project and is not empty.",
     words="exists",
     short="path",
+    also=("exists", "fileExists"),
     params=(
         Field(
             "path",

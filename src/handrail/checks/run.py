@@ -24,6 +24,7 @@ CHECK = Check(
     about="A command exits with 0. It runs in the project. After the timeout, it and its child processes are killed.",
     words="exits with 0",
     short="command",
+    also=("cmd", "shell", "sh", "exec", "script"),
     params=(
         Field(
             "command",

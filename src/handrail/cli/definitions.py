@@ -114,25 +114,22 @@ def _listed(app: App, shell: Shell, spec: WorkflowSpec) -> dict[str, object]:
 def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict: bool) -> None:
     """Check all definitions, or only those at PATHS.
 
-    A path is a workflow folder, a file in one, or a folder of workflows.
+    A path is a workflow folder or a file in one, a flow file, a settings file, a schema file, or a folder: then
+    everything below it is checked.
     """
     for path in paths:
         if not os.path.exists(path):
             raise UsageError(f"`{path}` does not exist")
-    found = shown(app.validate([os.path.abspath(path) for path in paths]) if paths else app.problems, shell.cwd)
+    checked = app.validate([os.path.abspath(path) for path in paths])
+    found = shown(checked.problems, shell.cwd)
     fails = bool(found) if strict else has_errors(found)
     if shell.as_json:
-        shell.data({"ok": not fails, "problems": [problem.to_json() for problem in found]})
+        problems = [problem.to_json() for problem in found]
+        shell.data({"ok": not fails, "problems": problems, "checked": checked.counts})
     else:
-        _print(shell, found, style, "no problems" if paths else _fine(app))
+        _print(shell, found, style, f"no problems in {checked}")
     if fails:
         raise SystemExit(2)
-
-
-def _fine(app: App) -> str:
-    flows = len(app.flows.flows)
-    more = f" and {counted(flows, 'flow')}" if flows else ""
-    return f"no problems in {counted(len(app.catalog.workflows), 'workflow')}{more}"
 
 
 def _print(shell: Shell, found: list[Diagnostic], style: str, fine: str) -> None:

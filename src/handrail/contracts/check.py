@@ -28,13 +28,15 @@ class Check:
     """The declaration of a kind of check.
 
     `words` say what has to be true of the `subject`: "`make test` exits with 0". `short` is the param that
-    `KIND: VALUE` sets; other params are further keys. `places` are where the check may be used.
+    `KIND: VALUE` sets; other params are further keys. `also` are words that people write instead of the kind; the kind
+    is then suggested. `places` are where the check may be used.
     """
 
     about: str
     words: str
     params: tuple[Field, ...] = ()
     short: str | None = None
+    also: tuple[str, ...] = ()
     places: tuple[Place, ...] = ("exit", "expect")
     subject: Callable[[Mapping[str, Any]], str] = subject
 

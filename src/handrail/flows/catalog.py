@@ -105,7 +105,7 @@ def _other(first: FoundFlow, flow: FoundFlow) -> str:
 
 def _read_root(source: str, path: str, known: Known, problems: list[Diagnostic]) -> Iterator[FoundFlow]:
     root = Root(path)
-    for file in _files(path, problems):
+    for file in flow_files(path, problems):
         name = os.path.relpath(file, path)
         opened = root.open(path, name)
         if isinstance(opened, Unopened):
@@ -122,7 +122,7 @@ def _read_root(source: str, path: str, known: Known, problems: list[Diagnostic])
         yield FoundFlow(source=source, id=id_, file=file, plan=plan, text=text.text, nested=tuple(job.nested))
 
 
-def _files(path: str, problems: list[Diagnostic]) -> list[str]:
+def flow_files(path: str, problems: list[Diagnostic]) -> list[str]:
     """All flow files below a folder, sorted by path."""
     found: list[str] = []
     waiting = [path] if os.path.isdir(path) else []

@@ -13,7 +13,7 @@ from handrail.flows.settle import read_values, settled
 from handrail.flows.spec import EXPECTATION
 from handrail.source.fields import Reader, found, meant_key, quoted, unknown_key
 from handrail.source.given import check_fields
-from handrail.source.kinds import KIND, Chosen, choose, several_kinds_message, short_forms
+from handrail.source.kinds import KIND, Chosen, choose, meant_kind, several_kinds_message, short_forms
 from handrail.source.kinds import shorts as short_names
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
@@ -68,11 +68,17 @@ def _kind(flow: Reading, item: Node, checks: Mapping[str, Check]) -> Chosen | No
 
 
 def _misspelt_kind(flow: Reading, item: Node, checks: Mapping[str, Check]) -> bool:
-    """Report the key that should be `kind` or a short form. False if no key resembles one."""
+    """Report the key that should be `kind` or a short form. False if no key resembles one or means one."""
     names = [KIND, *short_names(checks)]
     for name, place in item.keys.items():
         if meant_key(flow.source, name, names) is not None:
             flow.report(unknown_key(flow.source, key_place(flow.source, name, place), name, names))
+            return True
+    for name in item.keys:
+        meant = meant_kind(name, checks)
+        if meant is not None:
+            at, message = key_place(flow.source, name, item.keys[name]), f"there is no expectation `{name}`"
+            flow.report(flow.source.problem("expectation-unknown", at, message, f"did you mean `{meant}`?"))
             return True
     return False
 

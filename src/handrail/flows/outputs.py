@@ -103,5 +103,8 @@ def _check_unversioned(flow: Reading, node: Node, name: str) -> None:
     """Any other unknown schema has to be a file of the project."""
     known = flow.known.schemas
     if known and name not in known:
-        hint = flow.suggestions.near(name, known) or f"write it as `.handrail/schemas/{name}.json`"
+        bare = name.removesuffix(".json")
+        near = f"did you mean `{bare}`?" if bare in known else flow.suggestions.near(name, known)
+        named = "" if bare == name else f", and name it `{bare}`"
+        hint = near or f"write it as `.handrail/schemas/{bare}.json`{named}"
         flow.problem(node, "schema-file", f"there is no schema `{name}` in this project", hint)

@@ -11,8 +11,8 @@ from handrail.flows.references import Layout, constant_truth, is_conditional, wr
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.yamltree import Node
 
-_EVERYWHERE = ("ref-param", "ref-constant", "ref-context", "ref-env", "ref-field", "ref-short")
-"""Problems of a reference that no repeat around it can cause."""
+_OF_ROUNDS = ("ref-phase", "ref-repeat", "ref-maybe-skipped")
+"""Problems of a reference that a repeat causes if its rounds are not known: their phases and names are missing."""
 
 
 def check(flow: Reading) -> Iterator[Diagnostic]:
@@ -32,7 +32,7 @@ def check(flow: Reading) -> Iterator[Diagnostic]:
     for slot in flow.slots:
         for use in slot.used:
             wrong = wrong_with(flow, layout, slot, use)
-            if wrong is not None and not is_whole and wrong.code not in _EVERYWHERE:
+            if wrong is not None and not is_whole and wrong.code in _OF_ROUNDS:
                 continue
             if wrong is not None and (wrong.code, use.place) not in reported:
                 reported.add((wrong.code, use.place))

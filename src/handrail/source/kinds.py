@@ -13,13 +13,16 @@ KIND = "kind"
 
 
 class Choice(Protocol):
-    """One kind: the shape of its params, and the param that the short form `NAME: VALUE` sets."""
+    """One kind: the shape of its params, the param that the short form `NAME: VALUE` sets, and words that mean it."""
 
     @property
     def shape(self) -> Shape: ...
 
     @property
     def short(self) -> str | None: ...
+
+    @property
+    def also(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,12 @@ def short_forms(node: Node, choices: Mapping[str, Choice]) -> list[str]:
 def shorts(choices: Mapping[str, Choice]) -> list[str]:
     """The kinds that have a short form."""
     return [name for name, choice in choices.items() if choice.short is not None]
+
+
+def meant_kind(name: str, choices: Mapping[str, Choice]) -> str | None:
+    """The kind whose short form is meant by `NAME: VALUE`. None if the name is no word for any."""
+    short = [(kind, choice) for kind, choice in choices.items() if choice.short is not None]
+    return next((kind for kind, choice in short if name == choice.short or name in choice.also), None)
 
 
 def example(kind: str, choice: Choice) -> str:

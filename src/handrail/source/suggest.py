@@ -35,7 +35,7 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
         if abs(len(name) - len(candidate)) > limit:
             continue
         score = distance(name.casefold(), candidate.casefold())
-        if score <= limit:
+        if score <= limit and score < max(len(name), len(candidate)):  # names of one letter have nothing in common
             scored.append((score, candidate))
     if not scored and len(name) >= SHORTEST_BEGINNING:
         longer = [candidate for candidate in candidates if candidate.casefold().startswith(name.casefold())]

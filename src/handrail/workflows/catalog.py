@@ -173,11 +173,8 @@ def _folders_by_root(path: str, roots: list[str], problems: list[Diagnostic]) ->
         found: dict[str, list[str]] = {}
         for below in workflow_folders(path, problems):
             found.setdefault(_root_of(below, roots) or path, []).append(below)
-        if not found and not problems:
-            hint = f"a workflow is a folder with a `{WORKFLOW_FILE}`"
-            raise UsageError(f"there is no workflow in `{path}`", hint)
         return found
-    hint = "name a workflow folder, its `workflow.yaml`, or a folder of workflows"
+    hint = "name a workflow folder, its `workflow.yaml`, a flow file, or a folder of these"
     raise UsageError(f"`{path}` is not part of a workflow: there is no `{WORKFLOW_FILE}` beside it", hint)
 
 
@@ -203,7 +200,18 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
     if any(problem.code == "phase-unused" for problem in problems):
         used = {phase.file for entry in found if entry.spec for phase in entry.spec.phases}
         problems = [problem for problem in problems if problem.code != "phase-unused" or problem.file not in used]
-    return catalog._replace(problems=tuple(in_order(problems)))
+    return catalog._replace(problems=tuple(in_order(_with_keys(problem, candidates) for problem in problems)))
+
+
+def _with_keys(problem: Diagnostic, keys: Collection[str]) -> Diagnostic:
+    """A missing phase file with the key of a workflow: a subworkflow is meant."""
+    line, begin = problem.excerpt or "", problem.column - 1
+    name = line[begin : begin + problem.width].strip("'\"")
+    if problem.code != "file-missing" or os.path.basename(problem.file) != WORKFLOW_FILE or name not in keys:
+        return problem
+    if f"`{name}.md`" in (problem.hint or ""):
+        return problem
+    return problem._replace(hint=f"did you mean `subworkflow: {name}`?")
 
 
 def _located(problem: Diagnostic, key: str) -> Diagnostic:

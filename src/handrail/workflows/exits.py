@@ -8,7 +8,17 @@ from handrail import contracts, registry
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.given import check_fields, value_of
-from handrail.source.kinds import KIND, Chosen, choose, example, several_kinds_message, short_forms, shorts, union
+from handrail.source.kinds import (
+    KIND,
+    Chosen,
+    choose,
+    example,
+    meant_kind,
+    several_kinds_message,
+    short_forms,
+    shorts,
+    union,
+)
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 from handrail.workflows.keys import EXIT
@@ -61,13 +71,30 @@ def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
         place = (*item.keys[last], phase.key_width(last, *item.keys[last]))
         phase.at(place, "exit-check", several_kinds_message(names), "write each as its own list item")
         return None
-    if Reader(phase.source, item, union("exit", "", checks, EXIT), phase.report).misspelt & checks.keys():
-        return None
-    wanted = " or ".join(f"`{name}`" for name in shorts(checks))
-    examples = " or ".join(f"`{example(name, checks[name])}`" for name in shorts(checks))
-    place = (item.line, item.column, 1)
-    phase.at(place, "exit-check", f"an exit check needs {wanted}", f"add {examples}")
+    _report_no_kind(phase, item, checks)
     return None
+
+
+def _report_no_kind(phase: Reader, item: Node, checks: Checks) -> None:
+    """Report a check without a kind, at the key that was probably meant as one, and problems of its other keys."""
+    problems: list[Diagnostic] = []
+    reader = Reader(phase.source, item, union("exit", "", checks, EXIT), problems.append)
+    strange = [name for name in item.keys if meant_kind(name, checks)]
+    strange += [name for name in item.keys if name not in reader.shape.by_name]
+    known = " or ".join(f"`{example(name, checks[name])}`" for name in shorts(checks))
+    if strange and not reader.misspelt & checks.keys():
+        place = (*item.keys[strange[0]], phase.key_width(strange[0], *item.keys[strange[0]]))
+        meant = meant_kind(strange[0], checks)
+        problems = [problem for problem in problems if (problem.line, problem.column) != place[:2]]
+        hint = f"did you mean `{meant}`?" if meant else f"write {known}"
+        phase.at(place, "exit-check", f"there is no exit check `{strange[0]}`", hint)
+    elif not strange:
+        wanted = " or ".join(f"`{name}`" for name in shorts(checks))
+        phase.at((item.line, item.column, 1), "exit-check", f"an exit check needs {wanted}", f"add {known}")
+    rest = item._replace(value={name: node for name, node in item.value.items() if name not in strange})
+    check_fields(Reader(phase.source, rest._replace(keys={}), reader.shape, problems.append))
+    for problem in problems:
+        phase.report(problem)
 
 
 def _check(phase: Reader, item: Node, chosen: Chosen, declared: contracts.Check) -> ExitCheck | None:

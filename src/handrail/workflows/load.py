@@ -18,9 +18,9 @@ from handrail.source.suggest import nearest
 from handrail.source.yamltree import Node
 from handrail.workflows import rules
 from handrail.workflows.exits import read_exit
-from handrail.workflows.keys import PHASE, TEXTS, TOOLS, WORKFLOW
+from handrail.workflows.keys import PHASE, TEXTS, WORKFLOW
 from handrail.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
-from handrail.workflows.toolnames import WRITING_HINT, can_write, check_tool_names
+from handrail.workflows.toolnames import WRITING_HINT, can_write, read_tools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -284,7 +284,7 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     if reader is None:
         return None, None
     id_, name, emoji = reader.text("id"), reader.text("name"), reader.text("emoji")
-    deny, allow = _tools(job, reader)
+    deny, allow = read_tools(reader)
     profiles = reader.texts("availableProfiles") or ()
     checks = read_exit(reader)
     if any(check.words == "exists" for check in checks) and not can_write(allow):
@@ -323,20 +323,6 @@ def _no_front_matter(source: Source) -> Diagnostic:
         message, hint = "the front matter does not begin on the first line", "remove the text above `---`"
         return source.problem("front-matter", place, message, hint)
     return source.problem("front-matter", place, "the front matter is not closed", "end it with a line `---`")
-
-
-def _tools(job: _Load, reader: Reader) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
-    node = reader.child("tools", "write `blacklist: [TOOL]` or `whitelist: [TOOL]` below `tools:`")
-    if node is None:
-        return None, None
-    tools = Reader(reader.source, node, TOOLS, job.report)
-    deny, allow = tools.texts("blacklist"), tools.texts("whitelist")
-    check_tool_names(tools)
-    if deny is not None and allow is not None:
-        line, column = node.keys["whitelist"]
-        hint = "keep one: `blacklist` denies its tools, `whitelist` denies all others"
-        tools.at((line, column, 9), "tools-both", "`blacklist` and `whitelist` are both given", hint)
-    return deny, allow
 
 
 def _placeholders(job: _Load, source: Source, text: str, start: tuple[int, int]) -> None:

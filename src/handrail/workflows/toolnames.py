@@ -1,16 +1,27 @@
-"""Checks the names in `tools`: a name that no agent has is probably misspelt, and then the list does nothing."""
+"""Reads `tools` of a phase and checks its names: a name that no agent has is probably misspelt, and does nothing.
+
+In Handrail's own files, `tools` that limit nothing are an error: who writes them relies on them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from handrail import STEP_TOOL, registry
+from handrail.source.diagnostics import Diagnostic
 from handrail.source.fields import Reader
 from handrail.source.suggest import nearest
 from handrail.source.yamltree import Node, as_text
+from handrail.workflows.keys import TOOLS
 
 SUPPORTED = "supported: Handrail's names (`bash`), an agent's own names (`Bash`), and `mcp:SERVER/TOOL`"
 
+LISTS = frozenset(["blacklist", "whitelist"])
+LISTS_HINT = "write `blacklist: [TOOL]` or `whitelist: [TOOL]`"
+SYNONYMS = {
+    "blacklist": ("deny", "denied", "block", "forbid", "disallow", "exclude", "except", "not"),
+    "whitelist": ("allow", "permit", "only", "include", "enable"),
+}
 READING = frozenset(
     ["read", "search", "grep", "find", "ls", "fetch", STEP_TOOL, "Read", "Grep", "Glob", "LS", "WebFetch", "WebSearch"]
 )
@@ -22,8 +33,40 @@ def can_write(allow: tuple[str, ...] | None) -> bool:
     return allow is None or not READING.issuperset(allow)
 
 
-def check_tool_names(tools: Reader) -> None:
-    """Report forms that are not supported, names that no agent has, and whitelists that match nothing in an agent."""
+def read_tools(phase: Reader) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """(blacklist, whitelist) of a phase; both None if it limits nothing."""
+    node = phase.child("tools", f"{LISTS_HINT} below `tools:`")
+    if node is None:
+        return None, None
+    problems: list[Diagnostic] = []
+    tools = Reader(phase.source, node, TOOLS, problems.append)
+    deny, allow = tools.texts("blacklist"), tools.texts("whitelist")
+    if node.value.keys().isdisjoint(LISTS) and not phase.source.is_foreign and not tools.misspelt & LISTS:
+        problems = [_no_list(phase, node)]
+    _check_names(tools)
+    for problem in problems:
+        phase.report(problem)
+    if deny is not None and allow is not None:
+        line, column = node.keys["whitelist"]
+        hint = "keep one: `blacklist` denies its tools, `whitelist` denies all others"
+        phase.at((line, column, 9), "tools-both", "`blacklist` and `whitelist` are both given", hint)
+    return deny, allow
+
+
+def _no_list(phase: Reader, node: Node) -> Diagnostic:
+    """The problem of a `tools` mapping without a list. If it has a key with a list, that list is probably meant."""
+    name = next((name for name, child in node.value.items() if child.kind == "list"), next(iter(node.value), None))
+    if name is None:
+        place = (node.line, node.column, node.width)
+        return phase.source.problem("tools-open", place, "`tools` has no list, so it limits nothing", LISTS_HINT)
+    meant = next((own for own, others in SYNONYMS.items() if name.casefold().startswith(others)), None)
+    place = (*node.keys[name], phase.key_width(name, *node.keys[name]))
+    message = f"unknown key `{name}`, so `tools` limits nothing"
+    return phase.source.problem("tools-open", place, message, f"did you mean `{meant}`?" if meant else LISTS_HINT)
+
+
+def _check_names(tools: Reader) -> None:
+    """Report forms that are not supported, names that no agent has, and lists that match nothing in an agent."""
     for field in ("blacklist", "whitelist"):
         node: Node | None = tools.node.value.get(field)
         if node is None or node.kind != "list":
@@ -32,11 +75,26 @@ def check_tool_names(tools: Reader) -> None:
         known = registry.known_tools()
         doubtful = [(item, name) for item, name in items if name not in known]
         wrong = [item for item, name in doubtful if _has_wrong_form(tools, item, name)]
+        if field == "blacklist" and items and not wrong and _denies_nothing(tools, node, items):
+            continue
         for item, name in doubtful:
             if item not in wrong:
                 _check_name(tools, item, name)
         if field == "whitelist" and items and not wrong:
             _check_hosts(tools, node, [name for _, name in items])
+
+
+def _denies_nothing(tools: Reader, node: Node, items: list[tuple[Node, str]]) -> bool:
+    """Report a blacklist without a single name that an agent has."""
+    hints = [unknown_tool(name, registry.hosts()) or "" for _, name in items]
+    if tools.source.is_foreign or not all(hints):
+        return False
+    begin, end = "did you mean ", "?"
+    near = dict.fromkeys(hint[len(begin) : -len(end)] for hint in hints if hint.startswith(begin))
+    meant = f"{begin}{', '.join(near)}{end}"
+    hint = meant if near else f"no agent that Handrail knows has these tools; {SUPPORTED}"
+    tools.on(node, "tools-open", "`blacklist` has no tool that an agent has, so it denies nothing", hint)
+    return True
 
 
 def _has_wrong_form(tools: Reader, item: Node, name: str) -> bool:

@@ -1,0 +1,127 @@
+"""`validate PATH` checks everything at the path: workflows, flows, settings, schemas; and says what it counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support import Project
+
+FLOW = "phases:\n  - id: a\n    steps:\n      - {id: b, node: set, params: {x: 1}}\n"
+
+
+@pytest.fixture
+def whole(project: Project) -> Project:
+    """A project with one definition of each kind."""
+    project.workflow("w", ["a"])
+    project.phase("w", "a", "")
+    project.write(".handrail/flows/team/f.yaml", FLOW)
+    project.write(".handrail/settings.yaml", "idleStops: 3\n")
+    project.write(".handrail/schemas/report.json", '{"type": "object"}\n')
+    return project
+
+
+def found(project: Project, *argv: str) -> list[tuple[str, str]]:
+    data = project.run("validate", *argv, "--json").data
+    return [(problem["code"], problem["file"]) for problem in data["problems"]]
+
+
+@pytest.mark.parametrize("path", [".", ".handrail", ".handrail/", ".handrail/flows", ".handrail/flows/team"])
+def test_a_folder_is_checked_with_its_flows(whole: Project, path: str) -> None:
+    whole.write(".handrail/flows/team/f.yaml", "phase: []\n")
+    said = whole.run("validate", path)
+    assert said.code == 2
+    assert "error[misspelt-key]" in said.out
+
+
+@pytest.mark.parametrize("path", [".", ".handrail/flows"])
+def test_a_folder_is_checked_with_flows_that_cannot_be_opened(whole: Project, path: str) -> None:
+    (whole.folder / ".handrail/flows/lost.yaml").symlink_to("nowhere.yaml")
+    assert found(whole, path) == [("file-missing", ".handrail/flows/lost.yaml")]
+
+
+@pytest.mark.parametrize("path", [".", ".handrail"])
+def test_a_folder_is_checked_with_its_settings_and_schemas(whole: Project, path: str) -> None:
+    whole.write(".handrail/settings.yaml", "idleStops: often\n")
+    whole.write(".handrail/schemas/report.json", '{\n  "type": "objekt"\n}\n')
+    whole.phase("w", "a", "exits: []\n")
+    assert found(whole, path) == [
+        ("schema-broken", ".handrail/schemas/report.json"),
+        ("wrong-type", ".handrail/settings.yaml"),
+        ("misspelt-key", ".handrail/workflows/w/a.md"),
+    ]
+    assert found(whole) == found(whole, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "counted"),
+    [
+        (".", "1 workflow, 1 flow, 1 settings file and 1 schema"),
+        (".handrail/workflows", "1 workflow"),
+        (".handrail/workflows/w/a.md", "1 workflow"),
+        (".handrail/flows", "1 flow"),
+        (".handrail/flows/team/f.yaml", "1 flow"),
+        (".handrail/settings.yaml", "1 settings file"),
+        (".handrail/schemas", "1 schema"),
+        (".handrail/schemas/report.json", "1 schema"),
+    ],
+)
+def test_validate_says_what_it_counted(whole: Project, path: str, counted: str) -> None:
+    assert whole.run("validate", path) == (0, f"no problems in {counted}\n", "")
+
+
+def test_validate_counts_in_json_too(whole: Project) -> None:
+    expected = {"workflows": 1, "flows": 1, "settings": 1, "schemas": 1}
+    assert whole.json("validate", ".")["checked"] == expected
+
+
+def test_a_settings_file_is_checked_as_settings(whole: Project) -> None:
+    whole.write(".handrail/settings.yaml", "idelStops: 3\n")
+    said = whole.run("validate", ".handrail/settings.yaml")
+    assert said.code == 2
+    assert "did you mean `idleStops`?" in said.out
+
+
+def test_a_flow_may_be_called_settings(whole: Project) -> None:
+    whole.write(".handrail/flows/settings.yaml", FLOW)
+    assert whole.run("validate", ".handrail/flows/settings.yaml").out == "no problems in 1 flow\n"
+
+
+def test_a_schema_file_is_checked_at_its_place(whole: Project) -> None:
+    whole.write(".handrail/schemas/report.json", '{\n  "type": "objekt"\n}\n')
+    said = whole.run("validate", ".handrail/schemas/report.json")
+    assert said.code == 2
+    assert said.out.startswith(".handrail/schemas/report.json:2:11: error[schema-broken]: ")
+
+
+def test_a_broken_schema_that_a_step_uses_is_one_problem(whole: Project) -> None:
+    whole.write(".handrail/schemas/report.json", "[]\n")
+    step = "{id: b, node: command, params: {argv: [ls]}, makes: [{path: report.json, schema: report}]}"
+    whole.write(".handrail/flows/team/f.yaml", f"phases:\n  - id: a\n    steps:\n      - {step}\n")
+    assert found(whole, ".") == [("schema-broken", ".handrail/flows/team/f.yaml")]
+
+
+def test_a_folder_of_another_project_is_checked_as_that_project(whole: Project) -> None:
+    other = whole.folder.parent / "other"
+    (other / ".handrail/flows").mkdir(parents=True)
+    (other / ".handrail/settings.yaml").write_text("idleStops: often\n")
+    (other / ".handrail/flows/f.yaml").write_text(FLOW.replace("node: set, params: {x: 1}", "node: flow-run"))
+    for path in (other, other / ".handrail"):
+        assert {code for code, _ in found(whole, str(path))} == {"wrong-type", "param-missing"}
+    assert found(whole, str(other / ".handrail/settings.yaml")) == [
+        ("wrong-type", str(other / ".handrail/settings.yaml"))
+    ]
+
+
+def test_a_folder_of_flows_may_be_outside_any_project(whole: Project, tmp_path: Path) -> None:
+    folder = tmp_path / "shared" / "flows"
+    folder.mkdir(parents=True)
+    (folder / "f.yaml").write_text("phase: []\n")
+    assert found(whole, str(folder)) == [("misspelt-key", str(folder / "f.yaml"))]
+    assert found(whole, str(tmp_path / "shared")) == [("misspelt-key", str(folder / "f.yaml"))]
+
+
+def test_the_help_names_flows_settings_and_schemas(project: Project) -> None:
+    text = project.run("validate", "--help").out
+    assert all(word in text for word in ("workflow", "flow", "settings", "schema"))
