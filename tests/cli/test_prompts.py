@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from handrail.nodes import llm_prompt
 from support import Project
 
 PROOF = ".agentweaver/.artifacts/examples/proof.json"
@@ -138,6 +139,26 @@ def test_each_failure_of_an_agent_has_a_code(example: Project, outcome: str) -> 
     example.write("script.yaml", f"- fail: {outcome}\n  message: no\n")
     data = example.json("run", "examples/example", "--agent", "scripted", code=1)
     assert (data["reason"], data["error"]) == (f"{outcome} at example/run_prompt", "scripted: no")
+
+
+@pytest.mark.parametrize(
+    ("before", "retries"),
+    [
+        ("- retry: 10 of 10\n", ["10 of 10"]),
+        ("- retry: 1 of 10\n- say: here\n", ["1 of 10", "no; scripted is called again in 0 s", "1 of 10"]),
+        ("", ["no; scripted is called again in 0 s"]),
+    ],
+    ids=["its retries failed", "a retry helped", "it did not retry"],
+)
+def test_an_agent_whose_own_retries_failed_is_not_called_again(
+    example: Project, monkeypatch: pytest.MonkeyPatch, before: str, retries: list[str]
+) -> None:
+    monkeypatch.setattr(llm_prompt, "PAUSES", (0.0,))
+    example.write("script.yaml", f"{before}- fail: unavailable\n  message: no\n")
+    data = example.json("run", "examples/example", "--agent", "scripted", code=1)
+    assert data["reason"] == "unavailable at example/run_prompt"
+    events = example.json("log", data["run"])["events"]
+    assert [event["text"] for event in events if event["type"] == "AgentActed"] == retries
 
 
 def test_a_step_waits_for_a_limit_to_reset_without_a_new_attempt(example: Project) -> None:
