@@ -112,7 +112,7 @@ def _session_items(sessions: Sessions, ended: set[str]) -> list[Item]:
     """The sessions, the oldest first. A session that cannot be read may be active."""
     found = []
     for report in sessions.reports():
-        status = report.state.status if report.refusal is None else "active"
+        status: str = report.state.status if report.refusal is None else "active"
         if report.state.is_active and report.run in ended:
             status = LEFT
         changed = last_change(sessions.session(report.session))

@@ -161,6 +161,20 @@ def test_an_agent_whose_own_retries_failed_is_not_called_again(
     assert [event["text"] for event in events if event["type"] == "AgentActed"] == retries
 
 
+def test_a_script_is_played_from_its_beginning_after_a_crash_and_may_have_an_entry_for_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
+    step = "{id: x, node: llm-prompt, prompt: {inlineTemplate: Do it}, retry: {attempts: 2, wait: 0}}"
+    project.write(".handrail/flows/ask.yaml", f"phases:\n- {{id: a, steps: [{step}]}}\n")
+    project.write(
+        "script.yaml",
+        "prompts:\n- {match: You were interrupted, play: [{say: finished}]}\n- play: [{say: begun}, {crash: true}]\n",
+    )
+    data = project.json("run", "ask", "--agent", "scripted")
+    assert data["phases"][0]["steps"][0]["value"]["output"] == "finished"
+
+
 def test_a_step_waits_for_a_limit_to_reset_without_a_new_attempt(example: Project) -> None:
     once = "- {tool: bash, input: {command: 'test -f once && touch enough; touch once'}}\n"
     example.write(

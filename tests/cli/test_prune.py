@@ -89,6 +89,7 @@ def test_an_interrupted_run_is_removed_only_by_its_name(busy: Project) -> None:
     journal = folder(busy, cut) / "1" / "journal"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
     assert removed(busy, "--keep", "0") == set()
+    assert f"no process drives this run; `handrail resume {cut}` resumes it\n" in busy.run("runs", cut).err
     assert removed(busy, "--status", "interrupted") == {cut}
 
 
