@@ -75,7 +75,11 @@ def flows() -> str:
 def scripts() -> str:
     about = (
         "What the scripted agent does. A script is a YAML list of lines, and each line has exactly one action. Instead "
-        "of a list, a script may have `prompts`: the first entry whose `match` is part of the prompt is played.\n"
+        "of a list, a script may have `prompts`: the first entry whose `match` is part of the prompt is played.\n\n"
+        "Every call of the agent plays its script from the beginning, also the call after a `crash` or a resume. Its "
+        "prompt then begins with `You were interrupted`, so a script can have the rest of the work there:\n\n"
+        "```yaml\nprompts:\n- {match: You were interrupted, play: [{say: finished}]}\n"
+        "- play: [{say: begun}, {crash: true}]\n```\n"
     )
     return f"# Scripts\n\n{about}\n" + "\n".join(_shape(shape) for shape in (*ACTIONS.values(), CHOICE))
 

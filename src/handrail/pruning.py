@@ -16,6 +16,8 @@ from handrail.sessions.sessions import Sessions
 
 INTERRUPTED = "interrupted"
 DAMAGED = "damaged"
+LEFT = "left"
+"""The status of an active session whose run has ended. It is removed only together with its run."""
 RUN_STATUSES = (*ENDED, INTERRUPTED)
 SESSION_STATUSES = ("done", "cancelled")
 STATUSES = tuple(dict.fromkeys((*RUN_STATUSES, *SESSION_STATUSES)))
@@ -78,11 +80,13 @@ def choose(items: Iterable[Item], rule: Rule, now: float) -> list[Item]:
 def prune(runs: Runs, sessions: Sessions, rule: Rule, now: float, *, dry_run: bool) -> Pruned:
     """Remove what a rule chooses. With `dry_run`, only say what that is."""
     all_runs = [_run_item(summary) for summary in runs.summaries()]
-    all_sessions = [] if rule.damaged else _session_items(sessions)
+    ended = {item.id for item in all_runs if item.status in ENDED}
+    all_sessions = _session_items(sessions, ended)
     chosen = choose(all_runs, rule, now)
     gone = {item.id for item in chosen}
-    own = [item for item in all_sessions if item.run is not None and item.run in gone]
-    chosen += own + choose([item for item in all_sessions if item not in own], rule, now)
+    if not rule.damaged:
+        own = [item for item in all_sessions if item.run is not None and item.run in gone]
+        chosen += own + choose([item for item in all_sessions if item not in own], rule, now)
     if not dry_run:
         chosen = [item for item in chosen if _remove(runs, sessions, item, aside=rule.damaged, gone=gone)]
     return Pruned(chosen, len(all_runs) + len(all_sessions) - len(chosen))
@@ -104,11 +108,13 @@ def _run_item(summary: Summary) -> Item:
     return Item("run", summary.id, summary.flow, status, summary.ended or summary.started)
 
 
-def _session_items(sessions: Sessions) -> list[Item]:
+def _session_items(sessions: Sessions, ended: set[str]) -> list[Item]:
     """The sessions, the oldest first. A session that cannot be read may be active."""
     found = []
     for report in sessions.reports():
-        status = report.state.status if report.refusal is None else "active"
+        status: str = report.state.status if report.refusal is None else "active"
+        if report.state.is_active and report.run in ended:
+            status = LEFT
         changed = last_change(sessions.session(report.session))
         name = report.plan.name if report.plan is not None else ""
         found.append(Item("session", report.session, name, status, changed, report.run))

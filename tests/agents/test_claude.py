@@ -95,6 +95,19 @@ def test_a_successful_turn_is_reported_event_by_event() -> None:
 
 
 @pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        ("unknown", "claude cannot reach its service; it tries again, 3 of 10"),
+        ("connection_refused", "claude cannot reach its service (connection_refused); it tries again, 3 of 10"),
+    ],
+)
+def test_a_retry_without_an_answer_says_that_the_service_cannot_be_reached(error: str, words: str) -> None:
+    retry = {"type": "system", "subtype": "api_retry", "attempt": 3, "max_retries": 10, "error_status": None}
+    said = heard(INIT, {**retry, "error": error}, DONE)
+    assert only(said, "retry") == {"message": words}
+
+
+@pytest.mark.parametrize(
     ("case", "outcome", "words"),
     [("401", "auth", "Invalid API key"), ("429", "rate-limit", "(429)"), ("spent", "quota", "5-hour limit")],
 )
@@ -109,7 +122,8 @@ def test_a_service_error_is_classified_and_is_not_reported_as_text(case: str, ou
 def test_a_retry_is_reported_and_is_not_a_failure() -> None:
     said = sample("500-then-fine")
     assert kinds(said)[:3] == ["session", "retry", "text"]
-    assert said[1].data == {"message": "server_error (attempt 1)"}
+    words = "the service of claude answered 500 server_error; it tries again, 1 of 1"
+    assert said[1].data == {"message": words}
     assert said[-1].data["outcome"] == "done"
 
 

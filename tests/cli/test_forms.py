@@ -19,9 +19,10 @@ import pytest
 from handrail.cli.ask import form_text, print_form, skeleton
 from handrail.cli.output import Shell
 from handrail.errors import UsageError
-from handrail.forms.answers import read_answers, wrong_answers
+from handrail.forms.answers import accepted, read_answers, wrong_answers
 from handrail.forms.form import problems
-from handrail.forms.read import form_from
+from handrail.forms.read import form_from, from_json, to_json
+from handrail.runs.rerun import assumed_result, interrupted_form
 from handrail.source.files import MAX_BYTES
 
 WAIT = 60.0
@@ -315,6 +316,47 @@ def test_answers_come_from_the_standard_input(monkeypatch: pytest.MonkeyPatch, t
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("f:\n  go:\n    deep: 1\n", "3:5: `go` has to be true or false, found a mapping"),
+        ("tags: [a, [b]]\n", "1:7: `tags` may hold only `a`, `b`, found a list"),
+        ("note: {a: 1}\ngo: true\n", "1:1: `note` is not answered; text is needed"),
+    ],
+)
+def test_a_list_or_mapping_that_a_field_does_not_take_is_reported_with_its_position(
+    text: str, said: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(text)
+    fields = [
+        {"id": "go", "type": "boolean"},
+        {"id": "tags", "type": "multi-select", "options": ["a", "b"]},
+        {"id": "note", "type": "text", "required": True},
+    ]
+    with pytest.raises(UsageError) as refused:
+        accepted(read_answers(str(file)), form_from({"formId": "f", "fields": fields}), "a/x", "q1")
+    assert said in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("rerun: {rerun: done, outputs.result: {v: 7, w: [1.50, x]}}", {"v": 7, "w": [1.5, "x"]}),
+        ("{rerun: done, outputs.result: {v: 7}}", {"v": 7}),
+        ('{"rerun": "done", "outputs.result": [1, "2", null]}', [1, "2", None]),
+        ("rerun: done\noutputs.result: '{\"v\": 7}'\n", {"v": 7}),
+        ("rerun: done\noutputs.result: text\n", "text"),
+    ],
+)
+def test_the_output_of_an_interrupted_command_may_be_written_as_data(text: str, value: object, tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_text(text)
+    form = from_json(to_json(form_from(interrupted_form("a/x", 1, ["result"]))))
+    answer = accepted(read_answers(str(file)), form, "a/x", "q1")
+    assert assumed_result(answer) == {"assumedDone": True, "result": value}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
         ("", "1:1: answers have to be a mapping, found nothing"),
         ("- go\n", "1:1: answers have to be a mapping, found a list"),
         ("go: true\ngo: false\n", "2:1: key `go` is given twice"),
@@ -322,8 +364,6 @@ def test_answers_come_from_the_standard_input(monkeypatch: pytest.MonkeyPatch, t
         ("go: [true\n", "1:5: this list is not closed"),
         ('{"go": true\n "level": 1}', '2:2: `,` or `}` was expected here, found `"'),
         ("{go: true\n", "1:1: this mapping is not closed"),
-        ("review:\n  go:\n    deep: 1\n", "3:5: the answer `go` has to be text, true or false, or a list of texts"),
-        ("tags: [a, [b]]\n", "1:11: the answer `tags` has to be text"),
         ('{"t": "\\ud83d"}', "1:7: this text holds half of a character"),
         ('{"t": ["ok", "\\ud83d"]}', "1:14: this text holds half of a character"),
         ("a\x00b", "1:2: the file contains a NUL byte"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from handrail.nodes import llm_prompt
 from support import Project
 
 PROOF = ".agentweaver/.artifacts/examples/proof.json"
@@ -138,6 +139,40 @@ def test_each_failure_of_an_agent_has_a_code(example: Project, outcome: str) -> 
     example.write("script.yaml", f"- fail: {outcome}\n  message: no\n")
     data = example.json("run", "examples/example", "--agent", "scripted", code=1)
     assert (data["reason"], data["error"]) == (f"{outcome} at example/run_prompt", "scripted: no")
+
+
+@pytest.mark.parametrize(
+    ("before", "retries"),
+    [
+        ("- retry: 10 of 10\n", ["10 of 10"]),
+        ("- retry: 1 of 10\n- say: here\n", ["1 of 10", "no; scripted is called again in 0 s", "1 of 10"]),
+        ("", ["no; scripted is called again in 0 s"]),
+    ],
+    ids=["its retries failed", "a retry helped", "it did not retry"],
+)
+def test_an_agent_whose_own_retries_failed_is_not_called_again(
+    example: Project, monkeypatch: pytest.MonkeyPatch, before: str, retries: list[str]
+) -> None:
+    monkeypatch.setattr(llm_prompt, "PAUSES", (0.0,))
+    example.write("script.yaml", f"{before}- fail: unavailable\n  message: no\n")
+    data = example.json("run", "examples/example", "--agent", "scripted", code=1)
+    assert data["reason"] == "unavailable at example/run_prompt"
+    events = example.json("log", data["run"])["events"]
+    assert [event["text"] for event in events if event["type"] == "AgentActed"] == retries
+
+
+def test_a_script_is_played_from_its_beginning_after_a_crash_and_may_have_an_entry_for_it(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
+    step = "{id: x, node: llm-prompt, prompt: {inlineTemplate: Do it}, retry: {attempts: 2, wait: 0}}"
+    project.write(".handrail/flows/ask.yaml", f"phases:\n- {{id: a, steps: [{step}]}}\n")
+    project.write(
+        "script.yaml",
+        "prompts:\n- {match: You were interrupted, play: [{say: finished}]}\n- play: [{say: begun}, {crash: true}]\n",
+    )
+    data = project.json("run", "ask", "--agent", "scripted")
+    assert data["phases"][0]["steps"][0]["value"]["output"] == "finished"
 
 
 def test_a_step_waits_for_a_limit_to_reset_without_a_new_attempt(example: Project) -> None:

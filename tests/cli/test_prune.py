@@ -89,6 +89,7 @@ def test_an_interrupted_run_is_removed_only_by_its_name(busy: Project) -> None:
     journal = folder(busy, cut) / "1" / "journal"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
     assert removed(busy, "--keep", "0") == set()
+    assert f"no process drives this run; `handrail resume {cut}` resumes it\n" in busy.run("runs", cut).err
     assert removed(busy, "--status", "interrupted") == {cut}
 
 
@@ -110,8 +111,18 @@ def test_a_failed_run_takes_its_session_with_it(busy: Project, monkeypatch: pyte
     busy.write("script.yaml", "- say: no\n")
     id_ = str(busy.json("run", "w", "tea", "--agent", "scripted", code=1)["run"])
     (session,) = [str(row["session"]) for row in busy.json("sessions")["sessions"]]
+    assert f"■ left (run {id_} failed)" in busy.run("sessions").out
+    assert "no session is active for you" in busy.run("sessions", "--active").out
+    assert [row["status"] for row in busy.json("prune", "--keep", "0")["removed"]] == ["failed", "left"]
     assert removed(busy, "--keep", "0", "--yes") == {id_, session}
     assert ids(busy) == set()
+
+
+def test_every_prune_counts_the_sessions_that_are_kept(busy: Project) -> None:
+    run(busy, "ok")
+    busy.json("start", "w", "x", "--session", "active")
+    kept = [busy.json("prune", *rule)["kept"] for rule in ((), ("--damaged",), ("--keep", "9"))]
+    assert kept == [2, 2, 2]
 
 
 def test_the_settings_of_the_user_prune_at_the_start_of_a_run(busy: Project) -> None:

@@ -132,6 +132,27 @@ def test_restart_removes_a_file_that_two_steps_of_the_run_wrote(project: Project
     assert (project.folder / "out.md").read_text() == "a\nb\nb\n"
 
 
+def test_restart_removes_a_file_that_a_failed_attempt_of_the_run_left(project: Project) -> None:
+    script = command("echo x >> log; cp log out.md")
+    proof = "expect: [{run: 'test $(wc -l < log) -ge 2'}]"
+    flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: x, {script}, makes: [out.md], {proof}}}\n")
+    run = project.json("run", "demo", code=1)["run"]
+    assert project.json("restart", run)["status"] == "completed"
+    assert "removed: out.md\n" in project.run("restart", run).err.splitlines(keepends=True)
+    project.write("out.md", "edited by hand\n")
+    assert "not removed: out.md (it was changed since)\n" in project.run("restart", run).err
+
+
+def test_restart_keeps_a_file_that_another_run_made_between_two_attempts(project: Project) -> None:
+    script = command("echo x >> log; cp log out.md")
+    flow(project, "demo", f"phases:\n- id: a\n  steps:\n  - {{id: x, {script}, makes: [out.md]}}\n")
+    first = project.json("run", "demo")["run"]
+    (project.folder / "out.md").unlink()
+    project.json("run", "demo")
+    project.json("restart", first)
+    assert "not removed: out.md (it was there before)\n" in project.run("restart", first).err
+
+
 def test_restart_from_a_lane_does_not_change_the_previous_attempt(project: Project) -> None:
     steps = (
         f"{{id: {i}, steps: [{{id: x, {command(do)}}}]}}" for i, do in (("a", "echo a >> log"), ("b", "test -f ready"))

@@ -256,7 +256,9 @@ def test_it_retries_after_three_service_errors(seat: Seat) -> None:
     seat.model.script(failed(500), failed(500), failed(500), write(seat), Turn("It is written."))
     said = performed(seat, job(seat))
     assert only(said, "finished")["outcome"] == "done"
-    assert every(said, "retry", "message") == [f"server_error (attempt {number})" for number in (1, 2, 3)]
+    assert every(said, "retry", "message") == [
+        f"the service of claude answered 500 server_error; it tries again, {number} of 5" for number in (1, 2, 3)
+    ]
     assert (seat.project / "made.txt").exists()
 
 

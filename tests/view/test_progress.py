@@ -172,7 +172,7 @@ def test_the_last_notice_is_shown_until_its_step_ends() -> None:
     assert "!" not in screen(progress)
 
 
-def test_a_resumed_run_measures_time_from_the_resume_and_keeps_finished_steps() -> None:
+def test_a_resumed_run_counts_the_time_in_which_it_was_driven_and_keeps_finished_steps() -> None:
     progress = after(
         (0.0, BEGIN),
         PhaseStarted("plan"),
@@ -181,8 +181,8 @@ def test_a_resumed_run_measures_time_from_the_resume_and_keeps_finished_steps() 
         StepStarted("plan/think"),
         (1000.0, RunResumed("resume", [], None)),
     )
-    assert screen(progress, 1001.0).split("\n")[:3] == ["▸ plan  1.0s", "  ✓ read  2.0s", "  ▸ think  1.0s"]
-    assert screen(progress, 1001.0).split("\n")[-1] == "1/6 steps, 1.0s"
+    assert screen(progress, 1001.0).split("\n")[:3] == ["▸ plan  3.0s", "  ✓ read  2.0s", "  ▸ think  1.0s"]
+    assert screen(progress, 1001.0).split("\n")[-1] == "1/6 steps, 3.0s"
 
 
 def test_rewound_phases_are_pending_again() -> None:

@@ -27,6 +27,7 @@ from handrail.runs.machine import (
     StepStarted,
     UsageReported,
 )
+from handrail.view.run import seconds_of
 from handrail.view.story import Story
 
 SET = "node: set, params: {n: 1}"
@@ -120,7 +121,7 @@ def test_a_question_its_answer_and_a_file_are_below_their_step() -> None:
         "    ship/tag: answered: note=a b deep=true",
         "    made NOTES.md",
         "    used 1,200 tokens in, $0.50",
-        "  ✓ tag  1.0s",
+        "  ✓ tag  2.0s",
     ]
 
 
@@ -172,3 +173,18 @@ def test_what_a_workflow_did_is_told_in_the_order_in_which_it_happened() -> None
     begin: list[tuple[float, Event]] = [(1.0, PhaseStarted("ship")), (1.0, StepStarted("ship/tag"))]
     lines = [line for _, line in teller.lines([*begin, *acts, (6.0, guided)])]
     assert [line[0] for line in lines] == ["1", "1", "2", "3", "4", "6"]
+
+
+def test_the_log_and_the_data_count_the_same_time_and_no_wait_for_a_person() -> None:
+    events: list[tuple[float, Event]] = [
+        (0.0, BEGIN),
+        (0.0, PhaseStarted("ship")),
+        (0.0, StepStarted("ship/tag")),
+        (1.0, RunParked("ship/tag", "Sure?")),
+        (90.0, RunResumed("resume", [], None)),
+        (90.5, StepFailed("ship/tag", "x", "no")),
+        (90.5, RunEnded("failed", None, None, "no")),
+    ]
+    assert seconds_of(events) == {"ship/tag": 1.5}
+    told = [line for _, line in Story(flow(FLOW), str).lines(events)]
+    assert [line.split("  ", 1)[1] for line in told[-2:]] == ["  ✗ ship/tag  1.5s  no", "✗ failed after 1.5s"]

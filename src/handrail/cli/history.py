@@ -55,7 +55,11 @@ def runs(app: App, shell: Shell, run: str | None) -> None:
     """
     if run is None:
         return list_runs(shell, app.runs.summaries())
-    return print_run(shell, app.runs.load(app.runs.named(run)))
+    loaded = app.runs.load(app.runs.named(run))
+    print_run(shell, loaded)
+    if loaded.state.status == "running" and loaded.driver is None and not shell.as_json:
+        shell.talk(f"no process drives this run; `handrail resume {loaded.id}` resumes it")
+    return None
 
 
 @click.command()

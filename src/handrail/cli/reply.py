@@ -22,6 +22,7 @@ STATUS_SIGNS = {
     "running": "▸",
     "active": "▸",
     "waiting": "?",
+    "left": "■",
     "stopped": "■",
     "cancelled": "■",
 }

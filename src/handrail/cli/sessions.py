@@ -18,6 +18,8 @@ from handrail.cli.output import Shell, date_and_time
 from handrail.cli.reply import WIDEST_CELL, print_table, reply, sign_of
 from handrail.errors import UsageError
 from handrail.hosts.judging import doubt, judge
+from handrail.pruning import LEFT
+from handrail.runs.summary import ENDED
 from handrail.sessions.report import Report
 from handrail.source.plain import one_line
 from handrail.source.suggest import did_you_mean
@@ -166,14 +168,18 @@ def sessions(app: App, shell: Shell, active: bool) -> None:
     reports = app.sessions.reports(active=active)
     if shell.as_json:
         return shell.data({"sessions": [session_json(report) for report in reports]})
+    if not reports and active:
+        return shell.say("no session is active for you in this project; start one with `handrail start NAME TASK`")
     if not reports:
-        return shell.say(
-            f"no {'active ' if active else ''}sessions in this project; start one with `handrail start NAME TASK`"
-        )
-    return print_table(shell, [("SESSION", "STARTED", "STATUS", "WHERE", "TASK"), *map(_row, reports)])
+        return shell.say("no sessions in this project; start one with `handrail start NAME TASK`")
+    runs = [report.run for report in reports if report.run and report.state.is_active]
+    ended = {run.id: run.status for run in app.runs.summaries() if run.status in ENDED} if runs else {}
+    rows = [_row(report, ended.get(report.run or "")) for report in reports]
+    return print_table(shell, [("SESSION", "STARTED", "STATUS", "WHERE", "TASK"), *rows])
 
 
-def _row(report: Report) -> tuple[str, ...]:
+def _row(report: Report, ended: str | None) -> tuple[str, ...]:
+    """The row of a session. `ended` is how its run ended; None if it has no run, or the run has not ended."""
     if report.plan is None:
         return report.session, "", "✗ cannot be read", one_line(report.message), ""
     state = report.state
@@ -181,5 +187,5 @@ def _row(report: Report) -> tuple[str, ...]:
     where = report.status_line or report.plan.name
     status = f"{sign_of(state.status)} {state.status}"
     if report.run and state.is_active:
-        status += f" (run:{report.run})"
+        status = f"{sign_of(LEFT)} {LEFT} (run {report.run} {ended})" if ended else f"{status} (run {report.run})"
     return report.session, started, status, where, clipped(one_line(state.task), WIDEST_CELL)

@@ -6,6 +6,7 @@ or the form's id. Files that AgentWeaver wrote (`form_id`, `values`) work too.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -17,6 +18,7 @@ from handrail.forms.form import Answers, Form, Problem, WrongAnswers, accept, un
 from handrail.source.diagnostics import Diagnostic, in_order
 from handrail.source.fields import found
 from handrail.source.files import MAX_BYTES, Source, decode
+from handrail.source.given import plain
 from handrail.source.jsontree import read_json
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
@@ -36,7 +38,7 @@ def read_answers(path: str) -> Answers:
         reading.read()
     if problems:
         raise _error(problems)
-    return Answers(reading.sets, source.file, reading.places)
+    return Answers(reading.sets, source.file, reading.places, reading.data)
 
 
 def wrong_answers(answers: Answers, form: Form, path: str, problems: list[Problem], question: str = "") -> UsageError:
@@ -113,6 +115,7 @@ class _Reading:
         self.problems = problems
         self.sets: dict[str | None, dict[str, object]] = {}
         self.places: dict[tuple[str | None, str | None], Place] = {}
+        self.data: dict[tuple[str | None, str], str] = {}
 
     def problem(self, node: Node, message: str, hint: str | None = _HINT) -> None:
         self.problems.append(self.source.problem("answer", (node.line, node.column, node.width), message, hint))
@@ -149,6 +152,7 @@ class _Reading:
             self.form(None, tree._replace(value=bare), (tree.line, tree.column))
         for name, node in tree.value.items():
             if name not in bare:
+                self.data[None, name] = as_json(node)
                 self.form(name, node, tree.keys[name])
         return None
 
@@ -157,18 +161,18 @@ class _Reading:
         self.sets[key] = {}
         for name, item in node.value.items():
             self.places[key, name] = (item.line, item.column)
-            self.sets[key][name] = self.value(name, item)
+            self.sets[key][name] = self.value(item)
+            if item.kind in ("list", "mapping"):
+                self.data[key, name] = as_json(item)
 
-    def value(self, name: str, node: Node) -> object:
-        """The value of an answer: text, true or false, null, or a list of these. A number becomes its text."""
+    def value(self, node: Node) -> object:
+        """The value of an answer. A number becomes its text, also in a list. The form says whether it fits."""
         if node.kind == "list":
-            return [self.value(name, item) for item in node.value if self.is_single(name, item)]
-        self.is_single(name, node)
+            return [self.value(item) for item in node.value]
+        if node.kind == "mapping":
+            return {name: self.value(item) for name, item in node.value.items()}
         return as_text(node) if node.kind in ("integer", "number") else node.value
 
-    def is_single(self, name: str, node: Node) -> bool:
-        if node.kind not in ("list", "mapping"):
-            return True
-        message = f"the answer `{name}` has to be text, true or false, or a list of texts, found {found(node)}"
-        self.problem(node, message, None)
-        return False
+
+def as_json(node: Node) -> str:
+    return json.dumps(plain(node), ensure_ascii=False)

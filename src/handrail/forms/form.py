@@ -43,7 +43,10 @@ class Option:
 
 @dataclass(frozen=True)
 class FormField:
-    """One question. `default` has the type of the field (a tuple for multi-select), or is None."""
+    """One question. `default` has the type of the field (a tuple for multi-select), or is None.
+
+    `json`: the text may be JSON, so an answers file may have a list or a mapping in its place.
+    """
 
     id: str
     type: Type
@@ -56,6 +59,7 @@ class FormField:
     rows: int | None = None
     placeholder: str = ""
     when: When | None = None
+    json: bool = False
 
     @property
     def is_select(self) -> bool:
@@ -266,21 +270,27 @@ def parse_severities(text: str) -> list[str]:
 class Answers:
     """Answers from a file, by question id, step path or form id. The key None fits any form with such fields.
 
-    `places` has the line and column of each value; the field None has the place of a whole set.
+    `places` has the line and column of each value; the field None has the place of a whole set. `data` has the JSON of
+    each list and mapping.
     """
 
     sets: Mapping[str | None, Mapping[str, Any]]
     file: str = ""
     places: Mapping[tuple[str | None, str | None], tuple[int, int]] = dataclasses.field(default_factory=dict)
+    data: Mapping[tuple[str | None, str], str] = dataclasses.field(default_factory=dict)
 
     def for_form(self, form: Form, path: str, question: str = "") -> dict[str, Any] | None:
         """The values for a form: by question id, step path or form id, else those for any form with such fields."""
         for key in (question, path, form.id):
             if key in self.sets:
-                return dict(self.sets[key])
-        bare = self.sets.get(None, {})
+                return {**self.sets[key], **self._data(form, key)}
+        bare = {**self.sets.get(None, {}), **self._data(form, None)}
         known = {field.id for field in form.fields}
-        return dict(bare) if known & bare.keys() else None
+        return bare if known & bare.keys() else None
+
+    def _data(self, form: Form, key: str | None) -> dict[str, str]:
+        """The lists and mappings for the fields that take JSON."""
+        return {f.id: self.data[key, f.id] for f in form.fields if f.json and (key, f.id) in self.data}
 
     def place(self, form: Form, path: str, field: str, question: str = "") -> tuple[int, int]:
         """Line and column of a field's answer, or of the whole set if the answer is missing."""

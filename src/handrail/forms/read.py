@@ -18,7 +18,7 @@ from handrail.source.values import Unresolved, as_text
 _OPTION_KEYS = ("value", "label", "description", "when")
 _FIELD_KEYS = (
     *("id", "type", "label", "help", "required", "default", "options"),
-    *("multiline", "rows", "placeholder", "when"),
+    *("multiline", "rows", "placeholder", "when", "json"),
 )
 Path = tuple[str | int, ...]
 
@@ -131,6 +131,7 @@ class _Reading:
             self.rows(data, where, path),
             self.text(data, "placeholder", where, path),
             self.when(data, where, path, before),
+            self.flag(data, "json", where, path),
         )
         if isinstance(data.get("options"), Later) or isinstance(data.get("type"), Later):
             return field
@@ -246,6 +247,7 @@ def from_json(data: Mapping[str, Any]) -> Form:
 def _field_to_json(field: FormField) -> dict[str, Any]:
     data = {**vars(field), "default": field.given_default, "when": _when_to_json(field.when)}
     options = [{**vars(option), "when": _when_to_json(option.when)} for option in field.options]
+    data["json"] = field.json or None
     data["options"] = [_without_blanks(option) for option in options] if field.is_select else None
     return _without_blanks(data)
 

@@ -82,10 +82,10 @@ def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> Agen
 
 
 async def run_job(agent: Agent, job: AgentJob, context: NodeContext) -> dict[str, Any]:
-    """Run a job and return its result. `outcome` says how it ended."""
+    """Run a job and return its result. `outcome` says how it ended, `retried` that the agent's own retries failed."""
     name = agent.route.agent
     found: dict[str, Any] = {"executor": name, "model": agent.route.model, "sessionId": job.session, "usage": None}
-    found |= {"denied": 0, "outcome": "crash", "message": "it printed nothing", "resetsAt": None}
+    found |= {"denied": 0, "outcome": "crash", "message": "it printed nothing", "resetsAt": None, "retried": False}
     async for said in call(agent.executor, job):
         context.tell(said if said.kind != "session" else AgentSaid("session", {**said.data, "agent": name}))
         match said.kind:
@@ -95,6 +95,10 @@ async def run_job(agent: Agent, job: AgentJob, context: NodeContext) -> dict[str
                 found["usage"] = said.data
             case "denied":
                 found["denied"] += 1
+            case "retry":
+                found["retried"] = True
+            case "text" | "tool" | "result":
+                found["retried"] = False
             case "finished":
                 found |= {key: said.data.get(key) for key in ("outcome", "message", "resetsAt")}
                 found["output"] = _end_of(str(said.data.get("text") or ""))

@@ -19,6 +19,7 @@ from handrail.source.fields import SCALARS, Field, Reader
 from handrail.source.yamltree import Node as Located
 
 PAUSES = (1.0, 4.0)
+"""The waits before an agent is called again that could not reach its service and did not retry by itself."""
 
 
 def _check_schema(reader: Reader, node: Located) -> None:
@@ -105,9 +106,10 @@ async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any
     job = replace(job_for(agent, work, context, prompt), session=None if session is None else str(session))
     found = await run_job(agent, job, context)
     for pause in PAUSES:
-        if found["outcome"] != "unavailable":
+        if found["outcome"] != "unavailable" or found["retried"]:
             break
-        context.tell(AgentSaid("retry", {"message": f"{found['message']}; retry in {pause:g} s"}))
+        told = f"{found['message']}; {agent.route.agent} is called again in {pause:g} s"
+        context.tell(AgentSaid("retry", {"message": told}))
         await asyncio.sleep(pause)
         known = found["sessionId"] or job.session
         found = await run_job(agent, replace(job, session=known, prompt=prompt if known is None else GO_ON), context)

@@ -21,7 +21,7 @@ OfAttempt = (
 )  # fmt: skip
 _OF_ATTEMPT = get_args(OfAttempt)
 _PROOF = ("expect", "after", "makes", "stopFlowIf")
-_BEFORE = "before."
+BEFORE = "before."
 """How the places of facts about promised files begin that existed before the first attempt of their step."""
 
 
@@ -189,7 +189,7 @@ class Memory:
 
     def _keep_before(self, path: str) -> None:
         """Forget all facts of a step but which files existed before it."""
-        kept = {key: value for key, value in self.facts.pop(path, {}).items() if key[0].startswith(_BEFORE)}
+        kept = {key: value for key, value in self.facts.pop(path, {}).items() if key[0].startswith(BEFORE)}
         if kept:
             self.facts[path] = kept
 

@@ -33,7 +33,8 @@ def interrupted_form(path: str, start: int, reads: Sequence[str]) -> dict[str, A
     for name in reads:
         label = "its whole result" if name == WHOLE else f"its output `{name}`"
         id_ = name if name == WHOLE else f"{_OUTPUT}{name}"
-        fields.append({"id": id_, "type": "text", "label": label, "help": told, "required": True, "when": when})
+        field = {"id": id_, "type": "text", "label": label, "help": told, "required": True, "when": when}
+        fields.append({**field, "json": True})
     return {"formId": RERUN, "title": message, "description": f"attempt {start}", "fields": fields}
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from handrail.artifacts.fingerprint import digest_of_file
+from handrail.artifacts.shelf import Shelf
 from handrail.contracts import Attempt, Durable, History, NodeError, Record
 from handrail.errors import RefusedError
 from handrail.expressions.tree import ABSENT
@@ -24,6 +25,7 @@ from handrail.runs.fold import RunState
 from handrail.runs.interpret import FlowFailed
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event
+from handrail.runs.memory import BEFORE
 from handrail.runs.missing import refuse_missing_env
 from handrail.runs.request import About
 from handrail.runs.routing import Choice
@@ -135,6 +137,7 @@ class _Job:
         made = [artifact for path, many in published.items() if top(path) not in kept for artifact in many]
         events = [event for _, event in self.old.records if isinstance(event, machine.ArtifactPublished)]
         own = {str(e.artifact["path"]) for e in events if e.artifact.get("isNew") and top(e.path) not in kept}
+        own |= self._made_before(shelf, kept)
         found: dict[str, str] = {}
         for path in dict.fromkeys(str(artifact["path"]) for artifact in made):
             newest, digest = shelf.at(path), digest_of_file(os.path.join(self.runs.project, path))
@@ -149,6 +152,25 @@ class _Job:
             elif top(newest.step) not in kept:
                 found[path] = digest
         return [[path, digest] for path, digest in found.items()]
+
+    def _made_before(self, shelf: Shelf, kept: set[str]) -> set[str]:
+        """Files that did not exist before a step of an earlier attempt, and that no other run published since.
+
+        If that attempt failed, it left them without publishing them.
+        """
+        runs, old = self.runs, self.old
+        earlier = (runs.records(old.id, number) for number in runs.attempts(old.id) if number != old.attempt)
+        absent: dict[str, float] = {}
+        for moment, event in (record for records in earlier for record in records):
+            if isinstance(event, machine.FactFound) and _is_absence(event) and top(event.path) not in kept:
+                absent.setdefault(event.subject, moment)
+        others = [(one.path, one.created) for one in shelf.records() if one.run != old.id]
+        return {path for path, moment in absent.items() if not any(p == path and t > moment for p, t in others)}
+
+
+def _is_absence(fact: machine.FactFound) -> bool:
+    """True if a promised file did not exist before its step."""
+    return fact.place.startswith(BEFORE) and fact.kind == "exists" and fact.value is False
 
 
 def first_unfinished(state: RunState, phases: Sequence[Phase]) -> str | None:

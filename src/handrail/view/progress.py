@@ -34,6 +34,7 @@ class Progress:
         self.notice: machine.Noticed | None = None
         self._began: float | None = None
         self._ended: float | None = None
+        self._last: float | None = None
         self._begun: dict[str, float] = {}
         self._took: dict[str, float] = {}
         self._why: dict[str, str] = {}
@@ -51,12 +52,14 @@ class Progress:
     def take(self, event: Event, now: float) -> None:
         """Apply an event that happened at the time `now`."""
         self.state.apply(event)
+        last, self._last = self._last, now
         match event:
             case machine.RunStarted():
                 self._began, self._ended = now, None
             case machine.RunResumed():
-                self._began, self._ended = now, None
-                self._resume(set(event.rewound), now)
+                idle = 0.0 if last is None else max(0.0, now - last)
+                self._began, self._ended = (now if self._began is None else self._began + idle), None
+                self._resume(set(event.rewound), idle)
             case machine.RunParked() | machine.RunEnded():
                 self._ended = now
             case machine.Noticed():
@@ -94,15 +97,19 @@ class Progress:
         if self.notice is not None and self.notice.path == path:
             self.notice = None
 
-    def _resume(self, rewound: set[str], now: float) -> None:
-        """Forget the phases that run again, and let what is running start its time again."""
+    def _resume(self, rewound: set[str], idle: float) -> None:
+        """Forget the phases that run again. The time before the resume in which nothing ran counts for no step."""
         for known in (self._begun, self._took, self._why, self._walks, self._below):
             for path in [path for path in known if top(path) in rewound and (known is not self._below or "/" in path)]:
                 del known[path]
         self._finished = {path for path in self._finished if top(path) not in rewound}
         for path in self._begun:
             if path not in self._took:
-                self._begun[path] = now
+                self._begun[path] += idle
+
+    def driven(self, now: float) -> float:
+        """How long the run was driven, without the time in which it waited for a person or for a resume."""
+        return 0.0 if self._began is None else (now if self._ended is None else self._ended) - self._began
 
     def status(self, path: str) -> str:
         """The status of a phase or step, by its path. A phase has failed if a step has failed and none is running."""
@@ -229,7 +236,7 @@ class Progress:
         state = self.state
         parts = [f"{self.finished}/{counted(self.total, 'step')}"]
         if self._began is not None:
-            parts.append(duration((now if self._ended is None else self._ended) - self._began))
+            parts.append(duration(self.driven(now)))
         parts.extend(self._usage())
         if state.status != "running":
             parts.insert(0, state.status)

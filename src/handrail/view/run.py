@@ -143,10 +143,13 @@ def total(usages: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def seconds_of(records: Iterable[Record]) -> dict[str, float]:
-    """How long each step took the last time it ran."""
+    """How long each step took the last time it ran, without the time in which the run was not driven."""
     begun: dict[str, float] = {}
     took: dict[str, float] = {}
+    last: float | None = None
     for moment, event in records:
+        idle = 0.0 if last is None or not isinstance(event, machine.RunResumed) else max(0.0, moment - last)
+        begun, last = {path: start + idle for path, start in begun.items()} if idle else begun, moment
         if isinstance(event, machine.StepStarted):
             begun[event.path] = moment
         elif isinstance(event, machine.StepDone | machine.StepFailed) and event.path in begun:

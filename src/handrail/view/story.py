@@ -43,7 +43,6 @@ class Story:
         self.progress = Progress(plan)
         self.rounds = {segment(phase.id): _round_words(round_numbers(phase)) for phase in plan.phases}
         self._shown = ""
-        self._began = 0.0
         self._told: set[str] = set()
 
     def lines(self, records: Sequence[Record]) -> Iterator[tuple[float, str]]:
@@ -54,7 +53,6 @@ class Story:
             self.progress.take(event, moment)
             at = event.time if isinstance(event, machine.Guided) else moment
             found = self._tell(event, moment) if number >= kept else _kept(event)
-            self._began = moment if number < kept else self._began
             _insert(told, [(at, *line) for line in found])
         for at, path, text in _shortened(told):
             yield at, f"{self.clock(at)}  {self._placed(path, text)}"
@@ -125,13 +123,11 @@ class Story:
     def _of_run(
         self, event: machine.RunStarted | machine.RunResumed | machine.RunParked | machine.RunEnded, now: float
     ) -> str:
-        took = duration(now - self._began)
+        took = duration(self.progress.driven(now))
         match event:
             case machine.RunStarted():
-                self._began = now
                 return f"started, until phase {plain(event.until)}" if event.until else "started"
             case machine.RunResumed():
-                self._began = now
                 again = f"; these phases run again: {', '.join(map(plain, event.rewound))}" if event.rewound else ""
                 return ("continued" if event.mode == "continue" else "resumed") + again
             case machine.RunParked():

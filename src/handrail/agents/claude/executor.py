@@ -146,8 +146,7 @@ class Reader:
                 self.result, self.error, self.complaint = None, "", ""
             case ("system", "api_retry"):
                 yield from self._report_session()
-                told = data.get("error") or data.get("error_status") or "the service failed"
-                yield AgentSaid("retry", {"message": brief(f"{told} (attempt {data.get('attempt')})")})
+                yield AgentSaid("retry", {"message": brief(_retry_words(data))})
             case ("assistant", _):
                 yield from self._report_session()
                 yield from self._on_assistant(data)
@@ -257,6 +256,17 @@ def _is_saved(env: Mapping[str, str], session: str) -> bool:
         return False
     with projects:
         return any(os.path.isfile(os.path.join(project.path, f"{session}.jsonl")) for project in projects)
+
+
+def _retry_words(data: dict[str, Any]) -> str:
+    """What Claude Code says about a call of its service that failed. Without a status, it got no answer at all."""
+    status, error = data.get("error_status"), data.get("error")
+    reason = str(error) if error and error != "unknown" else ""
+    why = f"claude cannot reach its service{f' ({reason})' if reason else ''}"
+    if status is not None:
+        why = f"the service of claude answered {status}{f' {reason}' if reason else ''}"
+    most = data.get("max_retries")
+    return f"{why}; it tries again, {data.get('attempt')}{f' of {most}' if most is not None else ''}"
 
 
 def _blocks(data: dict[str, Any]) -> list[dict[str, Any]]:

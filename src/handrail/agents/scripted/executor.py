@@ -12,7 +12,7 @@ from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeErr
 
 PROGRAM = sys.executable
 ENVIRONMENT = ("PYTHONPATH",)
-_KINDS = {"say": "text", "tool": "tool", "result": "result", "denied": "denied", "usage": "usage"}
+_KINDS = {"say": "text", "tool": "tool", "result": "result", "denied": "denied", "usage": "usage", "retry": "retry"}
 
 
 def launch(job: AgentJob, folder: str) -> Launch:

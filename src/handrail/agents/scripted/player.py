@@ -65,6 +65,8 @@ class ScriptedAgent:
                 await asyncio.sleep(float(line.value))
             case "usage":
                 self.emit("usage", **line.value)
+            case "retry":
+                self.emit("retry", message=str(line.value))
             case "print":
                 sys.stdout.write(f"{line.value}\n")
             case "fail" if not ("unless" in line.rest and os.path.exists(self.inside(line.rest["unless"]))):

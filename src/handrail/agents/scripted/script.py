@@ -59,6 +59,11 @@ ACTIONS: dict[str, Shape] = {
         shape("crash", "Its program dies.", Field("crash", ANYTHING, "`true`")),
         shape("usage", "Reports tokens and cost.", Field("usage", ("mapping",), "the numbers", required=True)),
         shape(
+            "retry",
+            "Reports that its service failed and that it tries again.",
+            Field("retry", SCALARS, "what it says about it", required=True),
+        ),
+        shape(
             "fail",
             "Fails as an agent does.",
             Field("fail", ("text",), "the outcome, such as `rate-limit` or `auth`", required=True),
