@@ -14,6 +14,7 @@ import pytest
 
 from handrail import registry
 from handrail.agents.scripted.script import ACTIONS
+from handrail.expressions.syntax import CONDITIONS, VALUES
 from handrail.flows.spec import AFTER_KINDS
 from handrail.project import MARKERS
 from support import open_to_agents
@@ -32,6 +33,7 @@ def test_generated_pages_are_up_to_date() -> None:
 LOOKED_FOR = {
     "a schema goes into": (".handrail/schemas/NAME.json", []),
     "the kinds of `expect` and `after`": ("reference/checks.md", [*registry.checks(), *AFTER_KINDS]),
+    "the forms of values and conditions": ("reference/values.md", [*VALUES, *CONDITIONS]),
     "what `retry` covers": ("An attempt is the work of a step together with its proof (`makes` and `expect`)", []),
     "what null means": ("**Null is no value.**", []),
     "where state is": (

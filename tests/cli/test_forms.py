@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from handrail.cli.ask import form_text, print_form, skeleton
+from handrail.cli.ask import print_form, questions_text, skeleton
 from handrail.cli.output import Shell
 from handrail.errors import UsageError
 from handrail.forms.answers import accepted, read_answers, wrong_answers
@@ -266,7 +266,7 @@ REVIEW = form_from(
 
 
 def test_a_waiting_form_is_shown_with_an_answers_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    print_form(Shell("/", as_json=True, quiet=False), REVIEW)
+    print_form(Shell("/", as_json=True, quiet=False), REVIEW, is_asked_for=False)
     out, err = capsys.readouterr()
     assert out == ""
     assert err == (
@@ -281,7 +281,7 @@ def test_a_waiting_form_is_shown_with_an_answers_file(capsys: pytest.CaptureFixt
 
 def test_a_skeleton_escapes_control_characters_in_defaults(tmp_path: Path) -> None:
     form = form_from({"formId": "f", "fields": [{"id": "t", "default": "\u202e\x9b \U0001f600"}]})
-    assert "\u202e" not in form_text(form)
+    assert "\u202e" not in questions_text(form)
     file = tmp_path / "a.json"
     file.write_text(skeleton(form))
     assert read_answers(str(file)).for_form(form, "p/s") == {"t": "\u202e\x9b \U0001f600"}
@@ -409,6 +409,6 @@ def test_invalid_answers_are_reported_with_their_positions(tmp_path: Path) -> No
 def test_a_question_that_is_the_title_of_its_form_is_not_printed_twice() -> None:
     text = "`a/x` was running, and may have finished"
     field = {"id": "rerun", "type": "single-select", "label": text, "required": True, "options": ["again", "done"]}
-    shown = form_text(form_from({"formId": "rerun", "title": text, "fields": [field]}))
+    shown = questions_text(form_from({"formId": "rerun", "title": text, "fields": [field]}))
     assert shown.count(text) == 1
     assert "rerun (single-select, required)\n" in shown

@@ -125,3 +125,40 @@ def test_a_list_and_a_log_show_a_number_as_it_was_written(project: Project) -> N
     (next((project.home / "state" / "runs").rglob("summary"))).unlink()
     assert "version=1.10" in project.run("runs").out
     assert "version=1.10" in project.run("log", "last").out
+
+
+@pytest.fixture
+def ended(project: Project) -> str:
+    """The id of a session that is done. Its second phase could not be left at first."""
+    project.workflow("ship", ["plan", "build"])
+    project.phase("ship", "build", "exit: [{file: out.txt}]\n")
+    id_ = str(project.json("start", "ship", "a login page")["session"])
+    project.run("next", "--summary", "three steps")
+    project.run("next", "--summary", "too early")
+    project.write("out.txt", "done")
+    project.run("next", "--summary", "it is there")
+    return id_
+
+
+def test_the_log_of_a_session_tells_its_phases_summaries_and_checks(project: Project, ended: str) -> None:
+    said = project.run("log", ended)
+    assert said.code == 0, said.err
+    told = [line.split("  ", 1)[-1].strip() for line in said.out.splitlines()[2:]]
+    assert [line.partition(" ")[0] for line in told] == ["▸", "summary:", "▸", "!", "✓", "summary:", "✓"], said.out
+    assert (told[1], told[5]) == ("summary: three steps", "summary: it is there")
+    assert "`out.txt` does not exist" in told[3]
+    assert "`out.txt`" in told[4]
+    assert ended in said.out.splitlines()[0]
+
+
+def test_the_events_of_a_session_are_data(project: Project, ended: str) -> None:
+    data = project.json("log", ended)
+    kinds = ["Started", "Moved", "Checked", "Checked", "Finished"]
+    assert (data["session"], [event["type"] for event in data["events"]][:5]) == (ended, kinds)
+    lines_ = project.run("log", ended, "--events").out.splitlines()
+    assert [json.loads(line) for line in lines_] == data["events"]
+
+
+def test_a_session_cannot_be_followed(project: Project, ended: str) -> None:
+    said = project.run("log", ended, "--follow")
+    assert (said.code, "cannot be followed" in said.err) == (2, True)

@@ -62,6 +62,19 @@ def test_a_question_has_an_id_that_every_command_shows(project: Project) -> None
     assert "q1" in project.run("resume", run["run"]).err
 
 
+def test_show_prints_an_answers_file_that_can_be_filled_in(project: Project) -> None:
+    run = asking(project, "a")["run"]
+    said = project.run("answer", run, "--show")
+    template = json.loads(said.out)
+    assert "a?" in said.err
+    assert project.json("answer", run, "--show")["answers"] == template
+    (form,) = template
+    assert (
+        project.json("answer", run, "--file", letter(project, json.dumps({form: {"who": "Ada"}})))["status"]
+        == "completed"
+    )
+
+
 def test_an_answer_names_its_question(project: Project) -> None:
     run = asking(project, "a", "b")
     waiting = project.json("answer", run["run"], "--question", "q1", "--file", letter(project))

@@ -143,7 +143,7 @@ def test_a_step_with_a_value_that_cannot_be_resolved_fails() -> None:
     rows = previewed(plan)
     assert [(row.path, row.verdict, row.why) for row in rows] == [
         ("a", "runs", ""),
-        ("a/x", "fails", "`params.gone`: there is no `gone`"),
+        ("a/x", "fails", "`params.gone`: there is no `gone`; `params` is empty"),
         ("b", "skipped", "`a/x` fails first"),
     ]
 

@@ -1,9 +1,12 @@
-"""When a reference may look into a round that does not take place."""
+"""References into rounds that may not take place, and into the results of nested flows."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from handrail.flows.catalog import read_flows
 from handrail.flows.known import known_in
 from handrail.flows.load import load_flow
 from handrail.source.files import Source
@@ -39,3 +42,50 @@ def test_a_list_that_has_a_first_item_may_have_no_further_one(round_: str) -> No
 
 def test_an_item_of_one_list_says_nothing_about_another_list() -> None:
     assert warned("others", "1")
+
+
+INNER = "phases: [{id: look, steps: [{id: lines, node: set, params: {n: 3}}]}]"
+OUTER = """
+phases:
+- id: a
+  steps:
+  - {id: sub, node: flow-run, params: {fileName: inner}}
+  - {id: x, node: set, params: {n: '${steps.a.sub.outputs.executionState.PATH}'}}
+"""
+
+
+def told(folder: Path, path: str) -> list[tuple[str, str, str | None]]:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "inner.yaml").write_text(INNER, encoding="utf-8")
+    (folder / "outer.yaml").write_text(OUTER.replace("PATH", path), encoding="utf-8")
+    catalog = read_flows([("project", str(folder))], known_in())
+    return [(p.severity, p.message.partition("`: ")[2], p.hint) for p in catalog.problems]
+
+
+@pytest.mark.parametrize(
+    ("path", "message", "hint"),
+    [
+        ("phases.lok.steps.lines.outputs.n", "flow `inner` has no phase `lok`", "did you mean `look`?"),
+        ("phases.1.status", "flow `inner` has no phase `1`", "known: look"),
+        ("phases.look.steps.line", "phase `look` of `inner` has no step `line`", "did you mean `lines`?"),
+        ("phases.look.lines", "a phase has no `lines`", "known: id, status, steps"),
+        ("phases.look.steps.lines.output.n", "a step has no `output`", "did you mean `outputs`?"),
+        ("look.lines", "`executionState` has no `look`", None),
+    ],
+)
+def test_a_wrong_name_inside_a_nested_flow_is_found_at_load(
+    tmp_path: Path, path: str, message: str, hint: str | None
+) -> None:
+    ((severity, said, advice),) = told(tmp_path, path)
+    assert (severity, said) == ("error", message)
+    assert hint is None or advice == hint
+
+
+@pytest.mark.parametrize("path", ["phases.look.steps.lines.outputs.n", "phases.0.steps.0.value", "terminated"])
+def test_a_value_inside_a_nested_flow_is_found_by_name_and_by_place(tmp_path: Path, path: str) -> None:
+    assert told(tmp_path, path) == []
+
+
+def test_in_a_flow_of_agentweaver_it_is_only_a_warning(tmp_path: Path) -> None:
+    ((severity, *_),) = told(tmp_path / ".agentweaver" / ".flows", "phases.lok.status")
+    assert severity == "warning"

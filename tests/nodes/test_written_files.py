@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -40,6 +41,26 @@ def writing(project: Project) -> Project:
 
 def left(project: Project) -> list[str]:
     return sorted(path.name for path in (project.folder / "out").iterdir())
+
+
+JSON = """params: {title: {required: true}, data: {default: [1.10, {}]}}
+phases:
+- id: a
+  steps:
+  - {id: x, node: write-file, params: {path: x.json, text: {title: '${params.title}', empty: [], n: 1.10}}}
+  - {id: y, node: write-file, params: {path: y.json, text: {object: {title: '${params.title}'}}}}
+  - {id: z, node: write-file, params: {path: z.json, text: '${params.data}'}}
+"""
+
+
+def test_an_object_or_a_list_is_written_as_json_whatever_its_texts_hold(project: Project) -> None:
+    title = 'Say "hi"\n\\ ☂'
+    project.write(".handrail/flows/j.yaml", JSON)
+    project.json("run", "j", "--param", f"title={title}")
+    read = {name: (project.folder / f"{name}.json").read_text(encoding="utf-8") for name in "xyz"}
+    assert json.loads(read["x"]) == {"title": title, "empty": [], "n": 1.1}
+    assert json.loads(read["y"]) == {"title": title}
+    assert read["z"] == "[\n  1.10,\n  {}\n]\n"
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o755, 0o664])

@@ -208,13 +208,17 @@ _READ: dict[str, Callable[[FormField, tuple[Option, ...]], Any]] = {
 }
 
 
-def print_form(shell: Shell, form: Form) -> None:
-    """Print a form for a person who will answer it with a file."""
-    shell.insist(form_text(form))
+def print_form(shell: Shell, form: Form, *, is_asked_for: bool) -> None:
+    """Print a form for a person who will answer it with a file. If it is asked for, the answers file is the result."""
+    shell.insist(questions_text(form))
+    if is_asked_for:
+        shell.say(skeleton(form))
+    else:
+        shell.insist(skeleton(form))
 
 
-def form_text(form: Form) -> str:
-    """The form as text: its questions, and an answers file with the defaults."""
+def questions_text(form: Form) -> str:
+    """The questions of a form as text, with a line that leads to its answers file."""
     parts = [plain(form.title), *([plain_lines(form.description)] if form.description else []), ""]
     for field in form.fields:
         need = "required" if field.required else "optional"
@@ -222,7 +226,7 @@ def form_text(form: Form) -> str:
         parts.append(plain(f"{field.id} ({field.type}, {need}{_only(field.when)}){label}"))
         parts += [f"  {line}" for line in plain_lines(field.help).split("\n") if line]
         parts += [f"  - {_shown(option, '')}{_only(option.when)}" for option in field.options]
-    return "\n".join([*parts, "", "as an answers file:", skeleton(form)])
+    return "\n".join([*parts, "", "as an answers file:"])
 
 
 def _only(when: When | None) -> str:

@@ -27,15 +27,18 @@ from handrail.cli.output import (
 )
 from handrail.cli.reply import list_runs, print_table
 from handrail.cli.watch import print_run
-from handrail.contracts import Record
+from handrail.contracts import GuideNews, Record
 from handrail.errors import UsageError
 from handrail.runs import machine
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event
 from handrail.runs.stored import seen, shown
 from handrail.secrets.redaction import masked
-from handrail.source.plain import plain
+from handrail.sessions.guide import whole_story
+from handrail.sessions.report import Report
+from handrail.source.plain import one_line, plain
 from handrail.view.columns import clipped
+from handrail.view.guided import guided_lines
 from handrail.view.story import Story, given_words
 
 LOOK_AGAIN = 0.1
@@ -69,9 +72,13 @@ def runs(app: App, shell: Shell, run: str | None) -> None:
 @click.option("--attempt", type=int, metavar="N", help="Only this attempt; `restart` begins a new one.")
 @command
 def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt: int | None) -> None:
-    """Show what happened in a run, in all its attempts."""
+    """Show what happened in a run, in all its attempts, or in a guided session (RUN is then its id)."""
     if follow and shell.as_json:
         raise UsageError("`--follow` cannot print one JSON object", "use `--events` instead of `--json`")
+    if run_id and run_id not in app.runs.ids() and app.sessions.session(run_id).exists:
+        if follow or attempt is not None:
+            raise UsageError("a session cannot be followed and has no attempts", f"run `handrail log {run_id}`")
+        return _log_session(app, shell, run_id, events)
     known = app.runs.attempts(run_id)
     if follow and attempt not in (None, known[-1]):
         raise UsageError("only the last attempt can be followed", f"leave out `--attempt {attempt}`")
@@ -86,6 +93,32 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt
     if follow:
         _follow(app, shell, run_id, teller)
     return None
+
+
+def _log_session(app: App, shell: Shell, id_: str, events: bool) -> None:
+    """The story of a guided session, or its events."""
+    session = app.sessions.session(id_)
+    if shell.as_json or events:
+        records = session.records()
+        told = [{"time": r["t"], "by": r.get("by"), **event} for r in records for event in r["events"]]
+        if shell.as_json:
+            return shell.data({"session": id_, "events": told})
+        _print(json.dumps(event, ensure_ascii=False) for event in told)
+        return None
+    report = app.sessions.status(id_)
+    _print(_session_lines(report, whole_story(session)))
+    return None
+
+
+def _session_lines(report: Report, news: list[GuideNews]) -> Iterator[str]:
+    name = report.plan.name if report.plan is not None else ""
+    yield styled("  ".join(plain(part) for part in (report.session, name, one_line(report.state.task)) if part), BOLD)
+    day = ""
+    for event in news:
+        if day != (day := date_of(event.time)):
+            yield styled(day, DIM)
+        for line in guided_lines(event):
+            yield painted(clipped(f"{time_of_day(event.time)}  {line}", width()))
 
 
 def _follow(app: App, shell: Shell, run_id: str, teller: _Raw | _Told) -> None:

@@ -21,7 +21,7 @@ from handrail.errors import RefusedError
 from handrail.flows.catalog import FoundFlow
 from handrail.forms import read as formspec
 from handrail.forms.answers import accepted, read_answers
-from handrail.forms.form import Form
+from handrail.forms.form import Form, initial
 from handrail.process.child import detach
 from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
@@ -183,7 +183,7 @@ def stop(app: App, shell: Shell, run_id: str) -> None:
 @click.option("--file", "file", metavar="FILE", help="A file with answers (JSON or YAML); `-` is the standard input.")
 @click.option("--question", metavar="ID", help="The question to answer, such as `q1`; needed if several are open.")
 @click.option("--step", metavar="PATH", help="Instead of its id: the step that asks.")
-@click.option("--show", is_flag=True, help="Only print the form.")
+@click.option("--show", is_flag=True, help="Only print an answers file to fill in, and the questions to stderr.")
 @events_option
 @command
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
@@ -196,8 +196,10 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     form, file = formspec.from_json(asked.question), options["file"]
     if options["show"] or (file is None and not can_ask()):
         if shell.as_json:
-            shell.data({"run": run_id, "question": asked.id, "path": asked.path, "form": asked.question})
-        print_form(shell, form)
+            template = {form.id: initial(form)}
+            told = {"question": asked.id, "path": asked.path, "form": asked.question, "answers": template}
+            shell.data({"run": run_id, **told})
+        print_form(shell, form, is_asked_for=options["show"])
         if not options["show"]:
             shell.talk(f"answer it with a file: `handrail answer {run_id} --question {asked.id} --file FILE`")
         raise SystemExit(0 if options["show"] else 4)

@@ -29,6 +29,7 @@ class GuideNews:
     | entered | a phase began; the summary of the phase before it |
     | looped | the agent started the innermost workflow over |
     | check-failed | the phase could not be left; which checks failed, and why |
+    | check-held | the checks of the phase hold; which. Only the log of a session tells it |
     | sent-on | the agent tried to stop and was told to continue |
     | let-go | the agent stopped too often without progress; the reason |
     | finished | the workflow is done; the summary of its last phase |

@@ -14,9 +14,8 @@ from functools import reduce
 from typing import Any
 
 from handrail.artifacts.names import name_text, safe_extension, whole_iteration
-from handrail.expressions.syntax import ARITHMETIC, CONDITION_FORMS, VALUE_FORMS, form_of
+from handrail.expressions.syntax import ARITHMETIC, CONDITION_FORMS, SCOPES, VALUE_FORMS, form_of
 from handrail.expressions.tree import (
-    SCOPES,
     AppendPrompt,
     Artifact,
     Const,

@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from handrail.artifacts.names import Wanted, name_text, whole_iteration
+from handrail.expressions.syntax import SCOPES
 from handrail.source.templates import fill
-from handrail.source.values import OPERATIONS, TESTS, Unresolved, as_joined_text, index_of, is_true, shown
-
-SCOPES = ("params", "flow", "context", "repeat", "steps")
+from handrail.source.values import OPERATIONS, TESTS, Unresolved, as_joined_text, is_true, member_at, shown
 
 
 @dataclass(frozen=True)
@@ -96,8 +95,8 @@ class Ref:
         if not names or names[0] not in SCOPES:
             raise Unresolved("ref-scope-unknown", f"`{self.path}` does not begin with one of {', '.join(SCOPES)}")
         found: Any = scope.values
-        for place, name in enumerate(names):
-            found = _member(found, name, self.path)
+        for place in range(len(names)):
+            found = member_at(found, names, place)
             if found is ABSENT and place + 1 < len(names):
                 raise Unresolved("ref-unresolvable", f"`{self.path}`: `{'.'.join(names[: place + 1])}` has no value")
         if scope.refuse is not None:
@@ -110,15 +109,6 @@ class _Absent:
 
 
 ABSENT = _Absent()
-
-
-def _member(value: Any, name: str, path: str) -> Any:
-    if isinstance(value, Mapping) and name in value:
-        return value[name]
-    index = index_of(name) if isinstance(value, list) else None
-    if index is not None and index < len(value):
-        return value[index]
-    raise Unresolved("ref-unresolvable", f"`{path}`: there is no `{name}`")
 
 
 @dataclass(frozen=True)

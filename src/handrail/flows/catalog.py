@@ -8,11 +8,12 @@ from dataclasses import dataclass
 
 from handrail.errors import DefinitionError, NotFound
 from handrail.expressions.parse import Place
-from handrail.flows.load import read_flow
+from handrail.flows.load import is_foreign, read_flow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.reading import Known, Nested, Suggestions
 from handrail.flows.spec import MAX_DEPTH
-from handrail.source.diagnostics import Diagnostic, in_order, of_file
+from handrail.flows.within import Inside, references_inside, wrong_inside
+from handrail.source.diagnostics import Diagnostic, Severity, has_errors, in_order, of_file
 from handrail.source.files import MAX_BYTES, Root, Source, Unopened, decode
 from handrail.source.suggest import nearest
 from handrail.state.regular import Unreadable, read_regular
@@ -32,6 +33,12 @@ class FoundFlow:
     plan: FlowPlan | None
     text: str
     nested: tuple[Nested, ...] = ()
+    inside: tuple[Inside, ...] = ()
+
+    @property
+    def is_foreign(self) -> bool:
+        """True if the file was written for AgentWeaver."""
+        return is_foreign(self.file)
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,8 @@ def _read_root(source: str, path: str, known: Known, problems: list[Diagnostic])
             continue
         plan, job = read_flow(text, id_, known)
         problems.extend(job.found)
-        yield FoundFlow(source=source, id=id_, file=file, plan=plan, text=text.text, nested=tuple(job.nested))
+        nested, inside = tuple(job.nested), tuple(references_inside(job))
+        yield FoundFlow(source=source, id=id_, file=file, plan=plan, text=text.text, nested=nested, inside=inside)
 
 
 def flow_files(path: str, problems: list[Diagnostic]) -> list[str]:
@@ -165,12 +173,10 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
     runs: dict[str, dict[str, Nested]] = {id_: {} for id_ in catalog.flows}
     every = {flow.id: flow for flow in reversed(catalog.found)} | catalog.flows
     calls: dict[str, dict[str, Nested]] = {id_: {} for id_ in every}
-    called: dict[str, list[FoundFlow]] = {}
-    for flow in catalog.found:
-        for name in dict.fromkeys(_names(flow)):
-            called.setdefault(name, []).append(flow)
+    called = _called(catalog)
     for flow in catalog.found:
         is_used, source = catalog.flows.get(flow.id) is flow, Source(flow.file, flow.text)
+        targets: dict[str, FoundFlow] = {}
         for use in flow.nested:
             meant = called.get(use.name, [])
             usable = [other for other in meant if catalog.flows.get(other.id) is other]
@@ -183,16 +189,43 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
                 problems.append(source.problem(code, use.place, message, hint))
                 broken.update([flow.id] if is_used else [])
                 continue
+            targets[use.name] = target
             if is_used:
                 runs[flow.id].setdefault(target.id, use)
             for code, place, message, hint in _param_problems(use, target, suggestions):
                 problems.append(source.problem(code, place, message, hint))
                 broken.update([flow.id] if is_used else [])
+        wrong = list(_inside_problems(flow, source, targets, suggestions))
+        problems.extend(wrong)
+        broken.update([flow.id] if is_used and has_errors(wrong) else [])
     for id_, target_id, code, message, hint in _nesting_problems(calls):
         problems.append(_at(every[id_], calls[id_][target_id], code, message, hint))
         broken.update([id_] if id_ in catalog.flows else [])
     _mark_users(catalog, runs, broken, problems)
     return broken
+
+
+def _called(catalog: FlowCatalog) -> dict[str, list[FoundFlow]]:
+    """The flows that each name may mean."""
+    called: dict[str, list[FoundFlow]] = {}
+    for flow in catalog.found:
+        for name in dict.fromkeys(_names(flow)):
+            called.setdefault(name, []).append(flow)
+    return called
+
+
+def _inside_problems(
+    flow: FoundFlow, source: Source, targets: Mapping[str, FoundFlow], suggestions: Suggestions
+) -> Iterator[Diagnostic]:
+    """References into the results of nested flows that name what these flows do not have."""
+    for inside in dict.fromkeys(flow.inside):
+        plan = targets[inside.flow].plan if inside.flow in targets else None
+        wrong = wrong_inside(inside, plan) if plan is not None else None
+        if wrong is not None:
+            known = f"known: {', '.join(wrong.known[:8])}{', …' * (len(wrong.known) > 8)}"
+            hint = suggestions.near(wrong.name, wrong.known) or known
+            severity: Severity = "warning" if flow.is_foreign else "error"
+            yield source.problem(wrong.code, inside.place, f"`{inside.path}`: {wrong.message}", hint, severity)
 
 
 def _param_problems(use: Nested, target: FoundFlow, suggestions: Suggestions) -> Iterator[tuple[str, Place, str, str]]:

@@ -30,9 +30,14 @@ def load_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
     return plan, job.problems
 
 
+def is_foreign(file: str) -> bool:
+    """True if a file was written for AgentWeaver."""
+    return ".agentweaver" in file.split("/")
+
+
 def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, Reading]:
     """The same, with everything that was read on the way."""
-    if ".agentweaver" in source.file.split("/"):
+    if is_foreign(source.file):
         source = Source(source.file, source.text, is_foreign=True)
     tree, troubles = read_json(source.text) if source.file.endswith(".json") else read_yaml(source.text)
     job = Reading(source, known)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from handrail.expressions.parse import Expressions, Templated
-from handrail.expressions.tree import SCOPES, Expression
+from handrail.expressions.syntax import SCOPES
+from handrail.expressions.tree import Expression
 from handrail.flows.plan import Prompt
 from handrail.flows.reading import Reading
 from handrail.flows.spec import PROMPT

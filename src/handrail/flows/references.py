@@ -7,19 +7,33 @@ from dataclasses import dataclass
 from typing import Any
 
 from handrail.expressions.parse import Used
-from handrail.expressions.tree import SCOPES, Const, Expression, Ref, Test, Truth
+from handrail.expressions.syntax import SCOPES
+from handrail.expressions.tree import Const, Expression, Ref, Test, Truth
 from handrail.flows.plan import Phase, Step
 from handrail.flows.reading import Reading, Slot
 from handrail.flows.settle import plain_of
 from handrail.source.diagnostics import Severity
-from handrail.source.plain import counted
-from handrail.source.values import index_of, is_true
+from handrail.source.values import MISSING, contents, is_true, member
 
 FIELDS = ("outputs", "value", "status")
-CONTEXT = (
-    "agent", "cwd", "dryRun", "env", "executionRouting", "issueKey", "jiraRef", "mdLang", "model", "project", "run",
-    "scope", "task", "taskKey", "verbose",
-)  # fmt: skip
+_NO_VALUE = "in AgentWeaver's flows; Handrail gives it no value, so it needs a `default`"
+CONTEXT = {
+    "agent": "the agent that was chosen with `--agent`",
+    "cwd": "the folder of the project",
+    "dryRun": "true in a preview: `--dry-run`",
+    "env": "the environment variables that the flow declares: `context.env.NAME`",
+    "executionRouting": _NO_VALUE,
+    "issueKey": "the same as `scope`",
+    "jiraRef": _NO_VALUE,
+    "mdLang": _NO_VALUE,
+    "model": "the model that was chosen with `--model`",
+    "project": "the folder of the project",
+    "run": "the id of the run; not in a preview",
+    "scope": "the scope of the run's artifacts: `--scope`",
+    "task": "the text after the name of the flow: `handrail run NAME TASK`",
+    "taskKey": "the same as `scope`",
+    "verbose": _NO_VALUE,
+}
 MOST_COMPARED = 256
 
 
@@ -70,7 +84,7 @@ def _scope(slot: Slot, ref: Ref, parts: list[str]) -> Wrong:
     message = f"`{ref.path}` does not begin with a known scope"
     if parts[0] in slot.around.names:
         return Wrong(code="ref-scope", message=message, hint=f"write `repeat.{ref.path}`")
-    return Wrong(code="ref-scope", message=message, hint=hint, name=parts[0], known=SCOPES)
+    return Wrong(code="ref-scope", message=message, hint=hint, name=parts[0], known=tuple(SCOPES))
 
 
 def _param(declared: tuple[str, ...] | None, ref: Ref, name: str) -> Wrong | None:
@@ -90,23 +104,13 @@ def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> Wrong
     """Constants are known at load, so every member is checked."""
     found: Any = constants
     for place, name in enumerate(names):
-        index = index_of(name) if isinstance(found, list) else None
-        if isinstance(found, Mapping) and name in found:
-            found = found[name]
-        elif index is not None and index < len(found):
-            found = found[index]
-        else:
-            known = tuple(found) if isinstance(found, Mapping) else ()
+        whole, found = found, member(found, name)
+        if found is MISSING:
+            known = tuple(whole) if isinstance(whole, Mapping) else ()
             where = f"`flow.{'.'.join(names[:place])}` has no `{name}`" if place else f"there is no constant `{name}`"
-            hint = _members(found) if place else f"add it: `constants: {{{name}: ...}}`"
+            hint = f"it {contents(whole)}" if place else f"add it: `constants: {{{name}: ...}}`"
             return Wrong(code="ref-constant", message=f"`{ref.path}`: {where}", hint=hint, name=name, known=known)
     return None
-
-
-def _members(value: Any) -> str:
-    if isinstance(value, Mapping):
-        return _some("it has", tuple(value))
-    return f"it has {counted(len(value), 'item')}, counted from 0" if isinstance(value, list) else "it has no members"
 
 
 def _repeat(slot: Slot, ref: Ref, name: str) -> Wrong | None:
@@ -132,7 +136,9 @@ def _context(env: tuple[str, ...], ref: Ref, names: list[str]) -> Wrong | None:
     if names[0] not in CONTEXT:
         hint = f"known: {', '.join(CONTEXT)}"
         message = f"`{ref.path}`: the context has no `{names[0]}`"
-        return Wrong(code="ref-context", message=message, hint=hint, name=names[0], known=CONTEXT, severity="warning")
+        return Wrong(
+            code="ref-context", message=message, hint=hint, name=names[0], known=tuple(CONTEXT), severity="warning"
+        )
     if names[0] != "env" or len(names) == 1 or names[1] in env:
         return None
     hint = f"add it to the flow: `env: [{', '.join([*env[:4], names[1]])}]`"

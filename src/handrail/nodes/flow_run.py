@@ -12,6 +12,9 @@ NODE = Node(
     outputs={
         "flowKind": "the `kind` of the flow",
         "flowVersion": "its `version`",
-        "executionState": "how it ended, with the values of all its steps",
+        "executionState": (
+            "how it ended: `terminated`, `terminationOutcome`, and its steps by name, as "
+            "`phases.PHASE.steps.STEP` with `status`, `value` and `outputs`"
+        ),
     },
 )

@@ -1,4 +1,4 @@
-"""`write-file`: writes a text file inside the project."""
+"""`write-file`: writes a text file or a JSON file inside the project."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.contracts.node import LITTER
 from handrail.source.fields import SCALARS, Field
-from handrail.source.values import as_text
+from handrail.source.values import as_json, as_text
 from handrail.state.files import real_inside, write_whole
 from handrail.state.regular import other_kind, why_outside
 
@@ -18,7 +18,12 @@ NODE = Node(
     about="Writes a text file in the project, and creates its folder if needed.",
     params=(
         Field("path", ("text",), "the file, relative to the project", required=True, shortest=1, names="path"),
-        Field("text", SCALARS, "the whole content of the file", required=True),
+        Field(
+            "text",
+            (*SCALARS, "list", "mapping"),
+            "the whole content of the file; a list or an object is written as JSON",
+            required=True,
+        ),
     ),
     outputs={"path": "the path as it was given"},
 )
@@ -26,7 +31,9 @@ NODE = Node(
 
 async def run(work: Work, context: NodeContext) -> Any:
     path = as_text(work.params["path"])
-    put_file(inside(context, path), as_text(work.params["text"]), context)
+    content = work.params["text"]
+    text = f"{as_json(content, is_indented=True)}\n" if isinstance(content, list | dict) else as_text(content)
+    put_file(inside(context, path), text, context)
     return {"path": path}
 
 

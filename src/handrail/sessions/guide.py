@@ -87,10 +87,11 @@ def _standing(report: Report, message: str) -> Standing:
 
 
 class Follower:
-    """Reads on in the journal of a session with every call."""
+    """Reads on in the journal of a session with every call. `tells_held`: checks that hold are news, too."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, tells_held: bool = False) -> None:
         self.session = session
+        self.tells_held = tells_held
         self.state = State()
         self.number = 0
         self._offset = 0
@@ -107,7 +108,7 @@ class Follower:
             self.number += 1
             self.state = machine.apply(self.state, event)
             plan = self.session.plan(self.state.plan)
-            told = None if plan is None else _told(event, plan)
+            told = None if plan is None else _told(event, plan) or (_held(event, plan) if self.tells_held else None)
             if plan is not None and told is not None:
                 found.append(self._news(plan, record["t"], *told))
         return found
@@ -122,6 +123,17 @@ class Follower:
             place=words.place(plan, at),
             text=text,
         )
+
+
+def whole_story(session: Session) -> list[GuideNews]:
+    """Everything that happened in a session, also the checks that held."""
+    return Follower(session, tells_held=True)()
+
+
+def _held(event: Event, plan: Plan) -> tuple[str, int, str] | None:
+    if not isinstance(event, machine.Checked) or not event.results:
+        return None
+    return "check-held", event.at, words.held_checks(event.results, plan.stops[event.at])
 
 
 def _told(event: Event, plan: Plan) -> tuple[str, int, str] | None:

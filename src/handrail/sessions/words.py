@@ -340,6 +340,12 @@ def failed_checks(results: tuple[Result, ...], stop: Stop) -> str:
     return "; ".join(_check_line(check, result) for check, result in pairs)
 
 
+def held_checks(results: tuple[Result, ...], stop: Stop) -> str:
+    """The checks that hold, in one line: "`make test` passes"."""
+    pairs = zip(stop.checks, results, strict=True)
+    return "; ".join(_check_line(check, result) for check, result in pairs if result.held)
+
+
 def _check_line(check: ExitCheck, result: Result) -> str:
     """A check that holds: its claim. One that does not: what was found instead, where "it" is the subject."""
     found = result.detail.partition("\n")[0]

@@ -17,6 +17,8 @@ _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 SHOWN = 40
 NO_LIST_IS_LONGER = 10**10
+MISSING = object()
+"""No member has this name."""
 
 
 class Unresolved(Exception):
@@ -52,25 +54,28 @@ def as_joined_text(value: Any) -> str:
     return ",".join("" if item is None else as_joined_text(item) for item in value)
 
 
-def as_json(value: Any) -> str:
-    """The value as JSON on one line. A number keeps the text it was written with if JSON allows this text."""
+def as_json(value: Any, *, is_indented: bool = False) -> str:
+    """The value as JSON, on one line unless it is indented. A number keeps the text it was written with, if it may."""
     try:
-        return "".join(_json_pieces(value))
+        return "".join(_json_pieces(value, "\n" if is_indented else ""))
     except RecursionError:
         raise Unresolved("too-deep", "a value is nested too deeply to be written as text") from None
 
 
-def _json_pieces(value: Any) -> Iterator[str]:
+def _json_pieces(value: Any, line: str) -> Iterator[str]:
+    """The pieces of a JSON text. `line` is a line end and the indentation, or an empty text for a single line."""
+    inner = f"{line}  " if line else ""
+    comma = f",{inner}" if line else ", "
     if isinstance(value, list):
         for place, item in enumerate(value):
-            yield ", " if place else "["
-            yield from _json_pieces(item)
-        yield "]" if value else "[]"
+            yield comma if place else f"[{inner}"
+            yield from _json_pieces(item, inner)
+        yield f"{line}]" if value else "[]"
     elif isinstance(value, Mapping):
-        for place, (name, member) in enumerate(value.items()):
-            yield f"{', ' if place else '{'}{_quote(str(name))}: "
-            yield from _json_pieces(member)
-        yield "}" if value else "{}"
+        for place, (name, item) in enumerate(value.items()):
+            yield f"{comma if place else '{' + inner}{_quote(str(name))}: "
+            yield from _json_pieces(item, inner)
+        yield f"{line}}}" if value else "{}"
     elif isinstance(value, WrittenInteger | WrittenFloat) and not _JSON_NUMBER.fullmatch(value.text):
         yield number_text(int(value) if isinstance(value, int) else float(value))
     elif isinstance(value, float) and not math.isfinite(value):
@@ -94,6 +99,38 @@ def index_of(name: str) -> int | None:
     if not (name.isascii() and name.isdigit()) or (name[0] == "0" and name != "0"):
         return None
     return int(name) if len(name) < 10 else NO_LIST_IS_LONGER
+
+
+def member(whole: Any, name: str) -> Any:
+    """The member of an object, or the item of a list: by its place, else by its `id`. `MISSING` if there is none."""
+    if isinstance(whole, Mapping):
+        return whole.get(name, MISSING)
+    if not isinstance(whole, list):
+        return MISSING
+    index = index_of(name)
+    if index is not None:
+        return whole[index] if index < len(whole) else MISSING
+    return next((item for item in whole if isinstance(item, Mapping) and item.get("id") == name), MISSING)
+
+
+def member_at(whole: Any, path: list[str], place: int) -> Any:
+    """The member that a path names at this place. Raises `Unresolved`, which says what is there instead."""
+    found = member(whole, path[place])
+    if found is MISSING:
+        where = f"; `{'.'.join(path[:place])}` {contents(whole)}" if place else ""
+        raise Unresolved("ref-unresolvable", f"`{'.'.join(path)}`: there is no `{path[place]}`{where}")
+    return found
+
+
+def contents(value: Any, most: int = 8) -> str:
+    """What a value has that a reference can name, after its name: `has: a, b`."""
+    ids = [item.get("id") if isinstance(item, Mapping) else None for item in value] if isinstance(value, list) else []
+    if isinstance(value, list) and not (ids and all(isinstance(id_, str) for id_ in ids)):
+        return f"has {len(value)} item{'' if len(value) == 1 else 's'}, counted from 0"
+    names = [str(name) for name in value] if isinstance(value, Mapping) else ids
+    if not names:
+        return "is empty" if isinstance(value, Mapping) else "has no members"
+    return f"has: {', '.join(shown(name) for name in names[:most])}{', …' if len(names) > most else ''}"
 
 
 def is_true(value: Any) -> bool:
@@ -245,14 +282,13 @@ def _length(value: Any) -> int:
 
 def _at(whole: Any, place: Any) -> Any:
     """The item of a list or the member of an object. None if the list is shorter, or if `whole` is None."""
-    index = index_of(str(place)) if isinstance(whole, list) else None
-    if index is not None:
-        return whole[index] if index < len(whole) else None
-    if isinstance(whole, Mapping) and isinstance(place, str) and place in whole:
-        return whole[place]
-    if whole is None:
+    is_text = isinstance(place, str)
+    found = member(whole, str(place)) if is_text or isinstance(whole, list) else MISSING
+    if found is not MISSING:
+        return found
+    if whole is None or (isinstance(whole, list) and index_of(str(place)) is not None):
         return None
-    if isinstance(place, str):
+    if is_text:
         raise Unresolved("ref-unresolvable", f"there is no `{shown(place)}` in {shown(whole)}")
     raise Unresolved("not-a-list", f"{shown(whole)} is not a list")
 

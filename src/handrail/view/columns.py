@@ -1,4 +1,4 @@
-"""Text for a terminal: how wide it is, cut to a width, in columns; times and durations. Pure; imports little."""
+"""Text for a terminal: how wide it is, cut to a width, in columns; signs, times and durations. Pure; imports little."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+SIGNS = {"pending": "○", "running": "▸", "done": "✓", "skipped": "·", "failed": "✗"}
 _EMOJI_STYLE = "\ufe0f"
 
 

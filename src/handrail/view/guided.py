@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from handrail.contracts import GuideNews
 from handrail.runs.machine import Guided
-from handrail.source.plain import one_line
+from handrail.source.plain import one_line, plain
 from handrail.source.values import shown
+from handrail.view.columns import SIGNS
 
 MOST = 8
 SHORT = 160
+LONG = 300
+_SIGNS_OF_KINDS = {"entered": SIGNS["running"], "finished": SIGNS["done"], "check-held": SIGNS["done"]}
 
 
 @dataclass
 class Visit:
-    """One visit of a phase. `sign` is a key of `progress.SIGNS`, `remark` what happened in it last."""
+    """One visit of a phase. `sign` is a key of `columns.SIGNS`, `remark` what happened in it last."""
 
     place: str
     began: float
@@ -51,7 +56,14 @@ class Walk:
         return self.visits[-MOST:]
 
 
-def guided_words(event: Guided, *, short: bool = False) -> str:
+def guided_lines(event: Guided | GuideNews) -> Iterator[str]:
+    """What happened, with its sign. The summary of the phase before has its own line."""
+    if event.kind in ("entered", "finished") and event.text:
+        yield f"  summary: {shown(one_line(event.text), LONG)}"
+    yield f"{_SIGNS_OF_KINDS.get(event.kind, '!')} {plain(guided_words(event))}"
+
+
+def guided_words(event: Guided | GuideNews, *, short: bool = False) -> str:
     """What happened, in one line. `short` is for a place where the phase is named already."""
     text, phase = shown(one_line(event.text), SHORT), event.phase
     match event.kind:
@@ -61,6 +73,8 @@ def guided_words(event: Guided, *, short: bool = False) -> str:
             return f"the agent starts over at {event.place}"
         case "check-failed":
             return f"cannot be left yet: {text}" if short else f"{phase} cannot be left yet: {text}"
+        case "check-held":
+            return f"checked: {text}"
         case "sent-on":
             return f"the agent stopped early{'' if short else f' in {phase}'} and was told to continue"
         case "let-go":

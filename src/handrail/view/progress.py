@@ -14,10 +14,9 @@ from handrail.runs.fold import RunState, StepState
 from handrail.runs.machine import Event
 from handrail.runs.summary import reason_words
 from handrail.source.plain import counted, one_line, plain
-from handrail.view.columns import clipped, duration
+from handrail.view.columns import SIGNS, clipped, duration
 from handrail.view.guided import Visit, Walk, guided_words
 
-SIGNS = {"pending": "○", "running": "▸", "done": "✓", "skipped": "·", "failed": "✗"}
 MOST_QUESTIONS = 3
 
 

@@ -17,16 +17,15 @@ from handrail.runs.machine import Event
 from handrail.runs.summary import reason_words
 from handrail.source.plain import one_line, plain
 from handrail.source.values import as_text, shown
-from handrail.view.columns import duration
-from handrail.view.guided import guided_words
-from handrail.view.progress import SIGNS, Progress, act_words, name_of, question_title
+from handrail.view.columns import SIGNS, duration
+from handrail.view.guided import guided_lines
+from handrail.view.progress import Progress, act_words, name_of, question_title
 
 STARTS, DONE, SKIPPED, FAILED = (SIGNS[status] for status in ("running", "done", "skipped", "failed"))
 SHORT = 300
 KEPT = "kept from the attempt before"
 _UNMET, _ALL_UNMET = "its condition does not hold", "their conditions do not hold"
 _ENDS = {"completed": DONE, "failed": FAILED}
-_OF_WORKFLOW = {"entered": STARTS, "finished": DONE}
 _Line = tuple[str, str]
 """The path that a line is about, and its text. A path that ends with `/`: the line is about something below it."""
 
@@ -107,10 +106,8 @@ class Story:
                 sign = "" if isinstance(event, machine.AgentActed) and event.kind == "tool" else "! "
                 yield f"{event.path}/", sign + one_line(act_words(event, now))
             case machine.Guided():
-                sign = _OF_WORKFLOW.get(event.kind, "!")
-                if event.kind in ("entered", "finished") and event.text:  # the summary of the phase before
-                    yield f"{event.path}/", f"  summary: {shown(one_line(event.text), SHORT)}"
-                yield f"{event.path}/", f"{sign} {plain(guided_words(event))}"
+                for line in guided_lines(event):
+                    yield f"{event.path}/", line
             case machine.UsageReported():
                 yield f"{event.path}/", f"used {usage_words(event.usage)}"
             case machine.Noticed():
