@@ -55,9 +55,9 @@ def test_quiet_does_not_list_the_files_of_an_installation(project: Project) -> N
     assert project.run("uninstall", "claude", "--project", "-q").out == "removed\n"
 
 
-def test_an_agent_that_is_no_host_yet_is_told_apart_from_a_misspelt_one(project: Project) -> None:
-    said = project.run("install", "codex").err
-    assert "Handrail cannot be installed into `codex`" in said
+def test_an_agent_that_is_no_host_is_told_apart_from_a_misspelt_one(project: Project) -> None:
+    said = project.run("install", "scripted").err
+    assert "Handrail cannot be installed into `scripted`" in said
     assert f"possible today: {', '.join(registry.installable())}" in said
     assert "did you mean `claude`?" in project.run("install", "cladue").err
 
