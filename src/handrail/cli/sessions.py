@@ -169,7 +169,7 @@ def sessions(app: App, shell: Shell, active: bool) -> None:
     if shell.as_json:
         return shell.data({"sessions": [session_json(report) for report in reports]})
     if not reports and active:
-        return shell.say("no session is active for you in this project; start one with `handrail start NAME TASK`")
+        return shell.say("no active sessions in this project; start one with `handrail start NAME TASK`")
     if not reports:
         return shell.say("no sessions in this project; start one with `handrail start NAME TASK`")
     runs = [report.run for report in reports if report.run and report.state.is_active]
