@@ -112,7 +112,7 @@ def test_a_failed_run_takes_its_session_with_it(busy: Project, monkeypatch: pyte
     id_ = str(busy.json("run", "w", "tea", "--agent", "scripted", code=1)["run"])
     (session,) = [str(row["session"]) for row in busy.json("sessions")["sessions"]]
     assert f"■ left (run {id_} failed)" in busy.run("sessions").out
-    assert "no session is active for you" in busy.run("sessions", "--active").out
+    assert "no active sessions in this project" in busy.run("sessions", "--active").out
     assert [row["status"] for row in busy.json("prune", "--keep", "0")["removed"]] == ["failed", "left"]
     assert removed(busy, "--keep", "0", "--yes") == {id_, session}
     assert ids(busy) == set()
