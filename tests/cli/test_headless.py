@@ -123,7 +123,7 @@ def test_the_session_of_a_run_that_ended_early_is_not_picked_up_by_people(stuck:
     (row,) = stuck.json("sessions")["sessions"]
     id_ = stuck.json("runs")["runs"][0]["run"]
     assert (row["status"], row["run"]) == ("active", id_)
-    assert f"run:{id_}" in stuck.run("sessions").out
+    assert f"left (run {id_} " in stuck.run("sessions").out
     assert stuck.json("sessions", "--active")["sessions"] == []
     said = stuck.run("next")
     assert said.code == 1

@@ -72,7 +72,10 @@ def runs(app: App, shell: Shell, run: str | None) -> None:
 @click.option("--attempt", type=int, metavar="N", help="Only this attempt; `restart` begins a new one.")
 @command
 def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt: int | None) -> None:
-    """Show what happened in a run, in all its attempts, or in a guided session (RUN is then its id)."""
+    """Show what happened in a run or in a guided session.
+
+    A run is told in all its attempts. For a session, RUN is its id.
+    """
     if follow and shell.as_json:
         raise UsageError("`--follow` cannot print one JSON object", "use `--events` instead of `--json`")
     if run_id and run_id not in app.runs.ids() and app.sessions.session(run_id).exists:

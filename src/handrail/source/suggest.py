@@ -40,7 +40,9 @@ def nearest(name: str, known: Iterable[str], most: int = 1) -> list[str]:
     if not scored and len(name) >= SHORTEST_BEGINNING:
         longer = [candidate for candidate in candidates if candidate.casefold().startswith(name.casefold())]
         return longer if len(longer) == 1 else []
-    return [candidate for _, candidate in sorted(scored)[:most]]
+    whole = name.casefold()  # of names that are equally similar, one that begins with it comes first
+    scored.sort(key=lambda row: (row[0], not row[1].casefold().startswith(whole), row[1]))
+    return [candidate for _, candidate in scored[:most]]
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
