@@ -9,6 +9,7 @@ import json
 import os
 import sys
 from pathlib import Path
+from types import MappingProxyType
 
 from real.guests.guest import Guest
 from real.hosts import Ran
@@ -38,6 +39,12 @@ class OpenCode(Guest):
     name = "opencode"
     step_tool = "workflow_step"
     interrupted = "interrupted"
+    cannot = MappingProxyType(
+        {
+            "a refused start": "its server does not say that a command was refused, so the test cannot wait for that",
+            "folder": "its server is not told that the agent may stop if the folder of the session is gone",
+        }
+    )
 
     def __init__(self, folder: Path) -> None:
         """Its home is as after its first start: OpenCode has installed its package for plugins."""

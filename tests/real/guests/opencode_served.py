@@ -3,7 +3,8 @@
 Usage: opencode_served.py PROGRAM PROMPT [SESSION [--fork]]
 
 After a stop, Handrail's plugin either sends the agent on or shows the person a text. Without a workflow it does
-neither, and the conversation has no link.
+neither, and the conversation has no link. If Handrail is broken, the plugin may do neither, too: then this program ends
+some seconds after the stop, or when the command was refused.
 """
 
 from __future__ import annotations
@@ -12,12 +13,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from http.client import HTTPException
 from pathlib import Path
-from threading import Thread
+from threading import Thread, Timer
 from typing import Any
 
 from handrail.agents.opencode.driver import LISTENS, Server
 
+PATIENCE = 20.0
+"""Seconds from a stop until a plugin surely does nothing more."""
 LINKS = Path(os.environ["HOME"]) / ".local" / "state" / "handrail" / "hosts" / "opencode"
 
 
@@ -29,12 +34,14 @@ def main(program: str, prompt: str, session: str | None = None, *options: str) -
         line = next(line for line in process.stdout if LISTENS in line)
         server = Server(line.split(LISTENS)[1].decode().strip(), "scripted")
         try:
-            return converse(server, prompt, session, *options)
+            return converse(server, process.terminate, prompt, session, *options)
+        except (OSError, HTTPException):
+            return 0  # the server was ended, because nothing more happens
         finally:
             process.terminate()
 
 
-def converse(server: Server, prompt: str, session: str | None, *options: str) -> int:
+def converse(server: Server, end: Callable[[], None], prompt: str, session: str | None, *options: str) -> int:
     if session is None:
         session = str(server.ask("POST", "/session", {})["id"])
     elif "--fork" in options:
@@ -42,8 +49,9 @@ def converse(server: Server, prompt: str, session: str | None, *options: str) ->
     say({"session": session})
     events = server.events()
     next(events)
-    asking = Asking(server, session, prompt)
+    asking = Asking(server, session, prompt, end)
     asking.start()
+    timer = Timer(PATIENCE, end)
     for event in events:
         kind, about = event.get("type"), event.get("properties") or {}
         if kind == "message.part.updated":
@@ -53,15 +61,21 @@ def converse(server: Server, prompt: str, session: str | None, *options: str) ->
         if is_shown or (is_idle and not os.path.lexists(LINKS / session)):
             say(event)
             break
-    asking.join()
+        if is_idle:
+            timer.cancel()
+            timer = Timer(PATIENCE, end)
+            timer.daemon = True
+            timer.start()
+    timer.cancel()
     return 0
 
 
 class Asking(Thread):
     """Sends the prompt. A line that begins with a slash is a command, as in a terminal."""
 
-    def __init__(self, server: Server, session: str, prompt: str) -> None:
+    def __init__(self, server: Server, session: str, prompt: str, end: Callable[[], None]) -> None:
         super().__init__(daemon=True)
+        self.end = end
         self.server = server
         self.path = f"/session/{session}"
         self.prompt = prompt
@@ -76,6 +90,7 @@ class Asking(Thread):
                 self.server.ask("POST", f"{self.path}/prompt_async", {"parts": parts})
         except OSError as error:
             say({"failed": str(error)})
+            self.end()
 
 
 def say(event: dict[str, Any]) -> None:
