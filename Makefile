@@ -4,8 +4,9 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL := -n auto --maxprocesses 8
+SPECIAL := */test_*_host.py */test_pi_*.py */test_opencode_plugin.py
 
-.PHONY: help env verify ci demo test test-long test-agents check format bench docs agents-table clean
+.PHONY: help env verify ci demo test test-long test-agents test-special check format bench docs agents-table clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
@@ -31,7 +32,13 @@ test-long: env ## the explorations with every place and many inputs
 
 test-agents: env ## the real agents, offline, against scripted models (needs npm and tmux)
 	@./scripts/agents
-	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(PARALLEL) --dist loadgroup
+	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(PARALLEL) --dist loadgroup \
+		$(foreach name,$(SPECIAL),--ignore-glob='$(name)')
+
+test-special: env ## what is special to one agent as a host, and other versions of it (long)
+	@./scripts/agents
+	@PYTHONPATH=tests $(BIN)/python -m twice .cache/special-first-failures.txt $(PARALLEL) --dist loadgroup \
+		$(wildcard $(addprefix tests/real/,$(notdir $(SPECIAL))))
 
 check: env ## format, lint, types, layers
 	@$(BIN)/ruff format --check .

@@ -53,6 +53,8 @@ def begin(guest: Guest) -> str:
 def test_a_failing_hook_denies_until_a_person_cancels(guest: Guest, name: str) -> None:
     thread = begin(guest)
     session = guest.session()["session"]
+    if name in guest.cannot:
+        return
     break_python(guest, PYTHONS[name])
     guest.model.script(guest.write("bound.txt"), Turn("I may not."))
     guest.run("write it", thread)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-LONG = 300.0
+LONG = 180.0
 
 
 def said(file: Path) -> str:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 
 from real.guests.guest import Guest
 from real.hosts import Ran
@@ -44,6 +45,9 @@ class Gemini(Guest):
     name = "gemini"
     step_tool = "mcp_handrail_workflow_step"
     interrupted = "Request cancelled"
+    cannot = MappingProxyType(
+        {"never answers": "each of its hooks waits for its own limit, so that one prompt takes longer than a test may"}
+    )
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
