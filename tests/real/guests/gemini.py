@@ -46,7 +46,7 @@ class Gemini(Guest):
     step_tool = "mcp_handrail_workflow_step"
     interrupted = "Request cancelled"
     cannot = MappingProxyType(
-        {"never answers": "each of its hooks waits for its own limit, so that one prompt takes longer than a test may"}
+        {"never answers": "one prompt did not end within five minutes; whether the call is denied is not known"}
     )
 
     def __init__(self, folder: Path) -> None:

@@ -41,8 +41,8 @@ class OpenCode(Guest):
     interrupted = "interrupted"
     cannot = MappingProxyType(
         {
-            "a refused start": "its server does not say that a command was refused, so the test cannot wait for that",
-            "folder": "its server is not told that the agent may stop if the folder of the session is gone",
+            "a refused start": "the prompt did not end within three minutes; whether the start is refused is not known",
+            "folder": "the prompt did not end within three minutes; whether the call is denied is not known",
         }
     )
 
