@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 from typing import ClassVar
@@ -14,6 +15,22 @@ from real.models.turn import Call, Turn
 from real.screen import Screen
 
 MODEL = ("--model", "fake/fake-1")
+
+
+class Patient(Screen):
+    """pi shows its editor, between two rules, before it has started. Until then, a line stays in the editor."""
+
+    def say(self, text: str) -> None:
+        super().say(text)
+        self.until(lambda screen: self._is_taken(screen, text[-30:]), f"{text} is taken")
+
+    def _is_taken(self, screen: str, end: str) -> bool:
+        parts = re.split(r"^─+$", screen, flags=re.MULTILINE)
+        if len(parts) < 3 or end not in parts[-2]:
+            return True
+        if "Startup is still in progress" in screen:
+            self.key("Enter")
+        return False
 
 
 class Pi(Guest):
@@ -47,7 +64,7 @@ class Pi(Guest):
 
     def screen(self, thread: str | None = None) -> Screen:
         more = ["--session", thread] if thread else []
-        return Screen([str(self.seat.host.program), *MODEL, *self.approved, *more], self.project, self.env, "fake-1")
+        return Patient([str(self.seat.host.program), *MODEL, *self.approved, *more], self.project, self.env, "fake-1")
 
     def fork(self, thread: str, prompt: str) -> Ran:
         argv = [str(self.seat.host.program), "--mode", "json", "-p", *MODEL, *self.approved, "--fork", thread, prompt]

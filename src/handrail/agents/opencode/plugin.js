@@ -248,14 +248,17 @@ const server = async ({ client, directory }) => {
     last.parts.push({ ...note(said.text, root), id: `prt_${id.slice(4)}handrail`, sessionID, messageID: id })
   }
 
-  /** The agent has stopped. It is sent on if Handrail says so, but never after an interrupt or an error. */
+  /**
+   * The agent has stopped. It is sent on if Handrail says so, but never after an interrupt or an error. At an interrupt,
+   * OpenCode may report the stop before it stores the error: a message without a `finish` was interrupted too.
+   */
   const idle = async (session) => {
     if (STUBS.conversation || (await rootOf(session)) !== session || (await isFree(session))) return
     const { data } = await client.session.messages({ path: { id: session } })
     const last = data.findLast(({ info }) => info.role === "assistant")?.info
     if (!last || last.summary || ended.get(session) === last.id) return
     ended.set(session, last.id)
-    const wasAborted = Boolean(last.error) || last.finish === "tool-calls"
+    const wasAborted = Boolean(last.error) || !last.finish || last.finish === "tool-calls"
     const said = await hook({ type: "stop", session, wasAborted })
     const parts = said.prompt && [{ ...note(said.prompt, session), metadata: { handrail: { isReminder: true } } }]
     if (parts) await client.session.promptAsync({ path: { id: session }, body: { parts } })
