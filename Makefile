@@ -19,7 +19,7 @@ env: .venv/ready ## a virtual environment with everything for development
 
 verify: check test ## check and test: before each commit, and what `make` alone does
 
-ci: check test demo test-long test-agents ## everything: what a CI job should run
+ci: check test demo test-long test-agents ## everything, one after the other
 
 demo: env ## walk a workflow with the scripted agent: no key, no network
 	@$(BIN)/handrail demo
