@@ -1,0 +1,298 @@
+"""One HTTP service at one configured address. Time, size, attempts, redirects and pages are bounded.
+
+Credentials are sent to the configured scheme, host and port only. Every failure is a `NodeError` with a code of its
+own, and its message contains no credentials.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+from urllib.parse import urljoin, urlsplit
+
+import httpx2
+
+from handrail.contracts import NodeError
+from handrail.services.pauses import pause
+from handrail.source.plain import counted
+from handrail.source.values import shown
+
+REDIRECTS = (301, 302, 303, 307, 308)
+AGAIN = (429, 500, 502, 503, 504)
+"""The answers after which a request that changes nothing is sent again."""
+LONGEST_REASON = 300
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """`seconds` is for one request with its whole answer. A longer pause than `longest_pause` is left to the run."""
+
+    seconds: float = 60.0
+    connect: float = 10.0
+    tries: int = 4
+    longest_pause: float = 60.0
+    size: int = 32 * 1024 * 1024
+    redirects: int = 5
+    pages: int = 500
+
+
+class Answer(NamedTuple):
+    """A complete answer of the service."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+    url: str
+
+
+class Origin(NamedTuple):
+    scheme: str
+    host: str
+    port: int
+
+
+class Again(Exception):
+    """This attempt failed, but the next one may not. `asked` is the pause that the service asks for."""
+
+    def __init__(self, code: str, message: str, headers: Mapping[str, str], asked: float | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.headers = headers
+        self.asked = asked
+
+
+def origin(url: str) -> Origin:
+    """The scheme, host and port of an address. Raises `ValueError` if it is not an HTTP address."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"`{shown(url, 80)}` is not an address that begins with http:// or https://")
+    return Origin(parts.scheme, parts.hostname.lower(), parts.port or (443 if parts.scheme == "https" else 80))
+
+
+def base_address(name: str, variable: str, url: str) -> str:
+    """The configured address of a service, checked. It ends with a slash."""
+    try:
+        origin(url)
+        if urlsplit(url).username is not None:
+            raise ValueError("an address must not contain a user or a password")
+    except ValueError as error:
+        raise NodeError("service-address", f"{name}: {variable}: {error}", transient=False) from None
+    return url.rstrip("/") + "/"
+
+
+@dataclass(kw_only=True)
+class Service:
+    """A context manager. `name` and `base` are for messages and addresses; `headers` hold the credentials.
+
+    `secrets` are texts that messages must not contain. `reason` finds the service's own words in the JSON of an error.
+    `asked` finds the pause that the JSON of an error asks for. `rest` waits.
+    """
+
+    name: str
+    base: str
+    headers: Mapping[str, str]
+    rest: Callable[[float], Awaitable[None]] = asyncio.sleep
+    secrets: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    reason: Callable[[dict[str, Any]], object] = lambda said: said.get("message")
+    asked: Callable[[dict[str, Any]], float | None] = lambda _: None
+
+    async def __aenter__(self) -> Self:
+        timeout = httpx2.Timeout(self.limits.seconds, connect=self.limits.connect)
+        self._client = httpx2.AsyncClient(timeout=timeout, follow_redirects=False)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self._client.aclose()
+
+    async def get_json(self, path: str, **query: str | int) -> Any:
+        """The JSON at a path below the configured address."""
+        return self._parsed(await self._get(path, query))
+
+    async def get_file(self, url: str) -> bytes:
+        """A file. It is on the configured host; a redirect to another host is followed without credentials."""
+        if origin(url) != origin(self.base):
+            raise self._wrong("service-host", f"`{shown(url, 120)}` is not on the configured host")
+        return (await self._get(url, {}, elsewhere=True)).body
+
+    async def pages(self, path: str, size: int, **query: str | int) -> AsyncIterator[list[Any]]:
+        """The pages of a list, until one is not full and the service names no next page."""
+        number, seen, total = 1, 0, 0
+        while True:
+            answer = await self._get(path, {**query, "per_page": size, "page": number})
+            items, total = self._parsed(answer), total + len(answer.body)
+            if total > self.limits.size:
+                raise self._wrong("service-large", f"the list at `{path}` is larger than {self.limits.size} bytes")
+            if not isinstance(items, list):
+                raise self._wrong("service-json", f"the answer to `{path}` is not a list")
+            yield items
+            following = answer.headers.get("x-next-page", "").strip()
+            if (
+                not items
+                or ("x-next-page" in answer.headers and not following)
+                or (not following and len(items) < size)
+            ):
+                return
+            number, seen = int(following) if following.isdigit() else number + 1, seen + 1
+            if seen >= self.limits.pages:
+                message = f"the list at `{path}` has more than {counted(self.limits.pages, 'page')}"
+                raise self._wrong("service-pages", message)
+
+    async def post(self, path: str, content: Mapping[str, Any]) -> Any:
+        """Send JSON and return the JSON of the answer.
+
+        It is sent again only if the service has certainly not taken it: no connection, or an answer of 429.
+        """
+        return self._parsed(await self._insist(lambda: self._once("POST", path, {}, content=content), (429,)))
+
+    async def _get(self, path: str, query: Mapping[str, str | int], *, elsewhere: bool = False) -> Answer:
+        return await self._insist(lambda: self._once("GET", path, query, elsewhere=elsewhere), AGAIN)
+
+    async def _insist(self, send: Callable[[], Awaitable[Answer]], again: tuple[int, ...]) -> Answer:
+        """Send a request until it is answered, or the attempts are used up."""
+        for attempt in range(self.limits.tries):
+            try:
+                return self._checked(await send(), again)
+            except Again as error:
+                seconds = pause(attempt, error.headers, time.time(), error.asked)
+                is_last = attempt + 1 == self.limits.tries
+                if is_last or seconds > self.limits.longest_pause:
+                    resets = time.time() + seconds if error.code == "service-busy" else None
+                    raise NodeError(error.code, error.message, resets_at=resets) from error
+                await self.rest(seconds)
+        raise AssertionError("a service has at least one attempt")
+
+    async def _once(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str | int],
+        *,
+        content: Mapping[str, Any] | None = None,
+        elsewhere: bool = False,
+    ) -> Answer:
+        url = urljoin(self.base, path)
+        try:
+            async with asyncio.timeout(self.limits.seconds):
+                for _ in range(self.limits.redirects + 1):
+                    answer = await self._send(method, url, query, content)
+                    if answer.status not in REDIRECTS:
+                        return answer
+                    url, query = self._redirected(method, answer, elsewhere=elsewhere), {}
+        except TimeoutError:
+            raise self._slow() from None
+        message = f"it redirects more than {counted(self.limits.redirects, 'time')}"
+        raise self._wrong("service-redirect", message)
+
+    async def _send(
+        self, method: str, url: str, query: Mapping[str, str | int], content: Mapping[str, Any] | None
+    ) -> Answer:
+        """Send one request. Credentials go to the configured host only."""
+        headers = {"Accept-Encoding": "identity"}
+        if origin(url) == origin(self.base):
+            headers |= {"Accept": "application/json", **self.headers}
+        try:
+            async with self._client.stream(
+                method, url, params=query or None, headers=headers, json=content
+            ) as response:
+                body = bytearray()
+                async for part in response.aiter_bytes():
+                    body += part
+                    if len(body) > self.limits.size:
+                        raise self._wrong("service-large", f"its answer is larger than {self.limits.size} bytes")
+                return Answer(response.status_code, response.headers, bytes(body), url)
+        except httpx2.ConnectError as error:
+            if _is_certificate(error):
+                message = "its certificate is not valid for this host, or not trusted on this machine"
+                raise self._wrong("service-certificate", message) from None
+            raise Again("service-unreachable", self._told("it cannot be reached"), {}) from None
+        except httpx2.ConnectTimeout:
+            raise Again("service-unreachable", self._told("it cannot be reached in time"), {}) from None
+        except httpx2.TimeoutException:
+            raise self._slow() from None
+        except httpx2.TransportError as error:
+            if method != "GET":
+                message = f"the connection broke ({type(error).__name__}); whether the message arrived is not known"
+                raise self._wrong("service-broken", message) from None
+            message = f"the connection broke before the answer was complete ({type(error).__name__})"
+            raise Again("service-broken", self._told(message), {}) from None
+        except (httpx2.DecodingError, httpx2.InvalidURL) as error:
+            raise self._wrong("service-broken", f"its answer cannot be read ({type(error).__name__})") from None
+
+    def _redirected(self, method: str, answer: Answer, *, elsewhere: bool) -> str:
+        """The address that a redirect leads to, if it may be followed."""
+        to = urljoin(answer.url, answer.headers.get("location", ""))
+        try:
+            target, here = origin(to), origin(answer.url)
+        except ValueError:
+            raise self._wrong("service-redirect", "it redirects to an address that is not HTTP") from None
+        if here.scheme == "https" and target.scheme == "http":
+            raise self._wrong("service-redirect", f"it redirects to `{target.host}` without encryption")
+        if method != "GET" or (target != origin(self.base) and not elsewhere):
+            hint = "is the configured address complete, and are the credentials valid?"
+            raise self._wrong("service-redirect", f"it redirects to `{target.host}:{target.port}`; {hint}")
+        return to
+
+    def _checked(self, answer: Answer, again: tuple[int, ...]) -> Answer:
+        if 200 <= answer.status < 300:
+            return answer
+        said = _loaded(answer.body)
+        words = self.reason(said) if isinstance(said, dict) else None
+        told = f"it answers with {answer.status}" + (f": {shown(words, LONGEST_REASON)}" if words else "")
+        code = {401: "service-login", 403: "service-forbidden", 404: "service-missing"}.get(answer.status)
+        if answer.status in again:
+            asked = self.asked(said) if isinstance(said, dict) else None
+            raise Again(
+                "service-busy" if answer.status in (429, 503) else "service-failed",
+                self._told(told),
+                answer.headers,
+                asked,
+            )
+        raise self._wrong(code or "service-failed", told)
+
+    def _parsed(self, answer: Answer) -> Any:
+        said = _loaded(answer.body)
+        if said is _BROKEN:
+            kind = answer.headers.get("content-type", "no content type")
+            raise self._wrong("service-json", f"its answer is not JSON ({shown(kind, 80)}, {len(answer.body)} bytes)")
+        return said
+
+    def _slow(self) -> NodeError:
+        return NodeError("service-slow", self._told(f"it did not answer in {counted(self.limits.seconds, 'second')}"))
+
+    def _wrong(self, code: str, message: str) -> NodeError:
+        return NodeError(code, self._told(message), transient=False)
+
+    def _told(self, message: str) -> str:
+        for secret in self.secrets:
+            message = message.replace(secret, "***") if secret else message
+        return f"{self.name}: {message}"
+
+
+_BROKEN = object()
+
+
+def _loaded(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return _BROKEN
+
+
+def _is_certificate(error: BaseException) -> bool:
+    """True if the cause of an error is a certificate that was not accepted."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, ssl.SSLCertVerificationError) or "CERTIFICATE_VERIFY_FAILED" in str(cause):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
