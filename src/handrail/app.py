@@ -19,6 +19,7 @@ from handrail.project import (
     flow_roots,
     has_settings,
     orchestrating_roots,
+    prompt_roots,
     random_token,
     shown_path,
     workflow_roots,
@@ -118,8 +119,10 @@ class App:
         from dataclasses import replace
 
         from handrail.flows.known import known_in
+        from handrail.flows.library import Library
 
-        return replace(known_in(self.project), workflow_problem=self._workflow_problem)
+        prompts = Library(prompt_roots(self.project, self.places))
+        return replace(known_in(self.project, prompts), workflow_problem=self._workflow_problem)
 
     def _workflow_problem(self, name: str) -> tuple[str, str | None] | None:
         try:

@@ -179,6 +179,15 @@ def flow_roots(project: str, places: Places) -> list[tuple[str, str]]:
     ]
 
 
+def prompt_roots(project: str, places: Places) -> list[tuple[str, str]]:
+    """(source, folder) of each folder with prompts for flows. An earlier folder wins."""
+    return [
+        ("project", os.path.join(project, ".handrail", "prompts")),
+        ("user", os.path.join(places.config, "prompts")),
+        ("builtin", os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "prompts")),
+    ]
+
+
 def shown_path(path: str, cwd: str) -> str:
     """The path for messages: relative to the working folder if the file is below it."""
     base = cwd.rstrip("/") + "/"

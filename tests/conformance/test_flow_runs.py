@@ -84,7 +84,7 @@ def drive(case: corpus.Case, children: dict[str, Any], folder: Path) -> tuple[Du
     ledger = Ledger(str(folder / "run" / "1"), lambda: 0.0, Secrets({}))
     context = NodeContext(project=str(folder), env={})
     run = DurableRun(ledger, lambda: 0.0, Outside(nodes=NODES, context=context))
-    interpreter = Interpreter(run, plan(given["spec"], "flow"), flows.get, {})
+    interpreter = Interpreter(run, plan(given["spec"], "flow"), flows.get)
     try:
         return run, asyncio.run(interpreter.run(given["params"], {}))
     except FlowFailed as error:

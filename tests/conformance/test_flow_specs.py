@@ -12,6 +12,7 @@ from conformance import corpus
 from handrail import registry
 from handrail.artifacts.schemas import artifact_table, schema_ids
 from handrail.contracts import Node
+from handrail.flows.library import PromptFile
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.reading import Known
@@ -42,7 +43,7 @@ TABLE = artifact_table()
 KNOWN = Known(
     nodes=NODES,
     checks=registry.checks(),
-    prompts=frozenset({"plan"}),
+    prompts={"plan": PromptFile("builtin", "plan.md", "Plan {task}.")},
     artifact_kinds=frozenset(TABLE.kinds),
     artifact_lists=frozenset(TABLE.lists),
     schemas=schema_ids(),

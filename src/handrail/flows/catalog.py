@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from handrail.errors import DefinitionError, NotFound
 from handrail.expressions.parse import Place
+from handrail.flows.library import PromptFile
 from handrail.flows.load import is_foreign, read_flow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.reading import Known, Nested, Suggestions
@@ -43,11 +44,12 @@ class FoundFlow:
 
 @dataclass(frozen=True)
 class FlowCatalog:
-    """The flows that can run (`flows`, by id), all flows that were found, and all problems."""
+    """The flows that can run (`flows`, by id), all flows that were found, all problems, and the prompts."""
 
     flows: dict[str, FoundFlow]
     found: tuple[FoundFlow, ...]
     problems: tuple[Diagnostic, ...]
+    prompts: Mapping[str, PromptFile] = field(default_factory=dict)
 
     def named(self, name: str) -> FoundFlow | None:
         """The flow with this id, or the only flow whose file has this name. None if there is no such flow."""
@@ -100,7 +102,7 @@ def read_flows(roots: Iterable[tuple[str, str]], known: Known) -> FlowCatalog:
     catalog = FlowCatalog(usable, tuple(found), ())
     broken = _broken(catalog, problems)
     left = {id_: flow for id_, flow in usable.items() if id_ not in broken}
-    return FlowCatalog(left, tuple(found), tuple(in_order(problems)))
+    return FlowCatalog(left, tuple(found), tuple(in_order(problems)), known.prompts)
 
 
 def _other(first: FoundFlow, flow: FoundFlow) -> str:

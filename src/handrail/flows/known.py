@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import cache
 
 from handrail import registry
 from handrail.artifacts.schemas import artifact_table, find_schema, project_schema_ids, schema_ids
 from handrail.errors import HandrailError
+from handrail.flows.library import PromptFile
 from handrail.flows.reading import Known
 from handrail.state.files import real_inside
 
 
-def known_in(project: str | None = None) -> Known:
+def known_in(project: str | None = None, prompts: Mapping[str, PromptFile] | None = None) -> Known:
     """What flows may use. With a project, this includes its schemas and where it is."""
     table = artifact_table()
     own = frozenset() if project is None else frozenset(project_schema_ids(project))
     return Known(
         nodes=registry.node_declarations(),
         checks=registry.checks(),
-        prompts=frozenset(),
+        prompts=prompts or {},
         artifact_kinds=frozenset(table.kinds),
         artifact_lists=frozenset(table.lists),
         schemas=schema_ids() | own,

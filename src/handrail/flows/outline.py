@@ -91,9 +91,9 @@ def _step(step: Step, find: Finder | None) -> dict[str, Any]:
 
 
 def _prompt(prompt: Prompt) -> dict[str, Any]:
-    named = zip(prompt.names, prompt.values, strict=True) if prompt.inline is None else ()
+    named = zip(prompt.names, prompt.values, strict=True) if prompt.name is not None else ()
     return {
-        "template": prompt.template if prompt.inline is None else None,
+        "template": prompt.name,
         "vars": {name: as_data(value) for name, value in named},
         "text": prompt_words(prompt),
         "format": "plain" if prompt.plain else "task-prompt",

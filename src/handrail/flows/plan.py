@@ -12,10 +12,10 @@ from handrail.expressions.tree import Const, Expression
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """The prompt for an agent: a template of the catalog or an inline one, its variables, and extra text."""
+    """The prompt for an agent: a template, its variables, and extra text. `name` is its name in the catalog, if any."""
 
-    template: str | None
-    inline: str | None
+    name: str | None
+    text: str
     names: tuple[str, ...]
     values: tuple[Expression, ...]
     extra: Expression | None

@@ -25,11 +25,10 @@ Finder = Callable[[str], FlowPlan | None]
 
 @dataclass(frozen=True)
 class PreviewPart:
-    """The part of a flow to preview (from phase, to phase), and the prompts that are known by name."""
+    """The part of a flow to preview: from one phase to another."""
 
     start: str | None = None
     until: str | None = None
-    prompts: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -83,10 +82,9 @@ class _End:
 class _Shared:
     """State that all flows of one preview share. `exists` is None once a step may have run."""
 
-    def __init__(self, exists: Exists, find: Finder, prompts: Mapping[str, str]) -> None:
+    def __init__(self, exists: Exists, find: Finder) -> None:
         self.exists: Exists | None = exists
         self.find = find
-        self.prompts = prompts
         self.rows: list[PreviewRow] = []
 
     def add(self, row: PreviewRow) -> None:
@@ -107,7 +105,7 @@ def preview(
 ) -> list[PreviewRow]:
     """One row per phase and step. `exists` tells whether a file exists now."""
     part = part or PreviewPart()
-    shared = _Shared(exists, find, part.prompts)
+    shared = _Shared(exists, find)
     try:
         _Flow(plan, Given(params, context), shared).run(part)
     except _TooManyRows:
@@ -220,7 +218,7 @@ class _Flow:
         shown = {name: self.prospect.show(value) for name, value in step.params.items()}
         self._refuse_paths(step, seen, shown)
         child = self._child(step.nested, seen, shown, row.path) if step.nested is not None else None
-        prompt = None if step.prompt is None else self.prospect.prompt(step.prompt, self.shared.prompts)
+        prompt = None if step.prompt is None else self.prospect.prompt(step.prompt)
         self.prospect.exists = None  # expectations are checked after the node has run
         expect = filter(None, map(self.prospect.expectation, step.expect or ()))
         makes = [replace(made, path=self.prospect.show(made.path)) for made in step.makes]

@@ -1,15 +1,19 @@
-"""Reads the prompt of a step: text with `${...}` in it, or a template with variables. Pure."""
+"""Reads the prompt of a step: text with `${...}` in it, or a template with variables."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
+from handrail.errors import DefinitionError
 from handrail.expressions.parse import Expressions, Templated
 from handrail.expressions.syntax import SCOPES
 from handrail.expressions.tree import Expression
+from handrail.flows.library import PromptFile
 from handrail.flows.plan import Prompt
 from handrail.flows.reading import Reading
 from handrail.flows.spec import PROMPT
+from handrail.source.fields import Reader
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 
@@ -18,33 +22,45 @@ _REFERENCE = re.compile(r"\$\{\s*((?:" + "|".join(SCOPES) + r")\.[^{}]*?)\s*\}")
 
 def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
     if node.kind == "text":
-        return Prompt(template=None, inline="", names=(), values=(), extra=expressions.plain(node), plain=True)
+        return Prompt(name=None, text="", names=(), values=(), extra=expressions.plain(node), plain=True)
     prompt = flow.reader(node, PROMPT)
     template, inline, form = prompt.text("templateRef"), prompt.text("inlineTemplate"), prompt.child("format")
-    if template is None and inline is None:
-        if not {"templateRef", "inlineTemplate"} & node.value.keys():
-            hint = "write the prompt itself as `inlineTemplate: ...`"
-            prompt.on(node, "prompt-template", "a prompt needs `templateRef` or `inlineTemplate`", hint)
-    elif inline is None and template not in flow.known.prompts:
-        near = did_you_mean(template or "", flow.known.prompts)
-        hint = near or "correct the name, or write the prompt itself as `inlineTemplate: ...`"
-        prompt.on(node.value["templateRef"], "prompt-unknown", f"there is no prompt `{template}`", hint)
+    if template is None and inline is None and not {"templateRef", "inlineTemplate"} & node.value.keys():
+        hint = "write the prompt itself as `inlineTemplate: ...`"
+        prompt.on(node, "prompt-template", "a prompt needs `templateRef` or `inlineTemplate`", hint)
     variables, extra = prompt.child("vars"), prompt.child("extraPrompt")
     members: dict[str, Node] = variables.value if variables is not None else {}
-    values = {name: expressions.value(child) for name, child in members.items()}
+    values, text = {name: expressions.value(child) for name, child in members.items()}, ""
     if inline is not None:
         inline = expressions.fill(inline)
         expressions.templates.append(Templated(inline, node.value["inlineTemplate"], variables))
-        inline, found = _references(inline, node.value["inlineTemplate"], expressions)
+        text, found = _references(inline, node.value["inlineTemplate"], expressions)
         values |= found
+    elif template is not None:
+        text = _named(prompt, template, node.value["templateRef"], flow.known.prompts)
+        if text:
+            expressions.templates.append(Templated(text, node.value["templateRef"], variables))
     return Prompt(
-        template=template,
-        inline=inline,
+        name=template if inline is None else None,
+        text=text,
         names=tuple(values),
         values=tuple(values.values()),
         extra=expressions.value(extra) if extra is not None else None,
         plain=form is not None and form.value == "plain",
     )
+
+
+def _named(prompt: Reader, name: str, node: Node, known: Mapping[str, PromptFile]) -> str:
+    """The text of a prompt of the catalog; empty if it cannot be used."""
+    if name not in known:
+        hint = did_you_mean(name, known) or "correct the name, or write the prompt itself as `inlineTemplate: ...`"
+        prompt.on(node, "prompt-unknown", f"there is no prompt `{name}`", hint)
+        return ""
+    try:
+        return known[name].text
+    except DefinitionError as error:
+        prompt.on(node, "prompt-broken", error.message, error.hint)
+        return ""
 
 
 def _references(text: str, node: Node, expressions: Expressions) -> tuple[str, dict[str, Expression]]:

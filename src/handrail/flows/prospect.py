@@ -153,14 +153,11 @@ class Prospect:
         why = " and ".join(map(in_words, shown)) + (f", and {more} more" if more else "")
         return Verdict("depends", why, tuple(on))
 
-    def prompt(self, prompt: Prompt, known: Mapping[str, str]) -> str:
-        """The prompt for an agent. `known` are the prompts of the catalog."""
+    def prompt(self, prompt: Prompt) -> str:
+        """The prompt for an agent."""
         for value in (*prompt.values, *([prompt.extra] if prompt.extra is not None else [])):
             self.evaluate(value)
-        text = prompt.inline if prompt.inline is not None else known.get(prompt.template or "")
-        body = f"the prompt `{prompt.template}`"
-        if text is not None:
-            body = self.words(Template(text, prompt.names, prompt.values))
+        body = self.words(Template(prompt.text, prompt.names, prompt.values))
         extra = Const(None) if prompt.extra is None else self.show(prompt.extra)
         more = "" if isinstance(extra, Const) and extra.value is None else in_words(extra)
         return "\n\n".join(part for part in (body, more) if part)

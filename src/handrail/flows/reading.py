@@ -9,6 +9,7 @@ from typing import Any
 from handrail import contracts
 from handrail.expressions.parse import Expressions, Kinds, Place, Used, place_of
 from handrail.expressions.tree import Const, Expression
+from handrail.flows.library import PromptFile
 from handrail.flows.placeholders import template_problems
 from handrail.flows.plan import Lane, Phase, Together
 from handrail.source.diagnostics import Diagnostic, Severity
@@ -28,7 +29,7 @@ class Known:
 
     nodes: Mapping[str, contracts.Node]
     checks: Mapping[str, contracts.Check] = field(default_factory=dict)
-    prompts: frozenset[str] = frozenset()
+    prompts: Mapping[str, PromptFile] = field(default_factory=dict)
     artifact_kinds: frozenset[str] = frozenset()
     artifact_lists: frozenset[str] = frozenset()
     schemas: frozenset[str] = frozenset()

@@ -34,9 +34,9 @@ def output_words(made: Output) -> str:
 
 def prompt_words(prompt: Prompt) -> str:
     """A prompt with its references as text. For a prompt of the catalog, its name."""
-    body = f"the prompt `{prompt.template}`"
-    if prompt.inline is not None:
-        body = in_words(Template(prompt.inline, prompt.names, prompt.values))
+    body = f"the prompt `{prompt.name}`"
+    if prompt.name is None:
+        body = in_words(Template(prompt.text, prompt.names, prompt.values))
     extra = "" if prompt.extra is None else in_words(prompt.extra)
     return "\n\n".join(part for part in (body, extra) if part)
 

@@ -9,8 +9,9 @@ from handrail.source.files import decode
 
 
 def changed_files(about: About) -> list[str]:
-    """The files of the run's flows whose text is another one now. A file that is gone has no new text to use."""
-    return [file for file, text in about.flows.values() if os.path.isabs(file) and _text(file) not in (text, None)]
+    """The files of the run's flows and prompts whose text is another one now. If a file is gone, it has not changed."""
+    stored = (*about.flows.values(), *about.prompts.values())
+    return [file for file, text in stored if os.path.isabs(file) and _text(file) not in (text, None)]
 
 
 def _text(file: str) -> str | None:

@@ -44,13 +44,10 @@ class FlowFailed(Exception):
 class Interpreter:
     """Runs one flow. A nested flow gets its own interpreter, with a path below the path of its step."""
 
-    def __init__(
-        self, durable: Durable, plan: FlowPlan, find: FlowFinder, prompts: Mapping[str, str], depth: int = 0
-    ) -> None:
+    def __init__(self, durable: Durable, plan: FlowPlan, find: FlowFinder, depth: int = 0) -> None:
         self.durable = durable
         self.plan = plan
         self.find = find
-        self.prompts = prompts
         self.depth = depth
         self.base = ""
         self.context: dict[str, Any] = {}
@@ -321,7 +318,7 @@ class Interpreter:
         if self.depth >= MAX_DEPTH:
             raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
         given = {key: value for key, value in params.items() if key != step.nested}
-        inner = Interpreter(self.durable, child, self.find, self.prompts, self.depth + 1)
+        inner = Interpreter(self.durable, child, self.find, self.depth + 1)
         try:
             ended = await inner.run(with_defaults(child, given), self.context, f"{path}/")
         except FlowFailed as error:
@@ -332,7 +329,7 @@ class Interpreter:
         values = [await self.values.resolve(value, phase, path, "prompt") for value in prompt.values]
         self.used[path] = list(texts(values))
         names = dict(zip(prompt.names, map(as_joined_text, values), strict=True))
-        body = fill(prompt.inline if prompt.inline is not None else self.prompts[prompt.template or ""], names)
+        body = fill(prompt.text, names)
         extra = None if prompt.extra is None else await self.values.resolve(prompt.extra, phase, path, "extraPrompt")
         return "\n\n".join(part for part in (body, "" if extra is None else as_text(extra)) if part)
 

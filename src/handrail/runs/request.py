@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,7 +46,8 @@ class About:
 
     `aside` are files of the previous attempt, as (path, digest). They are removed from the project before this one
     starts. `env` are the environment variables that the flows name, as they were when the attempt was stored; None in
-    requests of 0.1.0. The params, the task and `env` are in their stored form, without the values of secrets.
+    requests of 0.1.0. The params, the task and `env` are in their stored form, without the values of secrets. `prompts`
+    are the texts of the prompts that the flows use by name: name → (file, text).
     """
 
     flow: str
@@ -54,10 +56,11 @@ class About:
     created: float
     aside: list[list[str]] = field(default_factory=list)
     env: dict[str, str] | None = None
+    prompts: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
-        texts = sorted((id_, text) for id_, (_, text) in self.flows.items())
+        texts = sorted((id_, text) for id_, (_, text) in (*self.flows.items(), *self.prompts.items()))
         return hashlib.sha256(json.dumps(texts).encode()).hexdigest()[:16]
 
     def to_text(self) -> str:
@@ -90,6 +93,12 @@ def needed_flows(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
             waiting.extend(catalog.flows.values())
         waiting.extend(other for name in found.plan.nested if (other := catalog.named(name)) is not None)
     return dict(sorted(chosen.items()))
+
+
+def prompt_names(plans: Mapping[str, FlowPlan]) -> list[str]:
+    """The names of the prompts of the catalog that these flows use."""
+    steps = (step for plan in plans.values() for phase in plan.phases for step in phase.steps)
+    return sorted({step.prompt.name for step in steps if step.prompt is not None and step.prompt.name is not None})
 
 
 def unused(catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[str]:

@@ -34,6 +34,7 @@ from handrail.errors import NotFound, RefusedError, StateError, UsageError
 from handrail.flows.account import with_defaults
 from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.known import known_in
+from handrail.flows.library import PromptFile
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
@@ -45,7 +46,7 @@ from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
 from handrail.runs.missing import refuse_missing_env, refuse_missing_params
 from handrail.runs.questions import find, refuse_unless_waiting
-from handrail.runs.request import About, Request, about_from_text, needed_flows
+from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names
 from handrail.runs.routing import Choice, Routed
 from handrail.runs.summary import Summary
 from handrail.secrets.redaction import Secrets, refuse_lost
@@ -176,8 +177,9 @@ class Runs:
         found = needed_flows(catalog, flow)
         texts = {id_: [one.file, one.text] for id_, one in found.items()}
         plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
+        prompts = {name: catalog.prompts[name].stored for name in prompt_names(plans)}
         env = self.secrets.variables(_env_names(plans))
-        return About(flow.id, request, texts, self.site.clock(), env=env), plans
+        return About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts), plans
 
     def _scope(self, request: Request) -> str:
         try:
@@ -210,7 +212,8 @@ class Runs:
 
     def _plans(self, about: About) -> Plans:
         """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since."""
-        known = replace(known_in(), schemas=frozenset())
+        prompts = {name: PromptFile("run", file, text) for name, (file, text) in about.prompts.items()}
+        known = replace(known_in(prompts=prompts), schemas=frozenset())
         plans: dict[str, FlowPlan] = {}
         for id_, (file, text) in about.flows.items():
             plan, _ = load_flow(Source(file, text), id_, known)
@@ -271,7 +274,7 @@ class Runs:
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""
-        interpreter = Interpreter(durable, run.plan, run.find, {})
+        interpreter = Interpreter(durable, run.plan, run.find)
         params = with_defaults(run.plan, self.secrets.from_storage(run.about.request.params))
         interpreter.prepare(params, self._context(run.about, run.plans, run.id))
         return interpreter

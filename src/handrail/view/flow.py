@@ -108,7 +108,7 @@ def _of_step(step: Step) -> Iterator[str]:
     yield from (f"{name}: {in_words(value)}" for name, value in step.params.items())
     if step.prompt is not None:
         yield f"prompt: {prompt_words(step.prompt)}"
-        named = zip(step.prompt.names, step.prompt.values, strict=True) if step.prompt.inline is None else ()
+        named = zip(step.prompt.names, step.prompt.values, strict=True) if step.prompt.name is not None else ()
         yield from (f"  {name}: {in_words(value)}" for name, value in named)
     if step.retry.attempts > 1:
         yield f"tried up to {step.retry.attempts} times, {step.retry.wait:g} s apart, × {step.retry.factor:g}"

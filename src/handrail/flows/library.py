@@ -1,0 +1,86 @@
+"""The prompts that flows use by name: one Markdown file each, from the project, the user and Handrail itself.
+
+The whole file is the template. Its `{name}` placeholders get the values of the step's `vars`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from handrail.errors import DefinitionError
+from handrail.source.files import Root, Unopened, decode
+
+ENDING = ".md"
+MAX_PROMPTS = 5_000
+MAX_FOLDERS = 2_000
+
+
+@dataclass(frozen=True)
+class PromptFile:
+    """A prompt as it was read. `source` says whose it is: the project's, the user's or Handrail's own."""
+
+    source: str
+    file: str
+    text: str
+
+    @property
+    def stored(self) -> list[str]:
+        """As a run keeps it: its file and its text."""
+        return [self.file, self.text]
+
+
+class Library(Mapping[str, PromptFile]):
+    """Prompts by name: the path below their folder without the extension. An earlier folder wins.
+
+    A file is read on first use. Raises `DefinitionError` if it cannot be read.
+    """
+
+    def __init__(self, roots: Iterable[tuple[str, str]]) -> None:
+        self._places: dict[str, tuple[str, str]] = {}
+        self._read: dict[str, PromptFile] = {}
+        for source, root in roots:
+            for name in _names(root):
+                self._places.setdefault(name, (source, root))
+
+    def __getitem__(self, name: str) -> PromptFile:
+        if name not in self._read:
+            source, root = self._places[name]
+            self._read[name] = _prompt(source, root, name)
+        return self._read[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._places))
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _names(root: str) -> Iterator[str]:
+    """The names of the prompts below a folder. Links to folders are not followed."""
+    count = 0
+    for visited, (folder, folders, files) in enumerate(os.walk(root)):
+        if visited >= MAX_FOLDERS:
+            return
+        folders.sort()
+        for file in sorted(files):
+            if file.endswith(ENDING) and not file.startswith(".") and count < MAX_PROMPTS:
+                count += 1
+                yield os.path.relpath(os.path.join(folder, file), root)[: -len(ENDING)].replace(os.sep, "/")
+
+
+def _prompt(source: str, root: str, name: str) -> PromptFile:
+    file = os.path.join(root, name + ENDING)
+    opened = Root(root).open(root, name + ENDING)
+    if isinstance(opened, Unopened):
+        raise DefinitionError(f"the prompt `{name}` cannot be used: {opened.message}", opened.hint)
+    text, problems = decode(file, opened.data)
+    if problems:
+        raise DefinitionError(f"the prompt `{name}` cannot be used: {problems[0].message}", problems[0].hint)
+    if not text.text.strip():
+        raise DefinitionError(f"the prompt `{name}` is empty", f"write it in `{file}`")
+    return PromptFile(source, file, text.text)
