@@ -82,5 +82,5 @@ def _prompt(source: str, root: str, name: str) -> PromptFile:
     if problems:
         raise DefinitionError(f"the prompt `{name}` cannot be used: {problems[0].message}", problems[0].hint)
     if not text.text.strip():
-        raise DefinitionError(f"the prompt `{name}` is empty", f"write it in `{file}`")
+        raise DefinitionError(f"the prompt `{name}` is empty", "write its text, or name another prompt")
     return PromptFile(source, file, text.text)
