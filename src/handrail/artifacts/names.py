@@ -106,6 +106,14 @@ class Table:
             key, wanted.iteration, names
         )
 
+    def iterations(self, kind: str, key: str, project: str, names: Names) -> set[int]:
+        """The iterations of which a file of this kind exists."""
+        folder, file = posixpath.split(
+            posixpath.join(project, AGENTWEAVER, safe_name(key, "key"), self.kinds[kind].file)
+        )
+        before, _, after = (part.replace("{key}", key) for part in file.partition("{iteration}"))
+        return _turns(names(folder), before, after)
+
     def paths(self, wanted: Wanted, project: str, names: Names) -> list[str]:
         """The paths of the artifacts of a list: the newest of each kind, or all of one iteration."""
         members = self.lists.get(wanted.kind or "")
@@ -143,23 +151,22 @@ class _Place:
     def path(self, key: str, iteration: int | None, names: Names) -> str:
         before, mark, after = (part.replace("{key}", key) for part in self.file.partition("{iteration}"))
         if mark:
-            turn = _newest(names(self.folder), before, after) if iteration is None else whole_iteration(iteration)
-            before = f"{before}{turn}"
+            found = _turns(names(self.folder), before, after) if iteration is None else {whole_iteration(iteration)}
+            before = f"{before}{max(found, default=1)}"
         file = before + after
         if len(file.encode()) > MAX_NAME_BYTES:
             raise Unresolved("artifact-name", f"the file name `{file[:40]}…` is too long")
         return posixpath.join(self.folder, file)
 
 
-def _newest(names: Iterable[str], before: str, after: str) -> int:
-    """The highest number between a prefix and a suffix. 1 if there is none."""
+def _turns(names: Iterable[str], before: str, after: str) -> set[int]:
+    """The numbers between a prefix and a suffix."""
     middles = [
         name[len(before) : len(name) - len(after)]
         for name in names
         if name.startswith(before) and name.endswith(after) and len(name) > len(before) + len(after)
     ]
-    turns = [int(text) for text in middles if re.fullmatch("[1-9][0-9]{0,11}", text)]
-    return max(turns, default=1)
+    return {int(text) for text in middles if re.fullmatch("[1-9][0-9]{0,11}", text)}
 
 
 def whole_iteration(value: Any) -> int:

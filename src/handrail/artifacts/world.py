@@ -43,7 +43,16 @@ class World:
                 return self.artifact(Wanted.from_text(subject))
             case "artifacts":
                 return artifact_table().paths(Wanted.from_text(subject), self.project, files_in)
+            case "inputs" | "iteration":
+                return self._scope(kind, **json.loads(subject))
         raise NodeError("fact-unknown", f"there is no kind of fact `{kind}`", transient=False)
+
+    def _scope(self, wanted: str, key: str, kind: str) -> Any:
+        """What a scope has for a kind of flow, or the next iteration of a kind of artifact."""
+        from handrail.artifacts.inputs import CONTRACTS, Inputs
+
+        inputs = Inputs(self, key)
+        return CONTRACTS[kind](inputs) if wanted == "inputs" else inputs.next(kind)
 
     def inside(self, path: str) -> str:
         """The real path of a file in the project. Raises `NodeError` if it is outside."""

@@ -86,6 +86,7 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
         groups=tuple(job.groups),
         needs=_needs(job, reader, env),
         reads=_reads(job) if params is None and not job.source.is_foreign else (),
+        is_foreign=job.source.is_foreign,
     )
 
 

@@ -156,7 +156,7 @@ class FlowPlan:
     """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None.
 
     `needs` are the environment variables without which it fails, each with its line and column; `reads` the same for
-    params, if it declares none.
+    params, if it declares none. `is_foreign`: it was written for AgentWeaver and gets what that gives to flows.
     """
 
     id: str
@@ -176,6 +176,7 @@ class FlowPlan:
     groups: tuple[Together, ...] = ()
     needs: tuple[tuple[str, int, int], ...] = ()
     reads: tuple[tuple[str, int, int], ...] = ()
+    is_foreign: bool = False
 
 
 def groups_of(phases: Sequence[Phase]) -> Iterator[list[Phase]]:

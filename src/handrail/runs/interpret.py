@@ -20,6 +20,7 @@ from handrail.flows.plan import After, Expectation, FlowPlan, Phase, Prompt, Ste
 from handrail.flows.spec import MAX_DEPTH
 from handrail.flows.uses import outputs_read, phases_read
 from handrail.runs import machine
+from handrail.runs.foreign import nested_params
 from handrail.runs.made import Before, existing_outputs, made_by
 from handrail.runs.rerun import RERUN, refuse_rerun, refuted_form
 from handrail.runs.resolve import Resolver
@@ -318,6 +319,8 @@ class Interpreter:
         if self.depth >= MAX_DEPTH:
             raise NodeError("flow-depth", f"flows are nested deeper than {MAX_DEPTH}", transient=False)
         given = {key: value for key, value in params.items() if key != step.nested}
+        if child.is_foreign:
+            given = await nested_params(self.durable, child, given, path)
         inner = Interpreter(self.durable, child, self.find, self.depth + 1)
         try:
             ended = await inner.run(with_defaults(child, given), self.context, f"{path}/")

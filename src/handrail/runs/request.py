@@ -21,7 +21,8 @@ from handrail.source.written import restore, texts_in
 class Request:
     """What a person asks for when a run starts. `routes` come from `--route`, `table` from the settings.
 
-    `preset` is the name of a set of routes; None in runs of 0.1.0, which did not store it.
+    `preset` is the name of a set of routes; None in runs of 0.1.0, which did not store it. `lang` is the language in
+    which agents write.
     """
 
     params: dict[str, Any]
@@ -34,6 +35,7 @@ class Request:
     routes: dict[str, str] = field(default_factory=dict)
     table: dict[str, str] = field(default_factory=dict)
     preset: str | None = None
+    lang: str = "en"
 
     @property
     def routing(self) -> Routed:
@@ -47,7 +49,8 @@ class About:
     `aside` are files of the previous attempt, as (path, digest). They are removed from the project before this one
     starts. `env` are the environment variables that the flows name, as they were when the attempt was stored; None in
     requests of 0.1.0. The params, the task and `env` are in their stored form, without the values of secrets. `prompts`
-    are the texts of the prompts that the flows use by name: name → (file, text).
+    are the texts of the prompts that the flows use by name: name → (file, text). `implicit` are the params that the
+    flow has besides those that were given.
     """
 
     flow: str
@@ -57,6 +60,7 @@ class About:
     aside: list[list[str]] = field(default_factory=list)
     env: dict[str, str] | None = None
     prompts: dict[str, list[str]] = field(default_factory=dict)
+    implicit: dict[str, Any] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:

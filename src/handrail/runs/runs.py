@@ -40,6 +40,7 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
 from handrail.runs.agents import Search
+from handrail.runs.foreign import implicit_params
 from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
@@ -179,7 +180,9 @@ class Runs:
         plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
         prompts = {name: catalog.prompts[name].stored for name in prompt_names(plans)}
         env = self.secrets.variables(_env_names(plans))
-        return About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts), plans
+        implicit = implicit_params(flow.plan, request, self.site.env, self.project) if flow.plan.is_foreign else {}
+        about = About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
+        return about, plans
 
     def _scope(self, request: Request) -> str:
         try:
@@ -275,7 +278,8 @@ class Runs:
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""
         interpreter = Interpreter(durable, run.plan, run.find)
-        params = with_defaults(run.plan, self.secrets.from_storage(run.about.request.params))
+        given = {**run.about.implicit, **self.secrets.from_storage(run.about.request.params)}
+        params = with_defaults(run.plan, given)
         interpreter.prepare(params, self._context(run.about, run.plans, run.id))
         return interpreter
 
@@ -296,6 +300,10 @@ class Runs:
             "agent": request.agent,
             "model": request.model,
             "dryRun": not run,
+            "mdLang": request.lang,
+            "jiraRef": about.implicit.get("jiraRef"),
+            "verbose": False,
+            "executionRouting": about.implicit.get("executionRouting"),
             "env": self.secrets.from_storage(
                 self.secrets.variables(_env_names(plans)) if about.env is None else about.env
             ),
@@ -308,7 +316,8 @@ class Runs:
         world, part = World(self.project), PreviewPart(start=request.start, until=request.until)
         exists = lambda path: bool(world.look("exists", path))  # noqa: E731 - three words
         find = partial(named, plans)
-        params = with_defaults(plans[about.flow], self.secrets.from_storage(about.request.params))
+        given = {**about.implicit, **self.secrets.from_storage(about.request.params)}
+        params = with_defaults(plans[about.flow], given)
         rows = preview(plans[about.flow], params, self._context(about, plans, ""), exists, find, part)
         return [replace(row, **self.secrets.for_people(vars(row))) for row in rows] if self.secrets else rows
 

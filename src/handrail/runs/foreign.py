@@ -1,0 +1,133 @@
+"""What AgentWeaver gives to a flow besides its own params: to every flow of a run, and to a nested flow."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from handrail.artifacts.inputs import CONTRACTS, NOT_PROVIDED, Inputs
+from handrail.artifacts.names import AGENTWEAVER
+from handrail.artifacts.world import World
+from handrail.contracts import Durable
+from handrail.flows.plan import FlowPlan
+from handrail.runs.request import Request
+
+GUIDANCE = dict.fromkeys(
+    (
+        "projectGuidanceFile",
+        "projectGuidanceJsonFile",
+        "repairProjectGuidanceFile",
+        "repairProjectGuidanceJsonFile",
+    ),
+    NOT_PROVIDED,
+)
+"""The guidance files of a project. A flow that selects guidance passes its own paths on."""
+SEVERITIES = ("blocker", "critical", "high")
+"""Findings of these severities block by default."""
+_REVIEW_LOOPS = ("review-loop-flow", "review-project-loop-flow")
+_DESIGN_LOOP = "design-review-loop-flow"
+_ITERATIONS = {
+    "iteration": ("review-file", "review-fix-file"),
+    "designReviewBaseIteration": ("design-review-file",),
+    "taskSummaryIteration": ("task-summary-file",),
+    "designIteration": ("design-file",),
+    "planIteration": ("plan-file",),
+    "qaIteration": ("qa-file",),
+    "bugAnalyzeIteration": ("bug-analyze-file",),
+    "bugFixDesignIteration": ("bug-fix-design-file",),
+    "bugFixPlanIteration": ("bug-fix-plan-file",),
+    "gitlabReviewIteration": ("gitlab-review-file",),
+    "gitlabDiffIteration": ("gitlab-diff-file",),
+    "runGoTestsIteration": ("run-go-tests-result-json-file",),
+    "runGoLinterIteration": ("run-go-linter-result-json-file",),
+}
+"""Params with the next iteration: the one after the newest file of these kinds."""
+_KEY = re.compile(r"(?:[A-Za-z][A-Za-z0-9_]*)-[0-9]+")
+
+
+def issue_key(reference: str) -> str | None:
+    """The key of a Jira issue, from the key itself or the address of its page. None if it is neither."""
+    last = urlsplit(reference).path.rstrip("/").rpartition("/")[2] if "://" in reference else reference
+    return last.upper() if _KEY.fullmatch(last.strip()) else None
+
+
+def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], project: str) -> dict[str, Any]:
+    """The params that every flow of AgentWeaver has. They depend on the files of the scope at this moment."""
+    inputs = Inputs(World(project), request.scope)
+    reviewed = inputs.newest("review-file")
+    turns = {name: inputs.next(*kinds) for name, kinds in _ITERATIONS.items()}
+    found: dict[str, Any] = {
+        "taskKey": request.scope,
+        "scopeKey": request.scope,
+        "workspaceDir": os.path.join(project, AGENTWEAVER, request.scope),
+        **_jira(request.task, env, inputs),
+        "extraPrompt": None,
+        "reviewFixPoints": None,
+        "reviewBlockingSeverities": list(SEVERITIES),
+        "mdLang": request.lang,
+        "llmExecutor": request.agent,
+        "llmModel": request.model,
+        "launchProfile": {"executor": request.agent, "model": request.model},
+        "executionRouting": {"defaultRoute": {"executor": request.agent, "model": request.model}},
+        **GUIDANCE,
+        **turns,
+        "baseIteration": turns["iteration"],
+        "latestIteration": reviewed,
+        "taskContextIteration": inputs.newest("task-context-json-file") or 1,
+        "forceRefresh": False,
+        "acceptPlaybookDraft": False,
+        "launchMode": None,
+        "repromptInstantTaskInput": False,
+        "prefilledInstantTaskInputValues": None,
+    }
+    if reviewed is not None:
+        name = f"review-fix-selection-{request.scope}-iter-{reviewed}.json"
+        found["reviewFixSelectionJsonFile"] = os.path.join(found["workspaceDir"], name)
+    if plan.kind in CONTRACTS:
+        found |= CONTRACTS[plan.kind](inputs)
+    return found
+
+
+def _jira(task: str, env: Mapping[str, str], inputs: Inputs) -> dict[str, Any]:
+    """The addresses of the issue that a task names. Null if it names none, or no address of Jira is known."""
+    key, base = issue_key(task), env.get("JIRA_BASE_URL", "").rstrip("/")
+    if "://" in task and not base:
+        base = task.partition("/browse/")[0]
+    is_known = key is not None and bool(base)
+    return {
+        "jiraRef": task if key else None,
+        "jiraBrowseUrl": f"{base}/browse/{key}" if is_known else None,
+        "jiraApiUrl": f"{base}/rest/api/2/issue/{key}" if is_known else None,
+        "jiraTaskFile": inputs.path("jira-task-file"),
+    }
+
+
+async def nested_params(durable: Durable, child: FlowPlan, given: dict[str, Any], path: str) -> dict[str, Any]:
+    """The params of a nested flow of AgentWeaver. What it gets from the scope is recorded before it is used."""
+    params = {**GUIDANCE, **{name: value for name, value in given.items() if name != "labelText"}}
+    key = params.get("taskKey")
+    if child.kind in _REVIEW_LOOPS and not _is_turn(params.get("baseIteration")) and _is_turn(params.get("iteration")):
+        params["baseIteration"] = params["iteration"]
+    if not isinstance(key, str) or not key:
+        return params
+    if child.kind == _DESIGN_LOOP and not _is_turn(params.get("baseIteration")):
+        params["baseIteration"] = await durable.fact(
+            path, "baseIteration", "iteration", _subject(key, "design-review-file")
+        )
+    if child.kind in CONTRACTS:
+        found = await durable.fact(path, "inputs", "inputs", _subject(key, child.kind))
+        own = {"iteration": params["iteration"]} if _is_turn(params.get("iteration")) else {}
+        params |= {**found, **own}
+    return params
+
+
+def _subject(key: str, kind: str) -> str:
+    return json.dumps({"key": key, "kind": kind}, ensure_ascii=False)
+
+
+def _is_turn(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value > 0
