@@ -118,10 +118,11 @@ class App:
         """What the flows of this project may use. The workflows are read only if a flow runs one."""
         from dataclasses import replace
 
+        from handrail.artifacts.schemas import find_schema
         from handrail.flows.known import known_in
         from handrail.flows.library import Library
 
-        prompts = Library(prompt_roots(self.project, self.places))
+        prompts = Library(prompt_roots(self.project, self.places), lambda id_: find_schema(id_, self.project))
         return replace(known_in(self.project, prompts), workflow_problem=self._workflow_problem)
 
     def _workflow_problem(self, name: str) -> tuple[str, str | None] | None:

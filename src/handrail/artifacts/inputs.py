@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from handrail.artifacts.names import Wanted
+from handrail.artifacts.names import NOT_PROVIDED, Wanted
 from handrail.artifacts.schemas import artifact_table
 from handrail.artifacts.shelf import files_in
 from handrail.contracts import NodeError
@@ -17,7 +17,6 @@ from handrail.contracts import NodeError
 if TYPE_CHECKING:
     from handrail.artifacts.world import World
 
-NOT_PROVIDED = "not provided"
 PLANNING = {
     "designFile": "design-file",
     "designJsonFile": "design-json-file",

@@ -15,6 +15,8 @@ from typing import Any
 
 from handrail.source.values import Unresolved, as_text, number, shown
 
+NOT_PROVIDED = "not provided"
+"""What flows of AgentWeaver say in place of a file that may be missing."""
 AGENTWEAVER = ".agentweaver/scopes"
 HANDRAIL = ".handrail/scopes"
 MAX_ITERATION = 10**12

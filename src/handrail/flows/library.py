@@ -1,20 +1,27 @@
 """The prompts that flows use by name: one Markdown file each, from the project, the user and Handrail itself.
 
-The whole file is the template. Its `{name}` placeholders get the values of the step's `vars`.
+The whole file is the template. Its `{name}` placeholders get the values of the step's `vars`. A line
+`<!-- schema: ID -->` is replaced by the JSON Schema with this id.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
-from handrail.errors import DefinitionError
+from handrail.errors import DefinitionError, HandrailError
 from handrail.source.files import Root, Unopened, decode
 
 ENDING = ".md"
 MAX_PROMPTS = 5_000
 MAX_FOLDERS = 2_000
+MAX_NESTED = 8
+"""How deep definitions of a schema are put into each other. A schema that refers to itself has no end."""
+_SCHEMA = re.compile(r"^<!-- schema: (\S+) -->$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -34,10 +41,11 @@ class PromptFile:
 class Library(Mapping[str, PromptFile]):
     """Prompts by name: the path below their folder without the extension. An earlier folder wins.
 
-    A file is read on first use. Raises `DefinitionError` if it cannot be read.
+    A file is read on first use. Raises `DefinitionError` if it cannot be used. `schema` returns a schema by its id.
     """
 
-    def __init__(self, roots: Iterable[tuple[str, str]]) -> None:
+    def __init__(self, roots: Iterable[tuple[str, str]], schema: Callable[[str], Mapping[str, Any]]) -> None:
+        self._schema = schema
         self._places: dict[str, tuple[str, str]] = {}
         self._read: dict[str, PromptFile] = {}
         for source, root in roots:
@@ -47,7 +55,8 @@ class Library(Mapping[str, PromptFile]):
     def __getitem__(self, name: str) -> PromptFile:
         if name not in self._read:
             source, root = self._places[name]
-            self._read[name] = _prompt(source, root, name)
+            found = _prompt(source, root, name)
+            self._read[name] = replace(found, text=_with_schemas(found.text, name, self._schema))
         return self._read[name]
 
     def __contains__(self, name: object) -> bool:
@@ -84,3 +93,34 @@ def _prompt(source: str, root: str, name: str) -> PromptFile:
     if not text.text.strip():
         raise DefinitionError(f"the prompt `{name}` is empty", "write its text, or name another prompt")
     return PromptFile(source, file, text.text)
+
+
+def _with_schemas(text: str, name: str, schema: Callable[[str], Mapping[str, Any]]) -> str:
+    """The text with each named schema in its place, as a block of JSON."""
+
+    def block(found: re.Match[str]) -> str:
+        try:
+            return f"```json\n{json.dumps(without_references(schema(found[1])), indent=2, ensure_ascii=False)}\n```"
+        except HandrailError as error:
+            raise DefinitionError(f"the prompt `{name}` cannot be used: {error.message}", error.hint) from error
+
+    return _SCHEMA.sub(block, text)
+
+
+def without_references(schema: Mapping[str, Any]) -> Any:
+    """The schema with its definitions in place of references to them, so that people and agents can read it."""
+    definitions = schema.get("$defs", {})
+
+    def plain(node: Any, depth: int = 0) -> Any:
+        if isinstance(node, list):
+            return [plain(item, depth) for item in node]
+        if not isinstance(node, Mapping):
+            return node
+        reference = node.get("$ref")
+        named = definitions.get(reference.removeprefix("#/$defs/")) if isinstance(reference, str) else None
+        if isinstance(named, Mapping) and depth < MAX_NESTED:
+            rest = {key: value for key, value in node.items() if key != "$ref"}
+            return plain({**named, **rest}, depth + 1)
+        return {key: plain(value, depth) for key, value in node.items() if key not in ("$defs", "$schema")}
+
+    return plain(schema)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from handrail.artifacts.names import NOT_PROVIDED
 from handrail.errors import DefinitionError
 from handrail.expressions.parse import Expressions, Templated
 from handrail.expressions.syntax import SCOPES
-from handrail.expressions.tree import Expression
+from handrail.expressions.tree import Const, Expression
 from handrail.flows.library import PromptFile
 from handrail.flows.plan import Prompt
 from handrail.flows.reading import Reading
 from handrail.flows.spec import PROMPT
 from handrail.source.fields import Reader
 from handrail.source.suggest import did_you_mean
+from handrail.source.templates import placeholders
 from handrail.source.yamltree import Node
 
 _REFERENCE = re.compile(r"\$\{\s*((?:" + "|".join(SCOPES) + r")\.[^{}]*?)\s*\}")
@@ -38,7 +40,9 @@ def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
         values |= found
     elif template is not None:
         text = _named(prompt, template, node.value["templateRef"], flow.known.prompts)
-        if text:
+        if flow.source.is_foreign:
+            values |= {name: Const(NOT_PROVIDED) for name, _ in placeholders(text) if name not in values}
+        elif text:
             expressions.templates.append(Templated(text, node.value["templateRef"], variables))
     return Prompt(
         name=template if inline is None else None,
@@ -46,7 +50,7 @@ def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
         names=tuple(values),
         values=tuple(values.values()),
         extra=expressions.value(extra) if extra is not None else None,
-        plain=form is not None and form.value == "plain",
+        plain=form.value == "plain" if form is not None else not flow.source.is_foreign,
     )
 
 

@@ -15,6 +15,7 @@ from handrail.expressions.tree import Const, Expression, Ref, Template
 from handrail.expressions.words import as_data, in_place, in_words
 from handrail.flows.account import skipped
 from handrail.flows.plan import Expectation, FlowPlan, Phase, Prompt
+from handrail.flows.wording import composed, language_part
 from handrail.flows.words import round_numbers
 from handrail.source.values import Unresolved, is_true
 
@@ -160,7 +161,8 @@ class Prospect:
         body = self.words(Template(prompt.text, prompt.names, prompt.values))
         extra = Const(None) if prompt.extra is None else self.show(prompt.extra)
         more = "" if isinstance(extra, Const) and extra.value is None else in_words(extra)
-        return "\n\n".join(part for part in (body, more) if part)
+        language = language_part(self.given.context.get("language"), is_foreign=self.plan.is_foreign)
+        return composed(body, [more, language], is_plain=prompt.plain)
 
     def expectation(self, expectation: Expectation) -> Expectation | None:
         """The expectation with known values filled in. None if its condition does not hold."""

@@ -44,8 +44,7 @@ PROMPT = shape(
     Field(
         "format",
         ("text",),
-        "`plain`, or `task-prompt` with headings",
-        default="task-prompt",
+        "`plain`, or `task-prompt` with headings; files of AgentWeaver have `task-prompt` by default, others `plain`",
         choices=("plain", "task-prompt"),
     ),
 )

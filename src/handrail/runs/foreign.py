@@ -9,29 +9,21 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from handrail.artifacts.inputs import CONTRACTS, NOT_PROVIDED, Inputs
+from handrail.artifacts.inputs import CONTRACTS, PLANNING, QA, Inputs
 from handrail.artifacts.names import AGENTWEAVER
 from handrail.artifacts.world import World
 from handrail.contracts import Durable
+from handrail.flows.foreign import DESIGN_LOOP, GUIDANCE, child_params, is_turn
 from handrail.flows.plan import FlowPlan
+from handrail.flows.wording import DEFAULT_LANGUAGE
 from handrail.runs.request import Request
 
-GUIDANCE = dict.fromkeys(
-    (
-        "projectGuidanceFile",
-        "projectGuidanceJsonFile",
-        "repairProjectGuidanceFile",
-        "repairProjectGuidanceJsonFile",
-    ),
-    NOT_PROVIDED,
-)
-"""The guidance files of a project. A flow that selects guidance passes its own paths on."""
+BEFORE = "before.inputs"
+"""The place of what a nested flow finds in the scope: found before its first attempt, and kept for all of them."""
 SEVERITIES = ("blocker", "critical", "high")
 """Findings of these severities block by default."""
-_REVIEW_LOOPS = ("review-loop-flow", "review-project-loop-flow")
-_DESIGN_LOOP = "design-review-loop-flow"
 _ITERATIONS = {
-    "iteration": ("review-file", "review-fix-file"),
+    "iteration": ("review-file",),
     "designReviewBaseIteration": ("design-review-file",),
     "taskSummaryIteration": ("task-summary-file",),
     "designIteration": ("design-file",),
@@ -46,6 +38,14 @@ _ITERATIONS = {
     "runGoLinterIteration": ("run-go-linter-result-json-file",),
 }
 """Params with the next iteration: the one after the newest file of these kinds."""
+_NEXT = {
+    "auto-common-guided-flow": ("taskContextIteration", "task-context-json-file"),
+    "auto-flow": ("taskContextIteration", "task-context-json-file"),
+    "instant-task-flow": ("taskContextIteration", "task-context-json-file"),
+    "mr-description-flow": ("iteration", "mr-description-file"),
+    "task-describe-flow": ("iteration", "jira-description-file"),
+}
+"""Flows of these kinds begin a new iteration of what they make: the param, and the kind of artifact."""
 _KEY = re.compile(r"(?:[A-Za-z][A-Za-z0-9_]*)-[0-9]+")
 
 
@@ -67,8 +67,8 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
         **_jira(request.task, env, inputs),
         "extraPrompt": None,
         "reviewFixPoints": None,
-        "reviewBlockingSeverities": list(SEVERITIES),
-        "mdLang": request.lang,
+        "reviewBlockingSeverities": _severities(env),
+        "mdLang": request.lang or DEFAULT_LANGUAGE,
         "llmExecutor": request.agent,
         "llmModel": request.model,
         "launchProfile": {"executor": request.agent, "model": request.model},
@@ -77,6 +77,7 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
         **turns,
         "baseIteration": turns["iteration"],
         "latestIteration": reviewed,
+        "reviewAssessmentJsonFile": None,
         "taskContextIteration": inputs.newest("task-context-json-file") or 1,
         "forceRefresh": False,
         "acceptPlaybookDraft": False,
@@ -85,11 +86,25 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
         "prefilledInstantTaskInputValues": None,
     }
     if reviewed is not None:
-        name = f"review-fix-selection-{request.scope}-iter-{reviewed}.json"
-        found["reviewFixSelectionJsonFile"] = os.path.join(found["workspaceDir"], name)
+        name = f"review-fix-selection-{request.scope}-{reviewed}.json"
+        found["reviewFixSelectionJsonFile"] = os.path.join(found["workspaceDir"], ".artifacts", name)
+    if plan.kind in _NEXT:
+        name, kind = _NEXT[plan.kind]
+        found[name] = inputs.next(kind)
+    if plan.kind == "gitlab-review-flow":
+        name = f"review-fix-selection-{request.scope}-{found['iteration']}.json"
+        found["reviewFixSelectionJsonFile"] = os.path.join(found["workspaceDir"], ".artifacts", name)
+    if plan.kind == "implement-flow":
+        found["planningIteration"] = inputs.newest_complete({**PLANNING, **QA})
     if plan.kind in CONTRACTS:
         found |= CONTRACTS[plan.kind](inputs)
     return found
+
+
+def _severities(env: Mapping[str, str]) -> list[str]:
+    """The severities that block: from the environment, or the default."""
+    given = [word.strip().lower() for word in env.get("AGENTWEAVER_REVIEW_BLOCKING_SEVERITIES", "").split(",")]
+    return [word for word in given if word] or list(SEVERITIES)
 
 
 def _jira(task: str, env: Mapping[str, str], inputs: Inputs) -> dict[str, Any]:
@@ -108,26 +123,19 @@ def _jira(task: str, env: Mapping[str, str], inputs: Inputs) -> dict[str, Any]:
 
 async def nested_params(durable: Durable, child: FlowPlan, given: dict[str, Any], path: str) -> dict[str, Any]:
     """The params of a nested flow of AgentWeaver. What it gets from the scope is recorded before it is used."""
-    params = {**GUIDANCE, **{name: value for name, value in given.items() if name != "labelText"}}
+    params = child_params(child.kind, given)
     key = params.get("taskKey")
-    if child.kind in _REVIEW_LOOPS and not _is_turn(params.get("baseIteration")) and _is_turn(params.get("iteration")):
-        params["baseIteration"] = params["iteration"]
     if not isinstance(key, str) or not key:
         return params
-    if child.kind == _DESIGN_LOOP and not _is_turn(params.get("baseIteration")):
-        params["baseIteration"] = await durable.fact(
-            path, "baseIteration", "iteration", _subject(key, "design-review-file")
-        )
+    if child.kind == DESIGN_LOOP and not is_turn(params.get("baseIteration")):
+        wanted = _subject(key, "design-review-file")
+        params["baseIteration"] = await durable.fact(path, BEFORE, "iteration", wanted)
     if child.kind in CONTRACTS:
-        found = await durable.fact(path, "inputs", "inputs", _subject(key, child.kind))
-        own = {"iteration": params["iteration"]} if _is_turn(params.get("iteration")) else {}
+        found = await durable.fact(path, BEFORE, "inputs", _subject(key, child.kind))
+        own = {"iteration": params["iteration"]} if is_turn(params.get("iteration")) else {}
         params |= {**found, **own}
     return params
 
 
 def _subject(key: str, kind: str) -> str:
     return json.dumps({"key": key, "kind": kind}, ensure_ascii=False)
-
-
-def _is_turn(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0

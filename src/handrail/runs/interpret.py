@@ -19,6 +19,7 @@ from handrail.flows.paths import segment
 from handrail.flows.plan import After, Expectation, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
 from handrail.flows.uses import outputs_read, phases_read
+from handrail.flows.wording import composed, language_part
 from handrail.runs import machine
 from handrail.runs.foreign import nested_params
 from handrail.runs.made import Before, existing_outputs, made_by
@@ -334,7 +335,8 @@ class Interpreter:
         names = dict(zip(prompt.names, map(as_joined_text, values), strict=True))
         body = fill(prompt.text, names)
         extra = None if prompt.extra is None else await self.values.resolve(prompt.extra, phase, path, "extraPrompt")
-        return "\n\n".join(part for part in (body, "" if extra is None else as_text(extra)) if part)
+        language = language_part(self.context.get("language"), is_foreign=self.plan.is_foreign)
+        return composed(body, ["" if extra is None else as_text(extra), language], is_plain=prompt.plain)
 
     async def check(self, phase: Phase, step: Step, path: str) -> None:
         """Raise `NodeError` with all expectations that do not hold."""

@@ -22,7 +22,7 @@ OfAttempt = (
 _OF_ATTEMPT = get_args(OfAttempt)
 _PROOF = ("expect", "after", "makes", "stopFlowIf")
 BEFORE = "before."
-"""How the places of facts about promised files begin that existed before the first attempt of their step."""
+"""How the places of facts begin that were found before the first attempt of their step and hold for all attempts."""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ class Request:
     """What a person asks for when a run starts. `routes` come from `--route`, `table` from the settings.
 
     `preset` is the name of a set of routes; None in runs of 0.1.0, which did not store it. `lang` is the language in
-    which agents write.
+    which agents write; None if nobody chose one.
     """
 
     params: dict[str, Any]
@@ -35,7 +35,7 @@ class Request:
     routes: dict[str, str] = field(default_factory=dict)
     table: dict[str, str] = field(default_factory=dict)
     preset: str | None = None
-    lang: str = "en"
+    lang: str | None = None
 
     @property
     def routing(self) -> Routed:

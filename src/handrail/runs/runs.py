@@ -38,6 +38,7 @@ from handrail.flows.library import PromptFile
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
+from handrail.flows.wording import DEFAULT_LANGUAGE
 from handrail.project import file_name
 from handrail.runs.agents import Search
 from handrail.runs.foreign import implicit_params
@@ -300,7 +301,8 @@ class Runs:
             "agent": request.agent,
             "model": request.model,
             "dryRun": not run,
-            "mdLang": request.lang,
+            "mdLang": request.lang or DEFAULT_LANGUAGE,
+            "language": request.lang,
             "jiraRef": about.implicit.get("jiraRef"),
             "verbose": False,
             "executionRouting": about.implicit.get("executionRouting"),

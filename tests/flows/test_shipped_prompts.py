@@ -1,0 +1,60 @@
+"""The prompts that Handrail ships: each can be used, and asks for files that its schemas describe."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from handrail.artifacts.schemas import find_schema
+from handrail.flows.library import Library
+from handrail.flows.wording import composed, language_part
+from handrail.project import Places, prompt_roots
+from handrail.source.templates import placeholders
+
+ROOTS = prompt_roots("/nowhere", Places({"HOME": "/nowhere"}))
+NAMES = sorted(path.stem for path in Path(ROOTS[-1][1]).glob("*.md"))
+
+
+@pytest.fixture(scope="module")
+def library() -> Library:
+    return Library(ROOTS, lambda id_: find_schema(id_, "/nowhere"))
+
+
+def test_all_prompts_of_agentweaver_are_there(library: Library) -> None:
+    assert len(library) == 24
+    assert list(library) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_prompt_has_its_schemas_and_names_a_file_for_each(library: Library, name: str) -> None:
+    raw = Path(ROOTS[-1][1], f"{name}.md").read_text("utf-8")
+    schemas = re.findall(r"^<!-- schema: (\S+) -->$", raw, re.MULTILINE)
+    text = library[name].text
+    assert "<!--" not in text
+    assert text.count("```json") == len(schemas)
+    written = re.findall(r"Write `\{(\w+_json_file)\}`", raw)
+    assert len(set(written)) == len(written) >= len(schemas)
+    assert "$ref" not in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_placeholder_is_a_path(library: Library, name: str) -> None:
+    names = {found for found, _ in placeholders(library[name].text)}
+    assert names
+    assert all(found.endswith("_file") for found in names), names
+
+
+def test_a_task_prompt_has_headings_and_a_plain_one_has_none() -> None:
+    assert composed("Do it.\n", ["Carefully."], is_plain=False) == (
+        "# Task\n\nDo it.\n\n# Additional instructions\n\nCarefully."
+    )
+    assert composed("Do it.", [], is_plain=False) == "# Task\n\nDo it."
+    assert composed("Do it.", ["Carefully.", ""], is_plain=True) == "Do it.\n\nCarefully."
+
+
+def test_the_language_is_named_if_it_was_chosen_and_always_in_flows_of_agentweaver() -> None:
+    assert "in German" in language_part("de", is_foreign=False)
+    assert "in English" in language_part(None, is_foreign=True)
+    assert language_part(None, is_foreign=False) == ""
