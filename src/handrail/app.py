@@ -153,7 +153,7 @@ class App:
         site = Site(
             project=self.project,
             state=self.places.state,
-            env=self.env,
+            env=self.run_env,
             clock=self.clock,
             secrets=self.secrets.rules,
             by=self.caller.by,
@@ -162,14 +162,25 @@ class App:
         return Runs(site, registry.engine(name, site), self.settings, guide)
 
     @cached_property
+    def _env_files(self) -> tuple[dict[str, str], list[str]]:
+        from handrail.secrets.envfiles import with_env_files
+
+        return with_env_files(self.env, self.places.home, self.project)
+
+    @property
+    def run_env(self) -> Mapping[str, str]:
+        """The environment of runs: that of this process, and the variables of AgentWeaver's files."""
+        return self._env_files[0]
+
+    @cached_property
     def secrets(self) -> Secrets:
         """The secrets in the environment, by the rules of the settings."""
         from handrail.secrets.redaction import Secrets
         from handrail.secrets.rules import SecretRules
 
         if not has_settings(self.places, self.project):
-            return Secrets(self.env)
-        return Secrets(self.env, SecretRules(self.settings.secrets, self.settings.not_secret))
+            return Secrets(self.run_env)
+        return Secrets(self.run_env, SecretRules(self.settings.secrets, self.settings.not_secret))
 
     @property
     def stubs(self) -> Stubs:
@@ -258,6 +269,9 @@ class App:
 
     def warnings(self, flow: FoundFlow) -> list[str]:
         """The warnings in the files that a run of this flow uses, one line each."""
+        return [*self._warnings(flow), *self._env_files[1]]
+
+    def _warnings(self, flow: FoundFlow) -> list[str]:
         if flow.source == "workflow":
             return self._shown(self.catalog.warnings_of(self.catalog.find(flow.id.removeprefix("workflow:"))))
         return self._shown(self.flows.warnings_of(flow))

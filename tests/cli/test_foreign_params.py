@@ -267,3 +267,28 @@ def test_previews_know_the_names_of_all_params_from_the_scope(project: Project, 
     put(project, "instant-task-input-" + KEY, TASK)
     found = CONTRACTS[kind](Inputs(World(str(project.folder)), KEY))
     assert set(found) == set(FROM_SCOPE[kind])
+
+
+def test_options_of_the_task_are_params(project: Project) -> None:
+    flow(project, "f", "f-flow", read("extraPrompt", "reviewBlockingSeverities", "acceptPlaybookDraft", "mdLang"))
+    given = ("--prompt", "Be brief.", "--blocking-severities", "Critical, high", "--accept-playbook-draft")
+    assert value(run(project, "f", *given, "--md-lang", "ru")) == {
+        "extraPrompt": "Be brief.",
+        "reviewBlockingSeverities": ["critical", "high"],
+        "acceptPlaybookDraft": True,
+        "mdLang": "ru",
+    }
+    said = project.run("run", "f", "--blocking-severities", "hihg")
+    assert (said.code, "did you mean `high`?" in said.err) == (2, True)
+
+
+def test_the_scope_of_an_issue_is_its_key(project: Project) -> None:
+    flow(project, "f", "f-flow", read("taskKey"))
+    found = value(project.json("run", "f", "ABC-12"))["taskKey"]
+    assert found.startswith("abc-12@")
+
+
+def test_phases_lists_what_from_and_until_take(project: Project) -> None:
+    flow(project, "deep/f", "f-flow", read("taskKey"))
+    assert project.json("phases", "f") == {"phases": [{"id": "p", "steps": ["read"]}]}
+    assert project.run("phases", "f").out.splitlines()[1].split() == ["p", "read"]

@@ -9,9 +9,10 @@ from handrail.artifacts.names import scope_name
 from handrail.source.values import Unresolved
 
 
-def default_scope(project: str) -> str:
-    """`branch@hash`. The hash distinguishes two worktrees with the same branch name."""
-    top, head = _checkout(project)
+def default_scope(project: str, name: str | None = None) -> str:
+    """`branch@hash`, or `name@hash`. The hash distinguishes two worktrees with the same branch name."""
+    top, branch = _checkout(project)
+    head = name or branch
     mark = hashlib.sha1(top.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
     try:
         return scope_name(f"{head}@{mark}")

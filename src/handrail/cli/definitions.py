@@ -164,6 +164,22 @@ def show(app: App, shell: Shell, name: str, as_mermaid: bool) -> None:
     return click.echo(mermaid(plan) if as_mermaid else tree(plan))
 
 
+@click.command()
+@click.argument("name", shell_complete=complete_flow)
+@command
+def phases(app: App, shell: Shell, name: str) -> None:
+    """List the phases of a flow in order.
+
+    Their names are for `handrail run NAME --from PHASE --until PHASE`.
+    """
+    plan = app.flow_named(name.removeprefix(FLOW_MARK)).plan
+    assert plan is not None
+    rows = [(phase.id, [step.id for step in phase.steps]) for phase in plan.phases]
+    if shell.as_json:
+        return shell.data({"phases": [{"id": id_, "steps": steps} for id_, steps in rows]})
+    return print_table(shell, [("PHASE", "STEPS"), *((id_, ", ".join(steps)) for id_, steps in rows)])
+
+
 def _is_workflow(app: App, name: str) -> bool:
     """True if there is a workflow with this name, even one with errors."""
     commands = [spec.command for spec in app.catalog.visible()]

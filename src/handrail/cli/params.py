@@ -11,6 +11,8 @@ import click
 from handrail.app import App
 from handrail.errors import UsageError
 from handrail.expressions.parse import plain_value
+from handrail.flows.foreign import SEVERITIES
+from handrail.flows.wording import LANGUAGES
 from handrail.runs.routing import Choice
 from handrail.settings import DEFAULT, GROUPS, parse_route
 from handrail.source.files import MAX_BYTES, Source, decode
@@ -48,6 +50,41 @@ def given_routes(pairs: tuple[str, ...]) -> dict[str, str]:
         except ValueError:
             raise UsageError(f"`{item}` is not `GROUP=AGENT:MODEL`") from None
     return routes
+
+
+def task_options(function: F) -> F:
+    """The options that tell the agents of a run more about its task."""
+    for option in (
+        click.option("--accept-playbook-draft", is_flag=True, help="Write a new playbook without asking."),
+        click.option(
+            "--blocking-severities",
+            metavar="LIST",
+            help="Findings of these severities block, as in `blocker,critical`.",
+        ),
+        click.option(
+            "--lang",
+            "--md-lang",
+            type=click.Choice(sorted(LANGUAGES)),
+            metavar="CODE",
+            help="The language in which agents write, as in `en`.",
+        ),
+        click.option("--prompt", metavar="TEXT", help="Additional instructions: the param `extraPrompt` of the flow."),
+    ):
+        function = option(function)
+    return function
+
+
+def params_of_task(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The params that `task_options` set."""
+    found: dict[str, Any] = {} if options["prompt"] is None else {"extraPrompt": options["prompt"]}
+    if options["blocking_severities"] is not None:
+        words = [word.strip().lower() for word in options["blocking_severities"].split(",")]
+        for word in words:
+            if word not in SEVERITIES:
+                hint = did_you_mean(word, SEVERITIES) or f"severities: {', '.join(SEVERITIES)}"
+                raise UsageError(f"`--blocking-severities`: there is no severity `{word}`", hint)
+        found["reviewBlockingSeverities"] = list(dict.fromkeys(words))
+    return found | ({"acceptPlaybookDraft": True} if options["accept_playbook_draft"] else {})
 
 
 def route_options(function: F) -> F:

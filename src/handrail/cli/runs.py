@@ -15,7 +15,14 @@ from handrail.cli.ask import ask, can_ask, print_form
 from handrail.cli.common import command, complete_flow, run_argument
 from handrail.cli.dryrun import print_preview, rows_to_json
 from handrail.cli.output import Shell
-from handrail.cli.params import given_choice, given_params, given_routes, route_options
+from handrail.cli.params import (
+    given_choice,
+    given_params,
+    given_routes,
+    params_of_task,
+    route_options,
+    task_options,
+)
 from handrail.cli.watch import Driving, drive, print_run
 from handrail.errors import RefusedError
 from handrail.flows.catalog import FoundFlow
@@ -45,6 +52,7 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 )
 @answers_option
 @route_options
+@task_options
 @click.option("--scope", default="", help="The scope of its artifacts; by default the current branch.")
 @click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one.")
 @click.option("--until", metavar="PHASE", help="End after this phase.")
@@ -58,7 +66,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     for warning in app.warnings(flow):
         shell.talk(f"warning: {warning}")
     request = Request(
-        params=given_params(options["given"], options["file"]),
+        params={**params_of_task(options), **given_params(options["given"], options["file"])},
         task=" ".join(task),
         scope=options["scope"],
         agent=options["agent"],
@@ -68,6 +76,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         routes=given_routes(options["routes"]),
         table=app.preset(options["preset"]) if options["preset"] else {},
         preset=options["preset"] or "",
+        lang=options["lang"],
     )
     for told in unused(app.flows, flow, request):
         shell.talk(f"warning: {told}")

@@ -13,15 +13,13 @@ from handrail.artifacts.inputs import CONTRACTS, PLANNING, QA, Inputs
 from handrail.artifacts.names import AGENTWEAVER
 from handrail.artifacts.world import World
 from handrail.contracts import Durable
-from handrail.flows.foreign import DESIGN_LOOP, GUIDANCE, child_params, is_turn
+from handrail.flows.foreign import BLOCKING, DESIGN_LOOP, GUIDANCE, child_params, is_turn
 from handrail.flows.plan import FlowPlan
 from handrail.flows.wording import DEFAULT_LANGUAGE
 from handrail.runs.request import Request
 
 BEFORE = "before.inputs"
 """The place of what a nested flow finds in the scope: found before its first attempt, and kept for all of them."""
-SEVERITIES = ("blocker", "critical", "high")
-"""Findings of these severities block by default."""
 _ITERATIONS = {
     "iteration": ("review-file",),
     "designReviewBaseIteration": ("design-review-file",),
@@ -104,7 +102,7 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
 def _severities(env: Mapping[str, str]) -> list[str]:
     """The severities that block: from the environment, or the default."""
     given = [word.strip().lower() for word in env.get("AGENTWEAVER_REVIEW_BLOCKING_SEVERITIES", "").split(",")]
-    return [word for word in given if word] or list(SEVERITIES)
+    return [word for word in given if word] or list(BLOCKING)
 
 
 def _jira(task: str, env: Mapping[str, str], inputs: Inputs) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.flows.wording import DEFAULT_LANGUAGE
 from handrail.project import file_name
 from handrail.runs.agents import Search
-from handrail.runs.foreign import implicit_params
+from handrail.runs.foreign import implicit_params, issue_key
 from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
@@ -171,7 +171,7 @@ class Runs:
         for name, value in params.items():
             if is_too_deep(value):
                 raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
-        scope = self._scope(request)
+        scope = self._scope(request, issue_key(request.task) if flow.plan.is_foreign else None)
         table = {**self._table(flow.id, None), **request.table}
         params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
         preset = request.preset or ""
@@ -185,9 +185,10 @@ class Runs:
         about = About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
         return about, plans
 
-    def _scope(self, request: Request) -> str:
+    def _scope(self, request: Request, issue: str | None) -> str:
+        """The scope of a run: the given one, else that of its issue, else that of the branch."""
         try:
-            scope = scope_name(request.scope) if request.scope else default_scope(self.project)
+            scope = scope_name(request.scope) if request.scope else default_scope(self.project, issue)
         except Unresolved as error:
             raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
         if (name := self.secrets.found_in(scope)) is not None:
