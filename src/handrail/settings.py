@@ -103,6 +103,15 @@ class Settings:
 Agents = Collection[str] | None
 
 
+def shipped_presets() -> dict[str, dict[str, str]]:
+    """The presets that exist without settings."""
+    import json
+
+    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "presets.json")) as file:
+        found: dict[str, dict[str, str]] = json.load(file)["presets"]
+    return found
+
+
 def read_settings(config: str, project: str, agents: Agents = None) -> tuple[Settings, list[Diagnostic]]:
     """The settings from the user's `config` folder and from the project, and the problems in their files.
 

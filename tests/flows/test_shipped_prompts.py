@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from handrail.artifacts.schemas import find_schema
+from handrail.flows.language import composed, language_part
 from handrail.flows.library import Library
-from handrail.flows.wording import composed, language_part
 from handrail.project import Places, prompt_roots
 from handrail.source.templates import placeholders
 

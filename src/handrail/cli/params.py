@@ -12,7 +12,7 @@ from handrail.app import App
 from handrail.errors import UsageError
 from handrail.expressions.parse import plain_value
 from handrail.flows.foreign import SEVERITIES
-from handrail.flows.wording import LANGUAGES
+from handrail.flows.language import LANGUAGES
 from handrail.runs.routing import Choice
 from handrail.settings import DEFAULT, GROUPS, parse_route
 from handrail.source.files import MAX_BYTES, Source, decode
@@ -90,7 +90,7 @@ def params_of_task(options: Mapping[str, Any]) -> dict[str, Any]:
 def route_options(function: F) -> F:
     """The options that choose the agents of a run."""
     for option in (
-        click.option("--preset", metavar="NAME", help="A set of routes from the settings."),
+        click.option("--preset", metavar="NAME", help="A set of routes, from the settings or a shipped one."),
         click.option(
             "--route", "routes", multiple=True, metavar="GROUP=AGENT[:MODEL]", help="The agent for a routing group."
         ),

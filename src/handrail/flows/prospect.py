@@ -14,8 +14,8 @@ from handrail.expressions.partial import PartialEvaluator, waits_for
 from handrail.expressions.tree import Const, Expression, Ref, Template
 from handrail.expressions.words import as_data, in_place, in_words
 from handrail.flows.account import skipped
+from handrail.flows.language import composed, language_part
 from handrail.flows.plan import Expectation, FlowPlan, Phase, Prompt
-from handrail.flows.wording import composed, language_part
 from handrail.flows.words import round_numbers
 from handrail.source.values import Unresolved, is_true
 

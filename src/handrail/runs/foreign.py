@@ -14,8 +14,8 @@ from handrail.artifacts.names import AGENTWEAVER
 from handrail.artifacts.world import World
 from handrail.contracts import Durable
 from handrail.flows.foreign import BLOCKING, DESIGN_LOOP, GUIDANCE, child_params, is_turn
+from handrail.flows.language import DEFAULT_LANGUAGE
 from handrail.flows.plan import FlowPlan
-from handrail.flows.wording import DEFAULT_LANGUAGE
 from handrail.runs.request import Request
 
 BEFORE = "before.inputs"

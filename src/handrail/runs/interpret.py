@@ -15,11 +15,11 @@ from handrail.contracts import Done, Durable, NodeError, Work
 from handrail.contracts.check import subject
 from handrail.expressions.tree import Every, Expression
 from handrail.flows.account import FlowResult, envelope, pending, skipped, texts, with_defaults
+from handrail.flows.language import composed, language_part
 from handrail.flows.paths import segment
 from handrail.flows.plan import After, Expectation, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
 from handrail.flows.uses import outputs_read, phases_read
-from handrail.flows.wording import composed, language_part
 from handrail.runs import machine
 from handrail.runs.foreign import nested_params
 from handrail.runs.made import Before, existing_outputs, made_by

@@ -34,11 +34,11 @@ from handrail.errors import NotFound, RefusedError, StateError, UsageError
 from handrail.flows.account import with_defaults
 from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.known import known_in
+from handrail.flows.language import DEFAULT_LANGUAGE
 from handrail.flows.library import PromptFile
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
-from handrail.flows.wording import DEFAULT_LANGUAGE
 from handrail.project import file_name
 from handrail.runs.agents import Search
 from handrail.runs.foreign import implicit_params, issue_key
@@ -52,7 +52,7 @@ from handrail.runs.request import About, Request, about_from_text, needed_flows,
 from handrail.runs.routing import Choice, Routed
 from handrail.runs.summary import Summary
 from handrail.secrets.redaction import Secrets, refuse_lost
-from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route
+from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route, shipped_presets
 from handrail.source.files import Source
 from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.source.plain import some
@@ -197,14 +197,18 @@ class Runs:
 
     def _table(self, flow: str, preset: str | None) -> dict[str, str]:
         """The routes of the current settings for a flow."""
-        chosen = self.settings.presets.get(preset or "", {})
+        chosen = self._presets.get(preset or "", {})
         return {**self.settings.routes, **self.settings.flows.get(flow, {}), **chosen}
+
+    @property
+    def _presets(self) -> dict[str, dict[str, str]]:
+        return {**shipped_presets(), **self.settings.presets}
 
     def routed(self, run: LoadedRun, choice: Choice) -> Routed:
         """Which agent gets which step when a run is resumed: a new choice, and the settings as they are now."""
         _refuse_agents(choice.agent, choice.routes)
         now = run.routing.with_choice(choice)
-        is_whole = now.preset == "" or now.preset in self.settings.presets
+        is_whole = now.preset == "" or now.preset in self._presets
         return now.with_settings(self._table(run.about.flow, now.preset), is_whole=is_whole)
 
     def refuse_without_agent(self, about: About, plans: Plans, request: Request) -> None:

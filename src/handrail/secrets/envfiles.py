@@ -20,15 +20,16 @@ SERVICES: dict[str, tuple[str, frozenset[str]]] = {
     "Telegram": ("BOT_TOKEN", frozenset({"BOT_TOKEN", "chat_id"})),
 }
 """Per service: the variable with its credentials, and all its variables."""
-HARMLESS = frozenset({"AGENTWEAVER_REVIEW_BLOCKING_SEVERITIES", "CODEX_MODEL", "OPENCODE_MODEL"})
-"""Variables that a project may set in any case."""
+SEVERITIES = "AGENTWEAVER_REVIEW_BLOCKING_SEVERITIES"
+MODEL = "_MODEL"
+"""A project may set the severities that block, and the models of agents: variables with this ending."""
 
 
 def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dict[str, str], list[str]]:
     """The environment with the variables of both files, and what of the project's file is not used, for people."""
     found = {**read_env_file(os.path.join(home, FILE)), **env}
     own = {name: value for name, value in read_env_file(os.path.join(project, FILE)).items() if name not in env}
-    allowed = {name for name in own if name in HARMLESS}
+    allowed = {name for name in own if name == SEVERITIES or name.endswith(MODEL)}
     notes = []
     for service, (credential, names) in SERVICES.items():
         wanted = own.keys() & names
