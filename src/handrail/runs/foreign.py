@@ -13,8 +13,13 @@ from handrail.artifacts.inputs import CONTRACTS, NOT_PROVIDED, Inputs
 from handrail.artifacts.names import AGENTWEAVER
 from handrail.artifacts.world import World
 from handrail.contracts import Durable
+from handrail.errors import UsageError
 from handrail.flows.plan import FlowPlan
+from handrail.forms.severities import VARIABLE, blocking_severities
 from handrail.runs.request import Request
+from handrail.source.values import Unresolved
+
+SCRIPTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", "scripts")
 
 GUIDANCE = dict.fromkeys(
     (
@@ -26,8 +31,6 @@ GUIDANCE = dict.fromkeys(
     NOT_PROVIDED,
 )
 """The guidance files of a project. A flow that selects guidance passes its own paths on."""
-SEVERITIES = ("blocker", "critical", "high")
-"""Findings of these severities block by default."""
 _REVIEW_LOOPS = ("review-loop-flow", "review-project-loop-flow")
 _DESIGN_LOOP = "design-review-loop-flow"
 _ITERATIONS = {
@@ -67,7 +70,7 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
         **_jira(request.task, env, inputs),
         "extraPrompt": None,
         "reviewFixPoints": None,
-        "reviewBlockingSeverities": list(SEVERITIES),
+        "reviewBlockingSeverities": _blocking(env),
         "mdLang": request.lang,
         "llmExecutor": request.agent,
         "llmModel": request.model,
@@ -79,6 +82,8 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
         "latestIteration": reviewed,
         "taskContextIteration": inputs.newest("task-context-json-file") or 1,
         "forceRefresh": False,
+        "runGoTestsScript": os.path.join(SCRIPTS, "run_go_tests.py"),
+        "runGoLinterScript": os.path.join(SCRIPTS, "run_go_linter.py"),
         "acceptPlaybookDraft": False,
         "launchMode": None,
         "repromptInstantTaskInput": False,
@@ -90,6 +95,13 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
     if plan.kind in CONTRACTS:
         found |= CONTRACTS[plan.kind](inputs)
     return found
+
+
+def _blocking(env: Mapping[str, str]) -> list[str]:
+    try:
+        return blocking_severities(None, env)
+    except Unresolved as error:
+        raise UsageError(error.message, f"correct the variable `{VARIABLE}`") from error
 
 
 def _jira(task: str, env: Mapping[str, str], inputs: Inputs) -> dict[str, Any]:
