@@ -46,7 +46,7 @@ class Rule:
     needs_scripts: bool = False
 
 
-_API = r"(?i)(?:^|/)(?:openapi|swagger)[^/]*\.(?:json|ya?ml)$"
+_API = r"(?:^|/)(?:openapi|swagger)[^/]*\.(?:json|ya?ml)$"
 RULES = (
     Rule("stack_indicators", "compose_file", "Compose file", r"(?:^|/)(?:docker-)?compose[^/]*\.ya?ml$"),
     Rule("stack_indicators", "dockerfile", "Dockerfile", r"^Dockerfile$"),
@@ -56,7 +56,7 @@ RULES = (
     Rule("stack_indicators", "makefile", "Makefile", r"^Makefile$"),
     Rule("stack_indicators", "maven_project", "Maven project", r"^pom\.xml$"),
     Rule("stack_indicators", "node_package", "Node package", r"^package\.json$", has_scripts=True),
-    Rule("stack_indicators", "openapi_specification", "OpenAPI specification", _API),
+    Rule("stack_indicators", "openapi_specification", "OpenAPI specification", "(?i)" + _API),
     Rule("stack_indicators", "python_project", "Python project", r"^(?:pyproject\.toml|setup\.(?:py|cfg))$"),
     Rule("stack_indicators", "rust_package", "Rust package", r"^Cargo\.toml$"),
     Rule("stack_indicators", "typescript_config", "TypeScript settings", r"^tsconfig\.json$"),

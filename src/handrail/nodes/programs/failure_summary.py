@@ -40,6 +40,7 @@ NODE = Node(
         "executor": "the agent that explained it; null if there was no answer",
     },
     routed=True,
+    can_lack_agent=True,
 )
 
 

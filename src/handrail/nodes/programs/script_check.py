@@ -1,7 +1,8 @@
 """`local-script-check`: runs a check of the project, such as its tests, and reads the result that it prints.
 
 The result is the last line of the output with a JSON object of the right form. A check that fails, prints no result,
-does not end in time or cannot be started is a result too: `parsed.ok` is false, and the step does not fail.
+does not end within an hour or cannot be started is a result too: `parsed.ok` is false, and the step does not fail. Only
+the `timeout` of a step fails the step.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ READ = 4 * 1024 * 1024
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _TEXTS = ("kind", "stage", "summary", "command")
 NODE = Node(
-    about="Runs a check of the project and reads the result that it prints. It does not fail if the check does. "
-    "The `timeout` of the step is one hour by default.",
+    about="Runs a check of the project and reads the result that it prints. It does not fail if the check does, "
+    "or takes more than one hour; the `timeout` of the step is a failure.",
     params=(
         Field("argv", ("list",), "the program and its arguments", required=True, items=SCALARS, shortest=1),
         Field("labelText", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
