@@ -156,7 +156,8 @@ def nodes() -> str:
         "`rerun`: `safe` runs it again, `ask` asks a person, `never` fails the run.\n"
     )
     agents = ", ".join(f"`{agent}-prompt`" for agent in registry.executors())
-    more = f"{agents} are `llm-prompt` for one agent: they take the same params except `executor`.\n"
+    more = f"{agents} are `llm-prompt` for one agent: they take the same params except `executor`. "
+    more += "A file in `outputFile` has to exist afterwards.\n"
     declared = registry.node_declarations()
     return f"# Nodes\n\n{about}\n{more}\n" + "\n".join(_node(name, declared[name]) for name in registry.NODES)
 

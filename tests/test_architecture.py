@@ -15,7 +15,8 @@ import handrail
 from handrail import registry
 
 SOURCE = Path(handrail.__file__).parent
-MODULES = sorted(p for p in SOURCE.rglob("*.py") if "builtin/demo" not in p.as_posix())
+PROGRAMS = (SOURCE / "builtin" / "demo", SOURCE / "builtin" / "scripts")  # no modules: they run as programs
+MODULES = sorted(p for p in SOURCE.rglob("*.py") if not any(p.is_relative_to(folder) for folder in PROGRAMS))
 IMPURE = {"os", "io", "time", "datetime", "random", "secrets", "logging", "subprocess", "socket", "pathlib", "shutil"}
 STARTS = {"subprocess", "multiprocessing", "pty"}
 

@@ -91,16 +91,34 @@ _KNOWN_TOOLS: list[tuple[dict[str, dict[str, str]], frozenset[str]]] = [({}, fro
 OWN_TOOLS = "scripted"  # the agent whose tools have Handrail's own names
 ENGINES: dict[str, str] = {"embedded": "handrail.runs.embedded.engine"}
 NODES: dict[str, str] = {
+    "build-failure-summary": "handrail.nodes.programs.failure_summary",
+    "build-review-fix-prompt": "handrail.nodes.review.fix_prompt",
+    "clear-ready-to-merge": "handrail.nodes.review.clear_ready",
     "command": "handrail.nodes.command",
+    "command-check": "handrail.nodes.programs.command_check",
+    "design-review-verdict": "handrail.nodes.review.design_verdict",
+    "ensure-summary-json": "handrail.nodes.summaries.ensure",
     "file-check": "handrail.nodes.file_check",
     "flow-run": "handrail.nodes.flow_run",
     "llm-prompt": "handrail.nodes.llm_prompt",
+    "local-script-check": "handrail.nodes.programs.script_check",
+    "plan-codex": "handrail.nodes.plan_codex",
+    "planning-bundle": "handrail.nodes.review.planning_bundle",
+    "playbook-ensure": "handrail.nodes.playbook.ensure",
+    "playbook-inventory": "handrail.nodes.playbook.inventory",
+    "playbook-questions-form": "handrail.nodes.playbook.questions",
+    "playbook-write": "handrail.nodes.playbook.write",
+    "project-guidance": "handrail.nodes.playbook.guidance",
     "read-file": "handrail.nodes.read_file",
+    "review-verdict": "handrail.nodes.review.verdict",
     "set": "handrail.nodes.set_value",
+    "structured-summary": "handrail.nodes.summaries.structured",
+    "summary-file-load": "handrail.nodes.summaries.file_load",
     "user-input": "handrail.nodes.user_input",
     "wait": "handrail.nodes.wait",
     "workflow-run": "handrail.nodes.workflow_run",
     "write-file": "handrail.nodes.write_file",
+    "write-selection-file": "handrail.nodes.review.selection",
 }
 AGENT_NODE = "handrail.nodes.llm_prompt"  # also makes the node `AGENT-prompt` of each executor
 

@@ -11,14 +11,15 @@ import click
 from handrail.app import App
 from handrail.errors import UsageError
 from handrail.expressions.parse import plain_value
-from handrail.flows.foreign import SEVERITIES
 from handrail.flows.language import LANGUAGES
+from handrail.forms.severities import blocking_severities
 from handrail.runs.routing import Choice
 from handrail.settings import DEFAULT, GROUPS, parse_route
 from handrail.source.files import MAX_BYTES, Source, decode
 from handrail.source.jsontree import read_json
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
+from handrail.source.values import Unresolved
 from handrail.source.written import typed
 from handrail.source.yamltree import Node, Trouble
 from handrail.state.regular import Unreadable, read_regular
@@ -78,12 +79,10 @@ def params_of_task(options: Mapping[str, Any]) -> dict[str, Any]:
     """The params that `task_options` set."""
     found: dict[str, Any] = {} if options["prompt"] is None else {"extraPrompt": options["prompt"]}
     if options["blocking_severities"] is not None:
-        words = [word.strip().lower() for word in options["blocking_severities"].split(",")]
-        for word in words:
-            if word not in SEVERITIES:
-                hint = did_you_mean(word, SEVERITIES) or f"severities: {', '.join(SEVERITIES)}"
-                raise UsageError(f"`--blocking-severities`: there is no severity `{word}`", hint)
-        found["reviewBlockingSeverities"] = list(dict.fromkeys(words))
+        try:
+            found["reviewBlockingSeverities"] = blocking_severities(options["blocking_severities"], {})
+        except Unresolved as error:
+            raise UsageError(f"`--blocking-severities`: {error.message}") from error
     return found | ({"acceptPlaybookDraft": True} if options["accept_playbook_draft"] else {})
 
 

@@ -124,13 +124,15 @@ class NodeContext:
 class Node:
     """The declaration of a node. Problems at load, the JSON Schema and the reference page come from it.
 
-    `others` says what happens to params that are not declared: `refused` is an error, `ignored` skips them unless they
-    look like a typing error, `used` means that the node takes any. `outputs`: name → what it holds; with
-    `open_outputs` there may be more. `members` says from the params of a step which outputs it has, and the members of
-    each (None: any); params that only the run knows are `Later`. `routed`: a step may have `routingGroup`;
-    `must_route`: it has to, unless it has one of these params. `makes` are the params with paths of files that the
-    node promises. `rerun`: whether the node may run again after it was interrupted. `instant`: it has no side effects
-    and takes no time, so its start is not recorded.
+    `others` says what happens to params that are not declared: `refused` is an error, `ignored` skips them unless
+    they look like a typing error, `used` means that the node takes any. `outputs`: name → what it holds; with
+    `open_outputs` there may be more. `members` says from the params of a step which outputs it has, and the members
+    of each (None: any); params that only the run knows are `Later`. `routed`: a step may have `routingGroup`;
+    `must_route`: it has to, unless it has one of these params; `can_lack_agent`: it also works without an agent.
+    `makes` are the params with paths of files that the node promises. `published` is the output with the list of
+    files that the node wrote where its params do not name them; they are published too. `summary` is the output
+    whose text becomes the summary of the run. `rerun`: whether the node may run again after it was interrupted.
+    `instant`: it has no side effects and takes no time, so its start is not recorded.
     """
 
     about: str
@@ -142,7 +144,10 @@ class Node:
     prompt: Literal["forbidden", "optional", "required"] = "forbidden"
     routed: bool = False
     must_route: tuple[str, ...] = ()
+    can_lack_agent: bool = False
     makes: tuple[str, ...] = ()
+    published: str | None = None
+    summary: str | None = None
     rerun: Literal["safe", "ask", "never"] = "safe"
     instant: bool = False
 

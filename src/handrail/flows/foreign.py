@@ -14,10 +14,6 @@ GUIDANCE = dict.fromkeys(
     NOT_PROVIDED,
 )
 """The guidance files of a project. A flow that selects guidance passes its own paths on."""
-SEVERITIES = ("blocker", "critical", "high", "medium", "low", "info")
-"""How grave a finding of a review is, the gravest first."""
-BLOCKING = SEVERITIES[:3]
-"""Findings of these severities block by default."""
 REVIEW_LOOPS = ("review-loop-flow", "review-project-loop-flow")
 DESIGN_LOOP = "design-review-loop-flow"
 _PLANNING = ("planningIteration", "designFile", "designJsonFile", "planFile", "planJsonFile")

@@ -71,7 +71,8 @@ class Step:
     holds for it: if its proof does not hold after its last attempt, it decides about another run.
 
     If the step runs a flow, `nested` is the param that names the flow, and the flow gets the other params. `paths` are
-    the params that hold a path inside the project.
+    the params that hold a path inside the project. `published` and `summary` are the outputs of its node with the files
+    that it wrote, and with the new summary of the run.
     """
 
     id: str
@@ -91,6 +92,8 @@ class Step:
     nested: str | None = None
     paths: tuple[str, ...] = ()
     policy: str = "safe"
+    published: str | None = None
+    summary: str | None = None
 
     @property
     def flow(self) -> Expression | None:

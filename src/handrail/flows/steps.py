@@ -79,6 +79,8 @@ class Steps:
             nested=declared.nests,
             policy=rerun.value if rerun is not None else "ask" if declared.nests else declared.rerun,
             paths=tuple(field.name for field in declared.params if field.names == "path"),
+            published=declared.published,
+            summary=declared.summary,
         )
         step = replace(step, makes=step.makes + _made_by_node(declared, step))
         self.check_routing(reader, declared, step)

@@ -31,6 +31,7 @@ def _check_schema(reader: Reader, node: Located) -> None:
         reader.on(node, "schema-broken", f"`schema` is not a JSON Schema: {wrong}", hint)
 
 
+OUTPUT_FILE = "outputFile"
 GO_ON = "You were interrupted while working on this. Look at what is already done, and finish it; do not start over."
 FIX = "Correct this, and finish the task that you were given."
 OUTPUTS = {
@@ -61,7 +62,8 @@ PARAMS = (
     ),
     Field("missingArtifactsMessage", SCALARS, "the message if one of them is missing"),
     Field("labelText", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
-    Field("outputFile", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
+    Field(OUTPUT_FILE, SCALARS, "accepted because AgentWeaver's flows have it; not used"),
+    Field("summaryTitle", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
 )
 NODE = Node(
     about="Gives a prompt to an agent and waits until it is done. The `timeout` of the step is one hour by default.",
@@ -87,7 +89,9 @@ class Fixed:
 
 def fixed(agent: str) -> Fixed:
     about = f"`llm-prompt` for the agent `{agent}`."
-    return Fixed(agent, replace(NODE, about=about, params=PARAMS, routed=False, makes=()))
+    shared = [param for param in PARAMS if param.name != OUTPUT_FILE]
+    promised = Field(OUTPUT_FILE, ("text", "null"), "a file that has to exist afterwards, too", names="path")
+    return Fixed(agent, replace(NODE, about=about, params=(*shared, promised), routed=False, makes=()))
 
 
 async def run(work: Work, context: NodeContext) -> Any:
@@ -116,16 +120,18 @@ async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any
     wrong = failure(found)
     if wrong is not None:
         raise wrong
-    _refuse_missing(work, context)
+    _refuse_missing(work, context, only)
     if job.schema is not None and (problems := problems_of(job.schema, found.get("result"))):
         raise NodeError("answer", f"{found['executor']}: its answer does not match the schema: {'; '.join(problems)}")
     return {name: found[name] for name in OUTPUTS if name in found}
 
 
-def _refuse_missing(work: Work, context: NodeContext) -> None:
+def _refuse_missing(work: Work, context: NodeContext, only: str | None) -> None:
     """Raise `NodeError` if the step has no `expect` and a file that the agent had to write is missing."""
     wanted = work.params.get("requiredArtifacts") or []
-    for path in wanted if work.own_checks and isinstance(wanted, list) else ():
+    promised = work.params.get(OUTPUT_FILE) if only is not None else None
+    paths = [*(wanted if isinstance(wanted, list) else ()), *([promised] if promised else ())]
+    for path in paths if work.own_checks else ():
         if not os.path.isfile(os.path.join(context.project, str(path))):
             told = work.params.get("missingArtifactsMessage") or "the agent did not write a required file"
             raise NodeError("artifact-missing", f"{told}: `{path}`")

@@ -34,6 +34,8 @@ class Search:
             own = _own(step)
             route = None if own is None else self.route(step.routing_group, own)
             if own is not None and route is None:
+                if registry.nodes()[step.node].NODE.can_lack_agent:
+                    continue
                 hint = f"add `--agent NAME` ({', '.join(known)}), or write `agent: NAME` in `.handrail/settings.yaml`"
                 raise RefusedError(f"step `{path}` of `{plan.id}` needs an agent, and none is chosen", hint)
             if route is not None and route.agent not in known:

@@ -13,10 +13,15 @@ from handrail.artifacts.inputs import CONTRACTS, PLANNING, QA, Inputs
 from handrail.artifacts.names import AGENTWEAVER
 from handrail.artifacts.world import World
 from handrail.contracts import Durable
-from handrail.flows.foreign import BLOCKING, DESIGN_LOOP, GUIDANCE, child_params, is_turn
+from handrail.errors import UsageError
+from handrail.flows.foreign import DESIGN_LOOP, GUIDANCE, child_params, is_turn
 from handrail.flows.language import DEFAULT_LANGUAGE
 from handrail.flows.plan import FlowPlan
+from handrail.forms.severities import VARIABLE, blocking_severities
 from handrail.runs.request import Request
+from handrail.source.values import Unresolved
+
+SCRIPTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", "scripts")
 
 BEFORE = "before.inputs"
 """The place of what a nested flow finds in the scope: found before its first attempt, and kept for all of them."""
@@ -65,7 +70,7 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
         **_jira(request.task, env, inputs),
         "extraPrompt": None,
         "reviewFixPoints": None,
-        "reviewBlockingSeverities": _severities(env),
+        "reviewBlockingSeverities": _blocking(env),
         "mdLang": request.lang or DEFAULT_LANGUAGE,
         "llmExecutor": request.agent,
         "llmModel": request.model,
@@ -78,6 +83,8 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
         "reviewAssessmentJsonFile": None,
         "taskContextIteration": inputs.newest("task-context-json-file") or 1,
         "forceRefresh": False,
+        "runGoTestsScript": os.path.join(SCRIPTS, "run_go_tests.py"),
+        "runGoLinterScript": os.path.join(SCRIPTS, "run_go_linter.py"),
         "acceptPlaybookDraft": False,
         "launchMode": None,
         "repromptInstantTaskInput": False,
@@ -99,10 +106,11 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
     return found
 
 
-def _severities(env: Mapping[str, str]) -> list[str]:
-    """The severities that block: from the environment, or the default."""
-    given = [word.strip().lower() for word in env.get("AGENTWEAVER_REVIEW_BLOCKING_SEVERITIES", "").split(",")]
-    return [word for word in given if word] or list(BLOCKING)
+def _blocking(env: Mapping[str, str]) -> list[str]:
+    try:
+        return blocking_severities(None, env)
+    except Unresolved as error:
+        raise UsageError(error.message, f"correct the variable `{VARIABLE}`") from error
 
 
 def _jira(task: str, env: Mapping[str, str], inputs: Inputs) -> dict[str, Any]:

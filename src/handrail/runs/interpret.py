@@ -22,7 +22,7 @@ from handrail.flows.spec import MAX_DEPTH
 from handrail.flows.uses import outputs_read, phases_read
 from handrail.runs import machine
 from handrail.runs.foreign import nested_params
-from handrail.runs.made import Before, existing_outputs, made_by
+from handrail.runs.made import Before, existing_outputs, made_by, output_of
 from handrail.runs.rerun import RERUN, refuse_rerun, refuted_form
 from handrail.runs.resolve import Resolver
 from handrail.secrets.redaction import MISSING, has_lost
@@ -268,6 +268,8 @@ class Interpreter:
         await self.check(phase, step, path)
         for number, action in enumerate(step.after):
             await self.run_after(phase, action, path, f"after.{number}")
+        if isinstance(summary := output_of(self.values, phase, step, step.summary), str):
+            self.durable.note(machine.SummarySet(summary))
         await self.publish(phase, step, path, before)
         return step.stop_if is not None and is_true(await self.values.resolve(step.stop_if, phase, path, "stopFlowIf"))
 
@@ -285,7 +287,7 @@ class Interpreter:
         """The result of the node of a step, or of its nested flow. One attempt, without the proof."""
         params = await self._all(step.params, phase, path, "params", is_recalled=is_recalled)
         prompt = await self.prompt(step.prompt, phase, path) if step.prompt is not None else None
-        if step.makes:
+        if step.makes or step.published:
             self.used[path] = [*self.used.get(path, ()), *texts(params)]
         if step.nested is not None:
             return await self._nested_in_time(step, params, path, again=again)

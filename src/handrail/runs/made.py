@@ -44,4 +44,11 @@ async def made_by(values: Resolver, phase: Phase, step: Step, path: str, before:
                 raise NodeError("artifact-unchanged", f"`{item}` was there before, and the step did not change it")
             is_new = item not in before and "*" not in before
             made.append(Made(item, output.name, output.schema, output.required, is_new))
-    return made
+    written = output_of(values, phase, step, step.published)
+    return made + [Made(item, None, None, required=True) for item in written or () if isinstance(item, str)]
+
+
+def output_of(values: Resolver, phase: Phase, step: Step, name: str | None) -> Any:
+    """An output of a step that has just run. None if it has no such output."""
+    outputs = values.steps[phase.id][step.id].get("outputs") if name is not None else None
+    return outputs.get(name) if isinstance(outputs, dict) else None

@@ -158,7 +158,7 @@ def unusable(fields: Iterable[Field], params: Mapping[str, Any]) -> str | None:
             field.kinds == ("list",) and not isinstance(value, list)
         )
         if value is None:
-            if field.required:
+            if field.required and "null" not in field.kinds:
                 return f"`{field.name}` needs a value, but it is null"
         elif is_wrong:
             return f"`{field.name}` has to be {noun(field.kinds)}, found `{shown(value, 80)}`"

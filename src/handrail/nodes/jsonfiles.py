@@ -1,0 +1,87 @@
+"""JSON files of the project for nodes: read with a named failure, checked against a schema, written whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from typing import Any
+
+from handrail.artifacts.world import World
+from handrail.contracts import NodeContext, NodeError
+from handrail.nodes.write_file import inside, put_file
+from handrail.source.values import as_json
+from handrail.source.written import parse_float
+from handrail.state.files import real_inside, sync_folder
+from handrail.state.regular import why_outside
+
+
+def read_json(context: NodeContext, path: str, schema: str | None = None) -> Any:
+    """The content of a JSON file that has to exist, and has to match the schema. Raises `NodeError`."""
+    world = World(context.project)
+    text = world.text(path)
+    if text is None:
+        raise NodeError("inputs-missing", f"`{path}` is missing", transient=False)
+    data = parse_json(text, path)
+    wrong = None if schema is None else world.against_schema(path, schema)
+    if wrong is not None:
+        raise NodeError("inputs-invalid", wrong, transient=False)
+    return data
+
+
+def parse_json(text: str, path: str) -> Any:
+    """The data of a JSON text. Numbers keep their texts. Raises `NodeError`."""
+    try:
+        return json.loads(text, parse_float=parse_float, parse_constant=_refuse)
+    except RecursionError:
+        raise NodeError("inputs-invalid", f"`{path}` is nested too deeply", transient=False) from None
+    except ValueError as error:
+        raise NodeError("inputs-invalid", f"`{path}` is not JSON: {error}", transient=False) from error
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"`{name}` is not a number")
+
+
+def summary_in(data: Any) -> str | None:
+    """The member `summary` of an object. None if it is not text, or blank."""
+    found = data.get("summary") if isinstance(data, dict) else None
+    return found.strip() or None if isinstance(found, str) else None
+
+
+def write_json(context: NodeContext, path: str, data: Any) -> None:
+    put_file(inside(context, path), f"{as_json(data, is_indented=True)}\n", context)
+
+
+def write_text(context: NodeContext, path: str, text: str) -> None:
+    put_file(inside(context, path), text, context)
+
+
+def remove_file(context: NodeContext, path: str) -> bool:
+    """Remove a file of the project, or a link to one. Returns whether it was there."""
+    folder = real_inside(context.project, os.path.dirname(path) or ".")
+    if folder is None or os.path.basename(path) in ("", ".", ".."):
+        raise NodeError("path-escape", f"`{path}` {why_outside(path)}", transient=False)
+    try:
+        os.unlink(os.path.join(folder, os.path.basename(path)))
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise NodeError("file-kind", f"`{path}` cannot be removed: {error.strerror}", transient=False) from error
+    sync_folder(folder)
+    return True
+
+
+def text_param(params: dict[str, Any], name: str) -> str:
+    """A param that has to be text and not blank. Raises `NodeError`."""
+    value = params.get(name)
+    if not isinstance(value, str) or not value.strip():
+        found = "nothing" if value is None else "a blank text" if isinstance(value, str) else "another kind of value"
+        raise NodeError("params", f"`{name}` has to be text, found {found}", transient=False)
+    return value
+
+
+def now_text() -> str:
+    """This moment in UTC, with milliseconds."""
+    now = time.time()
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03d}Z"

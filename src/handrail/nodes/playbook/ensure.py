@@ -1,0 +1,57 @@
+"""`playbook-ensure`: says whether the project has a playbook, and whether a flow may make one."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.nodes.jsonfiles import read_json, text_param, write_json
+from handrail.nodes.playbook.manifest import MANIFEST, read_playbook
+from handrail.nodes.playbook.result import OUTPUTS, RESULT, outcome
+from handrail.source.fields import Field
+
+NODE = Node(
+    about="Says whether the project has a playbook, and whether a flow may make one.",
+    params=(
+        RESULT,
+        Field("acceptPlaybookDraft", ("boolean", "null"), "true if a flow may make a playbook without asking"),
+        Field("verifyAfterInit", ("boolean", "null"), "true after a flow has tried to make one"),
+    ),
+    others="ignored",
+    outputs={
+        **OUTPUTS,
+        "shouldRunPlaybookInit": "true if a playbook has to be made first",
+        "manifestPath": "the manifest of the playbook",
+    },
+    makes=(RESULT.name,),
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    target, may_make = text_param(work.params, RESULT.name), work.params.get("acceptPlaybookDraft") is True
+    playbook, manifest = read_playbook(context.project), os.path.join(context.project, MANIFEST)
+    wanted, existing = [manifest], manifest if playbook.exists else ""
+    if playbook.is_valid:
+        message, more = "the project has a valid playbook", {"skipped_files": wanted}
+        found = outcome("skipped_valid_existing", message, wanted, existing_playbook_path=existing, **more)
+    elif playbook.exists:
+        message, more = str(playbook.problem), {"blocked_paths": wanted}
+        found = outcome("invalid_manifest", message, wanted, existing_playbook_path=existing, **more)
+    elif work.params.get("verifyAfterInit") is True and _was_dry(context, target):
+        found = outcome("dry_run_written", "a dry run would have written a playbook", wanted)
+    elif may_make:
+        found = outcome("missing_playbook", "the project has no playbook; it can be made", wanted)
+    else:
+        message = "the project has no playbook, and this run may not make one; run the flow `playbook-init`"
+        found = outcome("blocked", message, wanted, blocked_paths=wanted)
+    write_json(context, target, found)
+    return {**found, "shouldRunPlaybookInit": found["status"] == "missing_playbook", "manifestPath": manifest}
+
+
+def _was_dry(context: NodeContext, path: str) -> bool:
+    try:
+        before = read_json(context, path)
+    except NodeError:
+        return False
+    return isinstance(before, dict) and before.get("status") == "dry_run_written"

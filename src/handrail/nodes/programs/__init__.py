@@ -1,0 +1,1 @@
+"""Nodes that look for programs, run checks, and explain their failures."""

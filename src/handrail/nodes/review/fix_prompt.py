@@ -1,0 +1,66 @@
+"""`build-review-fix-prompt`: the text for an agent that says which findings of a review it has to fix."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.nodes.jsonfiles import read_json, text_param
+from handrail.source.fields import Field
+from handrail.source.values import shown
+
+NODE = Node(
+    about="Makes the text that tells an agent which findings of a review to fix, from the file with the selection.",
+    params=(
+        Field(
+            "selectionFile",
+            ("text",),
+            "the selection, from `write-selection-file` or a form",
+            required=True,
+            shortest=1,
+            names="path",
+        ),
+        Field("autoMode", ("boolean",), "true if no person selected the findings", required=True),
+    ),
+    others="ignored",
+    outputs={
+        "promptSuffix": "the text for the agent",
+        "selectionMode": "`auto` or `interactive`",
+        "applyAll": "true if all findings are to be fixed",
+        "selectedFindings": "the titles of the selected findings",
+    },
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    path, is_auto = text_param(work.params, "selectionFile"), work.params.get("autoMode")
+    if not isinstance(is_auto, bool):
+        raise NodeError("params", f"`autoMode` has to be true or false, found `{shown(is_auto)}`", transient=False)
+    values = read_json(context, path, "user-input/v1")["values"]
+    is_all, titles = values.get("apply_all") is True, values.get("selected_findings") or []
+    if not isinstance(titles, list) or any(not isinstance(title, str) for title in titles):
+        message = f"`{path}`: `selected_findings` has to be a list of titles"
+        raise NodeError("inputs-invalid", message, transient=False)
+    notes = values.get("extra_notes")
+    return {
+        "promptSuffix": _words(path, titles, notes.strip() if isinstance(notes, str) else "", is_all=is_all),
+        "selectionMode": "auto" if is_auto else "interactive",
+        "applyAll": is_all,
+        "selectedFindings": titles,
+    }
+
+
+def _words(path: str, titles: list[str], notes: str, *, is_all: bool) -> str:
+    if is_all:
+        wanted = "Fix all findings of the review."
+    elif titles:
+        wanted = "Fix these findings:\n" + "\n".join(f"- {title}" for title in titles)
+    else:
+        wanted = "No finding is selected, so there is nothing to fix."
+    parts = [
+        "Only the following selection says which findings of the review to fix.",
+        f"Selection file: {path}\napply_all: {'true' if is_all else 'false'}",
+        wanted,
+        f"Notes of the person who selected them:\n{notes}" if notes else "",
+    ]
+    return "\n\n".join(part for part in parts if part)

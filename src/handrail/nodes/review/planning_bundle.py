@@ -1,0 +1,35 @@
+"""`planning-bundle`: finds the newest design, plan and QA plan of a task. They have to be complete and valid."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.artifacts.inputs import PLANNING, QA
+from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.nodes.review.scope import TASK_KEY, inputs_of
+
+KINDS = {**PLANNING, **QA}
+NODE = Node(
+    about="Finds the newest design, plan and QA plan of a task. An incomplete one is a failure, not passed over.",
+    params=(TASK_KEY,),
+    others="ignored",
+    outputs={
+        "planningIteration": "their iteration",
+        "designFile": "the design, as Markdown",
+        "designJsonFile": "the design, as JSON",
+        "planFile": "the plan, as Markdown",
+        "planJsonFile": "the plan, as JSON",
+        "qaFile": "the QA plan, as Markdown",
+        "qaJsonFile": "the QA plan, as JSON",
+    },
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    inputs = inputs_of(work, context)
+    turn = inputs.newest(*KINDS.values())
+    if turn is None:
+        message = f"the task `{inputs.key}` has no design and no plan; run a planning flow first"
+        raise NodeError("inputs-missing", message, transient=False)
+    paths = inputs.checked(KINDS, turn, f"the plan of iteration {turn} is not complete")
+    return {"planningIteration": turn, **paths}
