@@ -92,11 +92,18 @@ OWN_TOOLS = "scripted"  # the agent whose tools have Handrail's own names
 ENGINES: dict[str, str] = {"embedded": "handrail.runs.embedded.engine"}
 NODES: dict[str, str] = {
     "command": "handrail.nodes.command",
+    "fetch-gitlab-diff": "handrail.nodes.gitlab.diff",
+    "fetch-gitlab-review": "handrail.nodes.gitlab.review",
     "file-check": "handrail.nodes.file_check",
     "flow-run": "handrail.nodes.flow_run",
+    "gitlab-review-artifacts": "handrail.nodes.gitlab.findings",
+    "jira-context": "handrail.nodes.jira.context",
+    "jira-fetch": "handrail.nodes.jira.fetch",
+    "jira-issue-check": "handrail.nodes.jira.issue_check",
     "llm-prompt": "handrail.nodes.llm_prompt",
     "read-file": "handrail.nodes.read_file",
     "set": "handrail.nodes.set_value",
+    "telegram-notify": "handrail.nodes.telegram_notify",
     "user-input": "handrail.nodes.user_input",
     "wait": "handrail.nodes.wait",
     "workflow-run": "handrail.nodes.workflow_run",

@@ -129,8 +129,9 @@ class Node:
     `open_outputs` there may be more. `members` says from the params of a step which outputs it has, and the members of
     each (None: any); params that only the run knows are `Later`. `routed`: a step may have `routingGroup`;
     `must_route`: it has to, unless it has one of these params. `makes` are the params with paths of files that the
-    node promises. `rerun`: whether the node may run again after it was interrupted. `instant`: it has no side effects
-    and takes no time, so its start is not recorded.
+    node promises. `rerun`: whether the node may run again after it was interrupted. With `never`, the run fails then,
+    unless the node has outputs for this case: `unknown`. `instant`: it has no side effects and takes no time, so its
+    start is not recorded.
     """
 
     about: str
@@ -144,6 +145,7 @@ class Node:
     must_route: tuple[str, ...] = ()
     makes: tuple[str, ...] = ()
     rerun: Literal["safe", "ask", "never"] = "safe"
+    unknown: Mapping[str, Any] | None = None
     instant: bool = False
 
     @cached_property
