@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.contracts import NodeError
-from handrail.services.http import Service
+from handrail.services.http import Limits, Service
 from handrail.services.references import GITLAB, MergeRequest
 from handrail.source.plain import counted
 
+LIMITS = Limits()
 PAGE = 100
 _UNKNOWN = "unknown"
 
@@ -31,6 +32,7 @@ def gitlab(wanted: MergeRequest, env: Mapping[str, str]) -> Service:
         base=wanted.base,
         headers={"PRIVATE-TOKEN": token},
         secrets=(token,),
+        limits=LIMITS,
         reason=lambda said: said.get("message") or said.get("error_description") or said.get("error"),
         advice={
             401: "check GITLAB_TOKEN",

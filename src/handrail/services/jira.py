@@ -13,10 +13,11 @@ from urllib.parse import urlsplit
 
 from handrail.contracts import NodeError
 from handrail.services.addresses import is_same_host, origin
-from handrail.services.http import Service
+from handrail.services.http import Limits, Service
 from handrail.services.references import JIRA, is_issue_key, jira_base
 from handrail.source.values import shown
 
+LIMITS = Limits()
 MOST_FILES = 50
 LARGEST_FILE = 8 * 1024 * 1024
 LARGEST_TOTAL = 32 * 1024 * 1024
@@ -101,6 +102,7 @@ def jira(env: Mapping[str, str]) -> Service:
         base=base,
         headers={"Authorization": authorization},
         secrets=secrets,
+        limits=LIMITS,
         reason=_reason,
         advice={
             401: f"check {names} (JIRA_AUTH_MODE is {mode})",

@@ -14,7 +14,9 @@ from handrail.source.values import shown
 JIRA, GITLAB = "Jira", "GitLab"
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*-[0-9]+")
 _PAGE = re.compile(r"(?P<root>.*?)/(?:browse|issues)/(?P<key>[^/]+)/?")
-_MERGE_REQUEST = re.compile(r"/(?P<project>.+?/.+?)(?:/-)?/merge_requests/(?P<number>[0-9]+)(?:/.*)?")
+_MERGE_REQUEST = re.compile(
+    r"/(?P<project>[^/]+(?:/(?!-/)[^/]+)+?)(?:/-)?/merge_requests/(?P<number>[0-9]{1,12})(?:/.*)?"
+)
 _PUBLIC_GITLAB = "https://gitlab.com"
 
 

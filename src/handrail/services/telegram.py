@@ -12,6 +12,7 @@ from handrail.services.http import Limits, Service
 
 NAME = "Telegram"
 API = "https://api.telegram.org"
+LIMITS = Limits(seconds=20.0, connect=5.0, tries=3, longest_pause=30.0, size=1024 * 1024)
 LONGEST = 4096
 """Telegram refuses a longer text. It counts UTF-16 units."""
 
@@ -50,7 +51,7 @@ async def send(sender: Bot, text: str) -> int | None:
         base=f"{sender.api}bot{written}/",
         headers={},
         secrets=(sender.token, written),
-        limits=Limits(seconds=20.0, connect=5.0, tries=3, longest_pause=30.0, size=1024 * 1024),
+        limits=LIMITS,
         reason=lambda said: said.get("description"),
         asked=_asked,
         advice={401: "check TELEGRAM_BOT_TOKEN", 404: "check TELEGRAM_BOT_TOKEN"},
