@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def params(web: Web, tail: str = "/diffs?tab=1") -> dict[str, str]:
     return {"mergeRequestUrl": f"{web.url}/group/sub/project/-/merge_requests/7{tail}", **FILES}
 
 
-def site(rows: list[Any], details: Any = None) -> Any:
+def site(rows: list[Any], details: Any = None) -> Callable[[Asked], Reply]:
     """A GitLab with one merge request whose list has these rows, in pages."""
 
     def answer(asked: Asked) -> Reply:
