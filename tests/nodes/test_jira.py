@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -452,3 +455,34 @@ def test_an_error_of_jira_that_repeats_the_key(project: Project, monkeypatch: py
     assert "it answers with 401: bad key *** and Basic ***; check JIRA_API_KEY and JIRA_USERNAME" in said.out
     assert KEY not in said.out + said.err
     assert_nowhere(project, KEY, BASIC.removeprefix("Basic "))
+
+
+KILLER = """
+import os, signal, sys
+real = os.replace
+def replace(old, new):
+    if new.endswith("m.json"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    real(old, new)
+os.replace = replace
+from handrail.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_fetch_that_was_killed_while_it_wrote_is_repeated(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    project.write(".handrail/flows/j.yaml", FLOW)
+    with serve(site(lambda: issue(attachment=[attachment(web.url, 1, "a.md")]), {"1": b"text"})) as web:
+        for name, value in env(web).items():
+            monkeypatch.setenv(name, value)
+        argv = [sys.executable, "-c", KILLER, "run", "j"]
+        killed = subprocess.run(argv, cwd=project.folder, capture_output=True, timeout=60, check=False)
+        assert killed.returncode == -signal.SIGKILL
+        assert not (project.folder / "m.json").exists()
+        assert project.json("resume", "last")["status"] == "completed"
+    assert [name for name in files_in(project.folder) if not name.startswith(".handrail/")] == [
+        "c.txt",
+        "i.json",
+        "jira-attachments/001-a.md",
+        "m.json",
+    ]
