@@ -163,7 +163,8 @@ def nodes() -> str:
 
 
 def _node(name: str, node: Node) -> str:
-    facts = [f"Interrupted: `{node.rerun}`.", f"Prompt: {node.prompt}."]
+    ends = "" if node.unknown is None else ", but the run continues and the outputs say that the result is not known"
+    facts = [f"Interrupted: `{node.rerun}`{ends}.", f"Prompt: {node.prompt}."]
     facts += ["May have a `routingGroup`."] if node.routed else []
     facts += [f"Files in {', '.join(f'`{made}`' for made in node.makes)} are published."] if node.makes else []
     params = _fields(node.params) if node.params else ""

@@ -11,6 +11,7 @@ from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from handrail import registry
 from handrail.agents.scripted.script import ACTIONS
@@ -95,12 +96,9 @@ def test_the_readme_is_short() -> None:
 def needed(package: str) -> set[str]:
     """The names of all packages that a package brings with this Python."""
     found: set[str] = set()
-    for line in requires(package) or ():
-        name, _, marker = line.partition(";")
-        older = "python_version" not in marker or sys.version_info < (3, 13)
-        if "extra" not in marker and older:
-            name = re.split(r"[^\w.-]", name.strip())[0]
-            found |= {name.lower(), *needed(name)}
+    for requirement in map(Requirement, requires(package) or ()):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            found |= {requirement.name.lower().replace("_", "-"), *needed(requirement.name)}
     return found
 
 

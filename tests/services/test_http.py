@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from handrail.contracts import NodeError
-from handrail.services.http import Limits, Service, base_address
+from handrail.services.addresses import base_address
+from handrail.services.http import Limits, Service
 from services.web import Asked, Reply, Web, serve
 
 SECRET = "s3cret-token"

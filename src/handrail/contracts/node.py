@@ -131,8 +131,9 @@ class Node:
     `must_route`: it has to, unless it has one of these params; `can_lack_agent`: it also works without an agent.
     `makes` are the params with paths of files that the node promises. `published` is the output with the list of
     files that the node wrote where its params do not name them; they are published too. `summary` is the output
-    whose text becomes the summary of the run. `rerun`: whether the node may run again after it was interrupted.
-    `instant`: it has no side effects and takes no time, so its start is not recorded.
+    whose text becomes the summary of the run. `rerun`: whether the node may run again after it was interrupted. With
+    `never`, the run fails then, unless the node has outputs for this case: `unknown`. `instant`: it has no side effects
+    and takes no time, so its start is not recorded.
     """
 
     about: str
@@ -149,6 +150,7 @@ class Node:
     published: str | None = None
     summary: str | None = None
     rerun: Literal["safe", "ask", "never"] = "safe"
+    unknown: Mapping[str, Any] | None = None
     instant: bool = False
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
@@ -45,21 +46,34 @@ def inside(context: NodeContext, path: str) -> str:
     return real
 
 
-def put_file(real: str, text: str, context: NodeContext) -> None:
+def put_file(real: str, content: str | bytes, context: NodeContext) -> None:
     """Write a whole file. It is on disk when this returns. A file that exists keeps its permissions.
 
     The new content is first written to a file beside it. If this process is killed, the run removes that file later.
     """
-    try:
-        mode = os.stat(real).st_mode
-    except OSError:
-        exact = None
-    else:
-        if (kind := other_kind(mode)) is not None:
-            raise NodeError("file-kind", f"`{real}` is {kind}, not a file", transient=False)
-        exact = stat.S_IMODE(mode)
+    exact = _permissions(real)
     folder = os.path.dirname(real)
     os.makedirs(folder, exist_ok=True)
     new = os.path.join(folder, f"{LITTER}{uuid.uuid4().hex[:12]}")
     context.litter(new)
-    write_whole(real, text.encode(), durable=True, mode=0o644, new=new, exact=exact)
+    data = content.encode() if isinstance(content, str) else content
+    write_whole(real, data, durable=True, mode=0o644, new=new, exact=exact)
+
+
+def put_files(files: Mapping[str, bytes], context: NodeContext) -> None:
+    """Write several files. None is written if one of the paths is not a file."""
+    for real in files:
+        _permissions(real)
+    for real, content in files.items():
+        put_file(real, content, context)
+
+
+def _permissions(real: str) -> int | None:
+    """The permissions of a file that is overwritten; None if there is none. Raises `NodeError` if it is no file."""
+    try:
+        mode = os.stat(real).st_mode
+    except OSError:
+        return None
+    if (kind := other_kind(mode)) is not None:
+        raise NodeError("file-kind", f"`{real}` is {kind}, not a file", transient=False)
+    return stat.S_IMODE(mode)

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, NamedTuple, Self
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin
 
 import httpx2
 
 from handrail.contracts import NodeError
+from handrail.services.addresses import is_same_host, origin
 from handrail.services.pauses import pause
 from handrail.source.plain import counted
 from handrail.source.values import shown
@@ -27,6 +29,7 @@ REDIRECTS = (301, 302, 303, 307, 308)
 AGAIN = (429, 500, 502, 503, 504)
 """The answers after which a request that changes nothing is sent again."""
 LONGEST_REASON = 300
+_PAGE_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,12 +54,6 @@ class Answer(NamedTuple):
     url: str
 
 
-class Origin(NamedTuple):
-    scheme: str
-    host: str
-    port: int
-
-
 class Again(Exception):
     """This attempt failed, but the next one may not. `asked` is the pause that the service asks for."""
 
@@ -68,31 +65,12 @@ class Again(Exception):
         self.asked = asked
 
 
-def origin(url: str) -> Origin:
-    """The scheme, host and port of an address. Raises `ValueError` if it is not an HTTP address."""
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"`{shown(url, 80)}` is not an address that begins with http:// or https://")
-    return Origin(parts.scheme, parts.hostname.lower(), parts.port or (443 if parts.scheme == "https" else 80))
-
-
-def base_address(name: str, variable: str, url: str) -> str:
-    """The configured address of a service, checked. It ends with a slash."""
-    try:
-        origin(url)
-        if urlsplit(url).username is not None:
-            raise ValueError("an address must not contain a user or a password")
-    except ValueError as error:
-        raise NodeError("service-address", f"{name}: {variable}: {error}", transient=False) from None
-    return url.rstrip("/") + "/"
-
-
 @dataclass(kw_only=True)
 class Service:
     """A context manager. `name` and `base` are for messages and addresses; `headers` hold the credentials.
 
     `secrets` are texts that messages must not contain. `reason` finds the service's own words in the JSON of an error.
-    `asked` finds the pause that the JSON of an error asks for. `rest` waits.
+    `asked` finds the pause that the JSON of an error asks for. `advice` says what to check, by status. `rest` waits.
     """
 
     name: str
@@ -103,10 +81,18 @@ class Service:
     limits: Limits = field(default_factory=Limits)
     reason: Callable[[dict[str, Any]], object] = lambda said: said.get("message")
     asked: Callable[[dict[str, Any]], float | None] = lambda _: None
+    advice: Mapping[int, str] = field(default_factory=dict)
 
     async def __aenter__(self) -> Self:
         timeout = httpx2.Timeout(self.limits.seconds, connect=self.limits.connect)
-        self._client = httpx2.AsyncClient(timeout=timeout, follow_redirects=False)
+        try:
+            self._client = httpx2.AsyncClient(timeout=timeout, follow_redirects=False)
+        except (ImportError, ValueError, httpx2.InvalidURL) as error:
+            message = "the proxy in the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) cannot be used"
+            raise self._wrong("service-proxy", message) from error
+        except OSError as error:
+            message = "the certificates in the environment (SSL_CERT_FILE, SSL_CERT_DIR) cannot be read"
+            raise self._wrong("service-certificate", message) from error
         return self
 
     async def __aexit__(
@@ -116,13 +102,16 @@ class Service:
 
     async def get_json(self, path: str, **query: str | int) -> Any:
         """The JSON at a path below the configured address."""
-        return self._parsed(await self._get(path, query))
+        return (await self.get_both(path, **query))[1]
 
-    async def get_file(self, url: str) -> bytes:
-        """A file. It is on the configured host; a redirect to another host is followed without credentials."""
-        if origin(url) != origin(self.base):
-            raise self._wrong("service-host", f"`{shown(url, 120)}` is not on the configured host")
-        return (await self._get(url, {}, elsewhere=True)).body
+    async def get_both(self, path: str, **query: str | int) -> tuple[bytes, Any]:
+        """The answer as it was sent, and its JSON."""
+        answer = await self._get(path, query)
+        return answer.body, self._parsed(answer)
+
+    async def get_file(self, url: str, most: int | None = None) -> bytes:
+        """A file of at most `most` bytes. A redirect to another host is followed without credentials."""
+        return (await self._get(url, {}, most or self.limits.size)).body
 
     async def pages(self, path: str, size: int, **query: str | int) -> AsyncIterator[list[Any]]:
         """The pages of a list, until one is not full and the service names no next page."""
@@ -142,7 +131,7 @@ class Service:
                 or (not following and len(items) < size)
             ):
                 return
-            number, seen = int(following) if following.isdigit() else number + 1, seen + 1
+            number, seen = int(following) if _PAGE_NUMBER.fullmatch(following) else number + 1, seen + 1
             if seen >= self.limits.pages:
                 message = f"the list at `{path}` has more than {counted(self.limits.pages, 'page')}"
                 raise self._wrong("service-pages", message)
@@ -152,10 +141,14 @@ class Service:
 
         It is sent again only if the service has certainly not taken it: no connection, or an answer of 429.
         """
-        return self._parsed(await self._insist(lambda: self._once("POST", path, {}, content=content), (429,)))
+        url = urljoin(self.base, path)
+        return self._parsed(await self._insist(lambda: self._once("POST", url, {}, content=content), (429,)))
 
-    async def _get(self, path: str, query: Mapping[str, str | int], *, elsewhere: bool = False) -> Answer:
-        return await self._insist(lambda: self._once("GET", path, query, elsewhere=elsewhere), AGAIN)
+    async def _get(self, path: str, query: Mapping[str, str | int], file: int | None = None) -> Answer:
+        url = urljoin(self.base, path)
+        if not is_same_host(url, self.base):
+            raise self._wrong("service-host", f"`{shown(url, 120)}` is not on the configured host")
+        return await self._insist(lambda: self._once("GET", url, query, file=file), AGAIN)
 
     async def _insist(self, send: Callable[[], Awaitable[Answer]], again: tuple[int, ...]) -> Answer:
         """Send a request until it is answered, or the attempts are used up."""
@@ -174,32 +167,32 @@ class Service:
     async def _once(
         self,
         method: str,
-        path: str,
+        url: str,
         query: Mapping[str, str | int],
         *,
         content: Mapping[str, Any] | None = None,
-        elsewhere: bool = False,
+        file: int | None = None,
     ) -> Answer:
-        url = urljoin(self.base, path)
+        """Send a request and follow its redirects. `file` is the size limit of a file; only a file may be elsewhere."""
         try:
             async with asyncio.timeout(self.limits.seconds):
                 for _ in range(self.limits.redirects + 1):
-                    answer = await self._send(method, url, query, content)
+                    answer = await self._send(method, url, query, content, file or self.limits.size)
                     if answer.status not in REDIRECTS:
                         return answer
-                    url, query = self._redirected(method, answer, elsewhere=elsewhere), {}
+                    url, query = self._redirected(method, answer, elsewhere=file is not None), {}
         except TimeoutError:
             raise self._slow() from None
         message = f"it redirects more than {counted(self.limits.redirects, 'time')}"
         raise self._wrong("service-redirect", message)
 
     async def _send(
-        self, method: str, url: str, query: Mapping[str, str | int], content: Mapping[str, Any] | None
+        self, method: str, url: str, query: Mapping[str, str | int], content: Mapping[str, Any] | None, most: int
     ) -> Answer:
         """Send one request. Credentials go to the configured host only."""
-        headers = {"Accept-Encoding": "identity"}
-        if origin(url) == origin(self.base):
-            headers |= {"Accept": "application/json", **self.headers}
+        headers = {"Accept-Encoding": "identity", "User-Agent": "Handrail"}
+        if is_same_host(url, self.base):
+            headers |= self.headers
         try:
             async with self._client.stream(
                 method, url, params=query or None, headers=headers, json=content
@@ -207,8 +200,8 @@ class Service:
                 body = bytearray()
                 async for part in response.aiter_bytes():
                     body += part
-                    if len(body) > self.limits.size:
-                        raise self._wrong("service-large", f"its answer is larger than {self.limits.size} bytes")
+                    if len(body) > most:
+                        raise self._wrong("service-large", f"its answer is larger than {most} bytes")
                 return Answer(response.status_code, response.headers, bytes(body), url)
         except httpx2.ConnectError as error:
             if _is_certificate(error):
@@ -219,6 +212,8 @@ class Service:
             raise Again("service-unreachable", self._told("it cannot be reached in time"), {}) from None
         except httpx2.TimeoutException:
             raise self._slow() from None
+        except httpx2.ProxyError as error:
+            raise self._wrong("service-proxy", f"the proxy refuses the connection: {shown(str(error), 80)}") from None
         except httpx2.TransportError as error:
             if method != "GET":
                 message = f"the connection broke ({type(error).__name__}); whether the message arrived is not known"
@@ -230,8 +225,8 @@ class Service:
 
     def _redirected(self, method: str, answer: Answer, *, elsewhere: bool) -> str:
         """The address that a redirect leads to, if it may be followed."""
-        to = urljoin(answer.url, answer.headers.get("location", ""))
         try:
+            to = urljoin(answer.url, answer.headers.get("location", ""))
             target, here = origin(to), origin(answer.url)
         except ValueError:
             raise self._wrong("service-redirect", "it redirects to an address that is not HTTP") from None
@@ -248,6 +243,7 @@ class Service:
         said = _loaded(answer.body)
         words = self.reason(said) if isinstance(said, dict) else None
         told = f"it answers with {answer.status}" + (f": {shown(words, LONGEST_REASON)}" if words else "")
+        told += f"; {self.advice[answer.status]}" if answer.status in self.advice else ""
         code = {401: "service-login", 403: "service-forbidden", 404: "service-missing"}.get(answer.status)
         if answer.status in again:
             asked = self.asked(said) if isinstance(said, dict) else None
@@ -281,9 +277,13 @@ class Service:
 _BROKEN = object()
 
 
+def _refuse(name: str) -> Any:
+    raise ValueError(f"`{name}` is not JSON")
+
+
 def _loaded(body: bytes) -> Any:
     try:
-        return json.loads(body)
+        return json.loads(body, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return _BROKEN
 

@@ -126,12 +126,12 @@ class DurableRun:
         digest = self._digest_of([work.node, work.params, work.prompt])
         if self.memory.inputs.get(work.path, digest) != digest:
             self.note(machine.Noticed(work.path, INPUT_CHANGED))
-        rerun = work.rerun or kind.NODE.rerun
+        rerun, unknown = work.rerun or kind.NODE.rerun, None if work.rerun else kind.NODE.unknown
         if work.path in self.memory.under_way or self.programs.is_held(work.path):
             await self._wait_for_program(work.path)
         is_parked = self.memory.is_parked(work.path)
         if work.path in self.memory.under_way and not is_parked:
-            assumed = await self._assumed_result(work, rerun)
+            assumed = await self._assumed_result(work, rerun) if unknown is None else dict(unknown)
             if assumed is not None:
                 return await self._finish(work.path, digest, assumed)
         number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)

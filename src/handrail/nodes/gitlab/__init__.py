@@ -1,0 +1,1 @@
+"""Nodes that read merge requests of GitLab."""

@@ -1,0 +1,55 @@
+"""`fetch-gitlab-diff`: the changes of a merge request, as JSON and as Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.contracts import Node, NodeContext, Work
+from handrail.nodes.documents import as_bytes, json_bytes, now_text
+from handrail.nodes.gitlab.markdown import document, fenced, one_line
+from handrail.nodes.gitlab.place import FILES, PARAMS, place
+from handrail.nodes.write_file import put_files
+
+NODE = Node(
+    about="Fetches the changes of a GitLab merge request with GITLAB_TOKEN.",
+    params=PARAMS,
+    others="ignored",
+    outputs={
+        "outputFile": "the file with Markdown",
+        "outputJsonFile": "the file with JSON of the schema `gitlab-mr-diff/v1`",
+        "mergeRequestUrl": "the address of the merge request",
+        "filesCount": "how many files are changed",
+    },
+    makes=FILES,
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    from handrail.services.gitlab import fetch_diff, gitlab
+
+    at = place(work, context)
+    async with gitlab(at.wanted, context.env) as service:
+        found = await fetch_diff(service, at.wanted, at.url, now_text())
+    put_files({at.real_json: json_bytes(found), at.real: as_bytes(_markdown(found))}, context)
+    return {**at.outputs, "filesCount": len(found["files"])}
+
+
+def _markdown(found: dict[str, Any]) -> str:
+    about = found["merge_request"]
+    facts = {
+        "Merge request": found["merge_request_url"],
+        "State": f"{about['state']}{' (draft)' if about['draft'] else ''}",
+        "Branches": f"{one_line(about['source_branch'])} → {one_line(about['target_branch'])}",
+        "Commit": one_line(about["sha"]),
+        "Author": one_line(about["author"]),
+        "Updated": one_line(about["updated_at"]),
+        "Changed files": str(len(found["files"])),
+    }
+    sections = [("Description", about["description"].strip())] if about["description"].strip() else []
+    for file in found["files"]:
+        moved = f" (from {one_line(file['old_path'])})" if file["old_path"] != file["new_path"] else ""
+        title = f"{one_line(file['new_path'])}: {file['change_type']}{moved}"
+        sections.append((title, fenced(file["diff"], "diff")))
+    nothing = "" if found["files"] else "No changes were found."
+    text = document(f"!{found['merge_request_iid']} {one_line(about['title'])}", facts, sections, nothing)
+    return text if not nothing or not sections else f"{text}\n{nothing}\n"

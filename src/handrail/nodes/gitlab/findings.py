@@ -1,0 +1,68 @@
+"""`gitlab-review-artifacts`: the comments that `fetch-gitlab-review` wrote, as findings of a review."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.nodes.documents import as_bytes, json_bytes, read_json
+from handrail.nodes.gitlab.markdown import document, one_line
+from handrail.nodes.gitlab.place import where
+from handrail.nodes.write_file import inside, put_files
+from handrail.source.fields import Field
+from handrail.source.plain import counted
+from handrail.source.values import as_text
+
+SEVERITY = "medium"
+LONGEST_EXCERPT = 72
+NODE = Node(
+    about="Turns the comments of a GitLab merge request into findings of a review.",
+    params=(
+        Field("gitlabReviewJsonFile", ("text",), "the file with the comments", required=True, shortest=1, names="path"),
+        Field("reviewFile", ("text",), "the file for Markdown", required=True, shortest=1, names="path"),
+        Field("reviewJsonFile", ("text",), "the file for JSON", required=True, shortest=1, names="path"),
+    ),
+    others="ignored",
+    outputs={
+        "findingsCount": "how many findings there are",
+        "readyToMerge": "true if there are none",
+    },
+    makes=("reviewFile", "reviewJsonFile"),
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    real = [inside(context, as_text(work.params[name])) for name in ("reviewFile", "reviewJsonFile")]
+    given = as_text(work.params["gitlabReviewJsonFile"])
+    if len({*real, inside(context, given)}) < 3:
+        raise NodeError("params", "the three files have to be different", transient=False)
+    said = read_json(context, given, "gitlab-review/v1")
+    comments = [comment for comment in said["comments"] if comment["body"].strip()]
+    findings = [_finding(number, comment) for number, comment in enumerate(comments, 1)]
+    found = {
+        "summary": f"GitLab has {counted(len(findings), 'comment')} on the merge request.",
+        "ready_to_merge": not findings,
+        "findings": findings,
+    }
+    facts = {"Merge request": said["merge_request_url"], "Ready to merge": "no" if findings else "yes"}
+    sections = [(item["title"], f"- Severity: {item['severity']}\n\n{item['description']}") for item in findings]
+    text = document("Review", facts, sections, "No findings.")
+    put_files({real[1]: json_bytes(found), real[0]: as_bytes(text)}, context)
+    return {"findingsCount": len(findings), "readyToMerge": not findings}
+
+
+def _finding(number: int, comment: dict[str, Any]) -> dict[str, str]:
+    author, at = one_line(comment["author"]), where(comment)
+    excerpt = one_line(comment["body"], LONGEST_EXCERPT)
+    about = {
+        "Place": at,
+        "Author": author,
+        "Discussion": one_line(comment["discussion_id"]),
+        "Time": one_line(comment["created_at"]),
+    }
+    lines = "\n".join(f"{name}: {value}" for name, value in about.items())
+    return {
+        "severity": SEVERITY,
+        "title": f"GitLab comment {number} | {at} | {author} | {excerpt}",
+        "description": f"{lines}\n\n{comment['body'].strip()}",
+    }

@@ -1,0 +1,45 @@
+"""`telegram-notify`: sends a message to a chat. It never fails the run, and never sends a message twice.
+
+If the run is interrupted while the message is sent, its outputs say that the result is not known.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.source.fields import ANYTHING, SCALARS, Field
+from handrail.source.values import as_text
+
+NODE = Node(
+    about="Sends a message of your Telegram bot to your chat. If that is not possible, the run continues.",
+    params=(
+        Field("message", ANYTHING, "the text; more than 4096 characters are cut", required=True),
+        Field("label", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
+    ),
+    others="ignored",
+    outputs={
+        "success": "true if Telegram has confirmed the message",
+        "messageId": "the id of the message; null if there is none",
+        "reason": "why it was not sent or not confirmed; null if it was",
+    },
+    rerun="never",
+    unknown={
+        "success": False,
+        "messageId": None,
+        "reason": "the run was interrupted while the message was sent; whether it arrived is not known",
+    },
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    from handrail.services.telegram import bot, send
+
+    text = as_text(work.params["message"])
+    try:
+        if not text.strip():
+            raise NodeError("params", "`message` is blank", transient=False)
+        id_ = await send(bot(context.env), text)
+    except NodeError as error:
+        return {"success": False, "messageId": None, "reason": error.message}
+    return {"success": True, "messageId": id_, "reason": None}
