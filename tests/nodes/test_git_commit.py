@@ -236,3 +236,42 @@ def test_a_restarted_run_commits_again(project: Project, checkout: Checkout) -> 
     run = project.json("runs")["runs"][0]["run"]
     assert project.json("restart", run)["status"] == "completed"
     assert checkout.subjects == ["second", "second", "first"]
+
+
+WHOLE = """phases:
+- id: collect
+  steps:
+  - {id: status, node: git-status, params: {outputFile: out/status.json, diffOutputFile: out/diff.txt}}
+- id: ask
+  steps:
+  - {id: propose, node: write-file, params: {path: out/message.json, text: {const: {subject: Add tea}}}}
+  - id: files
+    node: select-files-form
+    params: {gitStatusJsonFile: out/status.json, formId: select-files, title: Files, outputFile: out/files.json}
+  - id: message
+    node: commit-message-form
+    params: {commitMessageFile: out/message.json, formId: commit-message, title: Message, outputFile: out/said.json}
+- id: commit
+  steps:
+  - id: commit
+    node: git-commit
+    params:
+      message: '${steps.ask.message.value.values.commit_message}'
+      files: '${steps.ask.files.value.values.selected_files}'
+"""
+
+
+def test_a_flow_from_the_status_to_the_commit(project: Project, checkout: Checkout) -> None:
+    """The run waits for each of two answers."""
+    project.write(".handrail/flows/w.yaml", WHOLE)
+    checkout.write(".gitignore", "/.handrail\n/out\n/a.json\n")
+    checkout.write("kept.txt", "2\n")
+    checkout.write("-new", "2\n")
+    assert project.run("validate").out.startswith("no problems")
+    run = project.json("run", "w", code=4)["run"]
+    project.write("a.json", '{"selected_files": ["kept.txt", "-new"]}')
+    assert project.json("answer", run, "--file", "a.json")["status"] == "waiting"
+    project.write("a.json", '{"commit_message": "Add more tea"}')
+    assert project.json("answer", run, "--file", "a.json")["status"] == "completed"
+    assert checkout.subjects == ["Add more tea", "first"]
+    assert checkout.committed() == {"kept.txt", "-new"}
