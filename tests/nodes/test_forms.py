@@ -33,8 +33,8 @@ def answered(project: Project, node: str, params: dict[str, Any], answers: Any, 
     return run(project, node, params, "--answers", "answers.json", code=code)
 
 
-FORM = {"formId": "f", "title": "T", "outputFile": "new/out.json"}
-FIELDS = [
+FORM: dict[str, Any] = {"formId": "f", "title": "T", "outputFile": "new/out.json"}
+FIELDS: list[dict[str, Any]] = [
     {"id": "go", "type": "boolean", "label": "Go on"},
     {"id": "why", "type": "text", "label": "Why"},
     {"id": "one", "type": "single-select", "label": "One", "options": [{"value": "a", "label": "Alpha"}, "b"]},
@@ -91,7 +91,7 @@ def test_the_answers_are_published(project: Project) -> None:
     assert [artifact["path"] for artifact in ended["artifacts"]] == ["new/out.json"]
 
 
-REVIEW = [
+REVIEW: list[dict[str, Any]] = [
     {"id": "apply_all", "type": "boolean", "label": "All"},
     {"id": "selected_findings", "type": "multi-select", "label": "F", "options": ["Leak", "Race"]},
     {"id": "extra_notes", "type": "text", "label": "N"},
@@ -345,10 +345,10 @@ def test_a_commit_is_confirmed_in_one_form(project: Project) -> None:
 
 
 NODES = {
-    "planning-questions-form": ("planningQuestionsJsonFile", {}),
-    "review-findings-form": ("reviewFindingsJsonFile", {}),
-    "select-files-form": ("gitStatusJsonFile", {}),
-    "commit-message-form": ("commitMessageFile", {}),
+    "planning-questions-form": "planningQuestionsJsonFile",
+    "review-findings-form": "reviewFindingsJsonFile",
+    "select-files-form": "gitStatusJsonFile",
+    "commit-message-form": "commitMessageFile",
 }
 
 
@@ -368,7 +368,7 @@ NODES = {
 def test_damaged_files_are_failures_with_a_place(project: Project, node: str, text: str | bytes, said: str) -> None:
     project.write("d.json", "")
     (project.folder / "d.json").write_bytes(text if isinstance(text, bytes) else text.encode())
-    error = run(project, node, {**FORM, NODES[node][0]: "d.json"}, code=1)
+    error = run(project, node, {**FORM, NODES[node]: "d.json"}, code=1)
     assert said in error
     assert "`d.json`" in error
 
@@ -377,6 +377,6 @@ def test_damaged_files_are_failures_with_a_place(project: Project, node: str, te
 def test_files_outside_of_the_project_are_not_read(project: Project, node: str, tmp_path: Any) -> None:
     (tmp_path / "x.json").write_text("{}")
     (project.folder / "link.json").symlink_to(tmp_path / "x.json")
-    assert "leads out of the project" in run(project, node, {**FORM, NODES[node][0]: "link.json"}, code=1)
+    assert "leads out of the project" in run(project, node, {**FORM, NODES[node]: "link.json"}, code=1)
     if node != "planning-questions-form":
-        assert "does not exist" in run(project, node, {**FORM, NODES[node][0]: "none.json"}, code=1)
+        assert "does not exist" in run(project, node, {**FORM, NODES[node]: "none.json"}, code=1)
