@@ -137,6 +137,23 @@ def test_a_question_with_names_in_it_is_not_quoted_again() -> None:
         assert terminal.answers() == {"level": "yes"}
 
 
+def test_answers_that_do_not_go_together_are_asked_again() -> None:
+    fields: list[dict[str, Any]] = [
+        {"id": "apply_all", "type": "boolean", "label": "All?", "default": False},
+        {"id": "selected_findings", "type": "multi-select", "label": "Which", "options": ["Leak", "Race"]},
+    ]
+    with asked(*fields, formId="review-fix-selection") as terminal:
+        terminal.see("> ")
+        terminal.type("n")
+        terminal.see("2) Race")
+        terminal.see("> ")
+        terminal.type("")
+        terminal.see("`Which` chooses nothing; choose at least one finding, or fix all with `apply_all`")
+        terminal.see("> ")
+        terminal.type("2")
+        assert terminal.answers() == {"apply_all": False, "selected_findings": ["Race"]}
+
+
 def test_an_invalid_answer_is_reported_and_asked_again() -> None:
     fields: list[dict[str, Any]] = [
         {"id": "go", "type": "boolean", "label": "Go on?", "required": True},

@@ -16,6 +16,7 @@ from typing import Any
 
 from handrail.artifacts.world import World
 from handrail.contracts import (
+    Answer,
     Attempt,
     Done,
     Durable,
@@ -43,6 +44,7 @@ from handrail.runs.limits import Limits, rest
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
 from handrail.runs.questions import find, next_id
+from handrail.runs.remember import remember
 from handrail.runs.stored import question_for_people, stored
 from handrail.runs.summary import Summary, summarize
 from handrail.runs.together import together
@@ -63,7 +65,7 @@ class Kept:
     is_driven: bool = False
     is_stop_requested: bool = False
     stopped_by: str | None = None
-    answers: dict[str, tuple[dict[str, Any], str | None]] = field(default_factory=dict)
+    answers: dict[str, tuple[dict[str, Any], str | None, float]] = field(default_factory=dict)
     earlier: dict[int, list[Record]] = field(default_factory=dict)
 
     @property
@@ -159,7 +161,7 @@ class InMemory:
         find(run, fold(event for _, event in kept.records), question)
         if question in kept.answers:
             raise RefusedError(f"question `{question}` already has an answer")
-        kept.answers[question] = (dict(values), by)
+        kept.answers[question] = (dict(values), by, self.site.clock())
         return not kept.is_driven
 
     async def stop(self, run: str, opening: Sequence[Event], by: str | None) -> History:
@@ -241,18 +243,23 @@ class MemoryRun:
         return value
 
     async def _run(self, kind: NodeKind, work: Work) -> Any:
-        async def ask(question: dict[str, Any]) -> dict[str, Any]:
-            return await self.ask(work.path, question)
+        async def ask(question: dict[str, Any]) -> Answer:
+            return await self._answered(work.path, question)
 
         waits = partial(rest, self.memory.facts, self.record, self.clock, work.path)
         tried, key = self.memory.tried(work.path), f"{self.outside.context.run}/{work.path}"
         context: NodeContext = replace(
             self.outside.context, key=key, ask=ask, failure=tried.failure, failures=tried.total, rest=waits
         )
+        keeps = partial(remember, self.memory.facts, self.record, self.secrets, work.path)
+        context = replace(context, remember=keeps)
         async with self.limits.within(work.path, work.timeout):
             return await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
 
     async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
+        return (await self._answered(path, question)).values
+
+    async def _answered(self, path: str, question: dict[str, Any]) -> Answer:
         question = question_for_people(question, self.secrets)
         given = json.dumps(question)
         if (path, given) in self.memory.answers:
@@ -260,17 +267,17 @@ class MemoryRun:
         if path not in self.memory.state.questions:
             self.record(machine.Asked(path, given, question, next_id(self.memory.state, self.kept.attempt)))
         id_ = self.memory.state.questions[path].id
-        values, by = self.kept.answers.pop(id_, (None, self.outside.by))
+        values, by, at = self.kept.answers.pop(id_, (None, self.outside.by, self.clock()))
         if values is None and self.outside.asker is not None:
             values = await self.outside.asker(id_, path, question)
         if values is None:
             raise Waiting(path, str(question["title"]))
-        self.record(machine.Answered(path, given, forms.accept(formspec.from_json(question), values), id_, by))
+        self.record(machine.Answered(path, given, forms.accept(formspec.from_json(question), values), id_, by, at))
         return self._answer(path, given)
 
-    def _answer(self, path: str, given: str) -> dict[str, Any]:
-        answer: dict[str, Any] = self.secrets.from_storage(self.memory.answers[path, given])
-        return answer
+    def _answer(self, path: str, given: str) -> Answer:
+        known = self.memory.answers[path, given]
+        return Answer(self.secrets.from_storage(known.values), known.at)
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
         known, key = self.memory.facts.get(path, {}), (place, kind, self.secrets.for_storage(subject))

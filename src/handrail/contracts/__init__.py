@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     )
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
     from handrail.contracts.host import Forks, Host, Market, Recipe, Stubs
-    from handrail.contracts.node import Node, NodeContext, NodeError, NodeKind, Waiting, Work
+    from handrail.contracts.node import Answer, Node, NodeContext, NodeError, NodeKind, Waiting, Work
     from handrail.contracts.session import Guide, GuideNews, Standing
     from handrail.contracts.signs import Signs
 
@@ -43,7 +43,7 @@ _MODULES = {
     ),
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Forks", "Host", "Market", "Recipe", "Stubs"),
-    "node": ("Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
+    "node": ("Answer", "Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
     "session": ("Guide", "GuideNews", "Standing"),
     "signs": ("Signs",),
 }
@@ -55,6 +55,7 @@ __all__ = [
     "AgentJob",
     "AgentReader",
     "AgentSaid",
+    "Answer",
     "Asker",
     "Attempt",
     "Check",

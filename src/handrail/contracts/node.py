@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from handrail.contracts.executor import AgentSaid
 from handrail.contracts.session import Guide
@@ -55,7 +55,14 @@ class Waiting(Exception):
         self.reason = reason
 
 
-async def _ask_nobody(question: dict[str, Any]) -> dict[str, Any]:
+class Answer(NamedTuple):
+    """A person's answer to a form, and when it was given: in seconds since 1970, 0 if it is not known."""
+
+    values: dict[str, Any]
+    at: float
+
+
+async def _ask_nobody(question: dict[str, Any]) -> Answer:
     """An `ask` that always raises `Waiting`: for nodes that run where nobody can be asked."""
     raise Waiting("", str(question.get("title") or "a question"))
 
@@ -79,6 +86,11 @@ def _ignore(said: AgentSaid) -> None:
     del said
 
 
+def _remember_nothing(name: str, value: Any) -> Any:
+    del name
+    return value
+
+
 def _keep_no_list(path: str) -> None:
     del path
 
@@ -96,9 +108,10 @@ class NodeContext:
     locked descriptor that a started program inherits; it shows whether the program outlives us. `session` is the
     agent and its conversation if the step has begun one. `failure` is the (code, message) of the last attempt, if
     it failed; `failures` is how many have failed. `ask` asks a person; `tell` reports what an agent does. `rest`
-    waits for some seconds; in a resumed run it only waits for the rest of them. `secrets` says which variables of
-    `env` hold secrets. A node calls `litter` before it creates a temporary file in the project, whose name begins
-    with `LITTER`: if the node is killed, the run removes the file later.
+    waits for some seconds; in a resumed run it only waits for the rest of them. `remember` records a value under a
+    name and returns it; until the node has finished, it returns the value that was recorded first, also after a crash.
+    `secrets` says which variables of `env` hold secrets. A node calls `litter` before it creates a temporary file in
+    the project, whose name begins with `LITTER`: if the node is killed, the run removes the file later.
     """
 
     project: str
@@ -114,9 +127,10 @@ class NodeContext:
     session: tuple[str, str] | None = None
     failure: tuple[str, str] | None = None
     failures: int = 0
-    ask: Callable[[dict[str, Any]], Awaitable[dict[str, Any]]] = _ask_nobody
+    ask: Callable[[dict[str, Any]], Awaitable[Answer]] = _ask_nobody
     tell: Callable[[AgentSaid], None] = _ignore
     rest: Callable[[float], Awaitable[None]] = _sleep
+    remember: Callable[[str, Any], Any] = _remember_nothing
     litter: Callable[[str], None] = _keep_no_list
 
 

@@ -17,6 +17,8 @@ from handrail.source.values import Unresolved, as_text, same
 Type = Literal["boolean", "text", "single-select", "multi-select"]
 TYPES: tuple[Type, ...] = ("boolean", "text", "single-select", "multi-select")
 SEVERITIES = ("blocker", "critical", "high", "medium", "low", "info")
+REVIEW_FIX = "review-fix-selection"
+TASK_SOURCE = "task-describe-source-input"
 _SHOWN = 12
 
 
@@ -81,6 +83,7 @@ class Form:
     title: str
     description: str
     fields: tuple[FormField, ...]
+    submit: str = ""
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,19 @@ def _normalized(field: FormField, names: list[str], value: Any) -> Any:
     return names[0] if field.type == "single-select" and field.required and names else field.blank
 
 
+def with_initial(form: Form, values: Any) -> Form:
+    """The form with these values as defaults, where they fit the field. Any other value is ignored."""
+    given = values if isinstance(values, Mapping) else {}
+    return dataclasses.replace(form, fields=tuple(_with_initial(field, given.get(field.id)) for field in form.fields))
+
+
+def _with_initial(field: FormField, value: Any) -> FormField:
+    names = [option.value for option in field.options]
+    if value is None or wrong_with(dataclasses.replace(field, required=False), names, value) is not None:
+        return field
+    return dataclasses.replace(field, default=tuple(_once(value)) if isinstance(value, list) else value)
+
+
 def _once(items: list[Any]) -> list[str]:
     return list(dict.fromkeys(item for item in items if isinstance(item, str)))
 
@@ -179,7 +195,22 @@ def _checked(form: Form, values: Mapping[str, Any]) -> tuple[dict[str, Any], lis
         elif value is not None:
             accepted[field.id] = _once(value) if field.type == "multi-select" else value
         before[field.id] = value if message else accepted[field.id]
-    return accepted, wrong
+    bad = {problem.field for problem in wrong}
+    return accepted, wrong + [problem for problem in _wrong_together(form, accepted) if problem.field not in bad]
+
+
+def _wrong_together(form: Form, answers: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with several answers together, for two forms of AgentWeaver."""
+    ids = [field.id for field in form.fields]
+    if form.id == REVIEW_FIX and "apply_all" in ids:
+        field = "selected_findings" if "selected_findings" in ids else "apply_all"
+        is_empty = not answers["apply_all"] and not answers.get("selected_findings")
+        return [Problem(field, "chooses nothing; choose at least one finding, or fix all with `apply_all`")] * is_empty
+    if form.id == TASK_SOURCE and {"jira_ref", "task_description"} <= set(ids):
+        first, last = sorted(("jira_ref", "task_description"), key=ids.index)
+        count = sum(bool(str(answers[id_] or "").strip()) for id_ in (first, last))
+        return [] if count == 1 else [Problem(last, f"or `{first}` has to be filled in, and not both")]
+    return []
 
 
 def _with_default(field: FormField, names: list[str], value: Any) -> Any:

@@ -45,7 +45,8 @@ def form_from(params: Mapping[str, Any]) -> Form:
         reading.add("`formId` is missing", ())
     title = reading.text(params, "title", "the form", ()) or id_
     description = reading.text(params, "description", "the form", ())
-    form = Form(id_, title, description, reading.fields(params.get("fields")))
+    submit = reading.text(params, "submitLabel", "the form", ())
+    form = Form(id_, title, description, reading.fields(params.get("fields")), submit)
     if reading.wrong:
         problems = "; ".join(slip.text for slip in reading.wrong)
         raise Unresolved("form", f"form `{id_}` cannot be shown: {problems}")
@@ -237,6 +238,7 @@ def to_json(form: Form) -> dict[str, Any]:
         "title": form.title,
         "description": form.description,
         "fields": [_field_to_json(field) for field in form.fields],
+        **({"submitLabel": form.submit} if form.submit else {}),
     }
 
 

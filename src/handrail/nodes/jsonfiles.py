@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import time
+from datetime import UTC, datetime
 from typing import Any
 
 from handrail.artifacts.world import World
@@ -81,7 +81,16 @@ def text_param(params: dict[str, Any], name: str) -> str:
     return value
 
 
-def now_text() -> str:
-    """This moment in UTC, with milliseconds."""
-    now = time.time()
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(now))}.{int(now * 1000) % 1000:03d}Z"
+def time_text(seconds: float | None = None) -> str:
+    """A moment, by default this one, in UTC with milliseconds: `2026-01-31T12:00:00.000Z`."""
+    moment = datetime.now(UTC) if seconds is None else datetime.fromtimestamp(seconds, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def json_bytes(data: Any) -> bytes:
+    """JSON with 2 spaces and a final line end. Half of a surrogate pair becomes a question mark."""
+    return as_bytes(json.dumps(data, indent=2, ensure_ascii=False) + "\n")
+
+
+def as_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "replace")

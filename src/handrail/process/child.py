@@ -48,6 +48,20 @@ class Ended:
     left_out: int = 0
 
 
+@dataclass(frozen=True)
+class Printed:
+    """How a program ended, and what it printed: the beginning of its standard output, the end of its standard error.
+
+    `left_out` is the number of bytes after `data` that were not kept.
+    """
+
+    exit_code: int
+    data: bytes
+    errors: str
+    timed_out: bool
+    left_out: int = 0
+
+
 async def run(
     argv: Sequence[str], cwd: str, env: Mapping[str, str], timeout: float, stdin: bytes | None = None
 ) -> Ended:
@@ -79,10 +93,25 @@ async def start(task: Task, *, errors: int = asyncio.subprocess.STDOUT) -> async
 
 async def perform(task: Task, keep: int = KEEP) -> Ended:
     """Run a task until it ends. Keeps the last `keep` bytes of its output."""
-    begin, mark = time.monotonic(), uuid.uuid4().hex
-    process = await start(replace(task, env={**task.env, MARK: mark}))
-    kept = _Tail(keep)
-    output = asyncio.ensure_future(_collect(process, kept))
+    begin, kept = time.monotonic(), _Tail(keep)
+    code, timed_out = await _heard(task, kept)
+    text = kept.data.decode("utf-8", "replace")
+    return Ended(code, text, timed_out, time.monotonic() - begin, kept.left_out)
+
+
+async def capture(task: Task, keep: int) -> Printed:
+    """Run a task until it ends. Keeps the first `keep` bytes of its standard output, apart from its errors."""
+    kept, errors = _Head(keep), _Tail(KEEP)
+    code, timed_out = await _heard(task, kept, errors)
+    return Printed(code, bytes(kept.data), errors.data.decode("utf-8", "replace"), timed_out, kept.left_out)
+
+
+async def _heard(task: Task, kept: _Kept, errors: _Kept | None = None) -> tuple[int, bool]:
+    """Run a task until it ends: its exit code, and whether that was at its timeout. Errors may be kept apart."""
+    mark = uuid.uuid4().hex
+    apart = asyncio.subprocess.STDOUT if errors is None else asyncio.subprocess.PIPE
+    process = await start(replace(task, env={**task.env, MARK: mark}), errors=apart)
+    output = asyncio.gather(_collect(process.stdout, kept), _collect(process.stderr, errors))
     feeding = asyncio.ensure_future(feed(process, task.stdin))
     timed_out = False
     try:
@@ -102,9 +131,7 @@ async def perform(task: Task, keep: int = KEEP) -> Ended:
         for reader in (output, feeding):
             reader.cancel()
         await asyncio.gather(output, feeding, return_exceptions=True)
-    code = process.returncode if process.returncode is not None else -signal.SIGKILL
-    text = kept.data.decode("utf-8", "replace")
-    return Ended(code, text, timed_out, time.monotonic() - begin, kept.left_out)
+    return process.returncode if process.returncode is not None else -signal.SIGKILL, timed_out
 
 
 def detach(argv: Sequence[str], env: Mapping[str, str], log: str) -> int:
@@ -155,9 +182,27 @@ class _Tail:
         del self.data[:too_many]
 
 
-async def _collect(process: asyncio.subprocess.Process, kept: _Tail) -> None:
-    assert process.stdout is not None
-    while piece := await process.stdout.read(KEEP):
+class _Head:
+    """The first bytes of an output, and how many came after them."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.data = bytearray()
+        self.left_out = 0
+
+    def add(self, piece: bytes) -> None:
+        fits = piece[: self.most - len(self.data)]
+        self.data += fits
+        self.left_out += len(piece) - len(fits)
+
+
+_Kept = _Tail | _Head
+
+
+async def _collect(stream: asyncio.StreamReader | None, kept: _Kept | None) -> None:
+    if stream is None or kept is None:
+        return
+    while piece := await stream.read(KEEP):
         kept.add(piece)
 
 

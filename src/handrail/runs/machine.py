@@ -124,11 +124,14 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answered:
+    """A person answered a form. `at` is when, in seconds since 1970; 0 if it is not known."""
+
     path: str
     input: str
     values: dict[str, Any]
     id: str = ""
     by: str | None = None
+    at: float = 0.0
 
 
 @dataclass(frozen=True)

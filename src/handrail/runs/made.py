@@ -34,6 +34,8 @@ async def made_by(values: Resolver, phase: Phase, step: Step, path: str, before:
     made: list[Made] = []
     for number, output in enumerate(step.makes):
         found = await values.resolve(output.path, phase, path, f"makes.{number}")
+        if found is None and not output.is_own:
+            continue  # the node was not asked to make this file
         for item in found if isinstance(found, list) else [found]:
             if not isinstance(item, str):
                 raise NodeError("artifact-path", f"{shown(item, 80)} is not a path", transient=False)

@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, assert_never, get_args
 
-from handrail.contracts import Done, Tried
+from handrail.contracts import Answer, Done, Tried
 from handrail.flows.paths import top
 from handrail.runs import machine
 from handrail.runs.fold import RunState
 from handrail.runs.machine import Event
 from handrail.runs.rerun import RERUN
-from handrail.runs.tries import WAIT, Tries
+from handrail.runs.tries import OWN, WAIT, Tries
 
 _OF_STATE_ALONE = (machine.StepDone, machine.StepStarted, machine.PhaseStarted, machine.PhaseDone)
 OfAttempt = (
@@ -47,7 +47,7 @@ class Memory:
         self.under_way: dict[str, str] = {}
         self.starts: dict[str, int] = {}
         self.facts: dict[str, dict[tuple[str, str, str], Any]] = {}
-        self.answers: dict[tuple[str, str], dict[str, Any]] = {}
+        self.answers: dict[tuple[str, str], Answer] = {}
         self.sessions: dict[str, tuple[str, str]] = {}
         self.published: dict[str, list[dict[str, Any]]] = {}
         self.noticed: set[machine.Noticed] = set()
@@ -71,7 +71,7 @@ class Memory:
             case machine.Asked() if event.question.get("formId") != RERUN:
                 self.waiting.add(event.path)
             case machine.Answered():
-                self.answers[event.path, event.input] = event.values
+                self.answers[event.path, event.input] = Answer(event.values, event.at)
             case machine.SessionOpened():
                 self.sessions[event.path] = (event.agent, event.session)
             case machine.ArtifactPublished():
@@ -96,7 +96,7 @@ class Memory:
                 self.finished[event.path] = Kept(event.value, event.payload)
                 self._end(event.path)
                 self.tries.finish(event.path)
-                self._drop_facts(event.path, (*_PROOF, WAIT))
+                self._drop_facts(event.path, (*_PROOF, WAIT, OWN))
             case machine.NodeStarted():
                 self.waiting.discard(event.path)
                 if self.finished.pop(event.path, None) is not None:  # a new attempt: only its own result counts
@@ -175,7 +175,7 @@ class Memory:
         path, step = event.path, self.state.steps[event.path]
         is_finished = step.has_value and path not in self.under_way
         self.tries.end(path, event.code, event.message, is_finished=is_finished)
-        self._forget_answers(lambda pair: pair[0] == path and self.answers[pair].get(RERUN) == "fail")
+        self._forget_answers(lambda pair: pair[0] == path and self.answers[pair].values.get(RERUN) == "fail")
         self._forget_proof(path)
 
     def _forget_proof(self, path: str) -> None:

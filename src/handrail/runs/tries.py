@@ -16,6 +16,9 @@ CANCELLED = "cancelled"
 WAIT = "wait"
 """The place of the fact that says when the wait of a node ends."""
 
+OWN = "own"
+"""The place of what a node remembers until it has finished."""
+
 
 @dataclass(frozen=True)
 class AttemptStarted:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
-from handrail.nodes.documents import as_bytes, json_bytes, now_text
 from handrail.nodes.gitlab.markdown import document, fenced, one_line
 from handrail.nodes.gitlab.place import FILES, PARAMS, place
+from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
 from handrail.nodes.write_file import put_files
 
 NODE = Node(
@@ -29,7 +29,7 @@ async def run(work: Work, context: NodeContext) -> Any:
 
     at = place(work, context)
     async with gitlab(at.wanted, context.env) as service:
-        found = await fetch_diff(service, at.wanted, at.url, now_text())
+        found = await fetch_diff(service, at.wanted, at.url, time_text())
     put_files({at.real_json: json_bytes(found), at.real: as_bytes(_markdown(found))}, context)
     return {**at.outputs, "filesCount": len(found["files"])}
 

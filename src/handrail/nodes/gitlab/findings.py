@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.documents import as_bytes, json_bytes, read_json
 from handrail.nodes.gitlab.markdown import document, one_line
 from handrail.nodes.gitlab.place import where
+from handrail.nodes.jsonfiles import as_bytes, json_bytes, read_json
 from handrail.nodes.write_file import inside, put_files
 from handrail.source.fields import Field
 from handrail.source.plain import counted

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.documents import as_bytes, json_bytes
+from handrail.nodes.jsonfiles import as_bytes, json_bytes
 from handrail.nodes.write_file import inside, put_files
 from handrail.source.fields import Field
 from handrail.source.values import as_text

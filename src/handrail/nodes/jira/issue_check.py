@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.documents import read_json
+from handrail.nodes.jsonfiles import read_json
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text, shown
 

@@ -11,7 +11,7 @@ import re
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.jsonfiles import now_text, text_param, write_json, write_text
+from handrail.nodes.jsonfiles import text_param, time_text, write_json, write_text
 from handrail.nodes.playbook.observing import SECTIONS, Rule, Seen, observed
 from handrail.source.fields import Field
 from handrail.source.plain import counted
@@ -51,7 +51,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     data = {
         "summary": summary,
         "repository_root": context.project,
-        "generated_at": now_text(),
+        "generated_at": time_text(),
         "ignored_directories": list(IGNORED),
         **sections,
         "evidence": evidence,

@@ -10,7 +10,7 @@ from typing import Any
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.forms import form as forms
 from handrail.forms import read as formspec
-from handrail.nodes.jsonfiles import now_text, read_json, text_param, write_json
+from handrail.nodes.jsonfiles import read_json, text_param, time_text, write_json
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain import counted
 from handrail.source.values import Unresolved, as_text, shown
@@ -54,7 +54,7 @@ async def run(work: Work, context: NodeContext) -> Any:
         given = await _ask(work, context, fields) if fields else {}
         answers = [{"question_id": field["id"], "answer": given[field["id"]]} for field in fields]
     told = counted(len(answers), "answer")
-    data = {"summary": f"{told}; the playbook is {'' if is_accepted else 'not '}accepted", "answered_at": now_text()}
+    data = {"summary": f"{told}; the playbook is {'' if is_accepted else 'not '}accepted", "answered_at": time_text()}
     write_json(context, target, {**data, "answers": answers, ACCEPTED: is_accepted})
     return {
         "formId": as_text(params["formId"]),
@@ -80,7 +80,7 @@ async def _ask(work: Work, context: NodeContext, fields: list[dict[str, Any]]) -
         form = formspec.form_from(given)
     except Unresolved as error:
         raise NodeError(error.code, error.message, transient=False) from error
-    return forms.accept(form, await context.ask(formspec.to_json(form)))
+    return forms.accept(form, (await context.ask(formspec.to_json(form))).values)
 
 
 def _kept(context: NodeContext, path: str) -> list[Any]:

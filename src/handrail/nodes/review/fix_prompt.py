@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.forms.telling import review_fix_suffix
 from handrail.nodes.jsonfiles import read_json, text_param
 from handrail.source.fields import Field
 from handrail.source.values import shown
@@ -41,26 +42,9 @@ async def run(work: Work, context: NodeContext) -> Any:
     if not isinstance(titles, list) or any(not isinstance(title, str) for title in titles):
         message = f"`{path}`: `selected_findings` has to be a list of titles"
         raise NodeError("inputs-invalid", message, transient=False)
-    notes = values.get("extra_notes")
     return {
-        "promptSuffix": _words(path, titles, notes.strip() if isinstance(notes, str) else "", is_all=is_all),
+        "promptSuffix": review_fix_suffix(values, path),
         "selectionMode": "auto" if is_auto else "interactive",
         "applyAll": is_all,
         "selectedFindings": titles,
     }
-
-
-def _words(path: str, titles: list[str], notes: str, *, is_all: bool) -> str:
-    if is_all:
-        wanted = "Fix all findings of the review."
-    elif titles:
-        wanted = "Fix these findings:\n" + "\n".join(f"- {title}" for title in titles)
-    else:
-        wanted = "No finding is selected, so there is nothing to fix."
-    parts = [
-        "Only the following selection says which findings of the review to fix.",
-        f"Selection file: {path}\napply_all: {'true' if is_all else 'false'}",
-        wanted,
-        f"Notes of the person who selected them:\n{notes}" if notes else "",
-    ]
-    return "\n\n".join(part for part in parts if part)

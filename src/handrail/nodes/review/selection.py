@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.jsonfiles import now_text, read_json, text_param, write_json
+from handrail.nodes.jsonfiles import read_json, text_param, time_text, write_json
 from handrail.nodes.review.severities import FIELD, blocking_of, blocking_titles
 from handrail.source.fields import Field
 from handrail.source.values import shown
@@ -43,5 +43,5 @@ async def run(work: Work, context: NodeContext) -> Any:
     wanted = [finding for finding, counts in zip(findings, is_open, strict=True) if counts]
     titles = blocking_titles(wanted, blocking_of(work, context))
     values = {"apply_all": False, "selected_findings": titles, "extra_notes": ""}
-    write_json(context, target, {"form_id": FORM, "submitted_at": now_text(), "values": values})
+    write_json(context, target, {"form_id": FORM, "submitted_at": time_text(), "values": values})
     return {"outputFile": target, "findingsCount": len(titles), "selectedFindings": titles, "applyAll": False}

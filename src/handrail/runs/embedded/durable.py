@@ -9,7 +9,6 @@ again.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -28,14 +27,14 @@ from handrail.contracts import (
     NodeKind,
     Outside,
     Tried,
-    Waiting,
     Work,
 )
 from handrail.errors import HandrailError, StateError
 from handrail.runs import machine
 from handrail.runs.embedded import lease
-from handrail.runs.embedded.attempts import number_of
-from handrail.runs.embedded.inbox import Inbox, Letter
+from handrail.runs.embedded.asking import Asking
+from handrail.runs.embedded.digests import as_json, digest_of_text, not_json
+from handrail.runs.embedded.inbox import Inbox
 from handrail.runs.embedded.ledger import Ledger
 from handrail.runs.embedded.payloads import LARGE, Payloads
 from handrail.runs.embedded.telling import Telling
@@ -43,9 +42,8 @@ from handrail.runs.fold import RunState
 from handrail.runs.limits import Limits, rest
 from handrail.runs.machine import Event
 from handrail.runs.memory import Kept, Memory
-from handrail.runs.questions import next_id
+from handrail.runs.remember import remember
 from handrail.runs.rerun import RERUN, assumed_result, interrupted, interrupted_form
-from handrail.runs.stored import question_for_people
 from handrail.runs.together import together
 from handrail.runs.verify import verify
 from handrail.secrets.redaction import refuse_lost
@@ -76,6 +74,7 @@ class DurableRun:
         self.programs = lease.Programs(ledger.attempt)
         self.secrets = ledger.secrets
         self.inbox = Inbox(ledger.attempt, self.secrets)
+        self.asking = Asking(ledger, self.inbox, clock, outside)
         self.world = World(outside.context.project)
         self.limits = Limits(lambda path: self.memory.tries.spent.get(path, 0.0), partial(ledger.record, durable=False))
         self._publishing = asyncio.Lock()
@@ -108,9 +107,9 @@ class DurableRun:
 
     def _digest_of(self, value: Any) -> str:
         """The digest of a value without its secrets: a secret that changed does not change it."""
-        text = _as_json(value)
+        text = as_json(value)
         stored = self.secrets.for_storage(value, text)
-        return _digest_of_text(text if stored is value else jsonlite.dumps(stored))
+        return digest_of_text(text if stored is value else jsonlite.dumps(stored))
 
     def tried(self, path: str) -> Tried:
         return self.memory.tried(path)
@@ -160,7 +159,7 @@ class DurableRun:
             value = made if is_plain else restore(jsonlite.loads(text), texts_in(made))
             stored = self.secrets.for_storage(value, text)
         except (ValueError, TypeError) as error:
-            raise NodeError("result", f"its result cannot be stored: {_not_json(error)}", transient=False) from error
+            raise NodeError("result", f"its result cannot be stored: {not_json(error)}", transient=False) from error
         text = text if stored is value else jsonlite.dumps(stored)
         kept = Kept(stored, None) if len(text) <= LARGE else self.payloads.keep(stored, text)
         number = self.memory.starts.get(path, 1)
@@ -221,9 +220,6 @@ class DurableRun:
                 handles.append(handle)
             return handle
 
-        async def ask(question: dict[str, Any]) -> dict[str, Any]:
-            return await self.ask(work.path, question)
-
         def tell(said: AgentSaid) -> None:
             for event in telling.events(work.path, said, self.secrets):
                 if isinstance(event, machine.Guided):
@@ -232,7 +228,7 @@ class DurableRun:
                     self.record(event, durable=isinstance(event, machine.SessionOpened))
 
         telling = Telling()
-        context = replace(self._context_of(work.path), hold=hold, ask=ask, tell=tell)
+        context = replace(self._context_of(work.path), hold=hold, tell=tell)
         try:
             async with self.limits.within(work.path, work.timeout):
                 _refuse_unusable(kind, work)
@@ -262,40 +258,17 @@ class DurableRun:
         """The context of a step: with its key, its conversation, its failed attempts and its wait."""
         session, tried = self.memory.sessions.get(path), self.memory.tried(path)
         waits = partial(rest, self.memory.facts, self.record, self.clock, path)
-        context = replace(self.context, key=self._key(path), session=session, rest=waits)
-        return replace(context, failure=tried.failure, failures=tried.total)
+        keeps = partial(remember, self.memory.facts, self.record, self.secrets, path)
+        context = replace(self.context, key=self._key(path), session=session, rest=waits, remember=keeps)
+        asks = partial(self.asking.answer, path)
+        return replace(context, failure=tried.failure, failures=tried.total, ask=asks)
 
     def _key(self, path: str) -> str:
         again = f"#{self.state.rewinds}" if self.state.rewinds else ""
         return f"{self.context.run}/{path}{again}"
 
     async def ask(self, path: str, question: dict[str, Any]) -> dict[str, Any]:
-        """A person's answer. Raises `Waiting` if the person has not answered yet."""
-        question = question_for_people(question, self.secrets)
-        digest = digest_of(question)
-        if (path, digest) in self.memory.answers:
-            return self._answer(path, digest)
-        asked = self.state.questions.get(path)
-        if asked is None or asked.input != digest:
-            if asked is not None:
-                self.inbox.clear(asked.id)
-            self.record(machine.Asked(path, digest, question, next_id(self.state, number_of(self.ledger.attempt))))
-            asked = self.state.questions[path]
-        letter = self.inbox.take(asked)
-        if letter is None and self.outside.asker is not None:
-            values = await self.outside.asker(asked.id, path, question)
-            if values is not None:
-                self.inbox.put(asked.id, Letter(values, self.outside.by))  # unless another process answered first
-                letter = self.inbox.take(asked)
-        if letter is None:
-            raise Waiting(path, str(question.get("title") or "a question"))
-        self.record(machine.Answered(path, digest, letter.values, asked.id, letter.by))
-        self.inbox.clear(asked.id)
-        return letter.values
-
-    def _answer(self, path: str, digest: str) -> dict[str, Any]:
-        answer: dict[str, Any] = self.secrets.from_storage(self.memory.answers[path, digest])
-        return answer
+        return (await self.asking.answer(path, question)).values
 
     async def fact(self, path: str, place: str, kind: str, subject: str) -> Any:
         known = self.memory.facts.get(path, {})
@@ -374,26 +347,3 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
     except asyncio.CancelledError:
         await asyncio.gather(task, return_exceptions=True)
         raise
-
-
-def _not_json(error: Exception) -> str:
-    """Why a value is not JSON, in plain words."""
-    if isinstance(error, ValueError) and "float" in str(error):
-        return "it holds a number that JSON does not have, such as infinity"
-    return str(error)
-
-
-def _as_json(value: Any) -> str:
-    """The params or the form of a step as JSON. Raises `NodeError` for a value that is not JSON, such as infinity."""
-    try:
-        return jsonlite.dumps(value)
-    except (ValueError, TypeError) as error:
-        raise NodeError("params", f"its params cannot be stored: {_not_json(error)}", transient=False) from error
-
-
-def digest_of(value: Any) -> str:
-    return _digest_of_text(_as_json(value))
-
-
-def _digest_of_text(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

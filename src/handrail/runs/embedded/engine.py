@@ -186,7 +186,7 @@ class Embedded:
     async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
         attempt = self.attempt(run)
         inbox = Inbox(attempt, self.secrets)
-        if not inbox.put(question, Letter(dict(values), by)):
+        if not inbox.put(question, Letter(dict(values), by, self.site.clock())):
             message = f"question `{question}` of run `{run}` already has an answer, from another command"
             raise RefusedError(message, f"if no process uses it, `handrail resume {run}` does")
         try:

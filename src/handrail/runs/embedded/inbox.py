@@ -29,10 +29,11 @@ NOTICES = "notices"
 
 
 class Letter(NamedTuple):
-    """An answer, and who gave it."""
+    """An answer, who gave it, and when (in seconds since 1970)."""
 
     values: dict[str, Any]
     by: str | None
+    at: float = 0.0
 
 
 class Inbox:
@@ -54,7 +55,7 @@ class Inbox:
         make_private(self.folder)
         path = self._file(question)
         new = f"{path}.{os.getpid()}.letter"
-        stored = {"values": self.secrets.for_storage(letter.values), "by": letter.by}
+        stored = {"values": self.secrets.for_storage(letter.values), "by": letter.by, "at": letter.at}
         files.replace(new, json.dumps(stored, ensure_ascii=False).encode(), durable=True)
         try:
             os.link(new, path)
@@ -76,7 +77,8 @@ class Inbox:
             with open(self._file(asked.id), "rb") as file:
                 given = json.loads(file.read())
             values = self.secrets.from_storage(given["values"])
-            return Letter(forms.accept(formspec.from_json(asked.question), values), given.get("by"))
+            accepted = forms.accept(formspec.from_json(asked.question), values)
+            return Letter(accepted, given.get("by"), float(given.get("at", 0.0)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, Unresolved, forms.WrongAnswers):
             self.clear(asked.id)  # invalid, so it must not be read again
             return None

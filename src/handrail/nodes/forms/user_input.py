@@ -1,21 +1,22 @@
 """`user-input`: asks a person to fill in a form and waits for the answer, however long it takes.
 
 The answers are in its output `values`. With `outputFile` they are also written to a file, for later steps and agents.
+A form without fields is answered at once.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.forms import form as forms
+from handrail.contracts import Node, NodeContext, Work
 from handrail.forms import read as formspec
-from handrail.nodes.write_file import inside, put_file
+from handrail.forms.form import with_initial
+from handrail.forms.telling import prompt_suffix, summary
+from handrail.nodes.forms import filling
+from handrail.nodes.forms.reading import DESCRIPTION, FORM_ID, TITLE
 from handrail.source import given
 from handrail.source.fields import SCALARS, Field, Reader
-from handrail.source.values import Unresolved, as_text
 from handrail.source.yamltree import Node as Located
 
 
@@ -42,16 +43,16 @@ def _members(params: Mapping[str, Any]) -> dict[str, Collection[str] | None]:
 
 
 OUTPUTS = {
-    "formId": "the form's id",
-    "values": "the answers: field id → value",
-    "outputFile": "the file, if the step has `outputFile`",
+    **filling.OUTPUTS,
+    "promptSuffix": "a text about the answers, for the prompt of a later step",
+    "summaryText": "the answers as text, for people",
 }
 NODE = Node(
     about="Asks a person to fill in a form, and waits for the answer.",
     params=(
-        Field("formId", SCALARS, "the form's id, for answers in a file", required=True, shortest=1),
-        Field("title", SCALARS, "the title of the form", required=True),
-        Field("description", SCALARS, "a longer text below the title"),
+        FORM_ID,
+        TITLE,
+        DESCRIPTION,
         Field(
             "fields",
             ("list",),
@@ -62,25 +63,23 @@ NODE = Node(
             items=("mapping",),
             check=_check_fields,
         ),
-        Field("outputFile", ("text",), "a file for the answers, as JSON", shortest=1, names="path"),
+        Field("outputFile", ("text", "null"), "a file for the answers, as JSON", shortest=1, names="path"),
+        Field(
+            "initialValues",
+            ("mapping", "null"),
+            "answers to begin with: field id → value; they take the place of `default` where they fit",
+        ),
+        Field("submitLabel", (*SCALARS, "null"), "the text of the button that sends the form"),
     ),
     others="ignored",
     outputs=OUTPUTS,
     members=_members,
+    makes=("outputFile",),
 )
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    try:
-        form = formspec.form_from(work.params)
-    except Unresolved as error:
-        raise NodeError(error.code, error.message, transient=False) from error
-    values = await context.ask(formspec.to_json(form))
-    answers = {"formId": form.id, "values": forms.accept(form, values)}
-    target = work.params.get("outputFile")
-    if not target:
-        return answers
-    real = inside(context, as_text(target))
-    text = json.dumps({"form_id": form.id, "values": answers["values"]}, ensure_ascii=False, indent=2) + "\n"
-    put_file(real, text, context)
-    return {**answers, "outputFile": as_text(target)}
+    form = with_initial(filling.form_of(work.params), work.params.get("initialValues"))
+    answers = await filling.fill_in(form, work.params.get("outputFile"), context)
+    suffix = prompt_suffix(form, answers["values"], answers.get("outputFile"))
+    return {**answers, "promptSuffix": suffix, "summaryText": summary(form, answers["values"])}

@@ -1,0 +1,1 @@
+"""Nodes about forms: some make the form of a later step from a file, others ask a person."""

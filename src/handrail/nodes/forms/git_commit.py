@@ -1,0 +1,41 @@
+"""`git-commit-form`: asks a person for the files and the message of a commit, and whether it is to be made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.nodes.forms.changed_files import FILES, MESSAGE, files_field, proposed
+from handrail.nodes.forms.filling import OUTPUTS, fill_in, form_of
+from handrail.nodes.forms.reading import DESCRIPTION, FORM_ID, TITLE, path_field
+from handrail.source.values import as_text
+
+CONFIRM = "confirm"
+NODE = Node(
+    about="Asks a person for the files and the message of a commit. Fails if the person does not confirm it.",
+    params=(
+        path_field("gitStatusJsonFile", "the `outputFile` of `git-status`"),
+        path_field("commitMessageFile", "a JSON file with `subject` and `body`, or a text file with the message"),
+        FORM_ID,
+        TITLE,
+        DESCRIPTION,
+        path_field("outputFile", "a file for the answers, as JSON"),
+    ),
+    others="ignored",
+    outputs={**OUTPUTS, "values": "`selected_files`, `commit_message` and `confirm`"},
+    members=lambda _: {**dict.fromkeys(OUTPUTS), "values": [FILES, MESSAGE, CONFIRM]},
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    message = "\n\n".join(filter(None, proposed(context, as_text(work.params["commitMessageFile"]))))
+    text = {"id": MESSAGE, "type": "text", "label": "Commit message", "multiline": True, "rows": 8}
+    fields = [
+        files_field(context, as_text(work.params["gitStatusJsonFile"])),
+        {**text, "required": True, "default": message},
+        {"id": CONFIRM, "type": "boolean", "label": "Commit these files", "default": True},
+    ]
+    answers = await fill_in(form_of({**work.params, "fields": fields}), work.params["outputFile"], context)
+    if not answers["values"][CONFIRM]:
+        raise NodeError("not-confirmed", "a person did not confirm the commit", transient=False)
+    return answers

@@ -1,0 +1,1 @@
+"""Nodes that use git: what changed, and a commit."""
