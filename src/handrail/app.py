@@ -13,7 +13,7 @@ import time
 from functools import cached_property
 
 import handrail
-from handrail.errors import HandrailError, NotFound, RefusedError
+from handrail.errors import DefinitionError, HandrailError, NotFound, RefusedError
 from handrail.project import (
     Places,
     flow_roots,
@@ -119,13 +119,16 @@ class App:
 
         from handrail.flows.known import known_in
 
-        return replace(known_in(self.project), workflow_problem=self._workflow_problem)
+        problems = lambda: self.catalog.problems  # noqa: E731 - read only if a flow runs a broken workflow
+        return replace(known_in(self.project), workflow_problem=self._workflow_problem, workflow_problems=problems)
 
-    def _workflow_problem(self, name: str) -> tuple[str, str | None] | None:
+    def _workflow_problem(self, name: str) -> tuple[str, str | None, str | None] | None:
         try:
             self.catalog.startable(name)
+        except DefinitionError as error:
+            return error.message, error.hint, next(found.file for found in self.catalog.found if found.key == name)
         except HandrailError as error:
-            return error.message, error.hint
+            return error.message, error.hint, None
         return None
 
     @cached_property
@@ -190,7 +193,8 @@ class App:
 
     @property
     def problems(self) -> list[Diagnostic]:
-        return [*self.catalog.problems, *self.flows.problems, *self._settings[1]]
+        found = (*self.catalog.problems, *self.flows.problems, *self._settings[1])
+        return [problem for problem in found if problem.severity != "note"]
 
     def validate(self, paths: list[str]) -> Checked:
         """The problems of all definitions, or of those at these paths. Each project checks its own."""
@@ -241,6 +245,8 @@ class App:
         if wanted == name and wanted not in keys:
             if any(found.id == name for found in self.flows.found):
                 return self.flows.find(name)
+            if any(found.key == name for found in self.catalog.found):
+                self.catalog.find(name)
             from handrail.source.suggest import did_you_mean
 
             hint = did_you_mean(name, [*self.flows.flows, *sorted(keys)]) or "`handrail list` shows what there is"

@@ -15,7 +15,7 @@ from handrail.errors import UsageError
 from handrail.flows.catalog import FlowCatalog, flow_files, is_flow_file, problems_at
 from handrail.flows.reading import Known
 from handrail.project import MARKERS, find_root
-from handrail.source.diagnostics import Diagnostic, of_file
+from handrail.source.diagnostics import Diagnostic, errors_behind, of_file
 from handrail.source.plain import counted
 from handrail.state.files import is_below
 from handrail.workflows.catalog import Catalog, read_given, workflow_folders
@@ -114,6 +114,8 @@ def check_paths(ground: Ground, paths: Iterable[str]) -> Checked:
     problems += problems_at(flows, ground.flows, ground.known)
     problems += [problem for problem in ground.settings_problems if problem.file in settings]
     problems += _schema_problems(ground, schemas, problems)
+    pool = (*ground.catalog.problems, *ground.flows.problems, *problems)
+    problems += [one for note in problems if note.cause is not None for one in errors_behind(note.cause, pool)]
     workflows = sum(found.source == "given" for found in given.found) if given is not None else 0
     return Checked(problems, dict(zip(_NOUNS, (workflows, len(flows), len(settings), len(schemas)), strict=True)))
 

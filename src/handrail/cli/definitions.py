@@ -23,7 +23,7 @@ from handrail.flows.schema import flow_schema
 from handrail.flows.spec import FLOW
 from handrail.project import shown_path
 from handrail.source.codes import rules
-from handrail.source.diagnostics import Diagnostic, has_errors
+from handrail.source.diagnostics import Diagnostic, is_usable
 from handrail.source.fields import json_schema
 from handrail.source.plain import counted
 from handrail.source.suggest import did_you_mean
@@ -121,13 +121,15 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict:
         if not os.path.exists(path):
             raise UsageError(f"`{path}` does not exist")
     checked = app.validate([os.path.abspath(path) for path in paths])
-    found = shown(checked.problems, shell.cwd)
-    fails = bool(found) if strict else has_errors(found)
+    every = shown(checked.problems, shell.cwd)
+    found = [problem for problem in every if problem.severity != "note"]
+    notes = [problem for problem in every if problem.severity == "note"]
+    fails = bool(every) if strict else not is_usable(every)
     if shell.as_json:
-        problems = [problem.to_json() for problem in found]
-        shell.data({"ok": not fails, "problems": problems, "checked": checked.counts})
+        parts = {"problems": [one.to_json() for one in found], "notes": [one.to_json() for one in notes]}
+        shell.data({"ok": not fails, **parts, "checked": checked.counts})
     else:
-        _print(shell, found, style, f"no problems in {checked}")
+        _print(shell, [*found, *notes], style, f"no problems in {checked}")
     if fails:
         raise SystemExit(2)
 

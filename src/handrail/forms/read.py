@@ -21,6 +21,13 @@ _FIELD_KEYS = (
     *("multiline", "rows", "placeholder", "when", "json"),
 )
 Path = tuple[str | int, ...]
+_MEANINGS: dict[str, Type] = {
+    **dict.fromkeys(("select", "choice", "dropdown", "radio", "enum"), "single-select"),
+    **dict.fromkeys(("multiselect", "checkboxes", "choices"), "multi-select"),
+    **dict.fromkeys(("checkbox", "confirm", "yes-no"), "boolean"),
+    **dict.fromkeys(("string", "str", "textarea", "input", "number"), "text"),
+}
+"""Other words that people write for a type. They are only suggested."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +126,10 @@ class _Reading:
         if not id_.strip():
             self.add(f"field {number} has no `id`", path)
         self.typing_errors(data, _FIELD_KEYS, where, path)
+        type_ = self.type(data, where, path)
         field = FormField(
             id_,
-            self.type(data, where, path),
+            type_ or "text",
             self.text(data, "label", where, path) or id_,
             self.text(data, "help", where, path),
             self.flag(data, "required", where, path),
@@ -133,7 +141,7 @@ class _Reading:
             self.when(data, where, path, before),
             self.flag(data, "json", where, path),
         )
-        if isinstance(data.get("options"), Later) or isinstance(data.get("type"), Later):
+        if isinstance(data.get("options"), Later) or isinstance(data.get("type"), Later) or type_ is None:
             return field
         if field.is_select and data.get("options") is None:
             if not any(nearest(str(name), ["options"]) for name in data if name not in _FIELD_KEYS):
@@ -144,14 +152,17 @@ class _Reading:
             self.add(f"{where} has `options`, but its `type` is `{field.type}`", (*path, "type"))
         return replace(field, default=self.default(field, data.get("default"), where, path))
 
-    def type(self, data: Mapping[str, Any], where: str, path: Path) -> Type:
+    def type(self, data: Mapping[str, Any], where: str, path: Path) -> Type | None:
+        """The type of a field. If it is unknown, the one that is probably meant, or None."""
         given = data.get("type")
         if given is None or isinstance(given, Later):
             return "text" if data.get("options") is None else "single-select"
         if given not in TYPES:
             message = f"`type` of {where} has to be {one_of(TYPES)}, found {found(given)}"
-            self.add(message, (*path, "type"), hint=did_you_mean(as_text(given), TYPES))
-            return "text"
+            near = nearest(as_text(given), TYPES)
+            meant = _MEANINGS.get(as_text(given)) or (cast("Type", near[0]) if near else None)
+            self.add(message, (*path, "type"), hint=f"did you mean `{meant}`?" if meant else None)
+            return meant
         return cast("Type", given)
 
     def rows(self, data: Mapping[str, Any], where: str, path: Path) -> int | None:

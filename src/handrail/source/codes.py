@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache
+from typing import cast
 
 from handrail.source.diagnostics import Severity
 
@@ -36,5 +37,4 @@ def rules() -> dict[str, Rule]:
 
 
 def _texts(row: dict[str, str]) -> tuple[Severity, str, str, str]:
-    severity: Severity = "warning" if row["severity"] == "warning" else "error"
-    return severity, row["meaning"], row["example"], row["cure"]
+    return cast("Severity", row["severity"]), row["meaning"], row["example"], row["cure"]
