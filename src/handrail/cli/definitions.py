@@ -22,7 +22,7 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.schema import flow_schema
 from handrail.flows.spec import FLOW
 from handrail.project import shown_path
-from handrail.source.codes import rules
+from handrail.source.codes import endings, rules
 from handrail.source.diagnostics import Diagnostic, is_usable
 from handrail.source.fields import json_schema
 from handrail.source.plain import counted
@@ -199,26 +199,41 @@ def _show_flow(app: App, shell: Shell, flow: FoundFlow, *, as_mermaid: bool) -> 
 @click.argument("code", required=False)
 @command
 def explain(shell: Shell, app: App, code: str | None) -> None:
-    """Explain a problem code, or list all of them."""
+    """Explain a code, or list all of them.
+
+    A code is that of a problem in a file, or that of the end of a step, a run, a session or a command.
+    """
     del app
     if code is None:
-        if shell.as_json:
-            return shell.data({"codes": sorted(rules())})
-        for rule in rules().values():
-            shell.say(f"{rule.code:<22} {rule.severity:<8} {rule.meaning}")
-        return None
-    rule_found = rules().get(code)
-    if rule_found is None:
-        raise NotFound(
-            f"there is no problem code `{code}`", did_you_mean(code, rules()) or "`handrail explain` lists them"
-        )
+        return _list_codes(shell)
+    rule, ending = rules().get(code), endings().get(code)
+    if rule is None and ending is None:
+        known = [*rules(), *endings()]
+        raise NotFound(f"there is no code `{code}`", did_you_mean(code, known) or "`handrail explain` lists them")
     if shell.as_json:
-        return shell.data(vars(rule_found))
-    rule = rule_found
-    example = "\n".join("    " + line for line in rule.example.split("\n"))
-    shell.say(f"{rule.code} ({rule.severity})\n\n{rule.meaning}\n\nExample:\n\n{example}\n\nSolution: {rule.cure}")
+        of_end = {} if ending is None else {"ending": {**vars(ending), "of": list(ending.of)}}
+        return shell.data({"code": code, **({} if rule is None else vars(rule)), **of_end})
+    parts = []
+    if rule is not None:
+        example = "\n".join("    " + line for line in rule.example.split("\n"))
+        head = f"{rule.code} ({rule.severity})"
+        parts.append(f"{head}\n\n{rule.meaning}\n\nExample:\n\n{example}\n\nSolution: {rule.cure}")
     if code == "placeholder":
-        shell.say("\n" + "\n".join(f"  {{{name}}}: {about}" for name, about in VARIABLES.items()))
+        parts.append("\n".join(f"  {{{name}}}: {about}" for name, about in VARIABLES.items()))
+    if ending is not None:
+        parts.append(
+            f"{ending.code} (the end of a {' or a '.join(ending.of)})\n\n{ending.meaning}\n\nSolution: {ending.cure}"
+        )
+    return shell.say("\n\n".join(parts))
+
+
+def _list_codes(shell: Shell) -> None:
+    if shell.as_json:
+        return shell.data({"codes": sorted(rules()), "endings": sorted(endings())})
+    for rule in rules().values():
+        shell.say(f"{rule.code:<24} {rule.severity:<8} {rule.meaning}")
+    for ending in endings().values():
+        shell.say(f"{ending.code:<24} {'end':<8} {ending.meaning}")
     return None
 
 
