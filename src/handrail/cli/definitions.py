@@ -115,7 +115,8 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict:
     """Check all definitions, or only those at PATHS.
 
     A path is a workflow folder or a file in one, a flow file, a settings file, a schema file, or a folder: then
-    everything below it is checked.
+    everything below it is checked, also nested projects, and workflows and folders `flows` that are in no project.
+    Links, hidden folders and installed packages are left out.
     """
     for path in paths:
         if not os.path.exists(path):
@@ -127,7 +128,7 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict:
     fails = bool(every) if strict else not is_usable(every)
     if shell.as_json:
         parts = {"problems": [one.to_json() for one in found], "notes": [one.to_json() for one in notes]}
-        shell.data({"ok": not fails, **parts, "checked": checked.counts})
+        shell.data({"ok": not fails, **parts, "checked": {**checked.counts, "projects": len(checked.projects)}})
     else:
         _print(shell, [*found, *notes], style, f"no problems in {checked}")
     if fails:
