@@ -166,10 +166,10 @@ class Reading:
         self.values_left -= self._weights[id(node)]
         return self.values_left >= 0
 
-    def reader(self, node: Node, shape: Shape) -> Reader:
+    def reader(self, node: Node, shape: Shape, elsewhere: Mapping[str, str] | None = None) -> Reader:
         """A reader for a mapping. Unknown keys are reported in the first round only."""
         known = node._replace(keys={}) if id(node) in self._misspelt else node
-        reader = Reader(self.source, known, shape, self.report)
+        reader = Reader(self.source, known, shape, self.report, elsewhere)
         reader.misspelt = self._misspelt.setdefault(id(node), reader.misspelt)
         return reader
 

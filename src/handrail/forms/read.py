@@ -20,6 +20,8 @@ _FIELD_KEYS = (
     *("id", "type", "label", "help", "required", "default", "options"),
     *("multiline", "rows", "placeholder", "when", "json"),
 )
+_WORDS = {"id": ("name", "key", "field"), "options": ("choices", "values", "items", "enum")}
+"""Other words that people write for a key. They are only suggested."""
 Path = tuple[str | int, ...]
 _MEANINGS: dict[str, Type] = {
     **dict.fromkeys(("select", "choice", "dropdown", "radio", "enum"), "single-select"),
@@ -124,7 +126,7 @@ class _Reading:
         id_ = self.text(data, "id", f"field {number}", path)
         where = f"field `{id_}`" if id_ else f"field {number}"
         if not id_.strip():
-            self.add(f"field {number} has no `id`", path)
+            self.add(f"field {number} has no `id`", path, hint=_instead("id", data) or "add `id:`")
         self.typing_errors(data, _FIELD_KEYS, where, path)
         type_ = self.type(data, where, path)
         field = FormField(
@@ -145,8 +147,8 @@ class _Reading:
             return field
         if field.is_select and data.get("options") is None:
             if not any(nearest(str(name), ["options"]) for name in data if name not in _FIELD_KEYS):
-                example = "`options: [A, B]`"
-                self.add(f"{where} needs `options` to choose from", path, hint=f"add {example}")
+                hint = _instead("options", data) or "add `options: [A, B]`"
+                self.add(f"{where} needs `options` to choose from", path, hint=hint)
             return field
         if field.options and not field.is_select:
             self.add(f"{where} has `options`, but its `type` is `{field.type}`", (*path, "type"))
@@ -235,6 +237,12 @@ class _Reading:
             self.add(f"`default` of {where} {message}", (*path, "default"))
             return None
         return tuple(value) if isinstance(value, list) else value
+
+
+def _instead(key: str, data: Mapping[str, Any]) -> str | None:
+    """A hint if the key is written with another word."""
+    word = next((word for word in _WORDS[key] if word in data), None)
+    return None if word is None else f"write `{key}` instead of `{word}`"
 
 
 def _text(value: Any) -> Any:

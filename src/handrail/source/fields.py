@@ -118,14 +118,18 @@ class Reader:
     """Reads one mapping of a file by its shape, and passes each problem to `report`.
 
     `misspelt` are the keys that are missing because they are misspelt. They are reported once, as unknown keys.
+    `elsewhere` are keys that belong to another place: name → where.
     """
 
-    def __init__(self, source: Source, node: Node, shape: Shape, report: Report) -> None:
+    def __init__(
+        self, source: Source, node: Node, shape: Shape, report: Report, elsewhere: Mapping[str, str] | None = None
+    ) -> None:
         self.source = source
         self.node = node
         self.shape = shape
         self.report = report
         self.misspelt: set[str] = set()
+        self.elsewhere = elsewhere or {}
         self._check_names()
 
     def _check_names(self) -> None:
@@ -134,6 +138,9 @@ class Reader:
         for name, (line, column) in self.node.keys.items():
             if name not in self.shape.by_name:
                 place = (line, column, self.key_width(name, line, column))
+                if name in self.elsewhere:
+                    self.at(place, "misspelt-key", f"`{name}` is not read here", self.elsewhere[name])
+                    continue
                 self.report(unknown_key(self.source, place, name, self.shape.by_name))
                 self.misspelt.add(meant_key(self.source, name, self.shape.by_name) or "")
 
