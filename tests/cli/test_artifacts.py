@@ -110,3 +110,21 @@ def test_a_run_that_never_was_is_not_found(maker: Project) -> None:
     make(maker)
     said = maker.run("artifacts", "r-never")
     assert (said.code, said.err.split("\n")[0]) == (1, "error: there is no run `r-never` in this project")
+
+
+def test_the_end_of_a_path_is_enough_if_only_one_artifact_has_it(maker: Project) -> None:
+    run = make(maker, "deep/er/NOTES.md", "deep")
+    assert maker.run("artifacts", run, "NOTES.md").out == "deep"
+    assert maker.run("artifacts", run, "er/NOTES.md").out == "deep"
+    steps = [STEP.replace("id: w", f"id: w{n}").replace("${params.path}", f"{n}/a.md") for n in (1, 2)]
+    flow = f"params: {{text: x}}\nphases: [{{id: a, steps: [{','.join(steps)}]}}]\n"
+    maker.write(".handrail/flows/two.yaml", flow)
+    maker.json("run", "two")
+    assert maker.run("artifacts", "last", "a.md").code == 1
+
+
+def test_an_artifact_in_place_of_a_run_says_which_run_made_it(maker: Project) -> None:
+    run = make(maker)
+    said = maker.run("artifacts", "NOTES.md")
+    assert said.code == 1
+    assert f"`handrail artifacts {run} NOTES.md` prints it" in said.err

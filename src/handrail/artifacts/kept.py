@@ -55,14 +55,20 @@ class Kept:
 
 
 def pick(records: list[Published], name: str) -> Published:
-    """The artifact that a person names: by its id, `KEY@vN`, its key, its path or its name. The newest one wins.
+    """The artifact that a person names. The newest one wins. Raises `NotFound` if there is none."""
+    found = named(records, name)
+    if found is not None:
+        return found
+    paths = list(dict.fromkeys(record.path for record in records))
+    hint = did_you_mean(name, paths) or f"its artifacts: {some(paths)}"
+    raise NotFound(f"this run has no artifact `{name}`", hint)
 
-    Raises `NotFound` if there is none.
-    """
+
+def named(records: list[Published], name: str) -> Published | None:
+    """The newest artifact with this id, `KEY@vN`, key, path or name; else the only path that ends with this name."""
     for record in reversed(records):
         names = {record.id, record.key, record.path, record.name, f"{record.key}@v{record.version}"}
         if name in names or name == f"{record.key}@latest":
             return record
-    paths = list(dict.fromkeys(record.path for record in records))
-    hint = did_you_mean(name, paths) or f"its artifacts: {some(paths)}"
-    raise NotFound(f"this run has no artifact `{name}`", hint)
+    ends = [record for record in records if record.path.endswith(f"/{name}")]
+    return ends[-1] if len({record.path for record in ends}) == 1 else None

@@ -10,13 +10,13 @@ import click
 from click.shell_completion import CompletionItem
 
 from handrail.app import App
-from handrail.artifacts.kept import Kept, pick
+from handrail.artifacts.kept import Kept, named, pick
 from handrail.artifacts.shelf import Published
 from handrail.cli.common import command, complete_run, completing_app
 from handrail.cli.output import Shell, date_and_time, echo, echo_bytes
 from handrail.cli.reply import print_table
 from handrail.errors import HandrailError, NotFound, UsageError
-from handrail.source.plain import plain_lines
+from handrail.source.plain import command_line, plain_lines
 
 
 def complete_artifact(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
@@ -60,6 +60,10 @@ def _of_run(app: App, name: str) -> tuple[str, list[dict[str, Any]]]:
         removed = app.runs.kept.run_named(name)
         if removed is not None:
             return removed, [record.to_json() for record in app.runs.kept.records(removed)]
+        one = named(app.runs.kept.records(), name) if name not in ("", "last") else None
+        if one is not None:
+            hint = f"it is an artifact; `{command_line('handrail', 'artifacts', one.run, name)}` prints it"
+            raise NotFound(f"there is no run `{name}` in this project", hint)
     return id_, app.runs.load(id_).state.artifacts
 
 
