@@ -147,13 +147,14 @@ def test_a_running_run_took_as_long_as_it_is_driven_and_a_long_reason_is_cut(pro
 
 
 def test_a_restarted_run_shows_that_its_time_is_that_of_the_last_attempt(project: Project) -> None:
-    project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{STEP}]}}]\n")
+    project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{STEP}]}}, {{id: b, steps: [{STEP}]}}]\n")
     project.run("run", "demo")
     project.write("ready", "")
-    project.run("restart", "last")
-    assert cells(project.run("runs").out)[1][2] == "1s (attempt 2)"
-    (row,) = project.json("runs")["runs"]
-    assert (row["attempt"], row["secondsAtLeast"]) == (2, False)
+    for number, start in ((2, "a"), (3, "b")):
+        project.run("restart", "last", "--from", start)
+        assert cells(project.run("runs").out)[1][2] == f"1s (attempt {number})"
+        (row,) = project.json("runs")["runs"]
+        assert (row["attempt"], row["secondsAtLeast"]) == (number, False)
 
 
 STARTED, ACTED = (0.0, "RunStarted"), (2.0, "StepStarted")
@@ -168,7 +169,7 @@ def test_the_time_of_a_killed_process_is_known_only_up_to_its_last_record() -> N
 
 
 def test_what_is_recorded_while_no_process_drives_a_run_counts_no_time() -> None:
-    later = [STARTED, ACTED, (60.0, "Noticed"), (90.0, kind_of("RunEnded", False))]
+    later = [STARTED, ACTED, (60.0, "Noticed"), (90.0, kind_of("RunEnded", {"driven": False}))]
     assert seconds_in(later) == 2.0
     assert was_killed(later, is_driven=False)
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from handrail.errors import StateError
@@ -14,6 +14,8 @@ from handrail.state import jsonlite
 
 END_WITHOUT_DRIVER = "RunEnded without a driver"
 """The type of a `RunEnded` that was recorded when no process drove the run any more, for `seconds_in`."""
+RESTARTED = "RunResumed by restart"
+"""The type of a `RunResumed` that begins to drive a new attempt, for `seconds_in`."""
 ENDED = ("completed", "stopped", "failed", "cancelled")
 
 
@@ -81,7 +83,7 @@ def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: i
     last = ends[-1] if ends and status != "running" else {}
     created, given = given_in(about)
     now = [(time.time(), "")] if driver is not None and status == "running" and known else []
-    moments = [*((event["t"], kind_of(event["type"], event.get("driven", True))) for event in known), *now]
+    moments = [*((event["t"], kind_of(event["type"], event)) for event in known), *now]
     return Summary(
         id_,
         flow_of(about),
@@ -186,7 +188,7 @@ def seconds_in(events: Iterable[tuple[float, str]]) -> float | None:
     for moment, kind in events:
         if kind in ("Noticed", END_WITHOUT_DRIVER):  # may be recorded when no process drives the run
             continue
-        if begun is None or kind == "RunResumed":
+        if begun is None or kind in ("RunResumed", RESTARTED):
             total += max(0.0, (last or 0.0) - begun) if begun is not None else 0.0
             begun = moment
         if kind in ("RunParked", "RunEnded"):
@@ -196,9 +198,11 @@ def seconds_in(events: Iterable[tuple[float, str]]) -> float | None:
     return None if last is None else total + (0.0 if begun is None else max(0.0, last - begun))
 
 
-def kind_of(type_: str, is_driven: bool) -> str:
+def kind_of(type_: str, event: Mapping[str, Any]) -> str:
     """The type of an event for `seconds_in` and `was_killed`."""
-    return type_ if is_driven else END_WITHOUT_DRIVER
+    if event.get("driven") is False:
+        return END_WITHOUT_DRIVER
+    return RESTARTED if event.get("mode") == "restart" else type_
 
 
 def was_killed(events: Iterable[tuple[float, str]], *, is_driven: bool) -> bool:

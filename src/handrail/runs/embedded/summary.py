@@ -84,7 +84,7 @@ def store(folder: str, ledger: Ledger, about: str | None) -> None:
     except StateError:
         return
     questions = [(asked.id, asked.path, asked.question) for asked in state.questions.values()]
-    moments = [(moment, kind_of(type(event).__name__, getattr(event, "driven", True))) for moment, event in records]
+    moments = [(moment, kind_of(type(event).__name__, vars(event))) for moment, event in records]
     ended = next((moment for moment, event in reversed(records) if type(event).__name__ == "RunEnded"), None)
     summary = Summary(
         id="",
