@@ -31,7 +31,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("list", "List every definition, its file, and the definitions that it shadows.", "definitions:list_"),
         Row("validate", "Check all definitions, or only those at PATHS.", "definitions:validate"),
         Row("show", "Show all phases of a workflow or a flow, including nested ones.", "definitions:show"),
-        Row("explain", "Explain a code of a problem or of the end of a step, or list all.", "definitions:explain"),
+        Row("explain", "Explain a code, or list all of them.", "definitions:explain"),
         Row("schema", "Print the JSON Schema of a definition file, for editors.", "definitions:schema"),
     ),
     "Guided sessions": (
