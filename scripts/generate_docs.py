@@ -25,7 +25,7 @@ from handrail.flows.spec import AFTER_KINDS
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
 from handrail.project import MARKERS, Places, flow_roots, workflow_roots
 from handrail.settings import SETTINGS
-from handrail.source.codes import rules
+from handrail.source.codes import endings, rules
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.fields import ANYTHING, Field, Shape
 from handrail.source.files import Source
@@ -55,11 +55,19 @@ def exit_codes() -> str:
 
 
 def codes() -> str:
-    parts = ["# Problem codes\n\n`handrail explain CODE` prints the same.\n"]
+    what = "First the codes of problems in files, then [those of how something ends](#how-things-end)."
+    parts = [f"# Codes\n\n{what} `handrail explain CODE` prints the same.\n"]
     parts.extend(
         f"## {rule.code}\n\n*{rule.severity}.* {rule.meaning}\n\n```text\n{rule.example}\n```\n\n{rule.cure}\n"
         for rule in rules().values()
     )
+    where = (
+        "a run has it in `reason` (`CODE at STEP`), a step in the events of `handrail log RUN --events`, a session in "
+        "`refused`, a command in `error.code` of `--json`"
+    )
+    parts.append(f"## How things end\n\nThe codes of what ended without success: {where}.\n")
+    rows = [f"| `{one.code}` | {', '.join(one.of)} | {one.meaning} | {one.cure} |\n" for one in endings().values()]
+    parts.append("| code | of a | meaning | solution |\n|---|---|---|---|\n" + "".join(rows))
     return "\n".join(parts)
 
 

@@ -112,21 +112,38 @@ def test_the_readme_names_every_package_that_is_installed() -> None:
 
 
 def test_the_definitions_in_the_readme_have_no_problems(tmp_path: Path) -> None:
-    workflow, phase, flow = re.findall(
-        r"```(?:yaml|markdown)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
-    )
-    folder = tmp_path / ".handrail" / "workflows" / "ship"
-    folder.mkdir(parents=True)
-    (tmp_path / ".handrail" / "flows").mkdir()
-    (folder / "workflow.yaml").write_text(workflow, encoding="utf-8")
-    (folder / "build.md").write_text(phase, encoding="utf-8")
-    (folder / "plan.md").write_text(phase.replace("id: build", "id: plan"), encoding="utf-8")
-    (tmp_path / ".handrail" / "flows" / "release.yaml").write_text(flow, encoding="utf-8")
-    env = {"HOME": str(tmp_path), "HANDRAIL_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    env = write_readme_files(tmp_path)
     argv = [sys.executable, "-m", "handrail", "validate"]
     ended = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert ended.stdout.startswith("no problems"), ended.stdout
     assert ended.stdout.endswith("and 1 flow\n")
+
+
+def write_readme_files(project: Path) -> dict[str, str]:
+    """Write each file of the README to the path in its first comment, and nothing else. Returns an environment."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```(?:yaml|markdown)\n(.*?)```", text, re.DOTALL):
+        named = re.search(r"^# (\.handrail/\S+)", block, re.MULTILINE)
+        assert named is not None, block
+        file = project / named[1]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block, encoding="utf-8")
+    path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+    home = {"HOME": str(project), "HANDRAIL_HOME": str(project / "home")}
+    return {**home, "PATH": path, "LANG": "C.UTF-8", "NO_COLOR": "1"}
+
+
+def test_the_walk_in_the_readme_prints_what_it_shows_with_the_files_of_the_readme(tmp_path: Path) -> None:
+    env = write_readme_files(tmp_path)
+    open_to_agents(tmp_path / "home")
+    walk = [pair for pair in commands(ROOT / "README.md") if pair[0].startswith("handrail ")]
+    assert [command.split()[1] for command, _ in walk] == ["start", "gate", "next", "next"]
+    for command, output in walk:
+        ended = subprocess.run(
+            ["/bin/sh", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        pattern = re.escape(output).replace(re.escape("..."), ".*")  # the README leaves out the end of a text
+        assert re.fullmatch(pattern, ended.stdout), f"$ {command}\n{ended.stdout}{ended.stderr}"
 
 
 def commands(page: Path) -> list[tuple[str, str]]:

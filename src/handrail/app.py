@@ -13,7 +13,7 @@ import time
 from functools import cached_property
 
 import handrail
-from handrail.errors import HandrailError, NotFound, RefusedError
+from handrail.errors import DefinitionError, HandrailError, NotFound, RefusedError
 from handrail.project import (
     Places,
     flow_roots,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from handrail.sessions.sessions import Conversation, Sessions
     from handrail.settings import Settings
     from handrail.source.diagnostics import Diagnostic
-    from handrail.validation import Checked, Ground
+    from handrail.validation.check import Checked, Ground
     from handrail.workflows.catalog import Catalog
 
 
@@ -119,13 +119,16 @@ class App:
 
         from handrail.flows.known import known_in
 
-        return replace(known_in(self.project), workflow_problem=self._workflow_problem)
+        problems = lambda: self.catalog.problems  # noqa: E731 - read only if a flow runs a broken workflow
+        return replace(known_in(self.project), workflow_problem=self._workflow_problem, workflow_problems=problems)
 
-    def _workflow_problem(self, name: str) -> tuple[str, str | None] | None:
+    def _workflow_problem(self, name: str) -> tuple[str, str | None, str | None] | None:
         try:
             self.catalog.startable(name)
+        except DefinitionError as error:
+            return error.message, error.hint, next(found.file for found in self.catalog.found if found.key == name)
         except HandrailError as error:
-            return error.message, error.hint
+            return error.message, error.hint, None
         return None
 
     @cached_property
@@ -190,28 +193,38 @@ class App:
 
     @property
     def problems(self) -> list[Diagnostic]:
-        return [*self.catalog.problems, *self.flows.problems, *self._settings[1]]
+        found = (*self.catalog.problems, *self.flows.problems, *self._settings[1])
+        return [problem for problem in found if problem.severity != "note"]
 
-    def validate(self, paths: list[str]) -> Checked:
-        """The problems of all definitions, or of those at these paths. Each project checks its own."""
-        from handrail.validation import check_all, check_paths, project_of
+    def validate(self, paths: list[str], *, is_nested: bool = False) -> Checked:
+        """The problems of all definitions, or of those at these paths and below. Each project checks its own.
+
+        `is_nested`: the path is a project that was found below another path, and may have no definitions.
+        """
+        from handrail.validation.check import check_all, check_paths, project_of
 
         ground = self._ground
         if not paths:
             return check_all(ground)
         owners = {path: project_of(path, ground) for path in paths}
         own = [path for path, project in owners.items() if project == self.project]
-        checked = check_paths(ground, own)
+        below = {path: ground.below(path) for path in own}
+        checked = check_paths(ground, below, is_nested=is_nested)
         for other in dict.fromkeys(owners.values()):
             if other != self.project:
-                app = App(other, self.env, self.clock, self.token, self._by)
-                checked.add(app.validate([path for path, project in owners.items() if project == other]))
+                checked.add(self._at(other).validate([path for path, project in owners.items() if project == other]))
+        for nested in dict.fromkeys(project for found in below.values() for project in found.projects):
+            checked.add(self._at(nested).validate([nested], is_nested=True))
         return checked
+
+    def _at(self, project: str) -> App:
+        """Handrail in another project, for the same user."""
+        return App(project, self.env, self.clock, self.token, self._by)
 
     @property
     def _ground(self) -> Ground:
         from handrail import SETTINGS_FILE, registry
-        from handrail.validation import Ground
+        from handrail.validation.check import Ground
 
         folders = registry.workflow_folders(self.env, self.places.home)
         return Ground(
@@ -241,6 +254,8 @@ class App:
         if wanted == name and wanted not in keys:
             if any(found.id == name for found in self.flows.found):
                 return self.flows.find(name)
+            if any(found.key == name for found in self.catalog.found):
+                self.catalog.find(name)
             from handrail.source.suggest import did_you_mean
 
             hint = did_you_mean(name, [*self.flows.flows, *sorted(keys)]) or "`handrail list` shows what there is"
@@ -331,7 +346,7 @@ class App:
             ref = None
         if ref is None or ref.project == self.project:
             return self.sessions
-        return App(ref.project, self.env, self.clock, self.token, self._by).sessions
+        return self._at(ref.project).sessions
 
     def prune(self, rule: Rule, *, dry_run: bool) -> Pruned:
         """Remove old runs and ended sessions of this project."""
