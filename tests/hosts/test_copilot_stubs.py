@@ -13,6 +13,7 @@ import pytest
 
 from handrail import FOR_ONE_CALL
 from handrail.agents import skills
+from handrail.agents import stubs as shell
 from handrail.agents.copilot import plugin
 from handrail.contracts import Stubs
 from handrail.hosts import entry
@@ -102,7 +103,7 @@ def test_a_hook_that_never_answers_is_killed(project: Project, stub: str) -> Non
     host.begin()
     replace_hook(host.bin / stub, "/bin/sh -c 'exec sleep 50'")
     text = (host.bin / stub).read_text(encoding="utf-8")
-    (host.bin / stub).write_text(text.replace(f"sleep {plugin.STUB_SECONDS}", "sleep 1"), encoding="utf-8")
+    (host.bin / stub).write_text(text.replace(f"sleep {shell.SECONDS}", "sleep 1"), encoding="utf-8")
     if stub == "gate":
         assert "Handrail's gate failed" in (host.reason() or "")
     else:
@@ -216,7 +217,7 @@ def test_stubs_of_one_call_belong_to_their_conversation_whatever_its_id(project:
 
 def test_every_wait_of_a_hook_is_shorter_than_its_time() -> None:
     """Copilot CLI allows a call whose hook takes too long."""
-    assert store.LOCK_SECONDS < entry.SECONDS < plugin.STUB_SECONDS < plugin.HOST_SECONDS
+    assert store.LOCK_SECONDS < entry.SECONDS < shell.SECONDS < plugin.HOST_SECONDS
 
 
 @pytest.mark.parametrize("is_active", [False, True], ids=["without a workflow", "in a workflow"])

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from handrail.agents import stubs as shell
 from handrail.agents.gemini import stubs
 from handrail.contracts import Stubs
 from handrail.hosts import entry
@@ -118,7 +119,7 @@ def break_hook(stub: Path, command: str) -> None:
     """Let a stub call something else instead of the hook."""
     head, call, rest = stub.read_text(encoding="utf-8").partition("HANDRAIL_STATE=")
     assert call
-    stub.write_text(f"{head}{command}{rest[rest.index(') ||') :]}", encoding="utf-8")
+    stub.write_text(f"{head}{command}{rest[rest.index(' <&3') :]}", encoding="utf-8")
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -128,6 +129,15 @@ def test_a_hook_that_fails_denies(project: Project, broken: str) -> None:
     break_hook(host.stubs / "gate", BROKEN[broken])
     assert "handrail cancel --yes --session gemini-C" in (host.reason() or "")
     assert host.step()["decision"] == "deny"
+
+
+def test_a_hook_that_never_answers_is_killed_before_the_host_gives_up(project: Project) -> None:
+    host = Installed(project)
+    host.begin()
+    stub = host.stubs / "gate"
+    break_hook(stub, "/bin/sh -c 'exec sleep 50'")
+    stub.write_text(stub.read_text(encoding="utf-8").replace(f"sleep {shell.SECONDS}", "sleep 1"), encoding="utf-8")
+    assert "handrail cancel --yes --session gemini-C" in (host.reason() or "")
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -277,7 +287,7 @@ def test_the_gate_runs_once_for_every_call() -> None:
 
 def test_the_host_waits_longer_than_the_hook_may_take() -> None:
     """Gemini CLI runs the tool when its own limit is over."""
-    assert 2_000 * entry.SECONDS < stubs.HOST_MILLISECONDS
+    assert entry.SECONDS < shell.SECONDS < stubs.HOST_MILLISECONDS / 1000
 
 
 def test_a_folder_that_the_host_would_change_is_refused() -> None:
