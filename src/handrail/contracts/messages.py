@@ -88,13 +88,12 @@ class CommandTyped(_Asked):
 class ConversationOpened(_Asked):
     """A conversation was resumed, compacted or forked from another; or it is about to be compacted.
 
-    `waits`: the agent is told at its next prompt. `parent` is the other conversation, if the host knows it.
+    `waits`: the agent is told at its next prompt.
     """
 
     event: Literal["begin"]
     source: Literal["resume", "compact", "compacting", "fork"]
     waits: NotRequired[bool]
-    parent: NotRequired[str]
 
 
 class ModelCalled(_Asked):

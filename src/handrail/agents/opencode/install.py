@@ -57,7 +57,8 @@ class Recipe:
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         """Files that only Handrail uses."""
         del texts
-        return {self.file: plugin.text(self.stubs)}
+        folder = os.path.dirname(self.file)
+        return {os.path.join(folder, name): text for name, text in plugin.files(self.stubs).items()}
 
     def kept(self) -> list[str]:
         """Nothing: a running conversation is free if the file of the plugin is gone."""
