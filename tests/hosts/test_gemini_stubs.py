@@ -17,6 +17,7 @@ from handrail.agents.gemini import stubs
 from handrail.contracts import Stubs
 from handrail.hosts import entry
 from handrail.project import Places
+from handrail.source import jsonedit
 from support import Project
 
 MODEL = {"messages": [{"role": "user", "content": "hello"}]}
@@ -321,6 +322,23 @@ def test_uninstalling_restores_the_settings(project: Project, scope: str, foreig
     assert not (base / "handrail").exists()
     assert not (base / "commands").exists()
     assert not (base / "skills").exists()
+
+
+COMMENTED = '{\n  // mine, all mine\n  "theme": "dark" /* or "light" */\n}\n'
+
+
+def test_settings_with_comments_keep_them(project: Project) -> None:
+    path = Path(os.environ["HOME"]) / ".gemini" / "settings.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(COMMENTED)
+    project.json("install", "gemini")
+    text = path.read_text()
+    assert "// mine, all mine\n" in text
+    assert '"theme": "dark" /* or "light" */\n' in text
+    assert json.loads(jsonedit.plain(text))["mcpServers"]["handrail"]["includeTools"] == ["workflow_step"]
+    path.write_text(text.replace("dark", "blue"))
+    project.json("uninstall", "gemini")
+    assert path.read_text() == COMMENTED.replace("dark", "blue")
 
 
 def test_uninstalling_keeps_what_others_changed_since(project: Project) -> None:

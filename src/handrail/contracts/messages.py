@@ -51,12 +51,14 @@ class StepCall(_Asked):
     """`workflow_step` is about to be called.
 
     `installed` is given if other servers can have the name of ours: a file in the project and the keys of our entry.
-    If the entry is not as Handrail installed it, the call is a call of a foreign tool with these `aliases`.
+    If the entry is not as Handrail installed it, the call is a call of a foreign tool with these `aliases`. `call_id`
+    is the host's id of the call, if the server has to know that a hook saw it: see `StepCaller`.
     """
 
     event: Literal["step"]
     tool: str
     action: str
+    call_id: NotRequired[str]
     is_subagent: bool
     installed: NotRequired[tuple[str, ...]]
     aliases: NotRequired[tuple[str, ...]]
@@ -287,13 +289,15 @@ class Standing(TypedDict):
 class StepCaller(TypedDict):
     """Who calls `workflow_step`: the conversation, whether it is a subagent, and the host's id of the call.
 
-    `cwd` is the folder in which the agent works; empty if the host does not tell.
+    `cwd` is the folder in which the agent works; empty if the host does not tell. `needs_hook`: the host may skip hooks
+    without a word, so the workflow moves only if a hook saw this call.
     """
 
     conversation: str
     is_subagent: bool
     call: str
     cwd: NotRequired[str]
+    needs_hook: NotRequired[bool]
 
 
 class GateRules(TypedDict):

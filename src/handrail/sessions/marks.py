@@ -26,6 +26,9 @@ HISTORY = "history"
 SUBAGENTS = "subagents"
 """One sign per subagent that began or ended in this turn, if the host does not tell the calls of subagents apart."""
 _BEGAN, _ENDED = "+", "-"
+SEEN = "seen"
+"""The last calls of `workflow_step` that a hook saw, one id per line, in a host that may skip hooks."""
+_KEPT = 20
 
 BRANCH = "branch"
 """The number of the last record that the host stored in its own history of the conversation."""
@@ -66,6 +69,16 @@ def is_new_work(folder: str, ids: tuple[str, ...]) -> bool:
     if new:
         _write(folder, AWAITED, "\n".join(sorted(known | new)))
     return bool(new)
+
+
+def see_call(folder: str, id_: str) -> None:
+    """Record that a hook saw this call."""
+    known = content(folder, SEEN).split("\n")[1 - _KEPT :]
+    _write(folder, SEEN, "\n".join([*known, id_.replace("\n", " ")]))
+
+
+def was_seen(folder: str, id_: str) -> bool:
+    return bool(id_) and id_ in content(folder, SEEN).split("\n")
 
 
 def shown(folder: str) -> tuple[str, str]:

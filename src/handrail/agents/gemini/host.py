@@ -41,7 +41,7 @@ ENFORCES: dict[str, Level] = {
     "context": "hard",
     "interrupts": "hard",
 }
-"""`tools`: with `--acp`, Gemini CLI calls no hook before a tool. `stop`: its loop detector ends a turn without one."""
+"""`tools`: with `--acp`, Gemini CLI calls no hook at all. `stop`: its loop detector ends a turn without one."""
 LINKS = True
 
 

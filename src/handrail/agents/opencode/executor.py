@@ -67,7 +67,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
 def _with_plugin(settings: str, path: str) -> str:
     """The settings in a variable of the person, with our plugin for this call."""
     try:
-        return jsonedit.add_item(settings, ("plugin",), Path(path).as_uri())
+        return jsonedit.add_item(settings, ("plugin",), Path(path).as_uri(), comments=True)
     except ValueError as error:
         message = f"the settings in `{_SETTINGS}` cannot be used together with a workflow: {error}"
         raise NodeError("params", message, transient=False) from None
