@@ -43,13 +43,15 @@ class Guest(ABC):
     """One agent. Its prompts and calls are those of a person and of a model that use this agent.
 
     `step_tool` is the name with which the model calls `workflow_step`. `interrupt` is the key that interrupts the
-    agent, and `interrupted` a text on the screen afterwards.
+    agent, and `interrupted` a text on the screen afterwards. `ends_at_stops`: without a terminal, the program ends when
+    the agent stops, whatever Handrail says; a run then starts it again.
     """
 
     name: ClassVar[str]
     step_tool: ClassVar[str]
     interrupt: ClassVar[str] = "Escape"
     interrupted: ClassVar[str]
+    ends_at_stops: ClassVar[bool] = False
 
     def __init__(self, folder: Path) -> None:
         host = HOSTS[self.name]

@@ -71,6 +71,7 @@ class OldPi(Pi):
 
     prefix = "pi-0.74"
     approved = ()
+    ends_at_stops = True
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
