@@ -31,6 +31,7 @@ class Pi(Guest):
         self.env["PATH"] = f"{self.seat.host.program.parent}{os.pathsep}{self.env['PATH']}"
         settings = self.home / ".pi" / "agent" / "settings.json"
         own = {**json.loads(settings.read_text()), "defaultProvider": "fake", "defaultModel": "fake-1"}
+        own["compaction"] = {"keepRecentTokens": 1}  # a version refuses to compact what it would keep
         settings.write_text(json.dumps(own))
 
     def subagent(self, task: str) -> Call:
