@@ -241,17 +241,30 @@ def test_the_status_line_shows_the_persons_and_ours(project: Project) -> None:
     line = json.loads(settings.read_text())["statusLine"]
     assert line["padding"] == 3
 
-    def shown() -> str:
-        given = json.dumps({"session_id": "C", "cwd": "/p", "session_name": None})
-        argv = ["/bin/sh", "-c", line["command"]]
-        return subprocess.run(argv, input=given, env=host.env, capture_output=True, text=True, check=True).stdout
-
-    assert shown() == "mine\n"
+    assert shown(host) == "mine\n"
     host.begin()
-    assert shown().splitlines()[0] == "mine"
-    assert "Look" in shown()
+    assert shown(host).splitlines()[0] == "mine"
+    assert "Look" in shown(host)
     project.json("uninstall", "copilot")
     assert settings.read_text() == before
+
+
+def shown(host: Installed) -> str:
+    """The status line."""
+    settings = Path(os.environ["HOME"]) / ".copilot" / "settings.json"
+    given = json.dumps({"session_id": "C", "cwd": "/p", "session_name": None})
+    argv = ["/bin/sh", "-c", json.loads(settings.read_text())["statusLine"]["command"]]
+    return subprocess.run(argv, input=given, env=host.env, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_status_line_says_why_the_agent_may_stop_until_the_next_prompt(project: Project) -> None:
+    project.write(".handrail/settings.yaml", "idleStops: 0\n")
+    host = Installed(project)
+    host.begin()
+    assert host.stop() == {}
+    assert shown(host).strip().endswith("[1/2] · Handrail lets the agent stop: no progress")
+    host.run("userPromptSubmitted", prompt="go on")
+    assert shown(host).strip().endswith("[1/2]")
 
 
 @pytest.mark.parametrize("for_project", [False, True], ids=["for the user", "for the project"])

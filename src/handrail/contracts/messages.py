@@ -88,9 +88,10 @@ class CommandTyped(_Asked):
 
 
 class ConversationOpened(_Asked):
-    """A conversation was resumed, compacted or forked from another; or it is about to be compacted.
+    """A conversation was resumed, compacted or forked from another; or it is about to be compacted (`compacting`).
 
-    `waits`: the agent is told at its next prompt.
+    `waits`: what a hook adds now does not stay in the history, so the agent is told at its next prompt, as it always is
+    after `compacting`.
     """
 
     event: Literal["begin"]

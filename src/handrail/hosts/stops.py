@@ -30,6 +30,8 @@ def decide(host: Host, agent: str, ref: SessionRef | None, request: AgentStops, 
     answer = _decide(host, agent, ref, request)
     if answer["send_on"] is None:
         marks.clear(ref.folder, marks.TURN)
+    if answer["let_go"] is not None:
+        marks.set_mark(ref.folder, marks.LET_GO, answer["let_go"].partition(". ")[0])
     return answer
 
 

@@ -91,14 +91,14 @@ def _begin(data: Mapping[str, Any]) -> Request:
     from handrail.agents.gemini import transcript
 
     conversation, cwd, path = _common_fields(data)
-    is_compact = data["hook_event_name"] == "PreCompress"
-    copy = None if is_compact else transcript.copy_of(path, conversation)
+    is_compacting = data["hook_event_name"] == "PreCompress"
+    copy = None if is_compacting else transcript.copy_of(path, conversation)
     return {
         "event": "begin",
         "conversation": conversation,
         "cwd": cwd,
         "transcript": copy or path,
-        "source": "compact" if is_compact else "fork" if copy else "resume",
+        "source": "compacting" if is_compacting else "fork" if copy else "resume",
         "waits": True,
     }
 
