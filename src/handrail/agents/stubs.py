@@ -93,3 +93,14 @@ def ask(stubs: Stubs, agent: str, *, has_input: bool = False) -> str:
         "    exit $code\n"
         "}) || said=\n"
     )
+
+
+def status_line(stubs: Stubs, agent: str, is_free: str, foreign: str | None) -> str:
+    """The stub of a status line: first the existing one, then ours. `is_free` is a condition: there is no workflow."""
+    before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n" if foreign else ""
+    return (
+        f"{state(stubs)}"
+        "# Handrail's status line.\n"
+        f"input=$(cat)\n{before}{is_free} && exit 0\n"
+        f"printf '%s' \"$input\" | {hook(stubs, agent, 'status-line')}\n"
+    )

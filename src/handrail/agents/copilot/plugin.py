@@ -164,14 +164,7 @@ def event_stub(stubs: Stubs) -> str:
 
 
 def status_stub(stubs: Stubs, foreign: str | None) -> str:
-    """The status line: first the existing one, then ours while a workflow is active."""
-    before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n" if foreign else ""
-    return (
-        f"{shell.state(stubs)}"
-        "# Handrail's status line for Copilot CLI.\n"
-        f"input=$(cat)\n{before}{shell.no_links(AGENT)} && exit 0\n"
-        f"printf '%s' \"$input\" | {shell.hook(stubs, AGENT, 'status-line')}\n"
-    )
+    return shell.status_line(stubs, AGENT, shell.no_links(AGENT), foreign)
 
 
 def as_json(value: Any) -> str:
