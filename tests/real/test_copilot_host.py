@@ -71,6 +71,14 @@ def test_a_person_is_asked_about_other_tools_but_not_about_ours(guest: Copilot) 
         until((guest.project / "asked").exists, "the command to run")
 
 
+def test_the_status_line_says_why_the_agent_may_stop(guest: Copilot) -> None:
+    guest.file(".handrail/settings.yaml", "idleStops: 0\n")
+    guest.model.script(Turn("I stop here."), guest.shell("echo on"), Turn("And here."))
+    with guest.screen() as screen:
+        screen.say("/workflow w tea")
+        screen.wait("W > • Look [1/2] · Handrail lets the agent stop: no progress")
+
+
 def test_commands_that_are_typed_while_the_agent_works(guest: Copilot) -> None:
     """Copilot CLI passes them to the model and calls no hook."""
     waits = "touch here; while [ ! -e go ]; do sleep 0.1; done"

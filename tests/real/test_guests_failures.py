@@ -42,12 +42,6 @@ def break_python(guest: Guest, body: str | None) -> None:
     assert broken
 
 
-def expect_unknown(guest: Guest, failure: str) -> None:
-    """End as an expected failure if this failure could not be tried in this agent: it never counts as passed."""
-    if failure in guest.cannot:
-        pytest.xfail(guest.cannot[failure])
-
-
 def begin(guest: Guest) -> str:
     guest.model.script(Turn("A stop."))
     thread = guest.thread(guest.start("w tea"))
@@ -59,7 +53,6 @@ def begin(guest: Guest) -> str:
 def test_a_failing_hook_denies_until_a_person_cancels(guest: Guest, name: str) -> None:
     thread = begin(guest)
     session = guest.session()["session"]
-    expect_unknown(guest, name)
     break_python(guest, PYTHONS[name])
     guest.model.script(guest.write("bound.txt"), Turn("I may not."))
     guest.run("write it", thread)
@@ -83,7 +76,6 @@ def test_a_failing_hook_does_nothing_without_a_workflow(guest: Guest, name: str)
 def test_damaged_state_denies_until_a_person_cancels(guest: Guest, what: str) -> None:
     thread = begin(guest)
     session = guest.session()["session"]
-    expect_unknown(guest, what)
     damage(guest, what)
     guest.model.script(guest.write("bound.txt"), Turn("I may not."))
     guest.run("write it", thread)
@@ -111,7 +103,6 @@ def _spoil(path: Path) -> None:
 
 
 def test_a_workflow_that_cannot_start_is_stopped_and_says_why(guest: Guest) -> None:
-    expect_unknown(guest, "a refused start")
     break_python(guest, "exit 1")
     guest.model.script(Turn("I was told nothing."))
     guest.start("w tea")

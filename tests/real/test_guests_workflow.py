@@ -49,16 +49,18 @@ def walk(guest: Guest) -> list[Turn]:
     ]
 
 
-def assert_walked(guest: Guest) -> None:
+def assert_walked(guest: Guest, *, in_run: bool = False) -> None:
     assert guest.at() == "done"
-    assert guest.story() == STORY, "every agent leaves the same journal, in a terminal and without one"
+    is_restarted = in_run and guest.ends_at_stops
+    story = [event for event in STORY if not (is_restarted and event.startswith("SentOn"))]
+    assert guest.story() == story, "every agent leaves the same journal, in a terminal and without one"
     assert not guest.links(), "the person was told, so the link is gone"
     assert (guest.made("early.txt"), guest.made("report.txt")) == (False, True)
     texts = [request.text for request in guest.model.received()]
     assert ALL[0] in texts[0]
     assert not any(text in texts[0] for text in ALL[1:]), "only the current phase is shown"
     assert DENIED in texts[1]
-    assert REMINDED in texts[2]
+    assert ("You were interrupted." if is_restarted else REMINDED) in texts[2]
     assert ALL[1] in texts[3]
     assert FAILED in texts[4]
     assert ALL[2] in texts[6]
@@ -93,7 +95,7 @@ def test_a_workflow_of_a_run_needs_no_installation(guest: Guest) -> None:
     guest.model.script(*walk(guest))
     ended = guest.handrail("run", "release", "the login", "--agent", guest.name, "--json", check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert_walked(guest)
+    assert_walked(guest, in_run=True)
 
 
 def test_a_run_counts_everything_once_if_the_agent_has_our_stubs_too(guest: Guest) -> None:
@@ -101,7 +103,7 @@ def test_a_run_counts_everything_once_if_the_agent_has_our_stubs_too(guest: Gues
     guest.model.script(*walk(guest))
     ended = guest.handrail("run", "release", "the login", "--agent", guest.name, "--json", check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert_walked(guest)
+    assert_walked(guest, in_run=True)
 
 
 def test_without_a_workflow_nothing_is_said_and_nothing_is_denied(guest: Guest) -> None:

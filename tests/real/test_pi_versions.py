@@ -29,6 +29,7 @@ WHOLE = (
 RETURNS = (
     coming_back.test_a_killed_conversation_goes_on_where_it_was,
     coming_back.test_a_fork_has_its_own_workflow,
+    coming_back.test_a_compacted_conversation_gets_its_phase_again,
 )
 STOPS = (
     stops.test_an_agent_without_progress_may_stop,

@@ -133,6 +133,14 @@ class Forks(Protocol):
         ...
 
 
+class Compacts(Protocol):
+    """What the module of a host has in addition if its history keeps what a compaction took from the model."""
+
+    def kept(self, history: bytes) -> bytes:
+        """The part of a history that the model can still read."""
+        ...
+
+
 class Market(Protocol):
     """What the module of a host has in addition if the agent has marketplaces of plugins."""
 

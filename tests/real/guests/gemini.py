@@ -7,7 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from types import MappingProxyType
 
 from real.guests.guest import Guest
 from real.hosts import Ran
@@ -45,9 +44,6 @@ class Gemini(Guest):
     name = "gemini"
     step_tool = "mcp_handrail_workflow_step"
     interrupted = "Request cancelled"
-    cannot = MappingProxyType(
-        {"never answers": "one prompt did not end within five minutes; whether the call is denied is not known"}
-    )
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

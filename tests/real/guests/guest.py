@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -43,16 +42,16 @@ def _told(event: Json) -> str:
 class Guest(ABC):
     """One agent. Its prompts and calls are those of a person and of a model that use this agent.
 
-    `step_tool` is the name with which the model calls `workflow_step`. `cannot` says what this agent cannot do: the
-    name of an ability, and the reason in a sentence. `interrupt` is the key that interrupts the agent, and
-    `interrupted` a text on the screen afterwards.
+    `step_tool` is the name with which the model calls `workflow_step`. `interrupt` is the key that interrupts the
+    agent, and `interrupted` a text on the screen afterwards. `ends_at_stops`: without a terminal, the program ends when
+    the agent stops, whatever Handrail says; a run then starts it again.
     """
 
     name: ClassVar[str]
     step_tool: ClassVar[str]
-    cannot: ClassVar[Mapping[str, str]] = {}
     interrupt: ClassVar[str] = "Escape"
     interrupted: ClassVar[str]
+    ends_at_stops: ClassVar[bool] = False
 
     def __init__(self, folder: Path) -> None:
         host = HOSTS[self.name]

@@ -9,7 +9,6 @@ import json
 import os
 import sys
 from pathlib import Path
-from types import MappingProxyType
 
 from real.guests.guest import Guest
 from real.hosts import Ran
@@ -39,12 +38,6 @@ class OpenCode(Guest):
     name = "opencode"
     step_tool = "workflow_step"
     interrupted = "interrupted"
-    cannot = MappingProxyType(
-        {
-            "a refused start": "the prompt did not end within three minutes; whether the start is refused is not known",
-            "folder": "the prompt did not end within three minutes; whether the call is denied is not known",
-        }
-    )
 
     def __init__(self, folder: Path) -> None:
         """Its home is as after its first start: OpenCode has installed its package for plugins."""

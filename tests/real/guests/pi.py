@@ -48,6 +48,7 @@ class Pi(Guest):
         self.env["PATH"] = f"{self.seat.host.program.parent}{os.pathsep}{self.env['PATH']}"
         settings = self.home / ".pi" / "agent" / "settings.json"
         own = {**json.loads(settings.read_text()), "defaultProvider": "fake", "defaultModel": "fake-1"}
+        own["compaction"] = {"keepRecentTokens": 1}  # a version refuses to compact what it would keep
         settings.write_text(json.dumps(own))
 
     def subagent(self, task: str) -> Call:
@@ -88,6 +89,7 @@ class OldPi(Pi):
 
     prefix = "pi-0.74"
     approved = ()
+    ends_at_stops = True
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -171,14 +171,7 @@ def settings_stub(stubs: Stubs) -> str:
 
 
 def status_stub(stubs: Stubs, foreign: str | None) -> str:
-    """The status line: first the existing one, then ours while a workflow is active."""
-    before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n" if foreign else ""
-    return (
-        f"{shell.state(stubs)}"
-        "# Handrail's status line for Claude Code.\n"
-        f"input=$(cat)\n{before}{_NO_LINK} && exit 0\n"
-        f"printf '%s' \"$input\" | {shell.hook(stubs, AGENT, 'status-line')}\n"
-    )
+    return shell.status_line(stubs, AGENT, _NO_LINK, foreign)
 
 
 def _json(value: Any) -> str:

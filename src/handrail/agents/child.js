@@ -1,4 +1,4 @@
-// One Handrail process per session: newline-delimited JSON-RPC on its stdin and stdout.
+// One Handrail process for a plugin that stays loaded: newline-delimited JSON-RPC on its stdin and stdout.
 //
 // It is started when it is first needed. If it is lost, open requests fail and the next request starts a new one; after
 // `close` nothing starts it again.
@@ -8,16 +8,15 @@ import { spawn } from "node:child_process";
 const SECONDS = 10;
 
 export class Child {
-	constructor(config, log) {
+	constructor(config) {
 		this.config = config;
-		this.log = log;
 		this.process = null;
 		this.waiting = new Map();
 		this.number = 0;
 		this.isClosed = false;
 	}
 
-	// The result of a request. Rejects if Handrail fails, is lost, or does not answer in time.
+	// The result of a request. Rejects if Handrail fails, is lost (`isLost`), or does not answer in time.
 	ask(method, params, { seconds = SECONDS, signal, onProgress } = {}) {
 		return new Promise((resolve, reject) => {
 			if (this.isClosed) throw new Error("the session has ended");
@@ -35,7 +34,7 @@ export class Child {
 				fail(new Error("it was interrupted"));
 			};
 			const late = () => {
-				this.lose(process, `it did not answer within ${seconds} seconds`);
+				this.lose(process, `it did not answer within ${seconds} seconds`, false);
 			};
 			const timer = seconds > 0 ? setTimeout(late, seconds * 1000) : undefined;
 			if (signal?.aborted) return abort();
@@ -50,6 +49,7 @@ export class Child {
 		if (this.process) return this.process;
 		const [program, ...rest] = this.config.command;
 		const child = spawn(program, rest, {
+			cwd: this.config.cwd,
 			env: { ...process.env, ...this.config.env },
 			stdio: ["pipe", "pipe", "pipe"],
 		});
@@ -98,11 +98,11 @@ export class Child {
 	}
 
 	// Give up a process: every open request to it fails, and the next request starts another one.
-	lose(child, why) {
+	lose(child, why, isLost = true) {
 		if (this.process === child) this.process = null;
 		child.kill("SIGKILL");
 		for (const call of [...this.waiting.values()]) {
-			if (call.process === child) call.reject(new Error(why));
+			if (call.process === child) call.reject(Object.assign(new Error(why), { isLost }));
 		}
 	}
 
