@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from handrail.agents import skills as shipped
 from handrail.agents.opencode import plugin
 from handrail.contracts import Stubs
 from handrail.source import jsonedit
@@ -57,7 +58,9 @@ class Recipe:
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         """Files that only Handrail uses."""
         del texts
-        return {self.file: plugin.text(self.stubs)}
+        folder = os.path.join(os.path.dirname(self.file), plugin.SKILLS)
+        skills = {os.path.join(folder, name): text for name, text in shipped.files().items()}
+        return {self.file: plugin.text(self.stubs)} | skills
 
     def kept(self) -> list[str]:
         """Nothing: a running conversation is free if the file of the plugin is gone."""

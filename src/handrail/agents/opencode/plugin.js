@@ -2,12 +2,13 @@
 // The child decides everything. If it cannot answer, this file denies tool calls of conversations with a workflow.
 import { spawn } from "node:child_process"
 import { existsSync, lstatSync, readdirSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 
 const STUBS = "@STUBS@"
 const SECONDS = 10
 const OWN_FILE = fileURLToPath(import.meta.url)
+const SKILLS = join(dirname(OWN_FILE), STUBS.skills)
 const LINKS = join(STUBS.state, "hosts", "opencode")
 const STEP = "workflow_step"
 const COMMANDS = { workflow: "start", "cancel-workflow": "cancel" }
@@ -275,6 +276,7 @@ const server = async ({ client, directory }) => {
     config: async (config) => {
       isStepForeign = "workflow" in (config.mcp ?? {})
       config.command = { ...STUBS.commands, ...config.command }
+      if (existsSync(SKILLS)) config.skills = { ...config.skills, paths: [...(config.skills?.paths ?? []), SKILLS] }
     },
     tool: { [STEP]: { description: STUBS.tool.description, args: STUBS.tool.inputSchema.properties, execute: step } },
     "tool.execute.before": gate,
