@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from handrail import registry
@@ -14,12 +15,16 @@ from handrail.source.suggest import did_you_mean
 _WORDS = {"create": "created", "change": "edited", "remove": "removed", "restore": "restored"}
 
 
-def carry_out(shell: Shell, installer: Installer, changes: list[Change], dry: bool = False) -> dict[str, Any]:
-    """Apply the changes unless `dry`, print them for a person, and return them as data."""
+def carry_out(
+    shell: Shell, installer: Installer, changes: list[Change], dry: bool = False, warnings: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Apply the changes unless `dry`, print them and the warnings for a person, and return all of it as data."""
     for change in changes if dry or not shell.quiet else ():
         shell.say(f"{change.verb:<8} {shown_path(change.path, shell.cwd)}")
     for note in installer.notes if not shell.as_json else ():
         shell.say(f"note: {note}")
+    for warning in warnings:
+        shell.talk(f"warning: {warning}")
     if not dry:
         installer.apply(changes)
     rows = [{"path": change.path, "change": change.verb} for change in changes]
@@ -27,7 +32,7 @@ def carry_out(shell: Shell, installer: Installer, changes: list[Change], dry: bo
     paths = sorted({*changed, *installer.next.get("owned", ()), *installer.next.get("after", ())})
     files = [{"path": path, "change": changed.get(path, "unchanged")} for path in paths]
     about = {"agent": installer.agent, "scope": "project" if installer.project else "user"}
-    return {**about, "files": files, "changes": rows, "notes": installer.notes, "dryRun": dry}
+    return {**about, "files": files, "changes": rows, "notes": installer.notes, "warnings": [*warnings], "dryRun": dry}
 
 
 def known_agent(agent: str, known: list[str], what: str) -> str:

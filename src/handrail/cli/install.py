@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -17,8 +18,10 @@ from handrail.hosts.install import Change, Installer, found_agents, installer_fo
 from handrail.project import shown_path
 
 
-def _carry_out(shell: Shell, installer: Installer, changes: list[Change], done: str, dry: bool) -> None:
-    told = carry_out(shell, installer, changes, dry)
+def _carry_out(
+    shell: Shell, installer: Installer, changes: list[Change], done: str, dry: bool, warnings: Sequence[str] = ()
+) -> None:
+    told = carry_out(shell, installer, changes, dry, warnings)
     if shell.as_json:
         return shell.data(told)
     shell.say("nothing was changed (--dry-run)" if dry and changes else done if changes else "nothing to do")
@@ -45,7 +48,7 @@ def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: 
     for name in [agent] if agent else _offered(shell, found_agents(app.env)):
         installer = installer_for(app, installable(name), for_project=not for_user)
         done = f"installed into {name}; restart it, then type {registry.host(name).COMMANDS['start']}"
-        _carry_out(shell, installer, installer.plan_install(), done, dry_run)
+        _carry_out(shell, installer, installer.plan_install(), done, dry_run, app.names_unknown_to([name]))
 
 
 def _offered(shell: Shell, found: list[str]) -> list[str]:

@@ -27,7 +27,7 @@ def init(app: App, shell: Shell, agent: str | None) -> None:
     installer = _installer(app, agent) if agent else None
     changes = installer.plan_install() if installer else []
     created = _create(app, shell)
-    told = carry_out(shell, installer, changes) if installer else None
+    told = carry_out(shell, installer, changes, warnings=app.names_unknown_to([installer.agent])) if installer else None
     if shell.as_json:
         return shell.data({"created": created} | ({"install": told} if agent else {}))
     shell.talk("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run hello`")
