@@ -76,8 +76,8 @@ def tools() -> str:
     head = (
         "# Names of tools\n\n"
         "The lists `blacklist` and `whitelist` of a phase mean the same to every agent if they use these names. "
-        "Below each agent are the tools that a name stands for; *other versions* are tools that the tested version does "
-        "not have.\n"
+        "Below each agent are the tools that a name stands for; *other versions* are tools that the tested version "
+        "does not have.\n"
     )
     rows = [
         f"| `{name}` | {about} | {' | '.join(_tools(agent, name) for agent in agents)} |"
