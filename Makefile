@@ -6,7 +6,7 @@ BIN := .venv/bin
 PARALLEL := -n auto --maxprocesses 8
 SPECIAL := */test_*_host.py */test_pi_versions.py */test_opencode_plugin.py
 
-.PHONY: help env verify ci demo test test-long test-agents test-special check format bench docs agents-table clean
+.PHONY: help env verify ci demo test test-short test-long test-agents test-special check format bench docs agents-table clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
@@ -19,13 +19,16 @@ env: .venv/ready ## a virtual environment with everything for development
 
 verify: check test ## check and test: before each commit, and what `make` alone does
 
-ci: check test demo test-long test-agents ## everything: what a CI job should run
+ci: check test-short demo test-long test-agents ## everything: what a CI job should run
 
 demo: env ## walk a workflow with the scripted agent: no key, no network
 	@$(BIN)/handrail demo
 
 test: env ## all tests that need no agent; explorations try a spread of places
 	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal
+
+test-short: env ## `make test` without the explorations: `make ci` runs all of them in test-long
+	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal -m "not explores"
 
 test-long: env ## the explorations with every place and many inputs
 	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal -m explores --thorough
