@@ -4,7 +4,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL := -n auto --maxprocesses 8
-SPECIAL := */test_*_host.py */test_pi_*.py */test_opencode_plugin.py
+SPECIAL := */test_*_host.py */test_pi_versions.py */test_opencode_plugin.py
 
 .PHONY: help env verify ci demo test test-long test-agents test-special check format bench docs agents-table clean
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from handrail.source.diagnostics import Diagnostic
     from handrail.validation.check import Checked, Ground
     from handrail.workflows.catalog import Catalog
+    from handrail.workflows.spec import WorkflowSpec
 
 
 class App:
@@ -196,14 +197,15 @@ class App:
         found = (*self.catalog.problems, *self.flows.problems, *self._settings[1])
         return [problem for problem in found if problem.severity != "note"]
 
-    def validate(self, paths: list[str], *, is_nested: bool = False) -> Checked:
+    def validate(self, paths: list[str], agents: tuple[str, ...] = (), *, is_nested: bool = False) -> Checked:
         """The problems of all definitions, or of those at these paths and below. Each project checks its own.
 
-        `is_nested`: the path is a project that was found below another path, and may have no definitions.
+        Names of tools are checked for these agents; by default for those into which Handrail is installed. `is_nested`:
+        the path is a project that was found below another path, and may have no definitions.
         """
         from handrail.validation.check import check_all, check_paths, project_of
 
-        ground = self._ground
+        ground = self._ground(agents)
         if not paths:
             return check_all(ground)
         owners = {path: project_of(path, ground) for path in paths}
@@ -212,17 +214,16 @@ class App:
         checked = check_paths(ground, below, is_nested=is_nested)
         for other in dict.fromkeys(owners.values()):
             if other != self.project:
-                checked.add(self._at(other).validate([path for path, project in owners.items() if project == other]))
+                checked.add(self._at(other).validate([path for path, at in owners.items() if at == other], agents))
         for nested in dict.fromkeys(project for found in below.values() for project in found.projects):
-            checked.add(self._at(nested).validate([nested], is_nested=True))
+            checked.add(self._at(nested).validate([nested], agents, is_nested=True))
         return checked
 
     def _at(self, project: str) -> App:
         """Handrail in another project, for the same user."""
         return App(project, self.env, self.clock, self.token, self._by)
 
-    @property
-    def _ground(self) -> Ground:
+    def _ground(self, agents: tuple[str, ...]) -> Ground:
         from handrail import SETTINGS_FILE, registry
         from handrail.validation.check import Ground
 
@@ -239,7 +240,24 @@ class App:
                 for folder in (self.places.config, os.path.join(self.project, ".handrail"))
             ),
             settings_problems=tuple(self._settings[1]),
+            agents=agents or tuple(self.installed()),
         )
+
+    def installed(self) -> list[str]:
+        """The agents into which Handrail is installed, for the user or for this project."""
+        from handrail import registry
+
+        places = {
+            agent: [self.places.installation(agent, one) for one in (None, self.project)] for agent in registry.hosts()
+        }
+        return [agent for agent, records in places.items() if any(map(os.path.exists, records))]
+
+    def names_unknown_to(self, agents: list[str], spec: WorkflowSpec | None = None) -> list[str]:
+        """Warnings about names of tools that mean nothing to one of these agents, in a workflow or in all workflows."""
+        from handrail.workflows.understood import not_understood
+
+        specs = self.catalog.with_subworkflows(spec) if spec is not None else self.catalog.workflows.values()
+        return self._shown([problem for one in specs for problem in not_understood(one.phases, agents)])
 
     def flow_named(self, name: str) -> FoundFlow:
         """The flow that `run NAME` runs: a flow, or else a workflow as a flow. `workflow:NAME` is always a workflow."""
@@ -267,11 +285,22 @@ class App:
         self.catalog.refuse_hidden(spec)
         return workflow_as_flow(spec, known_in())
 
-    def warnings(self, flow: FoundFlow) -> list[str]:
-        """The warnings in the files that a run of this flow uses, one line each."""
+    def warnings(self, flow: FoundFlow, agent: str | None = None) -> list[str]:
+        """The warnings in the files that a run of this flow uses, one line each. `agent` works through a workflow."""
+        from handrail.settings import DEFAULT, parse_route
+
+        default = self.settings.routes.get(DEFAULT)
         if flow.source == "workflow":
-            return self._shown(self.catalog.warnings_of(self.catalog.find(flow.id.removeprefix("workflow:"))))
+            agent = agent or (parse_route(default).agent if default is not None else None)
+            return self._warnings_of(self.catalog.find(flow.id.removeprefix("workflow:")), agent)
         return self._shown(self.flows.warnings_of(flow))
+
+    def _warnings_of(self, spec: WorkflowSpec, agent: str | None) -> list[str]:
+        """The warnings of a workflow for the agent that works through it, or else for the installed agents."""
+        from handrail import registry
+
+        agents = [name for name in [agent] if name in registry.installable()] if agent else self.installed()
+        return [*self._shown(self.catalog.warnings_of(spec)), *self.names_unknown_to(agents, spec)]
 
     def _shown(self, problems: list[Diagnostic]) -> list[str]:
         from handrail.source.diagnostics import as_line
@@ -302,7 +331,8 @@ class App:
         from handrail.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
-        notices = (*notices, *self._shown(self.catalog.warnings_of(self.catalog.find(name))))
+        agent = conversation.agent if conversation is not None else None
+        notices = (*notices, *self._warnings_of(self.catalog.find(name), agent))
         id_ = conversation.session if conversation is not None else session
         limits = IDLE_STOPS, REMINDERS
         if has_settings(self.places, self.project):

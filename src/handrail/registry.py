@@ -182,13 +182,25 @@ def tool_names(agent: str) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset(), frozenset()
     key = (place, AGENTS[agent]["host"])
     if key not in _TOOL_NAMES:
-        module, aliases = _module(place), host(agent).aliases
-        now, former = module.TOOLS, module.FORMER_TOOLS
+        (now, former), aliases = own_tools(agent), host(agent).aliases
         _TOOL_NAMES[key] = (
             frozenset(name for tool in now for name in (tool, *aliases(tool))),
             frozenset(name for tool in former for name in (tool, *aliases(tool))),
         )
     return _TOOL_NAMES[key]
+
+
+def own_tools(agent: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tools of a host as it calls them: those that it has now, and those of other versions."""
+    place = AGENTS[agent].get("tools")
+    module = _module(place) if place is not None else None
+    return (module.TOOLS, module.FORMER_TOOLS) if module is not None else ((), ())
+
+
+def tool_groups(agent: str) -> list[frozenset[str]]:
+    """The names of each tool of a host, of all versions."""
+    now, former = own_tools(agent)
+    return [frozenset((tool, *host(agent).aliases(tool))) for tool in (*now, *former)]
 
 
 def known_tools() -> frozenset[str]:

@@ -271,7 +271,7 @@ def test_the_status_line_says_why_the_agent_may_stop_until_the_next_prompt(proje
 def test_copilot_cli_gets_the_skill_that_writes_workflows(project: Project, for_project: bool) -> None:
     Installed(project, for_project=for_project)
     base = project.folder / ".github" if for_project else Path(os.environ["HOME"]) / ".copilot"
-    assert (base / "skills/write-workflow/SKILL.md").read_text() == skills.skills()["write-workflow"]
+    assert (base / "skills/write-workflow/SKILL.md").read_text() == skills.files()["write-workflow/SKILL.md"]
 
 
 @pytest.mark.parametrize("edited", [False, True], ids=["as installed", "edited since"])

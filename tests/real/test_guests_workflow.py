@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
+from handrail.app import App
+from handrail.workflows.plan import to_json
 from real.guests.guest import Guest, Phase, mark
 from real.models.turn import Turn
 
@@ -24,6 +29,33 @@ STORY = [
     "Told",
 ]
 """The journal of the walk without times and ids."""
+
+
+def moved(origin: int, phase: str, summary: str) -> dict[str, Any]:
+    return {"type": "Moved", "origin": origin, "to": origin + 1, "phase": phase, "summary": summary}
+
+
+def checked(held: bool, detail: str) -> dict[str, Any]:
+    result = {"name": FAILED, "kind": "file", "held": held, "detail": detail}
+    return {"type": "Checked", "at": 1, "results": [result]}
+
+
+JOURNAL = [
+    ("person", [{"type": "Started", "task": "the login", "idle_limit": 3, "reminder_limit": 12}]),
+    ("agent", [{"type": "SentOn", "at": 0, "idle": 1}]),
+    ("agent", [moved(0, "Plan", "planned")]),
+    ("agent", [checked(False, "it does not exist")]),
+    ("agent", [checked(True, "8 bytes"), moved(1, "Judge", "judged")]),
+    ("agent", [{"type": "Looped", "origin": 2, "to": 1}]),
+    ("agent", [checked(True, "8 bytes"), moved(1, "Judge", "judged again")]),
+    ("agent", [moved(2, "Sign", "signed")]),
+    ("agent", [{"type": "Finished", "origin": 3, "phase": "Ship", "summary": "shipped"}]),
+    ("agent", [{"type": "Told", "status": "done"}]),
+]
+"""What a workflow that a person started leaves behind, whole but for times and names.
+
+The six agents leave it in a terminal and without one: twelve journals that equal this one, so they equal each other.
+"""
 
 
 def nested(guest: Guest) -> None:
@@ -69,6 +101,15 @@ def assert_walked(guest: Guest, *, in_run: bool = False) -> None:
     assert len(texts) == len(walk(guest))
 
 
+def assert_same_journal(guest: Guest) -> None:
+    """The journal is `JOURNAL`, about the plan of the definitions that all guests have."""
+    found, app = guest.journal(), App(str(guest.project), guest.env)
+    (pinned,) = (guest.state / "sessions").glob(f"*/{guest.name}-*/plan-{found[0][1][0].pop('plan')}")
+    plan = app.catalog.plan(app.catalog.find("release"))
+    assert json.loads(pinned.read_text(encoding="utf-8")) == json.loads(json.dumps(to_json(plan)))
+    assert found == JOURNAL
+
+
 def test_a_whole_workflow_without_a_terminal(guest: Guest) -> None:
     nested(guest)
     guest.model.script(*walk(guest))
@@ -76,6 +117,7 @@ def test_a_whole_workflow_without_a_terminal(guest: Guest) -> None:
     assert ran.code == 0, ran
     assert "All done." in ran.out
     assert_walked(guest)
+    assert_same_journal(guest)
 
 
 def test_a_whole_workflow_in_a_terminal(guest: Guest) -> None:
@@ -86,6 +128,7 @@ def test_a_whole_workflow_in_a_terminal(guest: Guest) -> None:
         screen.wait("All done.")
         guest.until_at("done")
     assert_walked(guest)
+    assert_same_journal(guest)
 
 
 def test_a_workflow_of_a_run_needs_no_installation(guest: Guest) -> None:

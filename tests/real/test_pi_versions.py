@@ -11,6 +11,7 @@ from real import test_guests_coming_back as coming_back
 from real import test_guests_failures as failures
 from real import test_guests_gate as gate
 from real import test_guests_install as install
+from real import test_guests_skill as skill
 from real import test_guests_stops as stops
 from real import test_guests_workflow as workflow
 from real.guests.guest import Guest, Phase
@@ -25,6 +26,7 @@ WHOLE = (
     gate.test_a_subagent_is_gated_and_cannot_move_the_workflow,
     install.test_a_conversation_that_runs_is_free_after_uninstalling,
     install.test_the_installation_of_a_project_works,
+    skill.test_the_model_is_told_about_the_skill,
 )
 RETURNS = (
     coming_back.test_a_killed_conversation_goes_on_where_it_was,

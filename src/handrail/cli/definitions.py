@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from handrail import registry
 from handrail.app import App
+from handrail.cli.changes import installable
 from handrail.cli.common import command, complete_flow, complete_key
 from handrail.cli.output import DIM, Shell, styled
 from handrail.cli.problems import print_problems, shown
@@ -110,8 +111,15 @@ def _listed(app: App, shell: Shell, spec: WorkflowSpec) -> dict[str, object]:
 @click.argument("paths", nargs=-1, type=click.Path(exists=False))
 @click.option("--format", "style", type=click.Choice(["text", "github"]), default="text", help="How to print problems.")
 @click.option("--strict", is_flag=True, help="Fail if there are warnings, too.")
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="AGENT",
+    help="Check the names of tools for this agent; by default for those that Handrail is installed into, or for all.",
+)
 @command
-def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict: bool) -> None:
+def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict: bool, agents: tuple[str, ...]) -> None:
     """Check all definitions, or only those at PATHS.
 
     A path is a workflow folder or a file in one, a flow file, a settings file, a schema file, or a folder: then
@@ -121,7 +129,9 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict:
     for path in paths:
         if not os.path.exists(path):
             raise UsageError(f"`{path}` does not exist")
-    checked = app.validate([os.path.abspath(path) for path in paths])
+    for agent in agents:
+        installable(agent)
+    checked = app.validate([os.path.abspath(path) for path in paths], agents)
     every = shown(checked.problems, shell.cwd)
     found = [problem for problem in every if problem.severity != "note"]
     notes = [problem for problem in every if problem.severity == "note"]

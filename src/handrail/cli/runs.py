@@ -56,7 +56,7 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
     """Run a flow to its end, or drive an agent through a workflow."""
     flow = app.flow_named(name)
-    for warning in app.warnings(flow):
+    for warning in app.warnings(flow, options["agent"]):
         shell.talk(f"warning: {warning}")
     request = Request(
         params=given_params(options["given"], options["file"]),

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from handrail import registry
 from handrail.artifacts.schemas import FOLDER as SCHEMAS
 from handrail.artifacts.schemas import project_schema_ids, schema_fault
 from handrail.errors import UsageError
@@ -19,7 +20,8 @@ from handrail.source.diagnostics import Diagnostic, errors_behind, of_file
 from handrail.source.plain import counted
 from handrail.state.files import is_below
 from handrail.validation.search import FLOW_FOLDERS, Below, search
-from handrail.workflows.catalog import Catalog, read_given, workflow_folders
+from handrail.workflows.catalog import Catalog, Found, read_given, workflow_folders
+from handrail.workflows.understood import not_understood
 
 _NOUNS = {"workflows": "workflow", "flows": "flow", "settings": "settings file", "schemas": "schema"}
 
@@ -36,6 +38,7 @@ class Ground:
     flow_roots: tuple[str, ...]
     settings: tuple[str, ...]
     settings_problems: tuple[Diagnostic, ...]
+    agents: tuple[str, ...]
 
     @property
     def schemas(self) -> dict[str, str]:
@@ -119,6 +122,7 @@ def project_of(path: str, ground: Ground) -> str:
 
 def check_all(ground: Ground) -> Checked:
     problems = [*ground.catalog.problems, *ground.flows.problems, *ground.settings_problems]
+    problems += _names_for_agents(ground, ground.catalog.found)
     schemas, settings = ground.schemas, [file for file in ground.settings if os.path.lexists(file)]
     problems += _schema_problems(ground, schemas, problems)
     numbers = (len(ground.catalog.workflows), len(ground.flows.flows), len(settings), len(schemas))
@@ -139,6 +143,7 @@ def check_paths(ground: Ground, paths: Mapping[str, Below], *, is_nested: bool =
             raise UsageError(f"there is no workflow and no flow in `{path}`", hint)
     given = read_given(chosen.workflows, ground.catalog) if chosen.workflows else None
     problems = [*chosen.problems, *(given.problems if given is not None else ())]
+    problems += _names_for_agents(ground, [entry for entry in given.found if entry.source == "given"] if given else [])
     flows, settings, schemas = (list(dict.fromkeys(some)) for some in (chosen.flows, chosen.settings, chosen.schemas))
     problems += problems_at(flows, ground.flows, ground.known)
     problems += [problem for problem in ground.settings_problems if problem.file in settings]
@@ -191,6 +196,15 @@ def _loose_flows(path: str) -> list[str]:
     """The flow files in a folder `flows`: this one or one in it."""
     folders = [path] if os.path.basename(path) in FLOW_FOLDERS else [os.path.join(path, n) for n in FLOW_FOLDERS]
     return [file for folder in folders for file in flow_files(folder, [])]
+
+
+def _names_for_agents(ground: Ground, found: Iterable[Found]) -> list[Diagnostic]:
+    """Names of tools that mean nothing to one of the agents. Files for another program are for that program's agent."""
+    problems: list[Diagnostic] = []
+    for entry in found:
+        agents = ground.agents or (() if entry.is_foreign else registry.installable())
+        problems += not_understood(entry.spec.phases, agents) if entry.spec is not None else []
+    return problems
 
 
 def _schema_problems(ground: Ground, ids: Iterable[str], known: Iterable[Diagnostic]) -> list[Diagnostic]:

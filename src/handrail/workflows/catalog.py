@@ -117,12 +117,17 @@ class Catalog(Record):
 
     def warnings_of(self, spec: WorkflowSpec) -> list[Diagnostic]:
         """The warnings in the files of a workflow and of all its subworkflows."""
-        folders, waiting = {_folder(spec.file)}, [spec]
+        folders = {_folder(used.file) for used in self.with_subworkflows(spec)}
+        return [p for p in self.problems if p.severity == "warning" and _folder(p.file) in folders]
+
+    def with_subworkflows(self, spec: WorkflowSpec) -> list[WorkflowSpec]:
+        """A workflow and all workflows that run inside it, each once."""
+        found, waiting = {spec.file: spec}, [spec]
         while waiting:
             used = [self.workflows[ref.key] for ref in waiting.pop().references]
-            waiting.extend(other for other in used if _folder(other.file) not in folders)
-            folders.update(_folder(other.file) for other in used)
-        return [p for p in self.problems if p.severity == "warning" and _folder(p.file) in folders]
+            waiting.extend(other for other in used if other.file not in found)
+            found.update({other.file: other for other in used})
+        return list(found.values())
 
 
 def _folder(file: str) -> str:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from handrail import registry
 from handrail.state import journal
@@ -37,6 +37,18 @@ def _told(event: Json) -> str:
     if "results" in event:
         parts.append(all(result["held"] for result in event["results"]))
     return " ".join(str(part) for part in parts if part not in (None, ""))
+
+
+PASSING = frozenset(["time", "seconds", "task_id", "cwd", "folder"])
+"""What differs between two sessions with the same events. Codex does not tell the folder of a call."""
+
+
+def _without(value: Any, names: frozenset[str]) -> Any:
+    if isinstance(value, list):
+        return [_without(item, names) for item in value]
+    if isinstance(value, dict):
+        return {name: _without(item, names) for name, item in value.items() if name not in names}
+    return value
 
 
 class Guest(ABC):
@@ -184,9 +196,20 @@ class Guest(ABC):
 
     def story(self) -> list[str]:
         """The events in the journal of the only session, without times, ids and who caused them."""
+        return [_told(event) for record in self._records() for event in record["events"]]
+
+    def journal(self) -> list[tuple[str, list[Json]]]:
+        """The whole journal of the only session, but for times, ids, folders and the name of the agent."""
+        caused = {f"agent:{self.name}": "agent"}
+        return [
+            (caused.get(str(record["by"]), str(record["by"])), [_without(event, PASSING) for event in record["events"]])
+            for record in self._records()
+        ]
+
+    def _records(self) -> list[Json]:
         folder = next((self.state / "sessions").glob(f"*/{self.name}-*"))
         records, _ = journal.read_behind(str(folder / "journal"), 0)
-        return [_told(event) for record in records for event in record["events"]]
+        return records
 
     def links(self) -> list[Path]:
         """The links of the conversations that have a workflow."""

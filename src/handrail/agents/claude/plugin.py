@@ -47,8 +47,8 @@ def marketplace(stubs: Stubs) -> dict[str, str]:
 
 
 def skills() -> dict[str, str]:
-    commands = {"workflow": WORKFLOW_SKILL, "cancel-workflow": CANCEL_SKILL}
-    return {f"skills/{name}/SKILL.md": text for name, text in {**commands, **shipped.skills()}.items()}
+    commands = {"workflow/SKILL.md": WORKFLOW_SKILL, "cancel-workflow/SKILL.md": CANCEL_SKILL}
+    return {f"skills/{name}": text for name, text in {**commands, **shipped.files()}.items()}
 
 
 def manifest(version: str) -> dict[str, Any]:

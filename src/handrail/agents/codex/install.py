@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from handrail.agents import skills as shipped
 from handrail.agents.codex import hooks
 from handrail.contracts import Stubs
 from handrail.source import jsonedit, tomledit
@@ -56,7 +57,8 @@ class Recipe:
         del texts
         user = os.path.join(self.user, hooks.NAME) if self.project is not None else ""
         stubs = {os.path.join(self.folder, name): text for name, text in hooks.files(self.stubs, user).items()}
-        return stubs | {os.path.join(self.base, "skills", name): text for name, text in hooks.skills().items()}
+        skills = hooks.skills() | shipped.files()
+        return stubs | {os.path.join(self.base, "skills", name): text for name, text in skills.items()}
 
     def kept(self) -> list[str]:
         return []

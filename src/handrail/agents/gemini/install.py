@@ -38,8 +38,7 @@ class Recipe:
         del texts
         files = {os.path.join(self.folder, name): text for name, text in own.files(self.stubs).items()}
         files |= {os.path.join(self.base, "commands", name): text for name, text in own.commands().items()}
-        skills = shipped.skills().items()
-        return files | {os.path.join(self.base, "skills", name, "SKILL.md"): text for name, text in skills}
+        return files | {os.path.join(self.base, "skills", name): text for name, text in shipped.files().items()}
 
     def kept(self) -> list[str]:
         return []

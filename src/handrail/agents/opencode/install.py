@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from handrail.agents import skills as shipped
 from handrail.agents.opencode import plugin
 from handrail.contracts import Stubs
 from handrail.source import jsonedit
@@ -58,7 +59,8 @@ class Recipe:
         """Files that only Handrail uses."""
         del texts
         folder = os.path.dirname(self.file)
-        return {os.path.join(folder, name): text for name, text in plugin.files(self.stubs).items()}
+        skills = {os.path.join(plugin.SKILLS, name): text for name, text in shipped.files().items()}
+        return {os.path.join(folder, name): text for name, text in (plugin.files(self.stubs) | skills).items()}
 
     def kept(self) -> list[str]:
         """Nothing: a running conversation is free if the file of the plugin is gone."""

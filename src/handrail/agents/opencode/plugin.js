@@ -1,12 +1,13 @@
 // Handrail's plugin for OpenCode. It passes events to one child process, `handrail serve`, and does what that answers.
 // The child decides everything. If it cannot answer, this file denies tool calls of conversations with a workflow.
 import { existsSync, lstatSync, readdirSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Child } from "./child.js"
 
 const STUBS = "@STUBS@"
 const OWN_FILE = fileURLToPath(import.meta.url)
+const SKILLS = join(dirname(OWN_FILE), STUBS.skills)
 const LINKS = join(STUBS.state, "hosts", "opencode")
 const STEP = "workflow_step"
 const COMMANDS = { workflow: "start", "cancel-workflow": "cancel" }
@@ -230,6 +231,7 @@ const server = async ({ client, directory }) => {
     config: async (config) => {
       isStepForeign = "workflow" in (config.mcp ?? {})
       config.command = { ...STUBS.commands, ...config.command }
+      if (existsSync(SKILLS)) config.skills = { ...config.skills, paths: [...(config.skills?.paths ?? []), SKILLS] }
     },
     tool: { [STEP]: { description: STUBS.tool.description, args: STUBS.tool.inputSchema.properties, execute: step } },
     "tool.execute.before": gate,

@@ -13,6 +13,8 @@ from handrail.contracts.step import TOOL
 AGENT = "opencode"
 FILE = "handrail.js"
 """OpenCode loads only one plugin of a file name, the one of the nearest settings: so ours never runs twice."""
+SKILLS = "skills"
+"""The folder beside our plugin that the plugin adds to OpenCode's folders of skills."""
 _PLACE = '"@STUBS@"'
 _NOT_CARRIED_OUT = "Handrail did not carry out this command. Tell the person so, and do nothing else."
 _COMMANDS = {
@@ -30,6 +32,7 @@ def files(stubs: Stubs) -> dict[str, str]:
         "conversation": stubs.conversation,
         "commands": {name: {**about, "template": _NOT_CARRIED_OUT} for name, about in _COMMANDS.items()},
         "tool": TOOL,
+        "skills": SKILLS,
     }
     own = read(AGENT, "plugin.js").replace(_PLACE, json.dumps(values, indent=2, ensure_ascii=False))
     return {FILE: own, CHILD: read(CHILD)}
