@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from handrail.models.turn import Turn
 from real.guests.guest import Guest, Phase, mark
-from real.models.turn import Turn
 
 ALL = [mark("release", "plan"), mark("review", "judge"), mark("review", "sign"), mark("release", "ship")]
 DENIED = "is not allowed in the phase Plan of Release"
