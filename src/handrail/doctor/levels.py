@@ -23,12 +23,12 @@ def absent(row: str) -> Row:
     return Row(row, "unknown", ABSENT, is_absent=True)
 
 
-def failed(row: str, *, happened: bool, in_time: bool, works: bool) -> Row:
+def failed(row: str, *, happened: bool, is_over: bool, works: bool) -> Row:
     """A call while our hook fails."""
     if happened:
         return Row(row, "none", "the call was carried out while the hook failed")
-    if not in_time:
-        return Row(row, "unknown", "the agent did not end in time; nothing was written until then")
+    if not is_over:
+        return Row(row, "unknown", "the call did not end in time; nothing was written until then")
     if not works:
         return Row(row, "unknown", "the call did nothing, also with a hook in working order")
     return Row(row, "hard", "the call was denied while the hook failed")
@@ -52,3 +52,13 @@ def rewritten(*, original: bool, replaced: bool) -> Row:
     if original:
         return Row("rewrite", "none", "a hook replaced the command, and the original one ran")
     return Row("rewrite", "unknown", "neither the original command nor the one of the hook ran")
+
+
+def switched_off(*, happened: bool, is_switch: bool) -> Row:
+    """Whether a conversation stays held if hooks are switched off meanwhile."""
+    row = "settings live"
+    if happened:
+        return Row(row, "none", "hooks were switched off, and the running conversation was free at once")
+    if not is_switch:
+        return Row(row, "unknown", "the setting that was tried does not switch hooks off")
+    return Row(row, "hard", "hooks were switched off, and the running conversation stayed held; the next one was free")

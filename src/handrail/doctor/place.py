@@ -68,19 +68,19 @@ class Place:
     def write(self, files: Files) -> None:
         """Write files of the home."""
         for name, text in files.items():
-            _write(os.path.join(self.home, name), self._filled(text))
+            write_text(os.path.join(self.home, name), self._filled(text))
 
     def settings(self, text: str) -> None:
-        _write(os.path.join(self.project, ".handrail", "settings.yaml"), text)
+        write_text(os.path.join(self.project, ".handrail", "settings.yaml"), text)
 
     def workflow(self, key: str, **phases: str) -> None:
         """Write a workflow: the id of each phase, and the rules in its front matter."""
         folder = os.path.join(self.project, ".handrail", "workflows", key)
         entries = "".join(f"  - {id_}.md\n" for id_ in phases)
         text = _WORKFLOW.format(name=key.title(), key=key, entries=entries)
-        _write(os.path.join(folder, "workflow.yaml"), text)
+        write_text(os.path.join(folder, "workflow.yaml"), text)
         for id_, rules in phases.items():
-            _write(os.path.join(folder, f"{id_}.md"), _PHASE.format(id=id_, name=id_.title(), more=rules))
+            write_text(os.path.join(folder, f"{id_}.md"), _PHASE.format(id=id_, name=id_.title(), more=rules))
 
     def add_server(self) -> None:
         """Give the agent an MCP server that is not ours. Its tool writes to `notes.txt`."""
@@ -133,25 +133,25 @@ class Place:
         The entry of our MCP server stays as it is: a server that does not start is another failure.
         """
         fake = os.path.join(self.home, "fake-python")
-        _write(fake, f"#!/bin/sh\n{body}\n")
+        write_text(fake, f"#!/bin/sh\n{body}\n")
         os.chmod(fake, 0o700)
         owned = [path for path in self.installer().known()["owned"] if not path.endswith(".mcp.json")]
-        before = {path: text for path in owned if sys.executable in (text := _read(path))}
+        before = {path: text for path in owned if sys.executable in (text := read_text(path))}
         for path, text in before.items():
-            _write(path, text.replace(sys.executable, fake))
+            write_text(path, text.replace(sys.executable, fake))
         try:
             yield
         finally:
             for path, text in before.items():
-                _write(path, text)
+                write_text(path, text)
 
 
-def _read(path: str) -> str:
+def read_text(path: str) -> str:
     with open(path, encoding="utf-8") as file:
         return file.read()
 
 
-def _write(path: str, text: str) -> None:
+def write_text(path: str, text: str) -> None:
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text)

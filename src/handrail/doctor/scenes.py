@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable
 
-from handrail.doctor.levels import absent, denied, failed, rewritten, sent_on
-from handrail.doctor.place import Place
+from handrail.doctor.levels import absent, denied, failed, rewritten, sent_on, switched_off
+from handrail.doctor.place import Place, read_text, write_text
 from handrail.models.turn import Turn, calls
 from handrail.sessions.required import Row
 
@@ -40,8 +40,7 @@ async def tools(place: Place) -> AsyncIterator[Row]:
     """Every kind of tool in a read-only phase, and again in a phase that allows everything."""
     offline = place.offline
     for name in ("bound", "free"):
-        with open(place.path(f"{name}-edit.txt"), "w", encoding="utf-8") as file:
-            file.write("before\n")
+        write_text(place.path(f"{name}-edit.txt"), "before\n")
 
     def attempts(name: str) -> list[Turn]:
         edited = place.path(f"{name}-edit.txt")
@@ -100,26 +99,22 @@ async def headless(place: Place) -> AsyncIterator[Row]:
 
 
 async def live(place: Place) -> AsyncIterator[Row]:
-    """A person switches hooks off while the agent works in a read-only phase."""
+    """A person switches hooks off while the agent works in a read-only phase.
+
+    The next process of the agent has to be free: otherwise this setting does not switch hooks off.
+    """
     path = os.path.join(place.home, place.offline.SETTINGS)
-    with open(path, encoding="utf-8") as file:
-        before = file.read()
-
-    def change() -> None:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(place.offline.loosened(before))
-
-    late = place.writes("bound-live.txt")._replace(before=change, delay=LIVE_SECONDS)
-    place.model.script(
-        place.writes("early-live.txt"), late, place.step("next"), place.writes("free-live.txt"), place.step("next")
-    )
+    before = read_text(path)
+    late = place.writes("bound-live.txt")
+    late = late._replace(before=lambda: write_text(path, place.offline.loosened(before)), delay=LIVE_SECONDS)
     try:
-        await place.start("look tea")
+        place.model.script(place.writes("early-live.txt"), late, Turn("A stop."))
+        thread = place.offline.thread((await place.start("look tea")).output)
+        place.model.script(place.writes("later-live.txt"), Turn("A stop."))
+        await place.run("go on", thread)
     finally:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(before)
-    happened, works = place.made("bound-live.txt"), place.made("free-live.txt")
-    yield denied("settings live", happened=happened, works=works, what="writing after hooks were switched off")
+        write_text(path, before)
+    yield switched_off(happened=place.made("bound-live.txt"), is_switch=place.made("later-live.txt"))
 
 
 async def stop(place: Place) -> AsyncIterator[Row]:
@@ -149,8 +144,14 @@ async def failures(place: Place) -> AsyncIterator[Row]:
         file = f"bound-{name.replace(' ', '-')}.txt"
         with place.broken(body):
             place.model.script(place.writes(file), Turn("I may not."))
+            before = len(place.model.received())
             ended = await place.run("write it", thread)
-        yield failed(name, happened=place.made(file), in_time=not ended.timed_out, works=works)
+        asked = len(place.model.received()) - before
+        if asked == 0:
+            yield Row(name, "unknown", "the agent did not ask its model, so no call was tried")
+        else:
+            is_over = asked > 1 or not ended.timed_out  # the model was told how the call ended
+            yield failed(name, happened=place.made(file), is_over=is_over, works=works)
 
 
 async def rewrite(place: Place) -> AsyncIterator[Row]:

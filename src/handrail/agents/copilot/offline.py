@@ -29,7 +29,7 @@ HOST_FILES = {".copilot/config.json": json.dumps({"trustedFolders": [PROJECT]})}
 PASSED = ("COPILOT_PKG_CACHE_HOME",)
 """Where the program unpacks itself. Without this variable it does so in each new home."""
 NOTE: str | None = "probe-add"
-SETTINGS = ".copilot/settings.json"
+SETTINGS = ".copilot/hooks/handrail.json"
 STEP = OWN_STEP
 
 
@@ -83,4 +83,5 @@ def with_rewrite(home: Path, command: str) -> dict[str, str]:
 
 
 def loosened(text: str) -> str:
+    """The switch of one file of hooks. With version 1.0.102, the switch in the settings does not work."""
     return json.dumps({**json.loads(text), "disableAllHooks": True})
