@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from handrail import registry
 from handrail.contracts.offline import PROMPT, filled
+from handrail.doctor import place
 from handrail.models.server import Scripted
 from handrail.models.turn import Call, Json
 from real.waiting import LONG
@@ -24,8 +25,6 @@ from real.waiting import LONG
 CACHE = Path(__file__).parent.parent.parent / ".cache" / "agents"
 NODE = CACHE / "node_modules" / ".bin"
 LIMIT = LONG
-NOBODY = "http://127.0.0.1:9"
-"""An address where nothing listens: the proxy for everything except loopback."""
 
 
 class Host(NamedTuple):
@@ -141,14 +140,4 @@ class Seat:
 
 def surroundings(home: Path) -> dict[str, str]:
     """The variables of every program: none of the person who runs the tests, and no network access."""
-    return {
-        "PATH": f"{NODE}{os.pathsep}/usr/local/bin:/usr/bin:/bin",
-        "HOME": str(home),
-        "LANG": "C.UTF-8",
-        "TERM": "xterm-256color",
-        "TZ": "UTC",
-        "HTTP_PROXY": NOBODY,
-        "HTTPS_PROXY": NOBODY,
-        "NO_PROXY": "127.0.0.1,localhost",
-        "npm_config_registry": NOBODY,
-    }
+    return place.surroundings(str(home), f"{NODE}{os.pathsep}/usr/local/bin:/usr/bin:/bin")

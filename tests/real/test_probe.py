@@ -12,10 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from handrail import __version__
+from handrail.app import App
 from handrail.doctor import scenes
 from handrail.doctor.place import Place
 from handrail.doctor.probe import ORDER
-from handrail.sessions.required import MATTER, Row
+from handrail.models.turn import Turn
+from handrail.sessions.required import MATTER, Probe, Row, stamp, write
 from real.hosts import CACHE, HOSTS, NODE
 from real.waiting import LONG
 
@@ -76,6 +79,22 @@ def test_a_gate_that_allows_everything_is_found(claude: Place) -> None:
 def test_a_stop_that_nobody_hears_is_found(claude: Place) -> None:
     Path(claude.home, ".claude", "skills", "handrail", "bin", "event").write_text("exit 0\n")
     assert [row.level for row in played(scenes.stop, claude)] == ["none"]
+
+
+def test_a_phase_that_requires_a_probe_does_not_start_without_one(claude: Place) -> None:
+    claude.workflow("strict", build="require: hard\n")
+    app = App(claude.project, claude.env, by="person")
+    claude.model.script(Turn("Nobody told me to."))
+    ended = asyncio.run(claude.start("strict tea"))
+    assert "handrail doctor claude --probe" in ended.output
+    assert not app.sessions.all()
+    assert not claude.model.received()
+    rows = tuple(Row(row, "hard", "") for row in MATTER)
+    kept = Probe("claude", "1", claude.program, stamp(claude.program), __version__, 1.0, rows)
+    write(app.places, kept)
+    claude.model.script(claude.step("next"), Turn("Done."))
+    asyncio.run(claude.start("strict tea"))
+    assert [report.state.status for report in app.sessions.reports()] == ["done"]
 
 
 def test_the_whole_probe_is_kept_and_meets_require_hard(tmp_path: Path) -> None:

@@ -8,12 +8,12 @@ ABSENT = "the agent has no such thing"
 
 
 def denied(row: str, *, happened: bool, works: bool, what: str) -> Row:
-    """A call that has to be denied. `works`: the same call did its work where it was allowed.
+    """A call that is not allowed. `works`: the same call did its work where it was allowed.
 
     Without such a control, nothing is known: the call may have failed for another reason.
     """
     if happened:
-        return Row(row, "none", f"{what} was denied and did its work all the same")
+        return Row(row, "none", f"{what} is not allowed, and did its work all the same")
     if not works:
         return Row(row, "unknown", f"{what} did nothing, also where it is allowed")
     return Row(row, "hard", f"{what} was denied, and worked where it is allowed")

@@ -13,7 +13,7 @@ from handrail.errors import HandrailError
 from handrail.process.child import run
 
 SECONDS = 30.0
-_VERSION = re.compile(r"\d+\.\d+[\w.+-]*")
+_VERSION = re.compile(r"\d+\.\d+(?:[\w.+-]*\w)?")
 
 
 def find_program(agent: str, env: Mapping[str, str], named: str | None = None) -> str | None:
