@@ -85,10 +85,7 @@ def test_every_make_target_that_is_named_exists_and_ci_has_all_that_verify() -> 
     named = re.findall(r"(?:^\$ |`)make ([a-z-]+)", pages, re.MULTILINE)
     assert [name for name in named if name not in targets] == []
     assert targets["verify"] == ["check", "test"]
-    assert {"check", "test-short", "demo", "test-long", "test-agents"} == set(targets["ci"])
-    commands = dict(re.findall(r"^(test-[a-z]+):.*\n\t@.*--ignore=tests/real(.*)$", rules, re.MULTILINE))
-    assert commands["test-short"].endswith(' -m "not explores"')
-    assert commands["test-long"].endswith(" -m explores --thorough"), "together they have all tests of `make test`"
+    assert {*targets["verify"], "demo", "test-long", "test-agents"} == set(targets["ci"])
     assert "what CI runs" not in pages + rules
 
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from real.guests.codex import KEY, Codex
+from handrail.agents.codex.offline import KEY
+from handrail.models.turn import Call, Turn, calls
+from real.guests.codex import Codex
 from real.guests.guest import Phase, mark
-from real.models.turn import Call, Turn, calls
 from real.waiting import until
 
 PATCH = "*** Begin Patch\n*** Add File: patched.txt\n+x\n*** End Patch\n"

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from handrail.models.turn import Turn, calls
 from real.guests.copilot import Copilot
 from real.guests.guest import Phase
-from real.models.turn import Turn, calls
 from real.screen import Screen
 from real.waiting import until
 
@@ -87,7 +87,7 @@ def test_commands_that_are_typed_while_the_agent_works(guest: Copilot) -> None:
         screen.say("wait for me")
         until((guest.project / "here").exists, "the command to run")
         screen.say("/workflow w tea")
-        guest.model.wait(2)
+        until(lambda: len(guest.model.received()) >= 2, "two requests")
         screen.wait("I am done with it.")
         assert not guest.sessions()
         assert "no workflow began" in guest.told()

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from handrail.models.turn import Turn, calls
 from real.guests.gemini import Gemini, Typed
 from real.guests.guest import Phase
-from real.models.turn import Turn, calls
 from real.waiting import until
 
 LOOPS = 6

@@ -7,8 +7,8 @@ import signal
 
 import pytest
 
+from handrail.models.turn import Turn
 from real.guests.guest import Guest, Phase, mark
-from real.models.turn import Turn
 from real.waiting import until
 
 BUILD = mark("w", "build")

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from handrail.models.turn import Turn
 from real.guests.guest import Guest, Phase
-from real.models.turn import Turn
 
 PYTHONS = {
     "fails": "exit 1",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from handrail.models.turn import Turn, calls
 from real.guests.guest import Guest, Phase
-from real.models.turn import Turn, calls
 
 PROTECTED = "which belongs to Handrail or controls its hooks"
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from handrail.agents import skills
+from handrail.models.turn import Turn
 from real.guests.guest import Guest
-from real.models.turn import Turn
 
 TEXT = skills.files()["write-workflow/SKILL.md"]
 

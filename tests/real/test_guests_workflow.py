@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from handrail.app import App
+from handrail.models.turn import Turn
 from handrail.workflows.plan import to_json
 from real.guests.guest import Guest, Phase, mark
-from real.models.turn import Turn
 
 ALL = [mark("release", "plan"), mark("review", "judge"), mark("review", "sign"), mark("release", "ship")]
 DENIED = "is not allowed in the phase Plan of Release"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from handrail.models.turn import Turn
 from real.guests.guest import Phase
 from real.guests.opencode import OpenCode
-from real.models.turn import Turn
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from handrail.agents.pi.offline import MODEL
+from handrail.models.turn import Json, Turn, calls
 from real.guests.guest import Phase, mark
-from real.guests.pi import MODEL, Pi
-from real.models.turn import Json, Turn, calls
+from real.guests.pi import Pi
 from real.rpc import Rpc
 from real.waiting import until
 

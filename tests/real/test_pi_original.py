@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import pytest
 
+from handrail.agents.pi.offline import MODEL
 from handrail.app import App
-from real.guests.pi import MODEL, Pi
+from handrail.models.turn import Json, Turn
+from real.guests.pi import Pi
 from real.hosts import CACHE
-from real.models.turn import Json, Turn
 from real.rpc import Rpc
 from real.waiting import until
 

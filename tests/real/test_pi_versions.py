@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.models.turn import Turn
 from real import test_guests_coming_back as coming_back
 from real import test_guests_failures as failures
 from real import test_guests_gate as gate
@@ -16,7 +17,6 @@ from real import test_guests_stops as stops
 from real import test_guests_workflow as workflow
 from real.guests.guest import Guest, Phase
 from real.guests.pi import NewPi, OldPi, Pi
-from real.models.turn import Turn
 
 WHOLE = (
     workflow.test_a_whole_workflow_without_a_terminal,

@@ -57,6 +57,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
     ),
     "Agents": (
         Row("install", "Install Handrail into an agent.", "install:install"),
+        Row("doctor", "Check that everything is there and in working order.", "doctor:doctor"),
         Row("uninstall", "Remove Handrail from an agent and restore its files.", "install:uninstall"),
         Row(
             "marketplace",

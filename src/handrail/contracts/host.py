@@ -65,6 +65,14 @@ class Remarks(Protocol):
         ...
 
 
+class Trusted(Protocol):
+    """What a recipe has in addition if the agent runs only hooks that a person trusts."""
+
+    def untrusted(self) -> list[str]:
+        """Our hooks that the agent does not run. Reads the files of the agent."""
+        ...
+
+
 class Commands(TypedDict):
     """What a person types in the host to start a workflow and to cancel one."""
 
@@ -77,7 +85,7 @@ class Host(Protocol):
 
     `LINKS`: a link leads from the conversation to its session; if False, the host names project and session itself.
     `CONVERSATION` is the environment variable with the id of the conversation; None if the host sets none.
-    `ENFORCES` says how well this host can enforce each rule: see `docs/reference/hosts.md`.
+    `ENFORCES` says how well this host can enforce each rule; `docs/reference/hosts.md` shows what was measured.
     """
 
     COMMANDS: Commands

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from abc import ABC, abstractmethod
@@ -10,9 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from handrail import registry
+from handrail.models.turn import Call, Json, Turn, calls
 from handrail.state import journal
 from real.hosts import HOSTS, Ran, Seat
-from real.models.turn import Call, Json, Turn, calls
 from real.screen import Screen
 from real.waiting import LONG, until
 
@@ -54,13 +55,12 @@ def _without(value: Any, names: frozenset[str]) -> Any:
 class Guest(ABC):
     """One agent. Its prompts and calls are those of a person and of a model that use this agent.
 
-    `step_tool` is the name with which the model calls `workflow_step`. `interrupt` is the key that interrupts the
-    agent, and `interrupted` a text on the screen afterwards. `ends_at_stops`: without a terminal, the program ends when
-    the agent stops, whatever Handrail says; a run then starts it again.
+    `handrail.agents.NAME.offline` says how it is started and how its tools are called. `interrupt` is the key that
+    interrupts the agent, and `interrupted` a text on the screen afterwards. `ends_at_stops`: without a terminal, the
+    program ends when the agent stops, whatever Handrail says; a run then starts it again.
     """
 
     name: ClassVar[str]
-    step_tool: ClassVar[str]
     interrupt: ClassVar[str] = "Escape"
     interrupted: ClassVar[str]
     ends_at_stops: ClassVar[bool] = False
@@ -70,6 +70,9 @@ class Guest(ABC):
         self.model = host.protocol()
         self.seat = Seat(host, folder, self.model)
         self.home, self.project, self.env = self.seat.home, self.seat.project, self.seat.env
+        self.offline = registry.offline(self.name)
+        self.seat.place(self.offline.HOST_FILES)
+        self.env["PATH"] = f"{self.seat.host.program.parent}{os.pathsep}{self.env['PATH']}"
         self.state = self.home / ".local" / "state" / "handrail"
 
     def close(self) -> None:
@@ -79,7 +82,7 @@ class Guest(ABC):
         return calls(self.step_call(action, summary), text=f"I call {action}.")
 
     def step_call(self, action: str, summary: str = "") -> Call:
-        return self.step_tool, {"action": action, **({"summary": summary} if summary else {})}
+        return self.offline.STEP, {"action": action, **({"summary": summary} if summary else {})}
 
     def write(self, name: str, text: str = "written\n") -> Turn:
         return calls(self.seat.host.write(self.project / name, text), text="I write a file.")
@@ -87,13 +90,11 @@ class Guest(ABC):
     def shell(self, command: str) -> Turn:
         return calls(self.seat.host.shell(command), text="I run a command.")
 
-    @abstractmethod
     def subagent(self, task: str) -> Call:
-        """The call that starts a subagent and waits for it. Its requests take the next turns of the script."""
+        return self.offline.subagent(str(self.seat.host.program), task)
 
     def report(self, text: str) -> Turn:
-        """The turn with which a subagent ends."""
-        return Turn(text)
+        return self.offline.report(text)
 
     @property
     def start_command(self) -> str:
@@ -107,39 +108,31 @@ class Guest(ABC):
         """Start a workflow in a new conversation without a terminal, and wait until the program has ended."""
         return self.run(f"{self.start_command} {words}")
 
-    @abstractmethod
     def argv(self, prompt: str, thread: str | None = None) -> list[str]:
         """The command line without a terminal: a new conversation, or one that continues `thread`."""
+        return self.offline.argv(str(self.seat.host.program), prompt, thread, self.home)
 
-    @abstractmethod
     def thread(self, ran: Ran) -> str:
         """The agent's own id of the conversation of a run."""
-
-    def stdin(self, prompt: str) -> str | None:
-        """What the program reads; None if the prompt is an argument."""
-        del prompt
-        return None
+        found = self.offline.thread(ran.out)
+        assert found is not None, ran
+        return found
 
     def spawn(self, prompt: str, thread: str | None = None, **env: str) -> subprocess.Popen[str]:
-        return self.spawn_argv(self.argv(prompt, thread), self.stdin(prompt), **env)
+        return self.spawn_argv(self.argv(prompt, thread), **env)
 
-    def spawn_argv(self, argv: list[str], given: str | None = None, **env: str) -> subprocess.Popen[str]:
-        """Start a program in its own process session, and pass it this input."""
-        process = subprocess.Popen(
+    def spawn_argv(self, argv: list[str], **env: str) -> subprocess.Popen[str]:
+        """Start a program in its own process session."""
+        return subprocess.Popen(
             argv,
             cwd=self.project,
             env={**self.env, **env},
-            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
-        if given is not None and process.stdin is not None:
-            process.stdin.write(given)
-            process.stdin.close()
-            process.stdin = None
-        return process
 
     def run(self, prompt: str, thread: str | None = None, **env: str) -> Ran:
         return self.seat.ended(self.spawn(prompt, thread, **env))

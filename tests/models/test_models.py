@@ -10,20 +10,19 @@ from collections.abc import Iterator
 
 import pytest
 
-from real import model
-from real.models.anthropic import Anthropic
-from real.models.chat import Chat
-from real.models.gemini import Gemini
-from real.models.responses import Responses
-from real.models.server import Scripted
-from real.models.turn import SPENT, Json, Turn, Usage, failed
+from handrail.models.anthropic import Anthropic
+from handrail.models.chat import Chat
+from handrail.models.google import Google
+from handrail.models.responses import Responses
+from handrail.models.server import Scripted
+from handrail.models.turn import SPENT, Json, Turn, Usage, failed
 
 TOOLS = [{"name": "write"}]
 PATHS = {
     Anthropic: "/v1/messages?beta=true",
     Chat: "/v1/chat/completions",
     Responses: "/v1/responses",
-    Gemini: "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse",
+    Google: "/v1beta/models/gemini-2.5-pro:streamGenerateContent?alt=sse",
 }
 
 
@@ -51,7 +50,7 @@ def said(response: http.client.HTTPResponse) -> str:
 
 
 def test_each_request_takes_the_next_turn(scripted: Scripted) -> None:
-    scripted.script(Turn("first words"), model.Turn("second words", (("write", {"path": "a.txt"}),)))
+    scripted.script(Turn("first words"), Turn("second words", (("write", {"path": "a.txt"}),)))
     first, second, third = (said(ask(scripted)) for _ in range(3))
     assert "first words" in first
     assert "second words" in second
@@ -90,7 +89,7 @@ def test_an_exhausted_plan_has_a_reset_time(scripted: Scripted) -> None:
     scripted.script(failed(429, SPENT, retry_after=3600))
     response = ask(scripted)
     everything = said(response) + json.dumps(dict(response.getheaders()))
-    told = {Anthropic: "unified-reset", Responses: "resets_at", Gemini: "PerDay", Chat: "insufficient_quota"}
+    told = {Anthropic: "unified-reset", Responses: "resets_at", Google: "PerDay", Chat: "insufficient_quota"}
     assert told[type(scripted)] in everything
 
 
@@ -123,7 +122,7 @@ def test_side_requests_take_no_turn() -> None:
     asides: dict[type[Scripted], tuple[Json, str]] = {
         Anthropic: ({"tools": []}, ""),
         Chat: ({"tools": []}, ""),
-        Gemini: ({}, "/v1beta/models/gemini-2.5-pro:generateContent"),
+        Google: ({}, "/v1beta/models/gemini-2.5-pro:generateContent"),
     }
     for protocol, (body, path) in asides.items():
         with protocol(Turn("of the conversation")) as scripted:
@@ -141,7 +140,7 @@ def test_without_a_stream_the_answer_comes_in_one_piece() -> None:
 
 def test_a_question_with_a_schema_gets_a_matching_answer() -> None:
     form = {"type": "object", "properties": {"model": {"enum": ["flash", "pro"]}, "sure": {"type": "number"}}}
-    with Gemini() as scripted:
+    with Google() as scripted:
         path = "/v1beta/models/gemini-2.5-pro:generateContent"
         whole = json.loads(said(ask(scripted, {"generationConfig": {"responseJsonSchema": form}}, path)))
         assert json.loads(whole["candidates"][0]["content"]["parts"][0]["text"]) == {"model": "flash", "sure": 0}

@@ -1,7 +1,7 @@
 """A scripted model on loopback. Each protocol has its own module beside this file and renders the same turns.
 
 Every request of the conversation gets the next turn of the script. Side requests (titles, routers, token counts) get no
-turn. All requests are recorded for assertions.
+turn. All requests are recorded.
 """
 
 from __future__ import annotations
@@ -17,9 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, ClassVar, NamedTuple, Self, TypeAlias
 
-from real import model
-from real.models.turn import Json, Turn, turn_of
-from real.waiting import until
+from handrail.models.turn import Json, Turn
 
 LARGEST = 64 * 1024 * 1024
 MOST_REQUESTS = 1000
@@ -58,8 +56,8 @@ class Scripted(ABC):
     version: ClassVar[str] = ""
     """The path that clients expect after the address."""
 
-    def __init__(self, *turns: Turn | model.Turn) -> None:
-        self.turns = deque(turn_of(turn) for turn in turns)
+    def __init__(self, *turns: Turn) -> None:
+        self.turns = deque(turns)
         self.requests: list[Received] = []
         self.lock = threading.Lock()
         self.closing = threading.Event()
@@ -77,10 +75,10 @@ class Scripted(ABC):
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server.server_address[1]}{self.version}"
 
-    def script(self, *turns: Turn | model.Turn) -> None:
+    def script(self, *turns: Turn) -> None:
         """Set the next turns of the model."""
         with self.lock:
-            self.turns = deque(turn_of(turn) for turn in turns)
+            self.turns = deque(turns)
 
     def close(self) -> None:
         self.closing.set()
@@ -93,10 +91,6 @@ class Scripted(ABC):
         """The requests of the conversation, in order."""
         with self.lock:
             return [request for request in self.requests if not request.side]
-
-    def wait(self, count: int) -> None:
-        """Wait for this number of requests of the conversation."""
-        until(lambda: len(self.received()) >= count, lambda: f"{count} requests; {len(self.received())} came")
 
     def answer(self, request: Received) -> Turn | Json:
         """The next turn, or the answer to a side request. Both record the request."""
@@ -195,6 +189,8 @@ class _Handler(BaseHTTPRequestHandler):
         answer = self.scripted.answer(request)
         if not isinstance(answer, Turn):
             return self.reply(answer)
+        if answer.before is not None:
+            answer.before()
         self.pause(answer.delay)
         if answer.status != 200:
             error = self.scripted.error(answer)

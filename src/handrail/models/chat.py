@@ -1,4 +1,4 @@
-"""OpenAI's chat completions protocol, as OpenCode, pi and Copilot use it."""
+"""OpenAI's chat completions protocol."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import time
 import uuid
 from collections.abc import Iterator
 
-from real.models.openai import refusal
-from real.models.server import Error, Event, Received, Scripted
-from real.models.turn import Json, Turn, pieces
+from handrail.models.openai import refusal
+from handrail.models.server import Error, Event, Received, Scripted
+from handrail.models.turn import Json, Turn, pieces
 
 FINISHES = {"length": "length", "refusal": "content_filter"}
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple, TypeAlias
-
-from real import model
 
 Json: TypeAlias = dict[str, Any]
 Call: TypeAlias = tuple[str, Json | str]
@@ -23,10 +21,7 @@ class Usage(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One answer: text, then tool calls with the agent's own tool names. Arguments that are a text are a freeform call.
-
-    The first fields are those of `real.model.Turn`, so that its turns work with every protocol.
-    """
+    """One answer: text, then tool calls with the agent's own tool names. Arguments that are a text: a freeform call."""
 
     text: str = ""
     tools: tuple[Call, ...] = ()
@@ -49,10 +44,8 @@ class Turn(NamedTuple):
     """Seconds that the service asks the client to wait, in the place where the service puts it."""
     headers: Mapping[str, str] = {}
     """Additional headers of an error."""
-
-
-def turn_of(said: Turn | model.Turn) -> Turn:
-    return said if isinstance(said, Turn) else Turn(said.text, said.tools, said.slow, said.status)
+    before: Callable[[], None] | None = None
+    """Called when the request has come, before the answer."""
 
 
 def calls(*tools: Call, text: str = "", usage: Usage | None = None) -> Turn:

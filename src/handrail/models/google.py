@@ -1,4 +1,4 @@
-"""Google's Gemini protocol, as the Gemini CLI uses it."""
+"""Google's generateContent protocol."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import uuid
 from collections.abc import Iterator
 from typing import Any
 
-from real.models.server import Error, Event, Received, Scripted
-from real.models.turn import SPENT, Json, Turn, pieces
+from handrail.models.server import Error, Event, Received, Scripted
+from handrail.models.turn import SPENT, Json, Turn, pieces
 
 STATUSES = {
     400: "INVALID_ARGUMENT",
@@ -30,7 +30,7 @@ FINISHES = {"length": "MAX_TOKENS", "refusal": "SAFETY"}
 EMPTY = {"string": "x", "number": 0, "integer": 0, "boolean": False, "array": []}
 
 
-class Gemini(Scripted):
+class Google(Scripted):
     """`POST ...:streamGenerateContent`. Requests without a stream and token counts are side requests."""
 
     def side(self, request: Received) -> Turn | Json | None:

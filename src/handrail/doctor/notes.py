@@ -1,4 +1,4 @@
-"""A small foreign MCP server. Its tool `add` appends a line to the file given as argument."""
+"""A small MCP server that is not Handrail's. Its tool `add` appends a line to the file that is given as argument."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def main(file: Path) -> None:
             continue
         found = result(message, file)
         answer = {"result": found} if found is not None else {"error": {"code": -32601, "message": "no such method"}}
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}), flush=True)
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", "id": message["id"], **answer}) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""OpenAI's Responses protocol, as Codex uses it."""
+"""OpenAI's Responses protocol."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import time
 import uuid
 from collections.abc import Iterator
 
-from real.models.openai import plan_limit, refusal
-from real.models.server import Error, Event, Received, Scripted
-from real.models.turn import SPENT, Json, Turn, pieces
+from handrail.models.openai import plan_limit, refusal
+from handrail.models.server import Error, Event, Received, Scripted
+from handrail.models.turn import SPENT, Json, Turn, pieces
 
 INCOMPLETE = {"length": "max_output_tokens", "refusal": "content_filter"}
 SPAWN, WAIT = "collaboration__spawn_agent", "collaboration__wait_agent"

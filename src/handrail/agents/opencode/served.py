@@ -1,6 +1,6 @@
 """Gives one prompt to OpenCode's server and waits until the agent stops for good. Prints one JSON line per event.
 
-Usage: opencode_served.py PROGRAM PROMPT [SESSION [--fork]]
+Usage: python -m handrail.agents.opencode.served PROGRAM PROMPT [SESSION [--fork]]
 
 After a stop, Handrail's plugin either sends the agent on or shows the person a text. Without a workflow it does
 neither, and the conversation has no link. If Handrail is broken, the plugin may do neither, too: then this program ends
@@ -9,9 +9,12 @@ some seconds after the stop, or when the command was refused.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import os
-import subprocess
+import secrets
+import signal
 import sys
 from collections.abc import Callable
 from http.client import HTTPException
@@ -20,25 +23,43 @@ from threading import Thread, Timer
 from typing import Any
 
 from handrail.agents.opencode.driver import LISTENS, Server
+from handrail.process.child import Task, start
 
 PATIENCE = 20.0
 """Seconds from a stop until a plugin surely does nothing more."""
 LINKS = Path(os.environ["HOME"]) / ".local" / "state" / "handrail" / "hosts" / "opencode"
 
 
-def main(program: str, prompt: str, session: str | None = None, *options: str) -> int:
+async def main(program: str, prompt: str, session: str | None = None, *options: str) -> int:
     argv = [program, "serve", "--hostname", "127.0.0.1", "--port", "0"]
-    env = {**os.environ, "OPENCODE_SERVER_PASSWORD": "scripted"}
-    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        line = next(line for line in process.stdout if LISTENS in line)
-        server = Server(line.split(LISTENS)[1].decode().strip(), "scripted")
-        try:
-            return converse(server, process.terminate, prompt, session, *options)
-        except (OSError, HTTPException):
-            return 0  # the server was ended, because nothing more happens
-        finally:
-            process.terminate()
+    password = secrets.token_urlsafe(24)
+    env = {**os.environ, "OPENCODE_SERVER_USERNAME": "opencode", "OPENCODE_SERVER_PASSWORD": password}
+    process = await start(Task(argv=argv, cwd=os.getcwd(), env=env, timeout=0.0), own_group=False)
+    assert process.stdout is not None
+    url = None
+    while url is None and (line := await process.stdout.readline()):
+        url = line.split(LISTENS)[1].decode().strip() if LISTENS in line else None
+    rest = asyncio.ensure_future(process.stdout.read())
+    try:
+        if url is None:
+            return 1
+        return await asyncio.to_thread(converse, Server(url, password), _ending(process.pid), prompt, session, *options)
+    except (OSError, HTTPException):
+        return 0  # the server was ended, because nothing more happens
+    finally:
+        _ending(process.pid)()
+        await process.wait()
+        rest.cancel()
+
+
+def _ending(pid: int) -> Callable[[], None]:
+    """Ends the server. The thread of a timer may call it."""
+
+    def end() -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+
+    return end
 
 
 def converse(server: Server, end: Callable[[], None], prompt: str, session: str | None, *options: str) -> int:
@@ -99,4 +120,4 @@ def say(event: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))
+    sys.exit(asyncio.run(main(*sys.argv[1:])))

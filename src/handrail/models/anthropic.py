@@ -1,14 +1,15 @@
-"""Anthropic's Messages protocol, as Claude Code uses it. The answers are those of `real.model`, with more options."""
+"""Anthropic's Messages protocol."""
 
 from __future__ import annotations
 
+import json
 import time
+import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from real import model
-from real.models.server import Error, Event, Received, Scripted
-from real.models.turn import SPENT, Json, Turn
+from handrail.models.server import Error, Event, Received, Scripted
+from handrail.models.turn import SPENT, Json, Turn, pieces
 
 CODES = {
     400: "invalid_request_error",
@@ -41,27 +42,13 @@ class Anthropic(Scripted):
         return None if request.body.get("tools") else Turn("ok")
 
     def whole(self, request: Received, turn: Turn) -> Json:
-        calls = tuple((name, arguments) for name, arguments in turn.tools if isinstance(arguments, dict))
-        message = model._message(request.body, model.Turn(turn.text, calls))
-        tokens = turn.usage
-        message["usage"] = {
-            "input_tokens": tokens.input - tokens.cached,
-            "cache_creation_input_tokens": 0,
-            "cache_read_input_tokens": tokens.cached,
-            "output_tokens": tokens.output,
-        }
-        message["stop_reason"] = FINISHES.get(turn.finish, message["stop_reason"])
-        return message
+        return message(request.body, turn)
 
     def opening(self, whole: Json, turn: Turn) -> Iterator[Event]:
-        for event in model._events(whole, model.Turn(slow=turn.slow)):
-            if event["type"] not in ("message_delta", "message_stop"):
-                yield event["type"], event
+        return opening(whole, turn)
 
     def ending(self, whole: Json) -> Iterator[Event]:
-        delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
-        yield "message_delta", {"type": "message_delta", "delta": delta, "usage": whole["usage"]}
-        yield "message_stop", {"type": "message_stop"}
+        return ending(whole)
 
     def error(self, turn: Turn) -> Error:
         spent = turn.error == SPENT
@@ -74,6 +61,56 @@ class Anthropic(Scripted):
         if turn.retry_after is None:
             return Error(body, {})
         return Error(body, limits(turn.retry_after) | (plan_limits(turn.retry_after) if spent else {}))
+
+
+def message(body: Json, turn: Turn) -> Json:
+    """The answer to a request in one piece."""
+    blocks: list[Json] = [{"type": "text", "text": turn.text}] if turn.text else []
+    for name, arguments in turn.tools:
+        blocks.append({"type": "tool_use", "id": "toolu_" + uuid.uuid4().hex[:20], "name": name, "input": arguments})
+    tokens = turn.usage
+    return {
+        "id": "msg_" + uuid.uuid4().hex[:20],
+        "type": "message",
+        "role": "assistant",
+        "model": body.get("model", "scripted"),
+        "content": blocks,
+        "stop_reason": FINISHES.get(turn.finish, "tool_use" if turn.tools else "end_turn"),
+        "stop_sequence": None,
+        "usage": {
+            "input_tokens": tokens.input - tokens.cached,
+            "cache_creation_input_tokens": 0,
+            "cache_read_input_tokens": tokens.cached,
+            "output_tokens": tokens.output,
+        },
+    }
+
+
+def opening(whole: Json, turn: Turn) -> Iterator[Event]:
+    """The stream of an answer without its final events."""
+    start = {"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}}
+    yield "message_start", start
+    for index, block in enumerate(whole["content"]):
+        empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
+        yield "content_block_start", {"type": "content_block_start", "index": index, "content_block": empty}
+        for delta in _deltas(block, turn):
+            yield "content_block_delta", {"type": "content_block_delta", "index": index, "delta": delta}
+        yield "content_block_stop", {"type": "content_block_stop", "index": index}
+
+
+def ending(whole: Json) -> Iterator[Event]:
+    """The final events of the stream."""
+    delta = {"stop_reason": whole["stop_reason"], "stop_sequence": None}
+    yield "message_delta", {"type": "message_delta", "delta": delta, "usage": whole["usage"]}
+    yield "message_stop", {"type": "message_stop"}
+
+
+def _deltas(block: Json, turn: Turn) -> Iterator[Json]:
+    if block["type"] == "tool_use":
+        yield {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
+        return
+    for piece in pieces(turn, block["text"]):
+        yield {"type": "text_delta", "text": piece}
 
 
 def limits(seconds: float) -> dict[str, str]:

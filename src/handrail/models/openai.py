@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from real.models.server import Error
-from real.models.turn import SPENT, Json, Turn
+from handrail.models.server import Error
+from handrail.models.turn import SPENT, Json, Turn
 
 CODES = {
     400: ("invalid_request_error", "invalid_value"),
