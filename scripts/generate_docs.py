@@ -45,6 +45,7 @@ STATE_FOLDERS = {
     "artifacts": "published files and where they come from, by project and scope",
     "hosts": "links from the conversations of agents to their sessions",
     "installed": "what `handrail install` changed, so that `uninstall` can undo it",
+    "probes": "what `handrail doctor AGENT --probe` measured, by agent",
     "aside": "sessions and runs that could not be read and were moved away",
     "reports": "reports about bugs of Handrail",
 }

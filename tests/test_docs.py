@@ -14,6 +14,7 @@ import pytest
 
 from handrail import registry
 from handrail.agents.scripted.script import ACTIONS
+from handrail.doctor.probe import ORDER
 from handrail.expressions.syntax import CONDITIONS, VALUES
 from handrail.flows.spec import AFTER_KINDS
 from handrail.project import MARKERS
@@ -184,3 +185,15 @@ def comparable(text: str) -> str:
     text = re.sub(r"\b\d\d:\d\d:\d\d\b", "04:05:06", text)
     text = re.sub(r"\b2026-02-03 \d\d:\d\d\b", "2026-02-03 04:05", text)
     return re.sub(r"\b\d\.\ds\b", "0.0s", text)
+
+
+def test_the_table_of_hosts_shows_the_pinned_versions_and_every_row() -> None:
+    """`make hosts-table` measures it."""
+    page = (ROOT / "docs" / "reference" / "hosts.md").read_text(encoding="utf-8")
+    pins = re.findall(r"^want (\w+) \1 \S+@([\d.]+)$", (ROOT / "scripts" / "agents").read_text(), re.MULTILINE)
+    pins += re.findall(r"^want (claude) \. \S+@([\d.]+)$", (ROOT / "scripts" / "agents").read_text(), re.MULTILINE)
+    assert {name for name, _ in pins} == {name for name, row in registry.AGENTS.items() if "offline" in row}
+    head, *rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("|")]
+    assert {cell.strip() for cell in head[1:]} == {f"{name} {version}" for name, version in pins}
+    assert [cells[0].strip() for cells in rows[1:]] == [*ORDER]
+    assert {cell.strip() for cells in rows[1:] for cell in cells[1:]} <= {"hard", "partial", "none", "unknown", "–"}

@@ -1,4 +1,7 @@
-"""Probes the pinned version of each agent, and writes the table in the docs."""
+"""Probes the pinned version of each agent, or of the named ones, and writes the table in the docs.
+
+The results are kept in `.cache/probes`, so that one agent can be measured again.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from real.waiting import LONG
 
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "hosts.md"
+KEPT = Path(__file__).parent.parent.parent / ".cache" / "probes"
 HEAD = """\
 # What each agent enforces
 
@@ -63,5 +67,12 @@ def page(probes: list[dict[str, Any]]) -> str:
     return HEAD + "\n".join(lines) + "\n" + rest
 
 
+def main(names: list[str]) -> None:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        (KEPT / name).write_text(json.dumps(probed(HOSTS[name])), encoding="utf-8")
+    PAGE.write_text(page([json.loads((KEPT / name).read_text()) for name in sorted(HOSTS)]), encoding="utf-8")
+
+
 if __name__ == "__main__":
-    PAGE.write_text(page([probed(HOSTS[name]) for name in sorted(HOSTS)]), encoding="utf-8")
+    main(sys.argv[1:] or sorted(HOSTS))
