@@ -49,14 +49,21 @@ def begin(guest: Guest) -> str:
     return thread
 
 
+def assert_denied(guest: Guest, thread: str) -> None:
+    """The model calls a tool and gets its result, but the tool did not run."""
+    asked = len(guest.model.received())
+    guest.model.script(guest.write("bound.txt"), Turn("I may not."))
+    guest.run("write it", thread)
+    assert len(guest.model.received()) >= asked + 2, "the call was never tried"
+    assert not guest.made("bound.txt")
+
+
 @pytest.mark.parametrize("name", PYTHONS)
 def test_a_failing_hook_denies_until_a_person_cancels(guest: Guest, name: str) -> None:
     thread = begin(guest)
     session = guest.session()["session"]
     break_python(guest, PYTHONS[name])
-    guest.model.script(guest.write("bound.txt"), Turn("I may not."))
-    guest.run("write it", thread)
-    assert not guest.made("bound.txt")
+    assert_denied(guest, thread)
     guest.handrail("cancel", "--yes", "--session", session)
     guest.model.script(guest.write("free.txt"), Turn("Done."))
     guest.run("write it", thread)
@@ -77,9 +84,7 @@ def test_damaged_state_denies_until_a_person_cancels(guest: Guest, what: str) ->
     thread = begin(guest)
     session = guest.session()["session"]
     damage(guest, what)
-    guest.model.script(guest.write("bound.txt"), Turn("I may not."))
-    guest.run("write it", thread)
-    assert not guest.made("bound.txt")
+    assert_denied(guest, thread)
     guest.handrail("cancel", "--yes", "--session", session)
     guest.model.script(guest.write("free.txt"), Turn("Done."))
     guest.run("write it", thread)

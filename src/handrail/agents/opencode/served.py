@@ -4,7 +4,7 @@ Usage: python -m handrail.agents.opencode.served PROGRAM PROMPT [SESSION [--fork
 
 After a stop, Handrail's plugin either sends the agent on or shows the person a text. Without a workflow it does
 neither, and the conversation has no link. If Handrail is broken, the plugin may do neither, too: then this program ends
-some seconds after the stop, or when the command was refused.
+some seconds after the stop, or when the command was refused. An error that the plugin shows before a stop ends nothing.
 """
 
 from __future__ import annotations
@@ -72,13 +72,15 @@ def converse(server: Server, end: Callable[[], None], prompt: str, session: str 
     next(events)
     asking = Asking(server, session, prompt, end)
     asking.start()
-    timer = Timer(PATIENCE, end)
+    timer, has_stopped = Timer(PATIENCE, end), False
     for event in events:
         kind, about = event.get("type"), event.get("properties") or {}
         if kind == "message.part.updated":
             say(event)
         is_idle = kind == "session.idle" and about.get("sessionID") == session
-        is_shown = kind == "tui.toast.show" and about.get("title") == "Handrail"
+        is_error = about.get("variant") == "error" and not has_stopped
+        is_shown = kind == "tui.toast.show" and about.get("title") == "Handrail" and not is_error
+        has_stopped = has_stopped or is_idle
         if is_shown or (is_idle and not os.path.lexists(LINKS / session)):
             say(event)
             break
