@@ -4,9 +4,9 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL := -n auto --maxprocesses 8
-SPECIAL := */test_*_host.py */test_pi_*.py */test_opencode_plugin.py
+SPECIAL := */test_*_host.py */test_pi_versions.py */test_opencode_plugin.py
 
-.PHONY: help env verify ci demo test test-long test-agents test-special check format bench docs agents-table clean
+.PHONY: help env verify ci demo test test-long test-agents test-special check format bench docs agents-table hosts-table clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
@@ -59,6 +59,10 @@ docs: env ## write the generated pages of docs/reference
 agents-table: env ## run the six agents and write docs/reference/agents.md
 	@./scripts/agents
 	@cd tests && ../$(BIN)/python -m real.measured
+
+hosts-table: env ## probe the six agents, or only AGENT=NAME, and write docs/reference/hosts.md
+	@./scripts/agents
+	@cd tests && ../$(BIN)/python -m real.enforced $(AGENT)
 
 clean: ## remove what the targets made
 	rm -rf .venv .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -7,7 +7,22 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import artifacts, flows, gate, growth, history, hooks, host, injected, loading, moves, peers, session, starts
+from bench import (
+    agents,
+    artifacts,
+    flows,
+    gate,
+    growth,
+    history,
+    hooks,
+    host,
+    injected,
+    loading,
+    moves,
+    peers,
+    session,
+    starts,
+)
 from bench.measure import BenchError, talk
 from bench.page import page, setting, table
 from bench.piworkflows import Missing, PiWorkflows, find_pi_workflows
@@ -15,7 +30,7 @@ from bench.place import CACHE, ROOT
 from bench.rows import Part
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-NAMES = ["gate", "hooks", "starts", "session", "injected", "loading", "moves", "growth", "flows", "history"]
+NAMES = ["gate", "hooks", "agents", "starts", "session", "injected", "loading", "moves", "growth", "flows", "history"]
 NAMES += ["peers", "artifacts"]
 WITH_PI_WORKFLOWS, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
 
@@ -25,6 +40,7 @@ def measure(names: list[str], pi: PiWorkflows | Missing, claude: Missing | None)
     parts: dict[str, Callable[[Path], Part]] = {
         "gate": gate.measure,
         "hooks": hooks.measure,
+        "agents": agents.measure,
         "starts": starts.measure,
         "session": lambda folder: session.measure(folder, claude),
         "injected": lambda folder: injected.measure(folder, pi, claude),

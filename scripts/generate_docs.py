@@ -25,7 +25,7 @@ from handrail.flows.spec import AFTER_KINDS
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
 from handrail.project import MARKERS, Places, flow_roots, workflow_roots
 from handrail.settings import SETTINGS
-from handrail.source.codes import rules
+from handrail.source.codes import endings, rules
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.fields import ANYTHING, Field, Shape
 from handrail.source.files import Source
@@ -34,6 +34,7 @@ from handrail.source.simpleyaml import read_yaml
 from handrail.source.values import as_json
 from handrail.workflows.keys import PHASE, TOOLS, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
+from handrail.workflows.understood import VOCABULARY
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- written by `make docs`; do not edit -->\n\n"
@@ -44,6 +45,7 @@ STATE_FOLDERS = {
     "artifacts": "published files and where they come from, by project and scope",
     "hosts": "links from the conversations of agents to their sessions",
     "installed": "what `handrail install` changed, so that `uninstall` can undo it",
+    "probes": "what `handrail doctor AGENT --probe` measured, by agent",
     "aside": "sessions and runs that could not be read and were moved away",
     "reports": "reports about bugs of Handrail",
 }
@@ -55,11 +57,19 @@ def exit_codes() -> str:
 
 
 def codes() -> str:
-    parts = ["# Problem codes\n\n`handrail explain CODE` prints the same.\n"]
+    what = "First the codes of problems in files, then [those of how something ends](#how-things-end)."
+    parts = [f"# Codes\n\n{what} `handrail explain CODE` prints the same.\n"]
     parts.extend(
         f"## {rule.code}\n\n*{rule.severity}.* {rule.meaning}\n\n```text\n{rule.example}\n```\n\n{rule.cure}\n"
         for rule in rules().values()
     )
+    where = (
+        "a run has it in `reason` (`CODE at STEP`), a step in the events of `handrail log RUN --events`, a session in "
+        "`refused`, a command in `error.code` of `--json`"
+    )
+    parts.append(f"## How things end\n\nThe codes of what ended without success: {where}.\n")
+    rows = [f"| `{one.code}` | {', '.join(one.of)} | {one.meaning} | {one.cure} |\n" for one in endings().values()]
+    parts.append("| code | of a | meaning | solution |\n|---|---|---|---|\n" + "".join(rows))
     return "\n".join(parts)
 
 
@@ -68,6 +78,40 @@ def placeholders() -> str:
     head = f"# Placeholders\n\n{where}\n"
     rows = "\n".join(f"| `{{{name}}}` | {about} |" for name, about in VARIABLES.items())
     return f"{head}\n| placeholder | value |\n|---|---|\n{rows}\n"
+
+
+def tools() -> str:
+    agents = registry.installable()
+    head = (
+        "# Names of tools\n\n"
+        "The lists `blacklist` and `whitelist` of a phase mean the same to every agent if they use these names. "
+        "Below each agent are the tools that a name stands for; *other versions* are tools that the tested version "
+        "does not have.\n"
+    )
+    rows = [
+        f"| `{name}` | {about} | {' | '.join(_tools(agent, name) for agent in agents)} |"
+        for name, about in VOCABULARY.items()
+    ]
+    more = (
+        "Codex reads and searches with the shell, so a shell command that surely only reads is also called `read` and "
+        "`search`.\n\n"
+        "`mcp:SERVER/TOOL` is a tool of an MCP server. An agent's own names work as well, but only in that agent. "
+        "`install`, `validate` and every start warn about a name that means nothing to the agent "
+        "([tool-elsewhere](codes.md#tool-elsewhere)), and about a name that no agent has "
+        "([tool-unknown](codes.md#tool-unknown)).\n"
+    )
+    table = f"| name | to | {' | '.join(agents)} |\n|{'---|' * (len(agents) + 2)}\n" + "\n".join(rows)
+    return f"{head}\n{table}\n\n{more}"
+
+
+def _tools(agent: str, name: str) -> str:
+    """The tools of an agent that have this name."""
+    now, former = registry.own_tools(agent)
+    parts = [
+        ", ".join(f"`{tool}`" for tool in own if name in (tool, *registry.host(agent).aliases(tool)))
+        for own in (now, former)
+    ]
+    return "<br>".join(filter(None, [parts[0], parts[1] and f"*other versions:* {parts[1]}"])) or "has none"
 
 
 def files() -> str:
@@ -301,6 +345,7 @@ PAGES = {
     "folders.md": folders,
     "nodes.md": nodes,
     "placeholders.md": placeholders,
+    "tools.md": tools,
     "scripts.md": scripts,
     "values.md": values,
 }

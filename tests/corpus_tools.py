@@ -282,6 +282,15 @@ def a_folder_of_flows_behind_a_link(project: Path) -> None:
     (project / ".handrail/flows/linked").symlink_to("..")
 
 
+@builds("err/tool-elsewhere")
+def names_of_one_agent_in_a_project_with_another(project: Path) -> None:
+    """The record of an installation is outside of the project: beside it is Handrail's home."""
+    record = project.parent / "home/state/installed/pi@user.json"
+    record.parent.mkdir()
+    record.write_text("{}")
+    _ship(project, phase=PHASE.replace("---\nW", "tools: {blacklist: [Edit, Write, mcp__notes__add, bash]}\n---\nW"))
+
+
 @builds("hostile/long")
 def very_long_lines_names_and_paths(project: Path) -> None:
     far = " " * 50_000

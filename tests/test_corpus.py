@@ -34,6 +34,11 @@ def problems_of(project: Project, *argv: str) -> list[dict[str, Any]]:
     return found
 
 
+def notes_of(project: Project, *argv: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = project.run("validate", *argv, "--json").data["notes"]
+    return found
+
+
 @pytest.mark.parametrize("case", BROKEN)
 def test_problems_are_printed_exactly_as_expected(case: str, project: Project) -> None:
     if case.startswith("err/yaml-syntax") and not yaml.__with_libyaml__:
@@ -61,12 +66,12 @@ def check_output(printed: str, folder: Path) -> None:
 
 def check_problems(case: str, project: Project, code: int) -> None:
     """The JSON output has known codes with their severity, in order, and messages without a final full stop."""
-    found = problems_of(project)
+    found, notes = problems_of(project), notes_of(project)
     assert code == (2 if any(p["severity"] == "error" for p in found) else 0)
     assert found == sorted(found, key=lambda p: (p["file"], p["line"], p["column"], p["code"], p["message"]))
     about = code_of(case)
-    assert about is None or about in {p["code"] for p in found}
-    for p in found:
+    assert about is None or about in {p["code"] for p in (*found, *notes)}
+    for p in (*found, *notes):
         assert list(p) == KEYS
         assert p["code"] in rules()
         is_profile = p["code"] == "wrong-type" and "`availableProfiles`" in p["message"]
@@ -110,9 +115,9 @@ def test_a_workflow_may_use_workflows_of_the_user(project: Project) -> None:
     assert problems_of(project) == []
     (mine / "mine" / "look.md").unlink()
     assert [(p["code"], p["file"]) for p in problems_of(project)] == [
-        ("subworkflow-missing", ".handrail/workflows/top/workflow.yaml"),
         ("file-missing", str(mine / "mine" / "workflow.yaml")),
     ]
+    assert [p["file"] for p in notes_of(project)] == [".handrail/workflows/top/workflow.yaml"]
 
 
 def test_json_output_is_one_object_with_ok_and_problems(project: Project) -> None:
@@ -132,7 +137,8 @@ def test_json_output_is_one_object_with_ok_and_problems(project: Project) -> Non
                 "hint": "did you mean `workflows`?",
             }
         ],
-        "checked": {"workflows": 3, "flows": 0, "settings": 0, "schemas": 0},
+        "notes": [],
+        "checked": {"workflows": 3, "flows": 0, "settings": 0, "schemas": 0, "projects": 1},
     }
 
 
@@ -178,12 +184,56 @@ def test_annotations_for_unusual_file_names_take_one_line_each(project: Project)
 
 
 @pytest.mark.parametrize("name", ["middle", "middle/workflow.yaml", "middle/../middle/"])
-def test_a_path_selects_the_problems_of_one_workflow(name: str, project: Project) -> None:
-    build("err/subworkflow-missing-broken", project.folder)
-    found = problems_of(project, f".handrail/workflows/{name}")
-    assert [(p["code"], p["file"]) for p in found] == [
-        ("subworkflow-missing", ".handrail/workflows/middle/workflow.yaml")
-    ]
+def test_a_path_selects_the_problems_of_one_workflow_and_of_what_it_uses(name: str, project: Project) -> None:
+    build("err/nested-broken-workflow", project.folder)
+    build("err/tools-both", project.folder)
+    path = f".handrail/workflows/{name}"
+    found = problems_of(project, path)
+    assert [(p["code"], p["file"]) for p in found] == [("phases-empty", ".handrail/workflows/inner/workflow.yaml")]
+    assert [p["file"] for p in notes_of(project, path)] == [".handrail/workflows/middle/workflow.yaml"]
+    assert project.run("validate", path).code == 2
+
+
+def test_what_only_uses_a_broken_definition_is_no_error_of_its_own(project: Project) -> None:
+    build("err/nested-broken-workflow", project.folder)
+    build("err/nested-broken-flow", project.folder)
+    said = project.run("validate")
+    assert (said.code, said.err) == (2, "2 errors\n")
+    assert said.out.rindex(": error[") < said.out.index(": note[nested-broken]: ")
+    assert [p["code"] for p in project.json("list")["problems"]] == ["node-unknown", "phases-empty"]
+
+
+@pytest.mark.parametrize("path", ["outer.yaml", "middle.yaml"])
+def test_the_path_of_a_flow_shows_the_cause_in_the_flow_that_it_runs(path: str, project: Project) -> None:
+    build("err/nested-broken-flow", project.folder)
+    found = problems_of(project, f".handrail/flows/{path}")
+    assert [(p["code"], p["file"]) for p in found] == [("node-unknown", ".handrail/flows/inner.yaml")]
+
+
+@pytest.mark.parametrize(
+    ("case", "command", "expected"),
+    [
+        ("nested-broken-flow", ("run", "outer"), "flow `outer` cannot be used: `.handrail/flows/inner.yaml`"),
+        ("nested-broken-flow", ("show", "middle"), "flow `middle` cannot be used: `.handrail/flows/inner.yaml`"),
+        (
+            "nested-broken-workflow",
+            ("run", "outer", "task"),
+            "workflow `outer` cannot be used: `.handrail/workflows/inner/workflow.yaml`",
+        ),
+        (
+            "nested-broken-workflow",
+            ("start", "outer", "task"),
+            "workflow `outer` cannot be used: `.handrail/workflows/inner/workflow.yaml`",
+        ),
+    ],
+)
+def test_who_starts_it_is_told_which_file_has_the_error(
+    case: str, command: tuple[str, ...], expected: str, project: Project
+) -> None:
+    build(f"err/{case}", project.folder)
+    said = project.run(*command)
+    assert said.code == 2
+    assert said.err.startswith(f"error: {expected} has 1 error\nhint: run `handrail validate .handrail/")
 
 
 def test_a_path_may_be_a_phase_file_of_a_workflow(project: Project) -> None:
@@ -192,9 +242,9 @@ def test_a_path_may_be_a_phase_file_of_a_workflow(project: Project) -> None:
 
 
 def test_several_paths_are_checked_together(project: Project) -> None:
-    build("err/subworkflow-missing-broken", project.folder)
+    build("err/nested-broken-workflow", project.folder)
     found = problems_of(project, ".handrail/workflows/outer", ".handrail/workflows/inner")
-    assert [p["code"] for p in found] == ["phases-empty", "subworkflow-missing"]
+    assert [p["code"] for p in found] == ["phases-empty"]
 
 
 @pytest.mark.parametrize("name", ["", "/team", "/team/ship", "/_shared"])

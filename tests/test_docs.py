@@ -15,6 +15,7 @@ from packaging.requirements import Requirement
 
 from handrail import registry
 from handrail.agents.scripted.script import ACTIONS
+from handrail.doctor.probe import ORDER
 from handrail.expressions.syntax import CONDITIONS, VALUES
 from handrail.flows.spec import AFTER_KINDS
 from handrail.project import MARKERS
@@ -85,6 +86,7 @@ def test_every_make_target_that_is_named_exists_and_ci_has_all_that_verify() -> 
     targets = {name: needs.split() for name, needs in re.findall(r"^([a-z-]+):([a-z -]*)##", rules, re.MULTILINE)}
     named = re.findall(r"(?:^\$ |`)make ([a-z-]+)", pages, re.MULTILINE)
     assert [name for name in named if name not in targets] == []
+    assert targets["verify"] == ["check", "test"]
     assert {*targets["verify"], "demo", "test-long", "test-agents"} == set(targets["ci"])
     assert "what CI runs" not in pages + rules
 
@@ -110,21 +112,38 @@ def test_the_readme_names_every_package_that_is_installed() -> None:
 
 
 def test_the_definitions_in_the_readme_have_no_problems(tmp_path: Path) -> None:
-    workflow, phase, flow = re.findall(
-        r"```(?:yaml|markdown)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
-    )
-    folder = tmp_path / ".handrail" / "workflows" / "ship"
-    folder.mkdir(parents=True)
-    (tmp_path / ".handrail" / "flows").mkdir()
-    (folder / "workflow.yaml").write_text(workflow, encoding="utf-8")
-    (folder / "build.md").write_text(phase, encoding="utf-8")
-    (folder / "plan.md").write_text(phase.replace("id: build", "id: plan"), encoding="utf-8")
-    (tmp_path / ".handrail" / "flows" / "release.yaml").write_text(flow, encoding="utf-8")
-    env = {"HOME": str(tmp_path), "HANDRAIL_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    env = write_readme_files(tmp_path)
     argv = [sys.executable, "-m", "handrail", "validate"]
     ended = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
     assert ended.stdout.startswith("no problems"), ended.stdout
     assert ended.stdout.endswith("and 1 flow\n")
+
+
+def write_readme_files(project: Path) -> dict[str, str]:
+    """Write each file of the README to the path in its first comment, and nothing else. Returns an environment."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```(?:yaml|markdown)\n(.*?)```", text, re.DOTALL):
+        named = re.search(r"^# (\.handrail/\S+)", block, re.MULTILINE)
+        assert named is not None, block
+        file = project / named[1]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(block, encoding="utf-8")
+    path = os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"]
+    home = {"HOME": str(project), "HANDRAIL_HOME": str(project / "home")}
+    return {**home, "PATH": path, "LANG": "C.UTF-8", "NO_COLOR": "1"}
+
+
+def test_the_walk_in_the_readme_prints_what_it_shows_with_the_files_of_the_readme(tmp_path: Path) -> None:
+    env = write_readme_files(tmp_path)
+    open_to_agents(tmp_path / "home")
+    walk = [pair for pair in commands(ROOT / "README.md") if pair[0].startswith("handrail ")]
+    assert [command.split()[1] for command, _ in walk] == ["start", "gate", "next", "next"]
+    for command, output in walk:
+        ended = subprocess.run(
+            ["/bin/sh", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        pattern = re.escape(output).replace(re.escape("..."), ".*")  # the README leaves out the end of a text
+        assert re.fullmatch(pattern, ended.stdout), f"$ {command}\n{ended.stdout}{ended.stderr}"
 
 
 def commands(page: Path) -> list[tuple[str, str]]:
@@ -164,3 +183,15 @@ def comparable(text: str) -> str:
     text = re.sub(r"\b\d\d:\d\d:\d\d\b", "04:05:06", text)
     text = re.sub(r"\b2026-02-03 \d\d:\d\d\b", "2026-02-03 04:05", text)
     return re.sub(r"\b\d\.\ds\b", "0.0s", text)
+
+
+def test_the_table_of_hosts_shows_the_pinned_versions_and_every_row() -> None:
+    """`make hosts-table` measures it."""
+    page = (ROOT / "docs" / "reference" / "hosts.md").read_text(encoding="utf-8")
+    pins = re.findall(r"^want (\w+) \1 \S+@([\d.]+)$", (ROOT / "scripts" / "agents").read_text(), re.MULTILINE)
+    pins += re.findall(r"^want (claude) \. \S+@([\d.]+)$", (ROOT / "scripts" / "agents").read_text(), re.MULTILINE)
+    assert {name for name, _ in pins} == {name for name, row in registry.AGENTS.items() if "offline" in row}
+    head, *rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("|")]
+    assert {cell.strip() for cell in head[1:]} == {f"{name} {version}" for name, version in pins}
+    assert [cells[0].strip() for cells in rows[1:]] == [*ORDER]
+    assert {cell.strip() for cells in rows[1:] for cell in cells[1:]} <= {"hard", "partial", "none", "unknown", "–"}

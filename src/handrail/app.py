@@ -13,7 +13,7 @@ import time
 from functools import cached_property
 
 import handrail
-from handrail.errors import HandrailError, NotFound, RefusedError
+from handrail.errors import DefinitionError, HandrailError, NotFound, RefusedError
 from handrail.project import (
     Places,
     flow_roots,
@@ -42,8 +42,9 @@ if TYPE_CHECKING:
     from handrail.sessions.sessions import Conversation, Sessions
     from handrail.settings import Settings
     from handrail.source.diagnostics import Diagnostic
-    from handrail.validation import Checked, Ground
+    from handrail.validation.check import Checked, Ground
     from handrail.workflows.catalog import Catalog
+    from handrail.workflows.spec import WorkflowSpec
 
 
 class App:
@@ -123,13 +124,17 @@ class App:
         from handrail.flows.library import Library
 
         prompts = Library(prompt_roots(self.project, self.places), lambda id_: find_schema(id_, self.project))
-        return replace(known_in(self.project, prompts), workflow_problem=self._workflow_problem)
+        problems = lambda: self.catalog.problems  # noqa: E731 - read only if a flow runs a broken workflow
+        known = known_in(self.project, prompts)
+        return replace(known, workflow_problem=self._workflow_problem, workflow_problems=problems)
 
-    def _workflow_problem(self, name: str) -> tuple[str, str | None] | None:
+    def _workflow_problem(self, name: str) -> tuple[str, str | None, str | None] | None:
         try:
             self.catalog.startable(name)
+        except DefinitionError as error:
+            return error.message, error.hint, next(found.file for found in self.catalog.found if found.key == name)
         except HandrailError as error:
-            return error.message, error.hint
+            return error.message, error.hint, None
         return None
 
     @cached_property
@@ -205,28 +210,38 @@ class App:
 
     @property
     def problems(self) -> list[Diagnostic]:
-        return [*self.catalog.problems, *self.flows.problems, *self._settings[1]]
+        found = (*self.catalog.problems, *self.flows.problems, *self._settings[1])
+        return [problem for problem in found if problem.severity != "note"]
 
-    def validate(self, paths: list[str]) -> Checked:
-        """The problems of all definitions, or of those at these paths. Each project checks its own."""
-        from handrail.validation import check_all, check_paths, project_of
+    def validate(self, paths: list[str], agents: tuple[str, ...] = (), *, is_nested: bool = False) -> Checked:
+        """The problems of all definitions, or of those at these paths and below. Each project checks its own.
 
-        ground = self._ground
+        Names of tools are checked for these agents; by default for those into which Handrail is installed. `is_nested`:
+        the path is a project that was found below another path, and may have no definitions.
+        """
+        from handrail.validation.check import check_all, check_paths, project_of
+
+        ground = self._ground(agents)
         if not paths:
             return check_all(ground)
         owners = {path: project_of(path, ground) for path in paths}
         own = [path for path, project in owners.items() if project == self.project]
-        checked = check_paths(ground, own)
+        below = {path: ground.below(path) for path in own}
+        checked = check_paths(ground, below, is_nested=is_nested)
         for other in dict.fromkeys(owners.values()):
             if other != self.project:
-                app = App(other, self.env, self.clock, self.token, self._by)
-                checked.add(app.validate([path for path, project in owners.items() if project == other]))
+                checked.add(self._at(other).validate([path for path, at in owners.items() if at == other], agents))
+        for nested in dict.fromkeys(project for found in below.values() for project in found.projects):
+            checked.add(self._at(nested).validate([nested], agents, is_nested=True))
         return checked
 
-    @property
-    def _ground(self) -> Ground:
+    def _at(self, project: str) -> App:
+        """Handrail in another project, for the same user."""
+        return App(project, self.env, self.clock, self.token, self._by)
+
+    def _ground(self, agents: tuple[str, ...]) -> Ground:
         from handrail import SETTINGS_FILE, registry
-        from handrail.validation import Ground
+        from handrail.validation.check import Ground
 
         folders = registry.workflow_folders(self.env, self.places.home)
         return Ground(
@@ -241,7 +256,24 @@ class App:
                 for folder in (self.places.config, os.path.join(self.project, ".handrail"))
             ),
             settings_problems=tuple(self._settings[1]),
+            agents=agents or tuple(self.installed()),
         )
+
+    def installed(self) -> list[str]:
+        """The agents into which Handrail is installed, for the user or for this project."""
+        from handrail import registry
+
+        places = {
+            agent: [self.places.installation(agent, one) for one in (None, self.project)] for agent in registry.hosts()
+        }
+        return [agent for agent, records in places.items() if any(map(os.path.exists, records))]
+
+    def names_unknown_to(self, agents: list[str], spec: WorkflowSpec | None = None) -> list[str]:
+        """Warnings about names of tools that mean nothing to one of these agents, in a workflow or in all workflows."""
+        from handrail.workflows.understood import not_understood
+
+        specs = self.catalog.with_subworkflows(spec) if spec is not None else self.catalog.workflows.values()
+        return self._shown([problem for one in specs for problem in not_understood(one.phases, agents)])
 
     def flow_named(self, name: str) -> FoundFlow:
         """The flow that `run NAME` runs: a flow, or else a workflow as a flow. `workflow:NAME` is always a workflow."""
@@ -256,6 +288,8 @@ class App:
         if wanted == name and wanted not in keys:
             if any(found.id == name for found in self.flows.found):
                 return self.flows.find(name)
+            if any(found.key == name for found in self.catalog.found):
+                self.catalog.find(name)
             from handrail.source.suggest import did_you_mean
 
             hint = did_you_mean(name, [*self.flows.flows, *sorted(keys)]) or "`handrail list` shows what there is"
@@ -267,14 +301,25 @@ class App:
         self.catalog.refuse_hidden(spec)
         return workflow_as_flow(spec, known_in())
 
-    def warnings(self, flow: FoundFlow) -> list[str]:
-        """The warnings in the files that a run of this flow uses, one line each."""
-        return [*self._warnings(flow), *self._env_files[1]]
+    def warnings(self, flow: FoundFlow, agent: str | None = None) -> list[str]:
+        """The warnings in the files that a run of this flow uses, one line each. `agent` works through a workflow."""
+        return [*self._warnings(flow, agent), *self._env_files[1]]
 
-    def _warnings(self, flow: FoundFlow) -> list[str]:
+    def _warnings(self, flow: FoundFlow, agent: str | None) -> list[str]:
+        from handrail.settings import DEFAULT, parse_route
+
+        default = self.settings.routes.get(DEFAULT)
         if flow.source == "workflow":
-            return self._shown(self.catalog.warnings_of(self.catalog.find(flow.id.removeprefix("workflow:"))))
+            agent = agent or (parse_route(default).agent if default is not None else None)
+            return self._warnings_of(self.catalog.find(flow.id.removeprefix("workflow:")), agent)
         return self._shown(self.flows.warnings_of(flow))
+
+    def _warnings_of(self, spec: WorkflowSpec, agent: str | None) -> list[str]:
+        """The warnings of a workflow for the agent that works through it, or else for the installed agents."""
+        from handrail import registry
+
+        agents = [name for name in [agent] if name in registry.installable()] if agent else self.installed()
+        return [*self._shown(self.catalog.warnings_of(spec)), *self.names_unknown_to(agents, spec)]
 
     def _shown(self, problems: list[Diagnostic]) -> list[str]:
         from handrail.source.diagnostics import as_line
@@ -309,7 +354,8 @@ class App:
         from handrail.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
-        notices = (*notices, *self._shown(self.catalog.warnings_of(self.catalog.find(name))))
+        agent = conversation.agent if conversation is not None else None
+        notices = (*notices, *self._warnings_of(self.catalog.find(name), agent))
         id_ = conversation.session if conversation is not None else session
         limits = IDLE_STOPS, REMINDERS
         if has_settings(self.places, self.project):
@@ -353,7 +399,7 @@ class App:
             ref = None
         if ref is None or ref.project == self.project:
             return self.sessions
-        return App(ref.project, self.env, self.clock, self.token, self._by).sessions
+        return self._at(ref.project).sessions
 
     def prune(self, rule: Rule, *, dry_run: bool) -> Pruned:
         """Remove old runs and ended sessions of this project."""

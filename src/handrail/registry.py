@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         Signs,
         Site,
     )
+    from handrail.contracts.offline import Offline
 
 CHECKS: dict[str, str] = {
     "run": "handrail.checks.run",
@@ -39,36 +40,42 @@ AGENTS: dict[str, dict[str, str]] = {
         "signs": "handrail.agents.claude.signs",
         "host": "handrail.agents.claude.host",
         "executor": "handrail.agents.claude.executor",
+        "offline": "handrail.agents.claude.offline",
         "tools": "handrail.agents.claude.toolnames",
     },
     "codex": {
         "signs": "handrail.agents.codex.signs",
         "host": "handrail.agents.codex.host",
         "executor": "handrail.agents.codex.executor",
+        "offline": "handrail.agents.codex.offline",
         "tools": "handrail.agents.codex.toolnames",
     },
     "copilot": {
         "signs": "handrail.agents.copilot.signs",
         "host": "handrail.agents.copilot.host",
         "executor": "handrail.agents.copilot.executor",
+        "offline": "handrail.agents.copilot.offline",
         "tools": "handrail.agents.copilot.toolnames",
     },
     "gemini": {
         "signs": "handrail.agents.gemini.signs",
         "host": "handrail.agents.gemini.host",
         "executor": "handrail.agents.gemini.executor",
+        "offline": "handrail.agents.gemini.offline",
         "tools": "handrail.agents.gemini.toolnames",
     },
     "opencode": {
         "signs": "handrail.agents.opencode.signs",
         "host": "handrail.agents.opencode.host",
         "executor": "handrail.agents.opencode.executor",
+        "offline": "handrail.agents.opencode.offline",
         "tools": "handrail.agents.opencode.toolnames",
     },
     "pi": {
         "signs": "handrail.agents.pi.signs",
         "host": "handrail.agents.pi.host",
         "executor": "handrail.agents.pi.executor",
+        "offline": "handrail.agents.pi.offline",
         "tools": "handrail.agents.pi.toolnames",
         "workflows": "handrail.agents.pi.definitions",
     },
@@ -81,8 +88,8 @@ AGENTS: dict[str, dict[str, str]] = {
 }
 """One row per agent: a `host` calls us, we call an `executor`, and `workflows` says where it has its definitions.
 
-`signs` say how a process recognises that the agent started it. `tools` has the names of a host's tools: `TOOLS`, and
-`FORMER_TOOLS` of other versions.
+`offline` says how to run it against a scripted model. `signs` say how a process recognises that the agent started it.
+`tools` has the names of a host's tools: `TOOLS`, and `FORMER_TOOLS` of other versions.
 """
 _TOOL_NAMES: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
 """The results of `tool_names`, by the modules that they come from: every phase of a catalog asks for them."""
@@ -214,13 +221,25 @@ def tool_names(agent: str) -> tuple[frozenset[str], frozenset[str]]:
         return frozenset(), frozenset()
     key = (place, AGENTS[agent]["host"])
     if key not in _TOOL_NAMES:
-        module, aliases = _module(place), host(agent).aliases
-        now, former = module.TOOLS, module.FORMER_TOOLS
+        (now, former), aliases = own_tools(agent), host(agent).aliases
         _TOOL_NAMES[key] = (
             frozenset(name for tool in now for name in (tool, *aliases(tool))),
             frozenset(name for tool in former for name in (tool, *aliases(tool))),
         )
     return _TOOL_NAMES[key]
+
+
+def own_tools(agent: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The tools of a host as it calls them: those that it has now, and those of other versions."""
+    place = AGENTS[agent].get("tools")
+    module = _module(place) if place is not None else None
+    return (module.TOOLS, module.FORMER_TOOLS) if module is not None else ((), ())
+
+
+def tool_groups(agent: str) -> list[frozenset[str]]:
+    """The names of each tool of a host, of all versions."""
+    now, former = own_tools(agent)
+    return [frozenset((tool, *host(agent).aliases(tool))) for tool in (*now, *former)]
 
 
 def known_tools() -> frozenset[str]:
@@ -264,6 +283,12 @@ def engine(name: str, site: Site) -> Engine:
 def executor(agent: str) -> Executor:
     """The executor module of an agent. Raises `KeyError` if it has none."""
     found: Executor = _module(AGENTS[agent]["executor"])
+    return found
+
+
+def offline(agent: str) -> Offline:
+    """The module that runs an agent offline. Raises `KeyError` if it has none."""
+    found: Offline = _module(AGENTS[agent]["offline"])
     return found
 
 

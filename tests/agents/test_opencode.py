@@ -279,7 +279,7 @@ def test_a_guided_job_brings_our_plugin_for_this_call(env: dict[str, str]) -> No
 
 
 def test_settings_in_the_environment_that_cannot_be_edited_are_an_error(env: dict[str, str]) -> None:
-    given = job(env={**env, "OPENCODE_CONFIG_CONTENT": "{ // mine\n}"}, stubs=STUBS)
+    given = job(env={**env, "OPENCODE_CONFIG_CONTENT": "{ mine }"}, stubs=STUBS)
     with pytest.raises(NodeError, match="OPENCODE_CONFIG_CONTENT"):
         executor.launch(given, "/private")
 

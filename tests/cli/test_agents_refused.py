@@ -50,6 +50,7 @@ LOOSENING = [
     ("stop", "last"),
     ("prune", "--keep", "0", "--yes"),
     ("uninstall", "claude"),
+    ("doctor", "claude", "--probe", "--program", "/bin/true"),
 ]
 
 

@@ -188,9 +188,9 @@ def test_resume_says_that_a_flow_was_changed_and_names_the_command_that_uses_it(
     broken = "- id: b\n  steps:\n  - {id: x, node: command, params: {argv: ['false']}}\n"
     project.write(".handrail/flows/demo.yaml", FLOW + broken)
     failed = project.json("run", "demo", code=1)
-    file = project.write(".handrail/flows/demo.yaml", FLOW + broken.replace("'false'", "'true'"))
+    project.write(".handrail/flows/demo.yaml", FLOW + broken.replace("'false'", "'true'"))
     said = project.run("resume", failed["run"])
-    told = f"`{file}` was changed since this run began"
+    told = "`.handrail/flows/demo.yaml` was changed since this run began"
     assert said.code == 1
     assert said.err.index(told) < said.err.index("b/x"), "before anything is run"
     assert said.err.count(f"`handrail restart {failed['run']} --from b` uses the new one") == 2

@@ -175,7 +175,7 @@ def test_a_flow_with_errors_is_reported(project: Project) -> None:
     flow(project, "bad", "phases: 3\n")
     said = project.run("show", "bad")
     assert said.code == 2
-    assert "flow `bad` cannot be used: its file has errors" in said.err
+    assert "flow `bad` cannot be used: `.handrail/flows/bad.yaml` has 1 error" in said.err
 
 
 def test_texts_of_a_flow_cannot_control_the_terminal(project: Project) -> None:

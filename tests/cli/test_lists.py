@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
 from typing import Any
 
+import pytest
+
 from handrail.cli.output import in_colour
-from handrail.runs.summary import seconds_in, summarize
+from handrail.runs.life import stopped
+from handrail.runs.summary import kind_of, seconds_in, summarize, was_killed
 from handrail.view.columns import table
 from support import Project
 
@@ -140,3 +144,74 @@ def test_a_running_run_took_as_long_as_it_is_driven_and_a_long_reason_is_cut(pro
     project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{step}]}}]\n")
     project.run("run", "demo")
     assert max(map(len, project.run("runs").out.splitlines())) < 220
+
+
+def test_a_restarted_run_shows_that_its_time_is_that_of_the_last_attempt(project: Project) -> None:
+    project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{STEP}]}}, {{id: b, steps: [{STEP}]}}]\n")
+    project.run("run", "demo")
+    project.write("ready", "")
+    for number, start in ((2, "a"), (3, "b")):
+        project.run("restart", "last", "--from", start)
+        assert cells(project.run("runs").out)[1][2] == f"1s (attempt {number})"
+        (row,) = project.json("runs")["runs"]
+        assert (row["attempt"], row["secondsAtLeast"]) == (number, False)
+
+
+STARTED, ACTED = (0.0, "RunStarted"), (2.0, "StepStarted")
+
+
+def test_the_time_of_a_killed_process_is_known_only_up_to_its_last_record() -> None:
+    assert was_killed([STARTED, ACTED], is_driven=False)
+    assert not was_killed([STARTED, ACTED], is_driven=True)
+    assert not was_killed([STARTED, ACTED, (3.0, "RunEnded")], is_driven=False)
+    assert was_killed([STARTED, ACTED, (90.0, "RunResumed"), (91.0, "RunEnded")], is_driven=False)
+    assert not was_killed([STARTED, (2.0, "RunParked"), (90.0, "RunResumed"), (91.0, "RunEnded")], is_driven=False)
+
+
+def test_what_is_recorded_while_no_process_drives_a_run_counts_no_time() -> None:
+    later = [STARTED, ACTED, (60.0, "Noticed"), (90.0, kind_of("RunEnded", {"driven": False}))]
+    assert seconds_in(later) == 2.0
+    assert was_killed(later, is_driven=False)
+
+
+def test_a_killed_run_is_marked_and_says_how_to_go_on(project: Project) -> None:
+    step = "{id: x, node: command, params: {argv: [sh, -c, 'echo $PPID > pid; exec sleep 60']}}"
+    project.write(".handrail/flows/demo.yaml", f"phases: [{{id: a, steps: [{step}]}}]\n")
+    run = project.json("run", "demo", "--detach")["run"]
+    pid = project.folder / "pid"
+    while not pid.exists() or not pid.read_text().strip():
+        pass
+    os.kill(int(pid.read_text()), signal.SIGKILL)
+    while project.json("runs")["runs"][0]["driver"] is not None:
+        pass
+    said = project.run("runs")
+    assert cells(said.out)[1][2:4] == ["≥ 1s", "! interrupted"]
+    assert "`handrail resume RUN` resumes it" in said.err
+    (row,) = project.json("runs")["runs"]
+    assert (row["interrupted"], row["secondsAtLeast"], row["hint"]) == (True, True, f"handrail resume {run}")
+    assert project.json("stop", run)["status"] == "cancelled"
+    (row,) = project.json("runs")["runs"]
+    assert (row["interrupted"], row["secondsAtLeast"], row["hint"]) == (False, True, None)
+
+
+@pytest.mark.parametrize(
+    ("by", "reason"),
+    [
+        ("person", "stopped by a person"),
+        ("script", "stopped by a script"),
+        ("agent:claude", "stopped by the agent claude"),
+        ("run:r-1", "stopped by run r-1"),
+        (None, "stopped"),
+    ],
+)
+def test_a_stopped_run_says_who_stopped_it(by: str | None, reason: str) -> None:
+    assert (stopped(by).reason, stopped(by).by) == (reason, by)
+
+
+def test_a_script_that_stops_a_run_is_not_called_a_person(project: Project) -> None:
+    ask = "{id: x, node: user-input, params: {formId: f, title: Who, fields: [{id: who, type: text, label: Who}]}}"
+    project.write(".handrail/flows/ask.yaml", f"phases: [{{id: a, steps: [{ask}]}}]\n")
+    run = project.json("run", "ask", code=4)["run"]
+    said = project.process("stop", run, "--json")
+    assert said.data["reason"].startswith("stopped by ")
+    assert said.data["reason"] != "stopped by a person"  # a script, or an agent that runs the tests

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from handrail.agents.scripted.executor import EXAMPLE
 from handrail.agents.scripted.script import read_script
 from handrail.callers import OPEN
 from handrail.errors import HandrailError
@@ -170,3 +171,16 @@ def test_a_step_fails_with_the_mistake_of_its_script(project: Project, monkeypat
     project.write(".handrail/flows/f.yaml", "phases: [{id: a, steps: [{id: x, node: scripted-prompt, prompt: Go}]}]")
     monkeypatch.setenv("HANDRAIL_SCRIPT", str(script))
     assert "script.yaml:1:9: `workflow_step` is not called as a tool" in project.json("run", "f", code=1)["error"]
+
+
+def test_without_a_script_it_says_which_variable_names_one_and_how_to_write_it(
+    project: Project, tmp_path: Path
+) -> None:
+    project.write(".handrail/flows/f.yaml", "phases: [{id: a, steps: [{id: x, node: scripted-prompt, prompt: Go}]}]")
+    said = project.run("run", "f")
+    assert said.code == 1
+    assert "set HANDRAIL_SCRIPT to its path" in said.out
+    assert EXAMPLE in said.out
+    script = tmp_path / "example.yaml"
+    script.write_text(EXAMPLE)
+    assert len(read_script(str(script), "Go")) == 2

@@ -72,7 +72,7 @@ def test_validate_says_what_it_counted(whole: Project, path: str, counted: str) 
 
 
 def test_validate_counts_in_json_too(whole: Project) -> None:
-    expected = {"workflows": 1, "flows": 1, "settings": 1, "schemas": 1}
+    expected = {"workflows": 1, "flows": 1, "settings": 1, "schemas": 1, "projects": 1}
     assert whole.json("validate", ".")["checked"] == expected
 
 
@@ -125,3 +125,95 @@ def test_a_folder_of_flows_may_be_outside_any_project(whole: Project, tmp_path: 
 def test_the_help_names_flows_settings_and_schemas(project: Project) -> None:
     text = project.run("validate", "--help").out
     assert all(word in text for word in ("workflow", "flow", "settings", "schema"))
+
+
+BROKEN = "phases: 3\n"
+
+
+@pytest.mark.parametrize("place", ["packages/a", "packages/deep/er/b"])
+def test_nested_projects_below_a_folder_are_checked_as_projects(whole: Project, place: str) -> None:
+    whole.write(f"{place}/.handrail/flows/g.yaml", BROKEN)
+    whole.write(f"{place}/.handrail/settings.yaml", "idleStops: often\n")
+    assert found(whole, ".") == [
+        ("wrong-type", f"{place}/.handrail/flows/g.yaml"),
+        ("wrong-type", f"{place}/.handrail/settings.yaml"),
+    ]
+    assert found(whole) == []
+
+
+def test_projects_in_a_nested_project_are_checked_once(whole: Project) -> None:
+    whole.write("a/.handrail/flows/g.yaml", FLOW)
+    whole.write("a/b/.handrail/flows/h.yaml", FLOW)
+    said = whole.run("validate", ".")
+    assert said.out == "no problems in 1 workflow, 3 flows, 1 settings file and 1 schema in 3 projects\n"
+    assert whole.json("validate", ".")["checked"]["projects"] == 3
+
+
+def test_a_nested_project_uses_its_own_definitions(whole: Project) -> None:
+    nested = "phases:\n  - id: a\n    steps:\n      - {id: b, node: flow-run, params: {fileName: own}}\n"
+    whole.write("a/.handrail/flows/own.yaml", FLOW)
+    whole.write("a/.handrail/flows/top.yaml", nested)
+    whole.write("b/.handrail/flows/top.yaml", nested)
+    assert found(whole, ".") == [("flow-missing", "b/.handrail/flows/top.yaml")]
+
+
+def test_an_empty_nested_project_is_no_problem(whole: Project) -> None:
+    (whole.folder / "a/.handrail").mkdir(parents=True)
+    assert whole.run("validate", ".").code == 0
+    (whole.folder / "only/b/.handrail").mkdir(parents=True)
+    assert whole.run("validate", "only").code == 0
+
+
+def test_loose_workflows_and_flows_below_a_project_are_checked(whole: Project) -> None:
+    whole.write("shared/review/workflow.yaml", "name: Review\nshow: workflows\nphases: [look.md]\n")
+    whole.write("shared/flows/team/g.yaml", BROKEN)
+    assert found(whole, ".") == [
+        ("wrong-type", "shared/flows/team/g.yaml"),
+        ("file-missing", "shared/review/workflow.yaml"),
+    ]
+    assert whole.json("validate", ".", code=2)["checked"]["workflows"] == 2
+
+
+def test_a_folder_without_a_project_is_searched_for_projects(whole: Project, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / "a/.handrail/flows").mkdir(parents=True)
+    (outside / "a/.handrail/flows/g.yaml").write_text(BROKEN)
+    (outside / "loose/review").mkdir(parents=True)
+    (outside / "loose/review/workflow.yaml").write_text("name: Review\nshow: workflows\nphases: [look.md]\n")
+    assert found(whole, str(outside)) == [
+        ("wrong-type", str(outside / "a/.handrail/flows/g.yaml")),
+        ("file-missing", str(outside / "loose/review/workflow.yaml")),
+    ]
+
+
+@pytest.mark.parametrize("place", ["node_modules/x", ".git/x", ".cache/x", "venv/lib/site-packages/x"])
+def test_hidden_folders_and_installed_packages_are_left_out(whole: Project, place: str) -> None:
+    whole.write(f"{place}/.handrail/flows/g.yaml", BROKEN)
+    whole.write(f"{place}/review/workflow.yaml", BROKEN)
+    whole.write(f"{place}/flows/g.yaml", BROKEN)
+    assert whole.run("validate", ".").code == 0
+
+
+def test_links_are_not_followed(whole: Project, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    (outside / ".handrail/flows").mkdir(parents=True)
+    (outside / ".handrail/flows/g.yaml").write_text(BROKEN)
+    (whole.folder / "link").symlink_to(outside)
+    (whole.folder / "a").mkdir()
+    (whole.folder / "a/.handrail").symlink_to(outside / ".handrail")
+    (whole.folder / "flows").mkdir()
+    (whole.folder / "flows/g.yaml").symlink_to(outside / ".handrail/flows/g.yaml")
+    assert whole.run("validate", ".").code == 0
+
+
+def test_files_of_other_tools_with_the_same_names_are_not_checked(whole: Project) -> None:
+    whole.write("deploy/workflow.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\n")
+    whole.write("app/flows/data.json", '{"nodes": []}\n')
+    assert whole.run("validate", ".").out == "no problems in 1 workflow, 1 flow, 1 settings file and 1 schema\n"
+
+
+def test_a_search_that_ends_early_is_a_problem(whole: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("handrail.validation.search.MAX_FOLDERS", 3)
+    for number in range(5):
+        (whole.folder / f"folder-{number}").mkdir()
+    assert [code for code, _ in found(whole, ".")] == ["too-many-folders"]

@@ -38,6 +38,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "front-matter": ("phase-id-missing", "frontmatter-invalid"),
     "subworkflow-cycle": ("cycle",),
     "subworkflow-missing": ("dangling-subworkflow",),
+    "nested-broken": ("dangling-subworkflow",),
     "command-twice": ("duplicate-command",),
 }
 CAUSES = {"not-found": ("file-missing", "phase-entry"), "is-directory": ("path-folder", "phase-entry")}

@@ -30,7 +30,6 @@ MISTAKES = {
     "makes outside": ("{id: x, node: set, makes: [../a]}", "write a path inside the project"),
     "makes elsewhere": ("{id: x, node: set, makes: [{path: /etc/a}]}", "write a path inside the project"),
     "no such workflow": ("{id: x, node: workflow-run, params: {workflow: bug-fixx}}", "did you mean `bug-fix`?"),
-    "broken workflow": ("{id: x, node: workflow-run, params: {workflow: broken}}", "run `handrail validate "),
     "hidden workflow": ("{id: x, node: workflow-run, params: {workflow: hidden}}", "`handrail list` shows what can"),
     "type of a field": (FORM % "[{id: a, type: texxt, label: A}]", "did you mean `text`?"),
     "key of a field": (FORM % "[{id: a, typ: text, label: A}]", "did you mean `type`?"),
@@ -75,8 +74,6 @@ def test_a_mistake_is_reported_at_its_place_before_any_step_runs(project: Projec
     for id_, text in SCHEMAS.items() if name.startswith("schema is") else ():
         project.write(f".handrail/schemas/{id_}.json", text)
     project.write(".handrail/flows/f.yaml", HEAD + step + "\n")
-    if name == "broken workflow":
-        project.workflow("broken", ["a"], "show: nobody\n")
     found = [p for p in project.run("validate", "--json").data["problems"] if p["severity"] == "error"]
     errors = [p for p in found if p["file"].endswith("f.yaml")]
     assert errors
@@ -85,6 +82,23 @@ def test_a_mistake_is_reported_at_its_place_before_any_step_runs(project: Projec
     assert len(errors) == (2 if name == "contnet" else 1)
     for more in ((), ("--dry-run",)):
         assert project.run("run", "f", *more).code == 2
+    assert not (project.folder / "ran").exists()
+
+
+def test_a_flow_that_runs_a_broken_workflow_does_not_begin_and_names_the_broken_file(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", HEAD + "{id: x, node: workflow-run, params: {workflow: broken}}\n")
+    project.workflow("broken", ["a"], "show: nobody\n")
+    data = project.run("validate", "--json").data
+    assert [(p["code"], p["file"]) for p in data["problems"]] == [
+        ("bad-value", ".handrail/workflows/broken/workflow.yaml")
+    ]
+    assert [(p["code"], p["file"], p["line"]) for p in data["notes"]] == [
+        ("nested-broken", ".handrail/flows/f.yaml", 5)
+    ]
+    for more in ((), ("--dry-run",)):
+        said = project.run("run", "f", *more)
+        assert said.code == 2
+        assert "`.handrail/workflows/broken/workflow.yaml` has" in said.err
     assert not (project.folder / "ran").exists()
 
 

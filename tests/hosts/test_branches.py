@@ -215,3 +215,23 @@ def test_every_stored_session_goes_through_the_product(extension: Extension, cas
         assert extension.branch == []
         if not is_valid and any((e.get("data") or {}).get("workflowKey") is not None for e in states if e.get("data")):
             assert "is damaged" in said["notice"]
+
+
+def test_a_fork_whose_workflow_has_ended_does_not_begin_again(walked: Extension) -> None:
+    """The plugin could store no place of its own in this history before its workflow was cancelled."""
+    start = {"at": walked.branch[0], "states": [], "keeps": False}
+    walked.hook("branch", "D", **start)
+    assert not walked.write("D")
+    walked.hook("command", "D", name="cancel-workflow", arguments="", keeps=False)
+    walked.hook("branch", "D", **start)
+    assert walked.write("D")
+
+
+def test_a_place_that_the_plugin_cannot_store_is_not_taken_for_stored(walked: Extension) -> None:
+    """Else the session would go back to an older place, and a move in a terminal would be lost."""
+    session = walked.branch[-1]["session"]
+    walked.project.json("next", "--session", session)
+    base = {"event": "agent_end", "conversation": "C", "cwd": str(walked.project.folder), "stopReason": "stop"}
+    assert "standing" not in walked.ask("hook", **base, keeps=False)
+    walked.go_to(walked.branch[-1])
+    assert "Ship" in walked.step("status")

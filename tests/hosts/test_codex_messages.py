@@ -47,6 +47,7 @@ def test_a_call_is_a_request_about_a_tool() -> None:
 def test_a_move_is_a_request_about_the_workflow() -> None:
     found = asked("PreToolUse", **MOVE)
     assert (found["event"], found["action"], "installed" in found) == ("step", "next", False)
+    assert found["call_id"] == "call_1"
     assert asked("PreToolUse", **MOVE, **SUBAGENT)["is_subagent"]
 
 
@@ -160,7 +161,12 @@ META = {
 def test_codex_itself_tells_who_calls_workflow_step() -> None:
     given = {"action": "next", "session_id": "another", "sessionId": "another"}
     caller = host.step_caller(given, META)
-    assert caller == {"conversation": "S", "is_subagent": False, "call": "call_bed14939865947ea9b6e"}
+    assert caller == {
+        "conversation": "S",
+        "is_subagent": False,
+        "call": "call_bed14939865947ea9b6e",
+        "needs_hook": True,
+    }
 
 
 @pytest.mark.parametrize("more", [{"threadId": "T"}, {"x-codex-turn-metadata": {"thread_source": "subagent"}}])

@@ -205,7 +205,8 @@ def test_a_call_after_a_compaction_tells_the_phase_again(project: Project) -> No
 def test_a_resumed_conversation_is_told_again_only_if_its_record_lost_it(project: Project) -> None:
     begin(project)
     record(project, "C", "lost\n")
-    assert "Do look." in say(project, source="resume", initialPrompt="x")["additionalContext"]
+    assert say(project, source="resume", initialPrompt="x") == {}
+    assert "Do look." in say(project, prompt="go on")["additionalContext"]
     call_id = "handrail-1794870570602"
     permitted = {"kind": "mcp", "toolCallId": "call_1", "args": {"call_id": call_id}}
     asked = {"type": "permission.requested", "data": {"permissionRequest": permitted}}
@@ -214,6 +215,20 @@ def test_a_resumed_conversation_is_told_again_only_if_its_record_lost_it(project
     assert transcript.has_result("\n".join(lines).encode(), call_id)
     assert not transcript.has_result(lines[0].encode(), call_id), "it was called, but has no result"
     assert not transcript.has_result("\n".join(lines).encode(), "handrail-2")
+
+
+@pytest.mark.parametrize("is_applied", [True, False])
+def test_what_a_compaction_took_and_records_of_hooks_do_not_count(project: Project, is_applied: bool) -> None:
+    told = begin(project)["additionalContext"]
+    events = [
+        {"type": "user.message", "data": {"transformedContent": told}},
+        {"type": "session.compaction_complete", "data": {"success": is_applied}},
+        {"type": "hook.end", "data": {"output": {"additionalContext": told}}},
+    ]
+    lines = [json.dumps(event, separators=(",", ":"), ensure_ascii=False) + "\n" for event in events]
+    record(project, "C", "".join(lines))
+    say(project, source="resume", initialPrompt="x")
+    assert ("Do look." in say(project, prompt="go on")["additionalContext"]) is is_applied
 
 
 def test_a_fork_continues_at_the_phase_of_its_parent_and_only_once(project: Project) -> None:

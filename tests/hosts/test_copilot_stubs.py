@@ -13,6 +13,7 @@ import pytest
 
 from handrail import FOR_ONE_CALL
 from handrail.agents import skills
+from handrail.agents import stubs as shell
 from handrail.agents.copilot import plugin
 from handrail.contracts import Stubs
 from handrail.hosts import entry
@@ -102,7 +103,7 @@ def test_a_hook_that_never_answers_is_killed(project: Project, stub: str) -> Non
     host.begin()
     replace_hook(host.bin / stub, "/bin/sh -c 'exec sleep 50'")
     text = (host.bin / stub).read_text(encoding="utf-8")
-    (host.bin / stub).write_text(text.replace(f"sleep {plugin.STUB_SECONDS}", "sleep 1"), encoding="utf-8")
+    (host.bin / stub).write_text(text.replace(f"sleep {shell.SECONDS}", "sleep 1"), encoding="utf-8")
     if stub == "gate":
         assert "Handrail's gate failed" in (host.reason() or "")
     else:
@@ -216,7 +217,7 @@ def test_stubs_of_one_call_belong_to_their_conversation_whatever_its_id(project:
 
 def test_every_wait_of_a_hook_is_shorter_than_its_time() -> None:
     """Copilot CLI allows a call whose hook takes too long."""
-    assert store.LOCK_SECONDS < entry.SECONDS < plugin.STUB_SECONDS < plugin.HOST_SECONDS
+    assert store.LOCK_SECONDS < entry.SECONDS < shell.SECONDS < plugin.HOST_SECONDS
 
 
 @pytest.mark.parametrize("is_active", [False, True], ids=["without a workflow", "in a workflow"])
@@ -240,24 +241,37 @@ def test_the_status_line_shows_the_persons_and_ours(project: Project) -> None:
     line = json.loads(settings.read_text())["statusLine"]
     assert line["padding"] == 3
 
-    def shown() -> str:
-        given = json.dumps({"session_id": "C", "cwd": "/p", "session_name": None})
-        argv = ["/bin/sh", "-c", line["command"]]
-        return subprocess.run(argv, input=given, env=host.env, capture_output=True, text=True, check=True).stdout
-
-    assert shown() == "mine\n"
+    assert shown(host) == "mine\n"
     host.begin()
-    assert shown().splitlines()[0] == "mine"
-    assert "Look" in shown()
+    assert shown(host).splitlines()[0] == "mine"
+    assert "Look" in shown(host)
     project.json("uninstall", "copilot")
     assert settings.read_text() == before
+
+
+def shown(host: Installed) -> str:
+    """The status line."""
+    settings = Path(os.environ["HOME"]) / ".copilot" / "settings.json"
+    given = json.dumps({"session_id": "C", "cwd": "/p", "session_name": None})
+    argv = ["/bin/sh", "-c", json.loads(settings.read_text())["statusLine"]["command"]]
+    return subprocess.run(argv, input=given, env=host.env, capture_output=True, text=True, check=True).stdout
+
+
+def test_the_status_line_says_why_the_agent_may_stop_until_the_next_prompt(project: Project) -> None:
+    project.write(".handrail/settings.yaml", "idleStops: 0\n")
+    host = Installed(project)
+    host.begin()
+    assert host.stop() == {}
+    assert shown(host).strip().endswith("[1/2] · Handrail lets the agent stop: no progress")
+    host.run("userPromptSubmitted", prompt="go on")
+    assert shown(host).strip().endswith("[1/2]")
 
 
 @pytest.mark.parametrize("for_project", [False, True], ids=["for the user", "for the project"])
 def test_copilot_cli_gets_the_skill_that_writes_workflows(project: Project, for_project: bool) -> None:
     Installed(project, for_project=for_project)
     base = project.folder / ".github" if for_project else Path(os.environ["HOME"]) / ".copilot"
-    assert (base / "skills/write-workflow/SKILL.md").read_text() == skills.skills()["write-workflow"]
+    assert (base / "skills/write-workflow/SKILL.md").read_text() == skills.files()["write-workflow/SKILL.md"]
 
 
 @pytest.mark.parametrize("edited", [False, True], ids=["as installed", "edited since"])

@@ -77,6 +77,11 @@ def journal_is_a_folder(project: Project) -> None:
     (session(project) / "journal").mkdir()
 
 
+def test_a_stop_says_that_the_session_cannot_be_read(linked: Project) -> None:
+    missing_session(linked)
+    assert "the files of its session are missing" in say(linked, "Stop", stop_hook_active=False)["systemMessage"]
+
+
 def missing_session(project: Project) -> None:
     shutil.rmtree(session(project))
 

@@ -161,7 +161,7 @@ def test_a_call_of_the_model_keeps_its_messages_and_gets_one_more() -> None:
 
 @pytest.mark.parametrize(
     ("event", "more", "source"),
-    [("SessionStart", {"source": "resume"}, "resume"), ("PreCompress", {"trigger": "manual"}, "compact")],
+    [("SessionStart", {"source": "resume"}, "resume"), ("PreCompress", {"trigger": "manual"}, "compacting")],
 )
 def test_a_conversation_that_comes_back_is_told_at_its_next_prompt(
     event: str, more: dict[str, Any], source: str

@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
+from handrail.agents import stubs as shell
 from handrail.agents.gemini import stubs
 from handrail.contracts import Stubs
 from handrail.hosts import entry
 from handrail.project import Places
+from handrail.source import jsonedit
 from support import Project
 
 MODEL = {"messages": [{"role": "user", "content": "hello"}]}
@@ -118,7 +120,7 @@ def break_hook(stub: Path, command: str) -> None:
     """Let a stub call something else instead of the hook."""
     head, call, rest = stub.read_text(encoding="utf-8").partition("HANDRAIL_STATE=")
     assert call
-    stub.write_text(f"{head}{command}{rest[rest.index(') ||') :]}", encoding="utf-8")
+    stub.write_text(f"{head}{command}{rest[rest.index(' <&3') :]}", encoding="utf-8")
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -128,6 +130,15 @@ def test_a_hook_that_fails_denies(project: Project, broken: str) -> None:
     break_hook(host.stubs / "gate", BROKEN[broken])
     assert "handrail cancel --yes --session gemini-C" in (host.reason() or "")
     assert host.step()["decision"] == "deny"
+
+
+def test_a_hook_that_never_answers_is_killed_before_the_host_gives_up(project: Project) -> None:
+    host = Installed(project)
+    host.begin()
+    stub = host.stubs / "gate"
+    break_hook(stub, "/bin/sh -c 'exec sleep 50'")
+    stub.write_text(stub.read_text(encoding="utf-8").replace(f"sleep {shell.SECONDS}", "sleep 1"), encoding="utf-8")
+    assert "handrail cancel --yes --session gemini-C" in (host.reason() or "")
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -277,7 +288,7 @@ def test_the_gate_runs_once_for_every_call() -> None:
 
 def test_the_host_waits_longer_than_the_hook_may_take() -> None:
     """Gemini CLI runs the tool when its own limit is over."""
-    assert 2_000 * entry.SECONDS < stubs.HOST_MILLISECONDS
+    assert entry.SECONDS < shell.SECONDS < stubs.HOST_MILLISECONDS / 1000
 
 
 def test_a_folder_that_the_host_would_change_is_refused() -> None:
@@ -311,6 +322,23 @@ def test_uninstalling_restores_the_settings(project: Project, scope: str, foreig
     assert not (base / "handrail").exists()
     assert not (base / "commands").exists()
     assert not (base / "skills").exists()
+
+
+COMMENTED = '{\n  // mine, all mine\n  "theme": "dark" /* or "light" */\n}\n'
+
+
+def test_settings_with_comments_keep_them(project: Project) -> None:
+    path = Path(os.environ["HOME"]) / ".gemini" / "settings.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(COMMENTED)
+    project.json("install", "gemini")
+    text = path.read_text()
+    assert "// mine, all mine\n" in text
+    assert '"theme": "dark" /* or "light" */\n' in text
+    assert json.loads(jsonedit.plain(text))["mcpServers"]["handrail"]["includeTools"] == ["workflow_step"]
+    path.write_text(text.replace("dark", "blue"))
+    project.json("uninstall", "gemini")
+    assert path.read_text() == COMMENTED.replace("dark", "blue")
 
 
 def test_uninstalling_keeps_what_others_changed_since(project: Project) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from handrail.source import jsonedit
 from support import Project
 
 FOREIGN = '{\n\t"theme" : "x",\n   "plugin":[ "./mine.js" , ["./other.js", {"a": 1}] ],"keybinds":{}}'
@@ -65,9 +66,20 @@ def test_plain_settings_with_the_other_name_are_used(project: Project, settings:
     assert not (settings / "opencode.json").exists()
 
 
-def test_two_commented_files_are_an_error(project: Project, settings: Path) -> None:
+def test_of_two_commented_files_one_gets_the_entry_and_keeps_its_comments(project: Project, settings: Path) -> None:
     for name in ("opencode.json", "opencode.jsonc"):
         (settings / name).write_text(COMMENTED, encoding="utf-8")
+    project.json("install", "opencode")
+    text = (settings / "opencode.json").read_text(encoding="utf-8")
+    assert len(json.loads(jsonedit.plain(text))["plugin"]) == 1
+    assert "// mine\n" in text
+    project.json("uninstall", "opencode")
+    assert (settings / "opencode.json").read_text(encoding="utf-8") == COMMENTED
+
+
+def test_two_files_that_cannot_be_edited_are_an_error(project: Project, settings: Path) -> None:
+    for name in ("opencode.json", "opencode.jsonc"):
+        (settings / name).write_text("{ mine }", encoding="utf-8")
     said = project.run("install", "opencode")
     assert said.code == 1
     assert "the settings cannot be changed" in said.err

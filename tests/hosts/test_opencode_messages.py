@@ -164,26 +164,24 @@ def test_an_interrupted_agent_is_not_sent_on(project: Project) -> None:
     assert "prompt" in say(project, "stop", wasAborted=False)
 
 
+def place(project: Project) -> dict[str, Any]:
+    """Where the plugin finds the start of the workflow in the history."""
+    return {"session": f"opencode-{ROOT}", "project": str(project.folder), "number": 1, "status": "active"}
+
+
 def test_a_fork_gets_a_workflow_of_its_own(project: Project) -> None:
     begin(project)
-    say(project, "fork", session="ses_2", parent=ROOT)
+    assert say(project, "branch", session="ses_2", at=place(project)) == {}
     assert "deny" in say(project, "tool", session="ses_2", tool="edit", args={}, isSubagent=False)
     say(project, "command", name="cancel", arguments="")
     assert "deny" in say(project, "tool", session="ses_2", tool="edit", args={}, isSubagent=False)
     assert call(project, "edit") == {"allow": True}
 
 
-def test_a_fork_of_a_conversation_without_a_workflow_is_free(project: Project) -> None:
+def test_a_fork_of_a_damaged_conversation_fails(project: Project) -> None:
     begin(project)
-    say(project, "fork", session="ses_2", parent="ses_3")
-    assert not link(project, "ses_2")
-
-
-def test_a_fork_of_a_damaged_conversation_stays_closed(project: Project) -> None:
-    begin(project)
-    (project.home / "state" / "hosts" / "opencode" / ROOT).write_text("{")
-    assert "damaged" in say(project, "fork", session="ses_2", parent=ROOT)["notice"]
-    assert "deny" in say(project, "tool", session="ses_2", tool="read", args={}, isSubagent=False)
+    next((project.home / "state" / "sessions").glob(f"*/opencode-{ROOT}/journal")).write_text("{")
+    assert "could not handle" in say(project, "branch", session="ses_2", at=place(project))["failed"]
 
 
 def test_the_caller_of_our_tool_is_told_beside_the_arguments() -> None:

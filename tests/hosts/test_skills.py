@@ -9,7 +9,7 @@ from handrail import STEP_TOOL, TOOLS
 from handrail.agents import skills
 from support import Project
 
-TEXT = skills.skills()["write-workflow"]
+TEXT = skills.files()["write-workflow/SKILL.md"]
 
 
 def blocks(language: str) -> list[str]:

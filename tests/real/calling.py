@@ -14,10 +14,10 @@ import pytest
 
 from handrail import registry
 from handrail.contracts import AgentJob, AgentSaid
+from handrail.models.turn import Turn, Usage, calls
 from handrail.nodes.calling import call
 from handrail.secrets.rules import allowed
 from real.hosts import Seat
-from real.models.turn import Turn, Usage, calls
 from real.waiting import LONG, until
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
@@ -27,7 +27,7 @@ NOISE = r"""#!/bin/sh
 echo 'Welcome!'; echo '{not json'; echo '[1]'; echo null; echo '{}'; printf '\377\376\n'; echo 'bye' >&2
 exec "$REAL" "$@"
 """
-OWN = ("REAL", "FAKE_KEY")
+OWN = ("REAL",)
 """Variables that only the tests use."""
 Heard = list[AgentSaid]
 

@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from handrail.models.turn import Turn, Usage, calls
 from real.hosts import HOSTS, NODE, Host, Seat
-from real.models.turn import Turn, Usage, calls
 from real.waiting import LONG, said, until
 
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
@@ -160,7 +160,7 @@ def _row(host: Host, driver: Driver) -> Row:
         Turn(f"Written, with {OWN}.", usage=Usage(1200, 10, 400)),
         Turn("I wrote a proof.", usage=Usage(1300, 5, 400)),
     )
-    driver.write(".handrail/settings.yaml", "passEnv: [OWN_TOKEN, FAKE_KEY]\n")
+    driver.write(".handrail/settings.yaml", "passEnv: [OWN_TOKEN]\n")
     run = driver.ask("--param", "what=tea", FOREIGN_API_KEY=FOREIGN, OWN_TOKEN=OWN)
     events = driver.run("log", run["run"])["events"]
     kinds = sorted({event["kind"] for event in events if event["type"] == "AgentActed"})

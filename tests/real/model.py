@@ -8,12 +8,13 @@ from __future__ import annotations
 import json
 import threading
 import time
-import uuid
 from collections import deque
 from collections.abc import Iterable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
+from handrail.models import turn as protocols
+from handrail.models.anthropic import ending, message, opening
 from real.waiting import until
 
 
@@ -144,7 +145,7 @@ class Handler(BaseHTTPRequestHandler):
         if turn.status != 200:
             return self.reply(_error("invalid_request_error"), turn.status)
         if not body.get("stream"):
-            return self.reply(_message(body, turn))
+            return self.reply(message(body, plain(turn)))
         return self.stream(body, turn)
 
     def stream(self, body: dict[str, Any], turn: Turn) -> None:
@@ -153,10 +154,11 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("connection", "close")
         self.end_headers()
         try:
-            for event in _events(_message(body, turn), turn):
-                self.wfile.write(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode())
+            whole = message(body, plain(turn))
+            for name, event in (*opening(whole, plain(turn)), *ending(whole)):
+                self.wfile.write(f"event: {name}\ndata: {json.dumps(event)}\n\n".encode())
                 self.wfile.flush()
-                if event["type"] == "content_block_delta":
+                if name == "content_block_delta":
                     time.sleep(turn.slow)
                     self.hold(turn)
         except (BrokenPipeError, ConnectionResetError):
@@ -174,43 +176,6 @@ def _error(kind: str) -> dict[str, Any]:
     return {"type": "error", "error": {"type": kind, "message": "scripted"}}
 
 
-def _message(body: dict[str, Any], turn: Turn) -> dict[str, Any]:
-    blocks: list[dict[str, Any]] = [{"type": "text", "text": turn.text}] if turn.text else []
-    for name, arguments in turn.tools:
-        blocks.append({"type": "tool_use", "id": "toolu_" + uuid.uuid4().hex[:20], "name": name, "input": arguments})
-    return {
-        "id": "msg_" + uuid.uuid4().hex[:20],
-        "type": "message",
-        "role": "assistant",
-        "model": body.get("model", "scripted"),
-        "content": blocks,
-        "stop_reason": "tool_use" if turn.tools else "end_turn",
-        "stop_sequence": None,
-        "usage": {"input_tokens": 100, "output_tokens": 10},
-    }
-
-
-def _events(message: dict[str, Any], turn: Turn) -> Iterator[dict[str, Any]]:
-    yield {"type": "message_start", "message": {**message, "content": [], "stop_reason": None}}
-    for index, block in enumerate(message["content"]):
-        empty = {**block, "text": ""} if block["type"] == "text" else {**block, "input": {}}
-        yield {"type": "content_block_start", "index": index, "content_block": empty}
-        for delta in _deltas(block, turn):
-            yield {"type": "content_block_delta", "index": index, "delta": delta}
-        yield {"type": "content_block_stop", "index": index}
-    yield {
-        "type": "message_delta",
-        "delta": {"stop_reason": message["stop_reason"], "stop_sequence": None},
-        "usage": {"output_tokens": 10},
-    }
-    yield {"type": "message_stop"}
-
-
-def _deltas(block: dict[str, Any], turn: Turn) -> Iterator[dict[str, Any]]:
-    if block["type"] == "tool_use":
-        yield {"type": "input_json_delta", "partial_json": json.dumps(block["input"])}
-        return
-    text = block["text"]
-    size = 10 if turn.slow else max(1, len(text))
-    for start in range(0, len(text), size):
-        yield {"type": "text_delta", "text": text[start : start + size]}
+def plain(turn: Turn) -> protocols.Turn:
+    """The turn for the protocol; only this model knows how to hold an answer."""
+    return protocols.Turn(turn.text, turn.tools, turn.slow, turn.status)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from real.guests.codex import KEY, Codex
+from handrail.agents.codex.offline import KEY
+from handrail.models.turn import Call, Turn, calls
+from real.guests.codex import Codex
 from real.guests.guest import Phase, mark
-from real.models.turn import Call, Turn, calls
 from real.waiting import until
 
 PATCH = "*** Begin Patch\n*** Add File: patched.txt\n+x\n*** End Patch\n"
@@ -113,6 +114,25 @@ def test_hooks_of_the_person_keep_the_trust_that_they_have(codex: Codex) -> None
     codex.start("w tea")
     assert codex.at() == "done"
     assert ((codex.home / "yes").exists(), (codex.home / "no").exists()) == (True, False)
+
+
+def test_a_workflow_does_not_move_while_codex_skips_the_gate(codex: Codex) -> None:
+    """Codex trusts a hook at its place in the list. Another hook before ours moves it, and Codex skips it silently."""
+    codex.workflow("w", Phase("look", "tools:\n  blacklist: [edit, write]"), Phase("build"))
+    listed = codex.home / ".codex" / "hooks.json"
+    hooks = json.loads(listed.read_text())
+    hooks["hooks"]["PreToolUse"].insert(0, {"hooks": [{"type": "command", "command": "true"}]})
+    listed.write_text(json.dumps(hooks))
+    codex.file(".handrail/settings.yaml", "idleStops: 0\n")
+    codex.model.script(codex.step("next"), Turn("I stop."))
+    thread = codex.thread(codex.start("w tea"))
+    assert codex.at() == "look"
+    assert "the hooks of Handrail do not run here" in codex.told()
+    codex.handrail("install", "codex")
+    codex.model.script(codex.write("bound.txt"), codex.step("next"), Turn("I stop."))
+    codex.run("go on", thread)
+    assert codex.at() == "build"
+    assert not codex.made("bound.txt")
 
 
 def test_settings_that_codex_wrote_meanwhile_survive_uninstalling(codex: Codex) -> None:

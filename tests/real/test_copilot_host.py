@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from handrail.models.turn import Turn, calls
 from real.guests.copilot import Copilot
 from real.guests.guest import Phase
-from real.models.turn import Turn, calls
 from real.screen import Screen
 from real.waiting import until
 
@@ -71,6 +71,14 @@ def test_a_person_is_asked_about_other_tools_but_not_about_ours(guest: Copilot) 
         until((guest.project / "asked").exists, "the command to run")
 
 
+def test_the_status_line_says_why_the_agent_may_stop(guest: Copilot) -> None:
+    guest.file(".handrail/settings.yaml", "idleStops: 0\n")
+    guest.model.script(Turn("I stop here."), guest.shell("echo on"), Turn("And here."))
+    with guest.screen() as screen:
+        screen.say("/workflow w tea")
+        screen.wait("W > • Look [1/2] · Handrail lets the agent stop: no progress")
+
+
 def test_commands_that_are_typed_while_the_agent_works(guest: Copilot) -> None:
     """Copilot CLI passes them to the model and calls no hook."""
     waits = "touch here; while [ ! -e go ]; do sleep 0.1; done"
@@ -79,7 +87,7 @@ def test_commands_that_are_typed_while_the_agent_works(guest: Copilot) -> None:
         screen.say("wait for me")
         until((guest.project / "here").exists, "the command to run")
         screen.say("/workflow w tea")
-        guest.model.wait(2)
+        until(lambda: len(guest.model.received()) >= 2, "two requests")
         screen.wait("I am done with it.")
         assert not guest.sessions()
         assert "no workflow began" in guest.told()

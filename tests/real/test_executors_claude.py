@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from handrail.models.turn import SPENT, Turn, Usage, calls, failed
 from real.calling import (
     SCHEMA,
     STUBBORN,
@@ -31,7 +32,6 @@ from real.calling import (
     write,
 )
 from real.hosts import HOSTS, Seat
-from real.models.turn import SPENT, Turn, Usage, calls, failed
 from real.waiting import until
 
 SUBSCRIBED = {"ANTHROPIC_API_KEY": "", "CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-fake"}

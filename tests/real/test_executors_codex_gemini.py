@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from handrail.models.turn import SPENT, Turn, Usage, calls, failed
 from real.calling import (
     SCHEMA,
     STUBBORN,
@@ -30,7 +31,6 @@ from real.calling import (
     write,
 )
 from real.hosts import HOSTS, Seat
-from real.models.turn import SPENT, Turn, Usage, calls, failed
 from real.waiting import until
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from handrail.contracts import AgentJob
+from handrail.models.turn import Turn, Usage, calls, failed
 from real import calling
 from real.calling import (
     SCHEMA,
@@ -30,7 +31,6 @@ from real.calling import (
     write,
 )
 from real.hosts import HOSTS, Seat
-from real.models.turn import Turn, Usage, calls, failed
 from real.waiting import until
 
 FIRST = "/init \"the first prompt\" - with $signs and 'quotes'\n@file\n"

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from handrail.models.turn import Turn, calls
 from real.guests.gemini import Gemini, Typed
 from real.guests.guest import Phase
-from real.models.turn import Turn, calls
 from real.waiting import until
 
 LOOPS = 6
@@ -40,6 +40,18 @@ def test_the_loop_detector_ends_a_turn_and_the_next_prompt_goes_on(gemini: Gemin
     gemini.run("go on", gemini.thread(ran))
     assert not gemini.made("bound.txt")
     assert gemini.at() == "done"
+
+
+def test_settings_with_comments_hold_the_agent(gemini: Gemini) -> None:
+    gemini.handrail("uninstall", "gemini")
+    settings = gemini.home / ".gemini" / "settings.json"
+    settings.write_text(settings.read_text().replace("{", "{ // mine\n", 1))
+    gemini.handrail("install", "gemini")
+    assert "// mine" in settings.read_text()
+    gemini.model.script(gemini.write("bound.txt"), gemini.step("next"), Turn("I stop."))
+    gemini.start("w tea")
+    assert not gemini.made("bound.txt")
+    assert gemini.at() == "build"
 
 
 def test_a_run_goes_on_after_the_loop_detector(gemini: Gemini) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from handrail.models.turn import Turn
 from real.guests.guest import Guest, Phase
-from real.models.turn import Turn
 
 PYTHONS = {
     "fails": "exit 1",
@@ -42,12 +42,6 @@ def break_python(guest: Guest, body: str | None) -> None:
     assert broken
 
 
-def expect_unknown(guest: Guest, failure: str) -> None:
-    """End as an expected failure if this failure could not be tried in this agent: it never counts as passed."""
-    if failure in guest.cannot:
-        pytest.xfail(guest.cannot[failure])
-
-
 def begin(guest: Guest) -> str:
     guest.model.script(Turn("A stop."))
     thread = guest.thread(guest.start("w tea"))
@@ -55,15 +49,21 @@ def begin(guest: Guest) -> str:
     return thread
 
 
+def assert_denied(guest: Guest, thread: str) -> None:
+    """The model calls a tool and gets its result, but the tool did not run."""
+    asked = len(guest.model.received())
+    guest.model.script(guest.write("bound.txt"), Turn("I may not."))
+    guest.run("write it", thread)
+    assert len(guest.model.received()) >= asked + 2, "the call was never tried"
+    assert not guest.made("bound.txt")
+
+
 @pytest.mark.parametrize("name", PYTHONS)
 def test_a_failing_hook_denies_until_a_person_cancels(guest: Guest, name: str) -> None:
     thread = begin(guest)
     session = guest.session()["session"]
-    expect_unknown(guest, name)
     break_python(guest, PYTHONS[name])
-    guest.model.script(guest.write("bound.txt"), Turn("I may not."))
-    guest.run("write it", thread)
-    assert not guest.made("bound.txt")
+    assert_denied(guest, thread)
     guest.handrail("cancel", "--yes", "--session", session)
     guest.model.script(guest.write("free.txt"), Turn("Done."))
     guest.run("write it", thread)
@@ -83,11 +83,8 @@ def test_a_failing_hook_does_nothing_without_a_workflow(guest: Guest, name: str)
 def test_damaged_state_denies_until_a_person_cancels(guest: Guest, what: str) -> None:
     thread = begin(guest)
     session = guest.session()["session"]
-    expect_unknown(guest, what)
     damage(guest, what)
-    guest.model.script(guest.write("bound.txt"), Turn("I may not."))
-    guest.run("write it", thread)
-    assert not guest.made("bound.txt")
+    assert_denied(guest, thread)
     guest.handrail("cancel", "--yes", "--session", session)
     guest.model.script(guest.write("free.txt"), Turn("Done."))
     guest.run("write it", thread)
@@ -111,7 +108,6 @@ def _spoil(path: Path) -> None:
 
 
 def test_a_workflow_that_cannot_start_is_stopped_and_says_why(guest: Guest) -> None:
-    expect_unknown(guest, "a refused start")
     break_python(guest, "exit 1")
     guest.model.script(Turn("I was told nothing."))
     guest.start("w tea")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from handrail.models.turn import Turn
 from real.guests.guest import Guest, Phase
-from real.models.turn import Turn
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from handrail.models.turn import Turn
 from real.guests.guest import Guest, Phase
-from real.models.turn import Turn
+from real.waiting import until
 
 REMINDED = "is not done yet"
 THINKING = Turn("I think about it.", hang=True)
@@ -40,7 +41,7 @@ def test_an_interrupt_by_a_person_is_final_until_the_next_prompt(guest: Guest) -
     guest.model.script(guest.step("next"), THINKING, Turn("never said"))
     with guest.screen() as screen:
         screen.say(f"{guest.start_command} w make tea")
-        guest.model.wait(2)
+        until(lambda: len(guest.model.received()) >= 2, "two requests")
         screen.wait("I think about it.")
         screen.key(guest.interrupt)
         screen.wait(guest.interrupted)

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from handrail.models.turn import SPENT, Json, Turn, Usage, calls, failed
 from real.hosts import CACHE, HOSTS, Host, Ran, Seat
-from real.models.turn import SPENT, Json, Turn, Usage, calls, failed
 
 SAMPLES = Path(__file__).parents[1] / "agents" / "samples"
 UPDATE = os.environ.get("HANDRAIL_UPDATE_SAMPLES") == "1"

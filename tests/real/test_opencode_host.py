@@ -1,4 +1,4 @@
-"""What is special to OpenCode as a host: `opencode run`, which ends at the first stop of the agent."""
+"""What is special to OpenCode as a host: `opencode run`, which ends at the first stop of the agent, and `/undo`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from handrail.models.turn import Turn
 from real.guests.guest import Phase
 from real.guests.opencode import OpenCode
-from real.models.turn import Turn
 
 
 @pytest.fixture
@@ -30,3 +30,22 @@ def test_the_command_run_is_gated_and_ends_at_a_stop(opencode: OpenCode) -> None
     assert not opencode.made("bound.txt")
     assert "is not allowed in the phase Look of W" in opencode.model.received()[1].text
     assert opencode.at() == "look"
+
+
+def test_undo_goes_back_to_the_phase_before(opencode: OpenCode) -> None:
+    opencode.model.script(Turn("A stop."))
+    opencode.file(".handrail/settings.yaml", "idleStops: 0\n")
+    thread = opencode.thread(opencode.start("w tea"))
+    opencode.model.script(opencode.step("next"), Turn("Another stop."))
+    opencode.run("go on", thread)
+    assert opencode.at() == "build"
+    opencode.model.script(opencode.write("bound.txt"), Turn("I may not."))
+    with opencode.screen(thread) as screen:
+        screen.wait("Another stop.")
+        screen.say("/undo")
+        screen.wait("1 message reverted")
+        screen.wait("go on")
+        screen.key("Enter")
+        screen.wait("I may not.")
+    assert opencode.at() == "look"
+    assert not opencode.made("bound.txt")

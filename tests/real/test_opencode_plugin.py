@@ -129,11 +129,13 @@ def begin(played: Played) -> None:
     assert typed["text"] == "/workflow w make tea"
     assert "LOOK" in told["text"]
     assert played.tool("edit") is not None
+    assert played.happened.pop() == {"shown": "W > • Look [1/2]"}
 
 
 def test_a_workflow_from_its_start_to_its_end(played: Played) -> None:
     begin(played)
     assert "BUILD" in played.step("next")["result"]["output"]
+    assert "Build" in played.happened[-1]["shown"]
     assert played.tool("edit") is None
     assert "DONE" in played.step("next")["result"]["output"]
     played.idle()
@@ -171,7 +173,7 @@ def test_a_process_that_never_answers_denies(played: Played) -> None:
     played.load()
     reason = played.tool("read")
     assert reason is not None
-    assert "did not answer in 10 seconds" in reason
+    assert "did not answer within 10 seconds" in reason
 
 
 @pytest.mark.parametrize("name", ["fails", "is missing"])
@@ -181,6 +183,7 @@ def test_a_process_that_fails_does_nothing_without_a_workflow(played: Played, na
     played.idle()
     assert played.happened == []
     assert "thrown" in played.type("workflow", "w make tea"), "the model is not told that a workflow began"
+    assert "handrail install opencode" in played.happened[-1]["shown"]
     assert not (played.state / "hosts" / "opencode").exists()
 
 
@@ -200,7 +203,7 @@ def test_no_process_is_started_after_the_end(played: Played) -> None:
     until(lambda: not played.children(), "its end")
     reason = played.tool("read")
     assert reason is not None
-    assert "closing" in reason
+    assert "has ended" in reason
     assert played.children() == []
 
 
@@ -300,6 +303,64 @@ def test_a_fork_gets_a_workflow_of_its_own(played: Played) -> None:
     played.type("cancel-workflow")
     assert played.tool("edit") is None
     assert played.tool("edit", "ses_fork") is not None
+
+
+UNDONE = {"event": {"type": "session.updated", "properties": {"info": {"id": ROOT, "revert": {"messageID": "msg_2"}}}}}
+
+
+def undo(played: Played, *parts: dict[str, Any]) -> dict[str, Any]:
+    """A person takes a prompt back and writes another one. `parts` are what is left of ours in the history."""
+    played.call(None, sessions={ROOT: {"id": ROOT, "revert": {"messageID": "msg_2"}}})
+    played.call("event", input=UNDONE)
+    left = [{"info": {"id": "msg_1", "role": "user"}, "parts": list(parts)}]
+    played.call(None, sessions={ROOT: {"id": ROOT}}, messages={ROOT: left})
+    return played.call("chat.message", input={"sessionID": ROOT}, output={"message": {"id": "msg_3"}, "parts": []})
+
+
+def test_undo_goes_back_to_the_phase_that_the_history_has(played: Played) -> None:
+    opening = played.type("workflow", "w make tea")["output"]["parts"]
+    assert "BUILD" in played.step("next")["result"]["output"]
+    assert played.tool("edit") is None
+    said = undo(played, *opening)
+    assert "LOOK" in said["output"]["parts"][0]["text"]
+    assert played.tool("edit") is not None
+
+
+def test_undo_of_the_end_makes_the_workflow_active_again(played: Played) -> None:
+    opening = played.type("workflow", "w make tea")["output"]["parts"]
+    played.step("next")
+    played.step("next")
+    assert played.tool("edit") is None
+    undo(played, *opening)
+    assert played.tool("edit") is not None
+
+
+def test_undo_of_the_start_ends_the_workflow(played: Played) -> None:
+    begin(played)
+    assert undo(played)["output"]["parts"] == []
+    assert played.tool("edit") is None
+
+
+def test_nothing_changes_while_an_undo_can_be_taken_back(played: Played) -> None:
+    begin(played)
+    played.step("next")
+    played.call(None, sessions={ROOT: {"id": ROOT, "revert": {"messageID": "msg_2"}}})
+    played.call("event", input=UNDONE)
+    assert played.tool("edit") is None
+
+
+def test_a_failing_undo_denies_until_a_person_cancels(played: Played) -> None:
+    opening = played.type("workflow", "w make tea")["output"]["parts"]
+    played.step("next")
+    played.step("next")
+    played.idle()
+    played.close()
+    played.break_python("exit 1")
+    played.load()
+    undo(played, *opening)
+    assert "gate failed" in str(played.tool("read"))
+    played.type("cancel-workflow")
+    assert played.tool("read") is None
 
 
 def test_a_fork_is_denied_while_its_parent_cannot_be_found(played: Played) -> None:

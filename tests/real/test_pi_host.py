@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from handrail.agents.pi.offline import MODEL
+from handrail.models.turn import Json, Turn, calls
 from real.guests.guest import Phase, mark
-from real.guests.pi import MODEL, Pi
-from real.models.turn import Json, Turn, calls
+from real.guests.pi import Pi
 from real.rpc import Rpc
 from real.waiting import until
 
@@ -196,15 +198,35 @@ def settled(screen: Rpc) -> list[Json]:
     return [event for event in screen.events if event.get("type") == "agent_settled"]
 
 
-def test_another_tool_with_the_name_of_ours_is_a_conflict(pi: Pi) -> None:
-    """pi does not start without a terminal if two extensions have a tool of the same name: nothing is let through."""
-    (pi.home / ".pi" / "agent" / "extensions" / "aaa.js").write_text(IMPOSTOR)
-    pi.model.script(pi.write("bound.txt"), Turn("I stop."))
-    ran = pi.start("w tea")
+@pytest.mark.parametrize("has_terminal", [False, True], ids=["without a terminal", "in a terminal"])
+@pytest.mark.parametrize("name", ["aaa", "zzz"])
+def test_another_tool_with_the_name_of_ours_is_a_conflict(pi: Pi, name: str, has_terminal: bool) -> None:
+    """pi does not start if two extensions have a tool of the same name: nothing is let through."""
+    (pi.home / ".pi" / "agent" / "extensions" / f"{name}.js").write_text(IMPOSTOR)
+    argv = [str(pi.seat.host.program), *MODEL]
+    if has_terminal:
+        argv = [sys.executable, "-c", "import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)", *argv]
+        ran = pi.seat.ended(pi.spawn_argv(argv))
+    else:
+        ran = pi.start("w tea")
     assert ran.code == 1
-    assert 'Tool "workflow_step" conflicts with' in ran.err
+    assert 'Tool "workflow_step" conflicts with' in ran.out + ran.err
     assert not pi.model.received()
-    assert not pi.made("bound.txt")
+
+
+def test_what_a_person_sees_in_a_terminal_is_short_and_can_be_expanded(pi: Pi) -> None:
+    pi.model.script(Turn("A stop."), pi.step("next"), pi.step("next"), pi.step("next"), Turn("All done."))
+    with pi.screen() as screen:
+        screen.say("/workflow w tea")
+        screen.wait("W > • Look [1/3]")
+        screen.wait("⏳ The workflow continues in 3s (type anything to stop this)")
+        screen.wait("⏳ W is not done yet")
+        screen.wait("✓ Advanced: Look → • Build")
+        screen.wait("W is done.")
+        assert mark("w", "build") not in screen.screen
+        screen.wait("[1/3]", gone=True)
+        screen.key("C-o")
+        screen.wait(mark("w", "build"))
 
 
 def test_installed_for_the_user_and_for_the_project_one_of_them_answers(pi: Pi) -> None:

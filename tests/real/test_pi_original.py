@@ -12,9 +12,11 @@ from typing import NamedTuple
 
 import pytest
 
-from real.guests.pi import MODEL, Pi
+from handrail.agents.pi.offline import MODEL
+from handrail.app import App
+from handrail.models.turn import Json, Turn
+from real.guests.pi import Pi
 from real.hosts import CACHE
-from real.models.turn import Json, Turn
 from real.rpc import Rpc
 from real.waiting import until
 
@@ -110,6 +112,22 @@ def walk(pi: Pi) -> list[Turn]:
     ]
 
 
+def positions(pi: Pi, seen: Seen) -> list[list[tuple[str, int]]]:
+    """Every position of a session in order, as a stack of (workflow, index).
+
+    pi-workflows stores them in pi's history; Handrail's are in its journal.
+    """
+    stored = [entry["data"] for entry in seen.states if entry["customType"] == "workflow:state"]
+    if stored:
+        active = [state["currentPath"] for state in stored if state["active"]]
+        return [[(level["workflowKey"], level["phaseIndex"]) for level in path] for path in active]
+    app = App(str(pi.project), pi.env)
+    stops = app.catalog.plan(app.catalog.find("demo")).stops
+    moves = [words.split() for words in pi.story()]
+    places = [0, *(int(words[2]) for words in moves if words[0] in ("Moved", "Looped"))]
+    return [[(key, index) for key, index in stops[place].path] for place in places]
+
+
 def is_complete(screen: Rpc) -> bool:
     return bool(screen.messages("workflow:complete"))
 
@@ -124,6 +142,9 @@ def test_both_walk_the_same_way(pair: Pair) -> None:
         "Demo Flow > Build Sub [2/3] > 🔍 Check [2/2]",
         "Demo Flow > 📣 Report [3/3]",
     ]  # fmt: skip
+    ways = [positions(pi, seen) for pi, seen in zip(pair, (original, ours), strict=True)]
+    assert ways[0] == ways[1]
+    assert len(ways[1]) == len(ours.statuses)
     assert ours.writes == original.writes == [False, True, False, True]
     assert [ran for ran, _ in ours.steps] == [ran for ran, _ in original.steps] == [True] * 7
     assert len(ours.requests) == len(original.requests) == len(walk(pair.ours))
@@ -131,8 +152,11 @@ def test_both_walk_the_same_way(pair: Pair) -> None:
         assert [pi.made(f"{name}.txt") for name in "abcd"] == [False, True, False, True]
         assert len(seen.complete) == 1
         assert all(part in seen.complete[0] for part in ("Demo Flow", "add login"))
-    assert pair.ours.at() == "done"
-    assert original.states[-1]["data"]["active"] is False
+    last, session = original.states[-1]["data"], pair.ours.session()
+    assert (last["active"], last["cancelled"], session["status"]) == (False, False, "done")
+    assert [[level["workflowKey"], level["phaseIndex"]] for level in last["currentPath"]] == session["path"]
+    assert (last["globalStepCount"], last["taskDescription"]) == (session["steps"], session["task"]) == (6, "add login")
+    assert original.all_statuses[-1] is ours.all_statuses[-1] is None, "the status line is gone"
 
 
 def test_what_handrail_does_better(pair: Pair) -> None:

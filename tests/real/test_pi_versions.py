@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from handrail.models.turn import Turn
 from real import test_guests_coming_back as coming_back
 from real import test_guests_failures as failures
 from real import test_guests_gate as gate
 from real import test_guests_install as install
+from real import test_guests_skill as skill
 from real import test_guests_stops as stops
 from real import test_guests_workflow as workflow
 from real.guests.guest import Guest, Phase
 from real.guests.pi import NewPi, OldPi, Pi
-from real.models.turn import Turn
 
 WHOLE = (
     workflow.test_a_whole_workflow_without_a_terminal,
@@ -25,10 +26,12 @@ WHOLE = (
     gate.test_a_subagent_is_gated_and_cannot_move_the_workflow,
     install.test_a_conversation_that_runs_is_free_after_uninstalling,
     install.test_the_installation_of_a_project_works,
+    skill.test_the_model_is_told_about_the_skill,
 )
 RETURNS = (
     coming_back.test_a_killed_conversation_goes_on_where_it_was,
     coming_back.test_a_fork_has_its_own_workflow,
+    coming_back.test_a_compacted_conversation_gets_its_phase_again,
 )
 STOPS = (
     stops.test_an_agent_without_progress_may_stop,

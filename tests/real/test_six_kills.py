@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from handrail.models.turn import Turn
 from real.hosts import HOSTS, Seat
 from real.measured import TWO, Driver
-from real.models.turn import Turn
 from real.waiting import LONG
 
-SETTINGS = "passEnv: [FAKE_KEY]\n"
+SETTINGS = "passEnv: [CODEX_FAKE_KEY]\n"
 every = pytest.mark.parametrize("name", sorted(HOSTS))
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from handrail.models.turn import Turn
 from real.hosts import HOSTS, Seat
 from real.measured import Driver
-from real.models.turn import Turn
 
 FLOW = "phases:\n- id: a\n  steps:\n  - {id: x, node: llm-prompt, prompt: 'Say it.'}\n"
 
@@ -26,7 +26,7 @@ def test_noise_between_the_lines_is_ignored(name: str, tmp_path: Path) -> None:
         noisy.chmod(0o755)
         driver.env["PATH"] = f"{noisy.parent}{os.pathsep}{driver.env['PATH']}"
         driver.write(".handrail/flows/ask.yaml", FLOW)
-        driver.write(".handrail/settings.yaml", "passEnv: [FAKE_KEY]\n")
+        driver.write(".handrail/settings.yaml", "passEnv: [CODEX_FAKE_KEY]\n")
         model.script(Turn("Said."))
         run = driver.ask()
     assert run["phases"][0]["steps"][0]["value"]["output"] == "Said."

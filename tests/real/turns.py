@@ -7,10 +7,11 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from handrail.doctor import notes as notes_server
 from real.claude import STEP, Claude
 from real.model import Turn
 
-NOTES = Path(__file__).parent / "notes_server.py"
+NOTES = Path(notes_server.__file__)
 
 
 def call(tool: str, **arguments: Any) -> Turn:

@@ -39,7 +39,7 @@ from handrail.forms import form as forms
 from handrail.forms import read as formspec
 from handrail.runs import machine
 from handrail.runs.fold import fold
-from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
+from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end, stopped
 from handrail.runs.limits import Limits, rest
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
@@ -148,7 +148,7 @@ class InMemory:
         has_answer = lambda: any(q.id in kept.answers for q in durable.memory.state.questions.values())  # noqa: E731
         try:
             ended = await play_to_end(lambda: life.play(durable), lambda: kept.is_stop_requested, has_answer)
-            durable.record(ended if ended is not STOPPED else replace(STOPPED, by=kept.stopped_by))
+            durable.record(ended if ended is not STOPPED else stopped(kept.stopped_by))
         except asyncio.CancelledError:
             durable.record(INTERRUPTED)
             raise
@@ -172,7 +172,7 @@ class InMemory:
         now = self.site.clock()
         kept.records += [(now, event) for event in opening if not kept.records]
         if fold(event for _, event in kept.records).status != "cancelled":
-            kept.records.append((now, replace(STOPPED, by=by)))
+            kept.records.append((now, replace(stopped(by), driven=False)))
         return kept.history
 
     async def notice(self, run: str, text: str) -> None:

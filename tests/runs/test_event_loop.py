@@ -50,7 +50,7 @@ def test_publishing_waits_for_the_shelf_without_blocking(tmp_path: Path) -> None
     flow.write_text(FLOW)
     app = App(str(tmp_path), {"HOME": str(tmp_path), "HANDRAIL_HOME": str(tmp_path / "home")})
     run = app.runs.begin(app.flows, app.flows.find("demo"), Request(params={}, scope="s"), "r-1")
-    shelf = os.path.join(app.runs.shelves, file_name("s"))
+    shelf = os.path.join(app.runs.kept.folder, file_name("s"))
     make_private(shelf)
     handle = locks.acquire(os.path.join(shelf, "lock"))
     assert handle is not None

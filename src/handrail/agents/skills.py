@@ -1,4 +1,4 @@
-"""Skills that come with Handrail, for every agent that has skills: name → text of its `SKILL.md`."""
+"""Skills that come with Handrail. Every agent that it is installed into gets them in its folder of skills."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ _FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 NAMES = ("write-workflow",)
 
 
-def skills() -> dict[str, str]:
-    """The skills that a model may use by itself."""
+def files() -> dict[str, str]:
+    """Path below a folder of skills → text, for the skills that a model may use by itself."""
     found = {}
     for name in NAMES:
         with open(os.path.join(_FOLDER, f"{name}.md"), encoding="utf-8") as file:
-            found[name] = file.read()
+            found[f"{name}/SKILL.md"] = file.read()
     return found

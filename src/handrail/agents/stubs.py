@@ -64,22 +64,43 @@ def variables(stubs: Stubs) -> dict[str, str]:
     return {name: value for name, value in named.items() if value}
 
 
-LIMIT = """\
-limit=
-if command -v timeout >/dev/null 2>&1; then
-    limit='timeout -s KILL 12'
-elif command -v perl >/dev/null 2>&1; then
-    limit='perl -e alarm(12);exec(@ARGV)'
-fi
-"""
-"""Sets `limit`: the words before a command that end it after some seconds. The hook itself ends earlier.
-
-For hosts that allow a call if a hook takes too long, whatever the reason is.
-"""
+SECONDS = 12
+"""After this time a stub kills its hook. The hook itself ends earlier, unless its interpreter does not even start."""
 
 
-def hook(stubs: Stubs, agent: str, *more: str, limited: bool = False) -> str:
-    """The command of the hook, which passes on the state folder of the installation. `limited` uses `LIMIT`."""
+def hook(stubs: Stubs, agent: str, *more: str) -> str:
+    """The command of the hook, which passes on the state folder of the installation."""
     told = 'HANDRAIL_STATE="$state" ' if stubs.state else ""
     told += f"{FOR_ONE_CALL}={shlex.quote(stubs.conversation)} " if stubs.conversation else ""
-    return told + ("$limit " if limited else "") + shlex.join([*stubs.hook, agent, *more])
+    return told + shlex.join([*stubs.hook, agent, *more])
+
+
+def ask(stubs: Stubs, agent: str, *, has_input: bool = False) -> str:
+    """Sets `said` to the answer of the hook; empty if it fails, or if it takes too long and is killed.
+
+    For hosts that allow a call if a hook takes too long. The message is `$input` if the stub has read it, else stdin.
+    Only `sh` and `sleep` are needed: some systems have no `timeout`.
+    """
+    given = "printf '%s\\n' \"$input\" | " if has_input else ""
+    return (
+        f"said=$({given}{{\n"
+        "    exec 3<&0\n"
+        f"    {hook(stubs, agent)} <&3 & hook=$!\n"
+        f"    ( sleep {SECONDS} & rest=$!; trap 'kill $rest; exit' TERM; wait $rest; kill -9 $hook ) "
+        ">/dev/null 2>&1 3<&- & guard=$!\n"
+        "    { wait $hook; } 2>/dev/null; code=$?\n"
+        "    kill $guard 2>/dev/null\n"
+        "    exit $code\n"
+        "}) || said=\n"
+    )
+
+
+def status_line(stubs: Stubs, agent: str, is_free: str, foreign: str | None) -> str:
+    """The stub of a status line: first the existing one, then ours. `is_free` is a condition: there is no workflow."""
+    before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n" if foreign else ""
+    return (
+        f"{state(stubs)}"
+        "# Handrail's status line.\n"
+        f"input=$(cat)\n{before}{is_free} && exit 0\n"
+        f"printf '%s' \"$input\" | {hook(stubs, agent, 'status-line')}\n"
+    )

@@ -51,7 +51,7 @@ def _with_app(function: Callable[..., Any]) -> Any:
     return taking
 
 
-def _app_for_completion(context: click.Context) -> App | None:
+def completing_app(context: click.Context) -> App | None:
     try:
         return make_app(context.find_root().params.get("project"))
     except HandrailError:
@@ -59,30 +59,30 @@ def _app_for_completion(context: click.Context) -> App | None:
 
 
 def complete_workflow(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = _app_for_completion(context)
+    app = completing_app(context)
     specs = app.catalog.visible() if app else []
     return [CompletionItem(s.command, help=s.name) for s in specs if s.command.startswith(begin)]
 
 
 def complete_key(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = _app_for_completion(context)
+    app = completing_app(context)
     specs = app.catalog.workflows.values() if app else []
     return [CompletionItem(s.key, help=s.name) for s in specs if s.key.startswith(begin)]
 
 
 def complete_flow(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = _app_for_completion(context)
+    app = completing_app(context)
     plans = [flow.plan for flow in app.flows.flows.values()] if app else []
     return [CompletionItem(p.id, help=p.description) for p in plans if p and p.visible and p.id.startswith(begin)]
 
 
 def complete_run(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = _app_for_completion(context)
+    app = completing_app(context)
     return [CompletionItem(id_) for id_ in app.runs.ids() if id_.startswith(begin)] if app else []
 
 
 def complete_session(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
-    app = _app_for_completion(context)
+    app = completing_app(context)
     views = app.sessions.reports() if app else []
     return [
         CompletionItem(v.session, help=v.status_line or v.state.status) for v in views if v.session.startswith(begin)

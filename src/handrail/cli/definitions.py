@@ -11,6 +11,7 @@ from click.shell_completion import CompletionItem
 
 from handrail import registry
 from handrail.app import App
+from handrail.cli.changes import installable
 from handrail.cli.common import command, complete_flow, complete_key
 from handrail.cli.output import DIM, Shell, styled
 from handrail.cli.problems import print_problems, shown
@@ -22,8 +23,8 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.schema import flow_schema
 from handrail.flows.spec import FLOW
 from handrail.project import shown_path
-from handrail.source.codes import rules
-from handrail.source.diagnostics import Diagnostic, has_errors
+from handrail.source.codes import endings, rules
+from handrail.source.diagnostics import Diagnostic, is_usable
 from handrail.source.fields import json_schema
 from handrail.source.plain import counted
 from handrail.source.suggest import did_you_mean
@@ -110,24 +111,36 @@ def _listed(app: App, shell: Shell, spec: WorkflowSpec) -> dict[str, object]:
 @click.argument("paths", nargs=-1, type=click.Path(exists=False))
 @click.option("--format", "style", type=click.Choice(["text", "github"]), default="text", help="How to print problems.")
 @click.option("--strict", is_flag=True, help="Fail if there are warnings, too.")
+@click.option(
+    "--agent",
+    "agents",
+    multiple=True,
+    metavar="AGENT",
+    help="Check the names of tools for this agent; by default for those that Handrail is installed into, or for all.",
+)
 @command
-def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict: bool) -> None:
+def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict: bool, agents: tuple[str, ...]) -> None:
     """Check all definitions, or only those at PATHS.
 
     A path is a workflow folder or a file in one, a flow file, a settings file, a schema file, or a folder: then
-    everything below it is checked.
+    everything below it is checked, also nested projects, and workflows and folders `flows` that are in no project.
+    Links, hidden folders and installed packages are left out.
     """
     for path in paths:
         if not os.path.exists(path):
             raise UsageError(f"`{path}` does not exist")
-    checked = app.validate([os.path.abspath(path) for path in paths])
-    found = shown(checked.problems, shell.cwd)
-    fails = bool(found) if strict else has_errors(found)
+    for agent in agents:
+        installable(agent)
+    checked = app.validate([os.path.abspath(path) for path in paths], agents)
+    every = shown(checked.problems, shell.cwd)
+    found = [problem for problem in every if problem.severity != "note"]
+    notes = [problem for problem in every if problem.severity == "note"]
+    fails = bool(every) if strict else not is_usable(every)
     if shell.as_json:
-        problems = [problem.to_json() for problem in found]
-        shell.data({"ok": not fails, "problems": problems, "checked": checked.counts})
+        parts = {"problems": [one.to_json() for one in found], "notes": [one.to_json() for one in notes]}
+        shell.data({"ok": not fails, **parts, "checked": {**checked.counts, "projects": len(checked.projects)}})
     else:
-        _print(shell, found, style, f"no problems in {checked}")
+        _print(shell, [*found, *notes], style, f"no problems in {checked}")
     if fails:
         raise SystemExit(2)
 
@@ -213,26 +226,41 @@ def _show_flow(app: App, shell: Shell, flow: FoundFlow, *, as_mermaid: bool) -> 
 @click.argument("code", required=False)
 @command
 def explain(shell: Shell, app: App, code: str | None) -> None:
-    """Explain a problem code, or list all of them."""
+    """Explain a code, or list all of them.
+
+    A code is that of a problem in a file, or that of the end of a step, a run, a session or a command.
+    """
     del app
     if code is None:
-        if shell.as_json:
-            return shell.data({"codes": sorted(rules())})
-        for rule in rules().values():
-            shell.say(f"{rule.code:<22} {rule.severity:<8} {rule.meaning}")
-        return None
-    rule_found = rules().get(code)
-    if rule_found is None:
-        raise NotFound(
-            f"there is no problem code `{code}`", did_you_mean(code, rules()) or "`handrail explain` lists them"
-        )
+        return _list_codes(shell)
+    rule, ending = rules().get(code), endings().get(code)
+    if rule is None and ending is None:
+        known = [*rules(), *endings()]
+        raise NotFound(f"there is no code `{code}`", did_you_mean(code, known) or "`handrail explain` lists them")
     if shell.as_json:
-        return shell.data(vars(rule_found))
-    rule = rule_found
-    example = "\n".join("    " + line for line in rule.example.split("\n"))
-    shell.say(f"{rule.code} ({rule.severity})\n\n{rule.meaning}\n\nExample:\n\n{example}\n\nSolution: {rule.cure}")
+        of_end = {} if ending is None else {"ending": {**vars(ending), "of": list(ending.of)}}
+        return shell.data({"code": code, **({} if rule is None else vars(rule)), **of_end})
+    parts = []
+    if rule is not None:
+        example = "\n".join("    " + line for line in rule.example.split("\n"))
+        head = f"{rule.code} ({rule.severity})"
+        parts.append(f"{head}\n\n{rule.meaning}\n\nExample:\n\n{example}\n\nSolution: {rule.cure}")
     if code == "placeholder":
-        shell.say("\n" + "\n".join(f"  {{{name}}}: {about}" for name, about in VARIABLES.items()))
+        parts.append("\n".join(f"  {{{name}}}: {about}" for name, about in VARIABLES.items()))
+    if ending is not None:
+        parts.append(
+            f"{ending.code} (the end of a {' or a '.join(ending.of)})\n\n{ending.meaning}\n\nSolution: {ending.cure}"
+        )
+    return shell.say("\n\n".join(parts))
+
+
+def _list_codes(shell: Shell) -> None:
+    if shell.as_json:
+        return shell.data({"codes": sorted(rules()), "endings": sorted(endings())})
+    for rule in rules().values():
+        shell.say(f"{rule.code:<24} {rule.severity:<8} {rule.meaning}")
+    for ending in endings().values():
+        shell.say(f"{ending.code:<24} {'end':<8} {ending.meaning}")
     return None
 
 

@@ -1,4 +1,4 @@
-"""Commands that show runs: list them, print the events of one, list its artifacts."""
+"""Commands that show runs: list them, print the events of one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 import click
 
@@ -16,7 +15,6 @@ from handrail.cli.output import (
     BOLD,
     DIM,
     Shell,
-    date_and_time,
     date_of,
     echo,
     has_reader,
@@ -25,7 +23,7 @@ from handrail.cli.output import (
     time_of_day,
     width,
 )
-from handrail.cli.reply import list_runs, print_table
+from handrail.cli.reply import list_runs
 from handrail.cli.watch import print_run
 from handrail.contracts import GuideNews, Record
 from handrail.errors import UsageError
@@ -193,22 +191,3 @@ def _print(lines: Iterable[str]) -> bool:
 
 def _data(moment: float, event: Event, attempt: int) -> dict[str, object]:
     return {"time": moment, "runAttempt": attempt, **shown(event)}
-
-
-@click.command()
-@run_argument
-@command
-def artifacts(app: App, shell: Shell, run_id: str) -> None:
-    """List the artifacts of a run."""
-    made = app.runs.load(run_id).state.artifacts
-    if shell.as_json:
-        return shell.data({"run": run_id, "artifacts": made})
-    if not made:
-        return shell.say("this run published no artifacts")
-    return print_table(shell, [("PATH", "MADE", "STEP", "ARTIFACT", "SHA256"), *map(_artifact_row, made)])
-
-
-def _artifact_row(artifact: dict[str, Any]) -> tuple[str, ...]:
-    created = artifact.get("created")
-    made = date_and_time(created) if isinstance(created, int | float) else ""
-    return artifact["path"], made, str(artifact.get("step") or ""), artifact["id"], artifact["sha256"][:12]

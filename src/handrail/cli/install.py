@@ -4,35 +4,26 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 
 import click
 
 from handrail import registry
 from handrail.app import App
+from handrail.cli.changes import carry_out, installable, known_agent
 from handrail.cli.common import command, command_for_scope
 from handrail.cli.output import Shell
 from handrail.errors import HandrailError, UsageError
 from handrail.hosts.install import Change, Installer, found_agents, installer_for, write_marketplace
 from handrail.project import shown_path
-from handrail.source.suggest import did_you_mean
-
-_WORDS = {"create": "created", "change": "edited", "remove": "removed", "restore": "restored"}
 
 
-def _carry_out(shell: Shell, installer: Installer, changes: list[Change], done: str, dry: bool) -> None:
-    for change in changes if dry or not shell.quiet else ():
-        shell.say(f"{change.verb:<8} {shown_path(change.path, shell.cwd)}")
-    for note in installer.notes if not shell.as_json else ():
-        shell.say(f"note: {note}")
-    if not dry:
-        installer.apply(changes)
+def _carry_out(
+    shell: Shell, installer: Installer, changes: list[Change], done: str, dry: bool, warnings: Sequence[str] = ()
+) -> None:
+    told = carry_out(shell, installer, changes, dry, warnings)
     if shell.as_json:
-        rows = [{"path": change.path, "change": change.verb} for change in changes]
-        changed = {change.path: _WORDS[change.verb] for change in changes}
-        paths = sorted({*changed, *installer.next.get("owned", ()), *installer.next.get("after", ())})
-        files = [{"path": path, "change": changed.get(path, "unchanged")} for path in paths]
-        about = {"agent": installer.agent, "scope": "project" if installer.project else "user"}
-        return shell.data({**about, "files": files, "changes": rows, "notes": installer.notes, "dryRun": dry})
+        return shell.data(told)
     shell.say("nothing was changed (--dry-run)" if dry and changes else done if changes else "nothing to do")
     return None
 
@@ -45,12 +36,6 @@ def _scope(function: click.decorators.FC) -> click.decorators.FC:
     return scope(function)
 
 
-def _known(agent: str, known: list[str], what: str) -> str:
-    if agent not in known:
-        raise UsageError(f"{what} `{agent}`", did_you_mean(agent, known) or f"possible today: {', '.join(known)}")
-    return agent
-
-
 @click.command()
 @click.argument("agent", required=False)
 @_scope
@@ -61,10 +46,9 @@ def install(app: App, shell: Shell, agent: str | None, for_user: bool, dry_run: 
     Without AGENT, it offers every agent that it finds on the PATH.
     """
     for name in [agent] if agent else _offered(shell, found_agents(app.env)):
-        _known(name, registry.installable(), "Handrail cannot be installed into")
-        installer = installer_for(app, name, for_project=not for_user)
+        installer = installer_for(app, installable(name), for_project=not for_user)
         done = f"installed into {name}; restart it, then type {registry.host(name).COMMANDS['start']}"
-        _carry_out(shell, installer, installer.plan_install(), done, dry_run)
+        _carry_out(shell, installer, installer.plan_install(), done, dry_run, app.names_unknown_to([name]))
 
 
 def _offered(shell: Shell, found: list[str]) -> list[str]:
@@ -83,7 +67,7 @@ def _offered(shell: Shell, found: list[str]) -> list[str]:
 @command_for_scope
 def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool) -> None:
     """Remove Handrail from an agent and restore its files."""
-    _known(agent, registry.installable(), "Handrail cannot be installed into")
+    installable(agent)
     if not dry_run:
         app.refuse_agents(f"uninstall {agent}")
     installer = installer_for(app, agent, for_project=not for_user)
@@ -97,7 +81,7 @@ def uninstall(app: App, shell: Shell, agent: str, for_user: bool, dry_run: bool)
 def marketplace(app: App, shell: Shell, folder: str, agent: str | None) -> None:
     """Write a plugin and a marketplace to FOLDER. Others can install the plugin from there."""
     del app
-    agent = _known(agent or registry.markets()[0], registry.markets(), "there is no marketplace for")
+    agent = known_agent(agent or registry.markets()[0], registry.markets(), "there is no marketplace for")
     written = write_marketplace(agent, os.path.abspath(folder))
     for path in written if not shell.quiet else ():
         shell.say(f"create   {shown_path(path, shell.cwd)}")

@@ -94,6 +94,16 @@ def echo(text: str = "", *, err: bool = False) -> bool:
     return True
 
 
+def echo_bytes(data: bytes) -> None:
+    """Write data to stdout unchanged. If the reader left, the rest is dropped."""
+    try:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except (BrokenPipeError, ConnectionResetError):
+        discard(sys.stdout)
+
+
 def discard(stream: TextIO) -> None:
     """Send a stream whose reader left to nowhere, including what it still buffers."""
     try:

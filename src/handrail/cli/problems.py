@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from handrail.cli.output import BOLD, DIM, RED, YELLOW, echo, styled
+from handrail.cli.output import BOLD, CYAN, DIM, RED, YELLOW, echo, styled
 from handrail.project import shown_path
 from handrail.source.diagnostics import Diagnostic, as_github, as_text, in_order, summary
 
@@ -26,7 +26,7 @@ def print_problems(found: list[Diagnostic], style: str) -> None:
 
 def _coloured(problem: Diagnostic) -> str:
     head, *rest = as_text(problem).split("\n")
-    colour = RED if problem.severity == "error" else YELLOW
+    colour = {"error": RED, "note": CYAN}.get(problem.severity, YELLOW)
     mark = f"{problem.severity}[{problem.code}]"
     head = head.replace(mark, styled(mark, colour, BOLD), 1)
     return "\n".join([head, *[line if "hint:" in line else styled(line, DIM) for line in rest], ""])

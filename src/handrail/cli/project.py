@@ -1,4 +1,4 @@
-"""`handrail init`: creates a small working example in a project."""
+"""`handrail init`: creates a small working example in a project, and installs Handrail into an agent for it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,45 @@ from importlib import resources
 import click
 
 from handrail.app import App
+from handrail.cli.changes import carry_out, installable
 from handrail.cli.common import command
 from handrail.cli.output import Shell
 from handrail.errors import RefusedError
+from handrail.hosts.install import Installer, installer_for
 from handrail.state.files import real_inside
 
 
 @click.command()
+@click.option("--agent", metavar="AGENT", help="Also install Handrail into this agent, for this project only.")
 @command
-def init(app: App, shell: Shell) -> None:
-    """Create an example workflow, an example flow and settings. Overwrites no file."""
+def init(app: App, shell: Shell, agent: str | None) -> None:
+    """Create an example workflow, an example flow and settings. Overwrites no file.
+
+    With --agent, the agent also gets the skill that helps it to write a workflow for this project.
+    """
+    installer = _installer(app, agent) if agent else None
+    changes = installer.plan_install() if installer else []
+    created = _create(app, shell)
+    told = carry_out(shell, installer, changes, warnings=app.names_unknown_to([installer.agent])) if installer else None
+    if shell.as_json:
+        return shell.data({"created": created} | ({"install": told} if agent else {}))
+    shell.talk("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run hello`")
+    if agent and not installer:
+        shell.talk(f"{agent}: Handrail is installed for all your projects, so it was not installed for this one")
+    if agent:
+        shell.talk(f"{agent}: restart it in this project, then ask it: Write a Handrail workflow for this project")
+    return None
+
+
+def _installer(app: App, agent: str) -> Installer | None:
+    """The installer for this project; None if Handrail is installed for all projects of the user."""
+    if installer_for(app, installable(agent), for_project=False).known():
+        return None
+    return installer_for(app, agent, for_project=True)
+
+
+def _create(app: App, shell: Shell) -> list[str]:
+    """Create the files that do not exist yet. Returns their paths."""
     created: list[str] = []
     template = resources.files("handrail") / "builtin" / "init"
     own = os.path.join(app.project, ".handrail")
@@ -36,10 +65,7 @@ def init(app: App, shell: Shell) -> None:
             continue
         created.append(os.path.join(".handrail", name))
         shell.say(f"created: {os.path.join('.handrail', name)}")
-    if shell.as_json:
-        return shell.data({"created": created})
-    shell.talk("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run hello`")
-    return None
+    return created
 
 
 def _files(folder: resources.abc.Traversable, prefix: str) -> list[tuple[str, str]]:

@@ -61,12 +61,16 @@ def list_runs(shell: Shell, found: list[Summary]) -> None:
     print_table(shell, rows)
     if any(run.status == "damaged" for run in found):
         shell.talk("`handrail prune --damaged --yes` moves damaged runs away")
+    if any(run.is_interrupted for run in found):
+        shell.talk("no process drives an interrupted run; `handrail resume RUN` resumes it")
     return None
 
 
 def _run_row(run: Summary) -> tuple[str, ...]:
     started = "" if run.created is None else date_and_time(run.created)
-    took = "" if run.seconds is None else duration(run.seconds)
+    took = "" if run.seconds is None else f"{'≥ ' * run.is_least}{duration(run.seconds)}"
+    if run.attempt > 1 and took:
+        took += f" (attempt {run.attempt})"
     given = clipped(one_line(run.given), WIDEST_CELL)
     return (
         run.id,
@@ -80,7 +84,7 @@ def _run_row(run: Summary) -> tuple[str, ...]:
 
 
 def _run_status(run: Summary) -> str:
-    status = "interrupted" if run.status == "running" and run.driver is None else run.status
+    status = "interrupted" if run.is_interrupted else run.status
     status = "cannot be read" if status == "damaged" else status
     return f"{sign_of(status)} {status}" + (f" (process {run.driver})" if run.driver else "")
 
@@ -101,6 +105,6 @@ def print_table(shell: Shell, rows: list[tuple[str, ...]]) -> None:
 def run_line(run: Summary) -> str:
     """A run in one line, as the result of a command."""
     status = f"{run.status} (process {run.driver})" if run.driver else run.status
-    if run.status == "running" and run.driver is None:
+    if run.is_interrupted:
         status = "interrupted"
     return plain(f"{run.id}  {run.flow}  {status}  {reason_words(run.why)}").rstrip()

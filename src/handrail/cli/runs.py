@@ -30,6 +30,7 @@ from handrail.forms import read as formspec
 from handrail.forms.answers import accepted, read_answers
 from handrail.forms.form import Form, initial
 from handrail.process.child import detach
+from handrail.project import shown_path
 from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Asked
@@ -63,7 +64,7 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
     """Run a flow to its end, or drive an agent through a workflow."""
     flow = app.flow_named(name)
-    for warning in app.warnings(flow):
+    for warning in app.warnings(flow, options["agent"]):
         shell.talk(f"warning: {warning}")
     request = Request(
         params={**params_of_task(options), **given_params(options["given"], options["file"])},
@@ -136,7 +137,7 @@ def resume(app: App, shell: Shell, run_id: str, first: bool, **options: Any) -> 
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
     _refuse_answers(app, "resume", run_id, options["answers"])
     loaded = app.runs.load(run_id)
-    for told in changed_words(loaded, changed_files(loaded.about)):
+    for told in changed_words(loaded, [shown_path(file, shell.cwd) for file in changed_files(loaded.about)]):
         shell.talk(told)
     how = Driving(options["events"], options["answers"], given_choice(app, options))
     drive(app, shell, loaded, "run" if first else "resume", how)

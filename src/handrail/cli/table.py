@@ -32,7 +32,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("validate", "Check all definitions, or only those at PATHS.", "definitions:validate"),
         Row("show", "Show all phases of a workflow or a flow, including nested ones.", "definitions:show"),
         Row("phases", "List the phases of a flow in order.", "definitions:phases"),
-        Row("explain", "Explain a problem code, or list all of them.", "definitions:explain"),
+        Row("explain", "Explain a code, or list all of them.", "definitions:explain"),
         Row("schema", "Print the JSON Schema of a definition file, for editors.", "definitions:schema"),
     ),
     "Guided sessions": (
@@ -48,7 +48,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("run", "Run a flow to its end, or drive an agent through a workflow.", "runs:run"),
         Row("runs", "List the runs of this project.", "history:runs"),
         Row("log", "Show what happened in a run or in a guided session.", "history:log"),
-        Row("artifacts", "List the artifacts of a run.", "history:artifacts"),
+        Row("artifacts", "List the artifacts of a run or of all runs, or print one.", "artifacts:artifacts"),
         Row("resume", "Resume a run that was interrupted, failed or waits.", "runs:resume"),
         Row("continue", "Continue a run that ended, if its flow allows that.", "runs:continue_"),
         Row("restart", "Start a run again with the current definitions.", "runs:restart"),
@@ -58,6 +58,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
     ),
     "Agents": (
         Row("install", "Install Handrail into an agent.", "install:install"),
+        Row("doctor", "Check that everything is there and in working order.", "doctor:doctor"),
         Row("uninstall", "Remove Handrail from an agent and restore its files.", "install:uninstall"),
         Row(
             "marketplace",

@@ -20,6 +20,7 @@ from handrail.cli.progress import Live, Plain, can_draw
 from handrail.cli.reply import run_line
 from handrail.forms import read as formspec
 from handrail.forms.answers import accepted, read_answers
+from handrail.project import shown_path
 from handrail.runs import machine
 from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
@@ -163,7 +164,9 @@ def view_of(run: LoadedRun) -> RunView:
 
 def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
     """Print the state of a run, and what to do next."""
-    view, hints = view_of(run), onward(run, changed_files(run.about)) if run.state.status in _ENDED_EARLY else []
+    view, hints = view_of(run), list[str]()
+    if run.state.status in _ENDED_EARLY:
+        hints = onward(run, [shown_path(file, shell.cwd) for file in changed_files(run.about)])
     if shell.as_json and not events:
         return shell.data({**view.to_json(), "hints": hints})
     if not events:

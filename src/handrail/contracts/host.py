@@ -65,6 +65,14 @@ class Remarks(Protocol):
         ...
 
 
+class Trusted(Protocol):
+    """What a recipe has in addition if the agent runs only hooks that a person trusts."""
+
+    def untrusted(self) -> list[str]:
+        """Our hooks that the agent does not run. Reads the files of the agent."""
+        ...
+
+
 class Commands(TypedDict):
     """What a person types in the host to start a workflow and to cancel one."""
 
@@ -77,7 +85,7 @@ class Host(Protocol):
 
     `LINKS`: a link leads from the conversation to its session; if False, the host names project and session itself.
     `CONVERSATION` is the environment variable with the id of the conversation; None if the host sets none.
-    `ENFORCES` says how well this host can enforce each rule: see `docs/reference/hosts.md`.
+    `ENFORCES` says how well this host can enforce each rule; `docs/reference/hosts.md` shows what was measured.
     """
 
     COMMANDS: Commands
@@ -130,6 +138,14 @@ class Forks(Protocol):
 
     def forked_from(self, history: bytes) -> str | None:
         """The conversation from which the one with this history was forked; None if it is no fork."""
+        ...
+
+
+class Compacts(Protocol):
+    """What the module of a host has in addition if its history keeps what a compaction took from the model."""
+
+    def kept(self, history: bytes) -> bytes:
+        """The part of a history that the model can still read."""
         ...
 
 

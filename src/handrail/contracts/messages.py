@@ -51,12 +51,14 @@ class StepCall(_Asked):
     """`workflow_step` is about to be called.
 
     `installed` is given if other servers can have the name of ours: a file in the project and the keys of our entry.
-    If the entry is not as Handrail installed it, the call is a call of a foreign tool with these `aliases`.
+    If the entry is not as Handrail installed it, the call is a call of a foreign tool with these `aliases`. `call_id`
+    is the host's id of the call, if the server has to know that a hook saw it: see `StepCaller`.
     """
 
     event: Literal["step"]
     tool: str
     action: str
+    call_id: NotRequired[str]
     is_subagent: bool
     installed: NotRequired[tuple[str, ...]]
     aliases: NotRequired[tuple[str, ...]]
@@ -86,15 +88,15 @@ class CommandTyped(_Asked):
 
 
 class ConversationOpened(_Asked):
-    """A conversation was resumed, compacted or forked from another; or it is about to be compacted.
+    """A conversation was resumed, compacted or forked from another; or it is about to be compacted (`compacting`).
 
-    `waits`: the agent is told at its next prompt. `parent` is the other conversation, if the host knows it.
+    `waits`: what a hook adds now does not stay in the history, so the agent is told at its next prompt, as it always is
+    after `compacting`.
     """
 
     event: Literal["begin"]
     source: Literal["resume", "compact", "compacting", "fork"]
     waits: NotRequired[bool]
-    parent: NotRequired[str]
 
 
 class ModelCalled(_Asked):
@@ -288,13 +290,15 @@ class Standing(TypedDict):
 class StepCaller(TypedDict):
     """Who calls `workflow_step`: the conversation, whether it is a subagent, and the host's id of the call.
 
-    `cwd` is the folder in which the agent works; empty if the host does not tell.
+    `cwd` is the folder in which the agent works; empty if the host does not tell. `needs_hook`: the host may skip hooks
+    without a word, so the workflow moves only if a hook saw this call.
     """
 
     conversation: str
     is_subagent: bool
     call: str
     cwd: NotRequired[str]
+    needs_hook: NotRequired[bool]
 
 
 class GateRules(TypedDict):

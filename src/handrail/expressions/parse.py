@@ -14,7 +14,7 @@ from functools import reduce
 from typing import Any
 
 from handrail.artifacts.names import name_text, safe_extension, whole_iteration
-from handrail.expressions.syntax import ARITHMETIC, CONDITION_FORMS, SCOPES, VALUE_FORMS, form_of
+from handrail.expressions.syntax import ARITHMETIC, CONDITION_FORMS, SCOPES, VALUE_FORMS, condition_hint, form_of
 from handrail.expressions.tree import (
     AppendPrompt,
     Artifact,
@@ -336,7 +336,11 @@ class Expressions:
         if node.kind == "boolean":
             return Const(node.value)
         if node.kind == "text" and "${" in self.fill(node.value):
-            return Truth(self.plain(node))
+            value = self.plain(node)
+            if isinstance(value, Items):
+                message = "a condition has to be `${...}` alone or a mapping, found longer text, which is always true"
+                self.problem(node, "condition-form", message, condition_hint(node.value))
+            return Truth(value)
         form = next((name for name in CONDITION_FORMS if name in node.value), None) if node.kind == "mapping" else None
         if form is None:
             is_path = node.kind == "text" and node.value.partition(".")[0] in SCOPES

@@ -5,6 +5,7 @@ The reference page of values is made from these tables. It shows what every exam
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -103,3 +104,20 @@ def form_of(keys: Collection[str]) -> str | None:
     named = [key for key in keys if not key.startswith("_")]
     found = (form for form in _AGENTWEAVER if form in keys)
     return next(found, None) or next((form for form in _HANDRAIL if named == [form]), None)
+
+
+_COMPARISON = re.compile(r"\s*(\$\{[^{}]*\})\s*(===?|!==?|<=|>=|<|>)\s*(\S.*?)\s*")
+
+
+def condition_hint(text: str) -> str:
+    """How to write a condition that is more than one reference, such as `${params.n} == 3`."""
+    found = _COMPARISON.fullmatch(text)
+    if found is None:
+        return "write `${...}` alone, or a form such as `equals: [A, B]`"
+    left, sign, right = found.groups()
+    right = f'"{right}"' if right.startswith("${") else right
+    form = "equals" if "==" in sign or sign == "!=" else "less" if sign[0] == "<" else "greater"
+    test = f'{{{form}: ["{left}", {right}]}}'
+    if sign in ("<=", ">="):
+        test = f'{{{"greater" if form == "less" else "less"}: ["{left}", {right}]}}'
+    return f"write `{{not: {test}}}`" if sign in ("!=", "!==", "<=", ">=") else f"write `{test}`"

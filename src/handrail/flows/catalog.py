@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from handrail.errors import DefinitionError, NotFound
@@ -14,8 +14,9 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.reading import Known, Nested, Suggestions
 from handrail.flows.spec import MAX_DEPTH
 from handrail.flows.within import Inside, references_inside, wrong_inside
-from handrail.source.diagnostics import Diagnostic, Severity, has_errors, in_order, of_file
+from handrail.source.diagnostics import Diagnostic, Severity, blame, has_errors, in_order, of_file
 from handrail.source.files import MAX_BYTES, Root, Source, Unopened, decode
+from handrail.source.plain import command_line, some
 from handrail.source.suggest import nearest
 from handrail.state.regular import Unreadable, read_regular
 
@@ -44,11 +45,15 @@ class FoundFlow:
 
 @dataclass(frozen=True)
 class FlowCatalog:
-    """The flows that can run (`flows`, by id), all flows that were found, all problems, and the prompts."""
+    """The flows that can run (`flows`, by id), all flows that were found, all problems, and the prompts.
+
+    `workflow_problems` returns the problems of the workflows that flows may run.
+    """
 
     flows: dict[str, FoundFlow]
     found: tuple[FoundFlow, ...]
     problems: tuple[Diagnostic, ...]
+    workflow_problems: Callable[[], Iterable[Diagnostic]] = tuple
     prompts: Mapping[str, PromptFile] = field(default_factory=dict)
 
     def named(self, name: str) -> FoundFlow | None:
@@ -63,7 +68,10 @@ class FlowCatalog:
         if flow is not None:
             return flow
         if any(found.id == name for found in self.found):
-            raise DefinitionError(f"flow `{name}` cannot be used: its file has errors", "run `handrail validate`")
+            file = next(flow.file for flow in self.found if flow.id == name)
+            hint = f"run `{command_line('handrail', 'validate', file)}`"
+            why = blame(file, (*self.problems, *self.workflow_problems()))
+            raise DefinitionError(f"flow `{name}` cannot be used: {why}", hint)
         close = nearest(name, self.flows, most=3)
         hint = f"did you mean {', '.join(f'`{n}`' for n in close)}?" if close else "`handrail list` shows all flows"
         raise NotFound(f"there is no flow `{name}`", hint)
@@ -102,7 +110,7 @@ def read_flows(roots: Iterable[tuple[str, str]], known: Known) -> FlowCatalog:
     catalog = FlowCatalog(usable, tuple(found), ())
     broken = _broken(catalog, problems)
     left = {id_: flow for id_, flow in usable.items() if id_ not in broken}
-    return FlowCatalog(left, tuple(found), tuple(in_order(problems)), known.prompts)
+    return FlowCatalog(left, tuple(found), tuple(in_order(problems)), known.workflow_problems, known.prompts)
 
 
 def _other(first: FoundFlow, flow: FoundFlow) -> str:
@@ -187,8 +195,11 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
                 calls[flow.id].setdefault(one.id, use)
             if target is None:
                 near = None if meant else suggestions.near(use.name, catalog.flows)
-                code, message, hint = _missing(flow, use, [other.id for other in usable], bool(meant), near)
-                problems.append(source.problem(code, use.place, message, hint))
+                if meant and not usable:
+                    problems.append(_echo(flow, use, meant[0]))
+                else:
+                    message, hint = _missing(use, [other.id for other in usable], near)
+                    problems.append(source.problem("flow-missing", use.place, message, hint))
                 broken.update([flow.id] if is_used else [])
                 continue
             targets[use.name] = target
@@ -269,19 +280,16 @@ def _nesting_problems(runs: Mapping[str, Mapping[str, Nested]]) -> Iterator[tupl
             yield id_, target, "flow-depth", message, "let one flow run several others in sequence instead"
 
 
-def _missing(flow: FoundFlow, use: Nested, usable: list[str], is_found: bool, near: str | None) -> tuple[str, str, str]:
+def _missing(use: Nested, usable: list[str], near: str | None) -> tuple[str, str]:
     if usable:
-        message, hint = (
-            f"`{use.name}` names several flows",
-            f"write one of {', '.join(usable[:8])}{', …' * (len(usable) > 8)}",
-        )
-    elif is_found:
-        message = f"flow `{use.name}` has errors, so `{flow.id}` cannot be used"
-        hint = f"fix `{use.name}` first"
-    else:
-        message = f"there is no flow `{use.name}`" if use.name.strip() else "the name of the flow is blank"
-        hint = near or "write the path of its file below the flows folder, without extension"
-    return "flow-missing", message, hint
+        return f"`{use.name}` names several flows", f"write one of {some(usable)}"
+    message = f"there is no flow `{use.name}`" if use.name.strip() else "the name of the flow is blank"
+    return message, near or "write the path of its file below the flows folder, without extension"
+
+
+def _echo(flow: FoundFlow, use: Nested, target: FoundFlow) -> Diagnostic:
+    message = f"flow `{target.id}` has errors, so `{flow.id}` cannot be used"
+    return Source(flow.file, flow.text).echo(use.place, message, f"fix `{target.id}` first", target.file)
 
 
 def _levels(runs: Mapping[str, Mapping[str, Nested]]) -> tuple[dict[str, int], list[str]]:
@@ -340,10 +348,7 @@ def _mark_users(
         target = waiting.pop()
         for user in users.get(target, ()):
             if user not in broken:
-                message = f"flow `{target}` has errors, so `{user}` cannot be used"
-                problems.append(
-                    _at(catalog.flows[user], runs[user][target], "flow-missing", message, f"fix `{target}` first")
-                )
+                problems.append(_echo(catalog.flows[user], runs[user][target], catalog.flows[target]))
                 broken.add(user)
                 waiting.append(user)
 

@@ -15,7 +15,7 @@ from handrail.flows.rules import check
 from handrail.flows.spec import FLOW, PARAM
 from handrail.flows.steps import read_timeout
 from handrail.flows.unfold import Unfold
-from handrail.source.diagnostics import Diagnostic, has_errors
+from handrail.source.diagnostics import Diagnostic, is_usable
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.files import Source
 from handrail.source.jsontree import read_json
@@ -53,7 +53,7 @@ def read_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, 
     plan = _flow(job, Reader(source, tree, FLOW, job.report), id_)
     for problem in check(job):
         job.report(problem)
-    return (None if has_errors(job.found) else plan), job
+    return (plan if is_usable(job.found) else None), job
 
 
 def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
-from handrail.expressions.parse import Expressions
+from handrail.expressions.parse import Expressions, place_of
 from handrail.expressions.syntax import VALUE_FORMS
 from handrail.expressions.tree import Const, Expression
 from handrail.flows.plan import Output
 from handrail.flows.reading import Reading
 from handrail.flows.spec import OUTPUT
-from handrail.source.fields import Field, Reader, found
+from handrail.source.fields import Field, Reader, found, quoted
 from handrail.source.given import Look, leads_out
 from handrail.source.values import shown
 from handrail.source.yamltree import Node
@@ -87,8 +87,14 @@ def look_up(flow: Reading) -> Look:
 
 def _check_workflow(flow: Reading, node: Node) -> None:
     wrong = flow.known.workflow_problem(node.value)
-    if wrong is not None:
-        flow.problem(node, "workflow-missing", *wrong)
+    if wrong is None:
+        return
+    message, hint, broken = wrong
+    if broken is None:
+        flow.problem(node, "workflow-missing", message, hint)
+    else:
+        message, hint = f"workflow {quoted(node)} has errors, so this flow cannot be used", f"fix {quoted(node)} first"
+        flow.report(flow.source.echo(place_of(node), message, hint, broken))
 
 
 def _check_versioned(flow: Reading, node: Node, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -24,7 +24,9 @@ class Known:
     """What flows may use. If `schemas` is empty, names of schemas are not checked.
 
     `schema_problem` returns what is wrong with a schema that exists, or None. `workflow_problem` returns the message
-    and the hint if a workflow cannot be started, or None. `is_elsewhere`: an absolute path is outside of the project.
+    and the hint if a workflow cannot be started, and its file if that is because it has errors; otherwise None.
+    `workflow_problems` returns the problems of all workflows.
+    `is_elsewhere`: an absolute path is outside of the project.
     """
 
     nodes: Mapping[str, contracts.Node]
@@ -34,7 +36,8 @@ class Known:
     artifact_lists: frozenset[str] = frozenset()
     schemas: frozenset[str] = frozenset()
     schema_problem: Callable[[str], str | None] = lambda _id: None
-    workflow_problem: Callable[[str], tuple[str, str | None] | None] = lambda _name: None
+    workflow_problem: Callable[[str], tuple[str, str | None, str | None] | None] = lambda _name: None
+    workflow_problems: Callable[[], Iterable[Diagnostic]] = tuple
     is_elsewhere: Callable[[str], bool] = lambda _path: False
 
 
@@ -164,10 +167,10 @@ class Reading:
         self.values_left -= self._weights[id(node)]
         return self.values_left >= 0
 
-    def reader(self, node: Node, shape: Shape) -> Reader:
+    def reader(self, node: Node, shape: Shape, elsewhere: Mapping[str, str] | None = None) -> Reader:
         """A reader for a mapping. Unknown keys are reported in the first round only."""
         known = node._replace(keys={}) if id(node) in self._misspelt else node
-        reader = Reader(self.source, known, shape, self.report)
+        reader = Reader(self.source, known, shape, self.report, elsewhere)
         reader.misspelt = self._misspelt.setdefault(id(node), reader.misspelt)
         return reader
 

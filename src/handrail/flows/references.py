@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,8 @@ CONTEXT = {
     "verbose": _NO_VALUE,
 }
 MOST_COMPARED = 256
+_SHELL_VARIABLE = re.compile(r"([A-Z_][A-Z0-9_]*|[A-Za-z_][A-Za-z0-9_]*(?=:?[-=?+]|[#%^,/]))(?![A-Za-z0-9_.])")
+"""The name of an environment variable, or a name with an operator of the shell, such as `SLOW:-0`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +85,12 @@ def _scope(slot: Slot, ref: Ref, parts: list[str]) -> Wrong:
     if not parts:
         return Wrong(code="ref-scope", message="the reference is empty", hint=hint)
     message = f"`{ref.path}` does not begin with a known scope"
+    if (variable := _SHELL_VARIABLE.match(ref.path)) is not None:
+        hint = (
+            "if a shell has to read it, write the whole text as `{const: '...'}`; to read the environment, declare "
+            f"`env: [{variable[1]}]` in the flow and write `${{context.env.{variable[1]}}}`"
+        )
+        return Wrong(code="ref-scope", message=message, hint=hint)
     if parts[0] in slot.around.names:
         return Wrong(code="ref-scope", message=message, hint=f"write `repeat.{ref.path}`")
     return Wrong(code="ref-scope", message=message, hint=hint, name=parts[0], known=tuple(SCOPES))

@@ -107,6 +107,7 @@ STEP = shape(
         "whether the step may run again after an interruption, or if its proof still does not hold when the run is "
         "resumed; by default its node decides",
         choices=RERUNS,
+        meanings={"always": "safe", "again": "safe", "yes": "safe", "no": "never"},
     ),
 )
 

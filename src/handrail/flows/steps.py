@@ -42,11 +42,20 @@ class Steps:
                 message = f"a step has to be a mapping, found {found(item)}"
                 self.flow.problem(item, "wrong-type", message, "write `id:` and `node:`")
                 continue
-            step = self.step(self.flow.reader(item, STEP), len(steps))
+            step = self.step(self.flow.reader(item, STEP, self.misplaced(item)), len(steps))
             if step.id:
                 self.check_unique(step.id, item.value["id"], lines)
             steps.append(step)
         return tuple(steps)
+
+    def misplaced(self, item: Node) -> dict[str, str]:
+        """The params of the node that are written beside `params`, and where they belong."""
+        kind = item.value.get("node")
+        declared = self.flow.known.nodes.get(kind.value) if kind is not None and kind.kind == "text" else None
+        if declared is None or self.flow.source.is_foreign:
+            return {}
+        names = [name for name in item.keys if name in declared.shape.by_name and name not in STEP.by_name]
+        return {name: f"it is a param of `{kind.value}`: write `params: {{{name}: ...}}`" for name in names}
 
     def check_unique(self, id_: str, node: Node, lines: dict[str, int]) -> None:
         if id_ in lines:
@@ -107,9 +116,11 @@ class Steps:
         if node is not None and self.flow.is_first(node):
             meant = self.check_params(node, declared, place.value)
         for field in declared.params:
-            if field.required and field.name not in params and field.name not in meant:
-                message, hint = f"`{place.value}` needs the param `{field.name}`", f"add `{field.name}:` to `params`"
-                reader.on(place, "param-missing", message, hint)
+            is_elsewhere = field.name in meant or field.name in reader.elsewhere
+            if field.required and field.name not in params and not is_elsewhere:
+                word = next((name for name in field.also if name in members and name not in declared.shape.by_name), "")
+                hint = f"write it instead of `{word}`" if word else f"add `{field.name}:` to `params`"
+                reader.on(place, "param-missing", f"`{place.value}` needs the param `{field.name}`", hint)
         nested = params.get(declared.nests) if declared.nests else None
         if declared.nests and isinstance(nested, Const) and isinstance(nested.value, str):
             given = members[declared.nests]

@@ -63,6 +63,7 @@ class Unfold:
     def __init__(self, job: Reading) -> None:
         self.job = job
         self.outermost: Node | None = None
+        self.meant: dict[int, Node] = {}
 
     def flow(self, phases: Node) -> None:
         self.warn_empty(phases)
@@ -166,6 +167,11 @@ class Unfold:
         return len(self.job.groups) - 1
 
     def repeat(self, node: Node, around: Around) -> None:
+        if "steps" in node.value and "phases" not in node.value:
+            message = "a repeat has `phases`, and this one has `steps`"
+            hint = "write `- repeat: ...` and `phases:`, and below it the phase: `- {id: ID-${VAR}, steps: ...}`"
+            self.job.problem(node.value["repeat"], "missing-key", message, hint)
+            node = self.around_phase(node)
         block = self.job.reader(node, BLOCK)
         how, phases = block.child("repeat"), block.child("phases")
         if phases is not None:
@@ -204,6 +210,18 @@ class Unfold:
         self.rounds(repeated, phases, around)
         if is_outermost:
             self.outermost = None
+
+    def around_phase(self, node: Node) -> Node:
+        """A phase with `repeat` as it is meant: the repeat, and the phase in it."""
+        if id(node) not in self.meant:
+            phase = node._replace(
+                value={name: child for name, child in node.value.items() if name != "repeat"},
+                keys={name: place for name, place in node.keys.items() if name != "repeat"},
+            )
+            phases = node._replace(kind="list", value=[phase], keys={})
+            keys = {"repeat": node.keys["repeat"]}
+            self.meant[id(node)] = node._replace(value={"repeat": node.value["repeat"], "phases": phases}, keys=keys)
+        return self.meant[id(node)]
 
     def rounds(self, repeat: Repeat, phases: Node, around: Around) -> None:
         stops: tuple[Expression, ...] = ()

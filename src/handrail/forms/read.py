@@ -20,7 +20,16 @@ _FIELD_KEYS = (
     *("id", "type", "label", "help", "required", "default", "options"),
     *("multiline", "rows", "placeholder", "when", "json"),
 )
+_WORDS = {"id": ("name", "key", "field"), "options": ("choices", "values", "items", "enum")}
+"""Other words that people write for a key. They are only suggested."""
 Path = tuple[str | int, ...]
+_MEANINGS: dict[str, Type] = {
+    **dict.fromkeys(("select", "choice", "dropdown", "radio", "enum"), "single-select"),
+    **dict.fromkeys(("multiselect", "checkboxes", "choices"), "multi-select"),
+    **dict.fromkeys(("checkbox", "confirm", "yes-no"), "boolean"),
+    **dict.fromkeys(("string", "str", "textarea", "input", "number"), "text"),
+}
+"""Other words that people write for a type. They are only suggested."""
 
 
 @dataclass(frozen=True)
@@ -118,11 +127,12 @@ class _Reading:
         id_ = self.text(data, "id", f"field {number}", path)
         where = f"field `{id_}`" if id_ else f"field {number}"
         if not id_.strip():
-            self.add(f"field {number} has no `id`", path)
+            self.add(f"field {number} has no `id`", path, hint=_instead("id", data) or "add `id:`")
         self.typing_errors(data, _FIELD_KEYS, where, path)
+        type_ = self.type(data, where, path)
         field = FormField(
             id_,
-            self.type(data, where, path),
+            type_ or "text",
             self.text(data, "label", where, path) or id_,
             self.text(data, "help", where, path),
             self.flag(data, "required", where, path),
@@ -134,25 +144,28 @@ class _Reading:
             self.when(data, where, path, before),
             self.flag(data, "json", where, path),
         )
-        if isinstance(data.get("options"), Later) or isinstance(data.get("type"), Later):
+        if isinstance(data.get("options"), Later) or isinstance(data.get("type"), Later) or type_ is None:
             return field
         if field.is_select and data.get("options") is None:
             if not any(nearest(str(name), ["options"]) for name in data if name not in _FIELD_KEYS):
-                example = "`options: [A, B]`"
-                self.add(f"{where} needs `options` to choose from", path, hint=f"add {example}")
+                hint = _instead("options", data) or "add `options: [A, B]`"
+                self.add(f"{where} needs `options` to choose from", path, hint=hint)
             return field
         if field.options and not field.is_select:
             self.add(f"{where} has `options`, but its `type` is `{field.type}`", (*path, "type"))
         return replace(field, default=self.default(field, data.get("default"), where, path))
 
-    def type(self, data: Mapping[str, Any], where: str, path: Path) -> Type:
+    def type(self, data: Mapping[str, Any], where: str, path: Path) -> Type | None:
+        """The type of a field. If it is unknown, the one that is probably meant, or None."""
         given = data.get("type")
         if given is None or isinstance(given, Later):
             return "text" if data.get("options") is None else "single-select"
         if given not in TYPES:
             message = f"`type` of {where} has to be {one_of(TYPES)}, found {found(given)}"
-            self.add(message, (*path, "type"), hint=did_you_mean(as_text(given), TYPES))
-            return "text"
+            near = nearest(as_text(given), TYPES)
+            meant = _MEANINGS.get(as_text(given)) or (cast("Type", near[0]) if near else None)
+            self.add(message, (*path, "type"), hint=f"did you mean `{meant}`?" if meant else None)
+            return meant
         return cast("Type", given)
 
     def rows(self, data: Mapping[str, Any], where: str, path: Path) -> int | None:
@@ -225,6 +238,12 @@ class _Reading:
             self.add(f"`default` of {where} {message}", (*path, "default"))
             return None
         return tuple(value) if isinstance(value, list) else value
+
+
+def _instead(key: str, data: Mapping[str, Any]) -> str | None:
+    """A hint if the key is written with another word."""
+    word = next((word for word in _WORDS[key] if word in data), None)
+    return None if word is None else f"write `{key}` instead of `{word}`"
 
 
 def _text(value: Any) -> Any:

@@ -80,11 +80,14 @@ def _fork(agent: str, at: BranchPoint, child: SessionRef, places: Places) -> Con
     if not state.is_active:
         return context(None)
     refuse_shared(places.state, parent.folder)
-    _hold(child.link)
     own = _session(child, agent)
+    if own.exists and marks.content(child.folder, marks.BRANCH) == str(at["number"]):
+        return context(None)  # it began there before, and its workflow has ended
+    _hold(child.link)
     with own.locked():
         fork_session(parent.ref, child)
     own.do(Rewind(at["number"], state))
+    marks.set_mark(child.folder, marks.BRANCH, str(at["number"]))
     return context(None)
 
 

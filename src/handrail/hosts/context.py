@@ -63,6 +63,7 @@ def begin_turn(folder: str, request: PromptGiven) -> None:
     """
     turn = request.get("turn") or ""
     marks.clear(folder, marks.SUBAGENTS)
+    marks.clear(folder, marks.LET_GO)
     if request["by_person"]:
         marks.clear(folder, marks.PAUSED)
     elif turn and marks.content(folder, marks.TURN) == turn:
@@ -79,6 +80,7 @@ def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpe
     """
     if request["source"] == "compacting":
         marks.clear(ref.folder, marks.SHOWN)
+        marks.clear(ref.folder, marks.HISTORY)
         return context(None)
     if request["source"] == "compact" or not _was_heard(host, ref.folder, card, request["transcript"]):
         marks.clear(ref.folder, marks.SHOWN)
@@ -122,6 +124,8 @@ def _was_heard(host: Host, folder: str, card: CardBody, transcript: str | None) 
             history = file.read()
     except OSError:
         return False
+    kept = getattr(host, "kept", None)
+    history = kept(history) if kept is not None else history
     _, call = marks.shown(folder)
     if call and host.was_told(history, call):
         return True

@@ -1,7 +1,7 @@
 """A forked conversation continues at its parent's phase, in its own session.
 
-Some hosts name the parent. Others report a fork before its parent is known: it is found in the transcript, which the
-host writes a little later: the host names it there (`forked_from`), or Handrail's own texts in it contain the task id.
+A host reports a fork before its parent is known. The parent is found in the transcript, which the host writes a little
+later: the host names it there (`forked_from`), or Handrail's own texts in it contain the task id.
 Until then the fork has an unsettled link, and its gate denies every call. If the parent may be a conversation whose
 session is damaged, that is an error, and the gate denies, too. Standard library only.
 """
@@ -57,12 +57,8 @@ def settle(agent: str, request: Request, places: Places) -> SessionRef | None:
     from handrail.sessions.store import Session, fork_session
 
     link = links.path(places, agent, request["conversation"])
-    named = request.get("parent")
-    is_sure = request["event"] in ("tool", "step") or named is not None
-    if named is not None:
-        parent = links.read(links.path(places, agent, str(named)))
-    else:
-        parent = _parent(agent, os.path.dirname(link), request, is_sure)
+    is_sure = request["event"] in ("tool", "step")
+    parent = _parent(agent, os.path.dirname(link), request, is_sure)
     if parent is None:
         if is_sure:
             links.remove(link)

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 
 PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MAX_LINE = 16 * 1024 * 1024
+NOT_GATED = (
+    "The workflow stays in its phase: Handrail's hook did not see this call, so nothing holds you to the phase. "
+    "Stop, and tell the person that the hooks of Handrail do not run here."
+)
 
 
 class _NoMethod(Exception):
@@ -161,10 +165,16 @@ class Server:
         caller = host.step_caller(arguments, call.meta)
         if caller["is_subagent"] and action != "status":
             return _text("Only the main conversation moves the workflow.", failed=True)
+        from handrail.sessions import marks
+
         ref = self.session(caller["conversation"])
         if ref is None:
             start = f"A person starts one with {host.COMMANDS['start']} NAME TASK."
             return _text(f"No workflow is active in this conversation. {start}")
+        if caller.get("needs_hook") and action != "status" and not marks.was_seen(ref.folder, caller["call"]):
+            return _text(
+                f"{NOT_GATED} The person repairs that in a terminal: `handrail install {self.agent}`.", failed=True
+            )
         try:
             return self.step(call, ref, str(action), str(arguments.get("summary") or ""), caller)
         except HandrailError as error:

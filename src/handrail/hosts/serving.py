@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from handrail.sessions.links import SessionRef
 
 HOOK = "hook"
+KEEPS = "keeps"
+"""A parameter of `hook`: False if the plugin cannot store a place in the history now."""
 
 
 class Hooked(mcp.Server):
@@ -33,7 +35,7 @@ class Hooked(mcp.Server):
             return {"reply": None}
         before = self.found(request["conversation"])  # the link is gone after the end
         reply = respond(host, self.agent, call.params, request, self.env)
-        if request["event"] in ("tool", "step", "model", "names"):
+        if request["event"] in ("tool", "step", "model", "names") or call.params.get(KEEPS) is False:
             return {"reply": reply}
         ref = self.found(request["conversation"]) or before
         if ref is None:
@@ -43,7 +45,7 @@ class Hooked(mcp.Server):
 
     def call_tool(self, call: mcp.Call) -> dict[str, Any]:
         caller = registry.host(self.agent).step_caller(call.params.get("arguments") or {}, call.meta)
-        ref = self.found(caller["conversation"])
+        ref = None if caller["is_subagent"] else self.found(caller["conversation"])
         return {**super().call_tool(call), "standing": None if ref is None else standing(ref)}
 
     def found(self, conversation: str) -> SessionRef | None:

@@ -10,9 +10,12 @@ if TYPE_CHECKING:
 
 
 def status_line(host: Host, agent: str, body: str, env: Mapping[str, str]) -> str:
-    """One line to show; empty if no workflow is active. Raises nothing: an error is shown by its name."""
+    """One line to show; empty if no workflow is active. Raises nothing: an error is shown by its name.
+
+    If the agent was allowed to stop, the line says why, until the next prompt.
+    """
     from handrail.project import Places
-    from handrail.sessions import links
+    from handrail.sessions import links, marks
     from handrail.sessions.current import current_card
     from handrail.state import jsonlite
 
@@ -21,6 +24,8 @@ def status_line(host: Host, agent: str, body: str, env: Mapping[str, str]) -> st
         ref = links.read(links.path(Places(env), agent, conversation))
         card = current_card(ref) if ref else None
         line = (card["statusLine"] or "") if card else ""
+        if ref and line and (why := marks.content(ref.folder, marks.LET_GO)):
+            line = f"{line} · {why}"
         return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
     except links.Unsettled:
         return ""

@@ -6,8 +6,8 @@ An agent may wait for background work, once for each piece: work that never ends
 from __future__ import annotations
 
 from handrail import FOR_ONE_CALL
-from handrail.sessions import card as cards
 from handrail.sessions import marks
+from handrail.sessions.current import current_card
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,13 @@ WAITS = (
 
 
 def decide(host: Host, agent: str, ref: SessionRef | None, request: AgentStops, env: Mapping[str, str]) -> StopPolicy:
-    if ref is None or cards.journal_size(ref.folder) is None or _is_of_another_stub(ref, env):
+    if ref is None or current_card(ref) is None or _is_of_another_stub(ref, env):
         return _policy()
     answer = _decide(host, agent, ref, request)
     if answer["send_on"] is None:
         marks.clear(ref.folder, marks.TURN)
+    if answer["let_go"] is not None:
+        marks.set_mark(ref.folder, marks.LET_GO, answer["let_go"].partition(". ")[0])
     return answer
 
 

@@ -55,6 +55,8 @@ def step(agent: str, ref: SessionRef | None, request: StepCall, places: Places) 
     if proof is not None and (ref is None or not is_as_installed(places, agent, ref.project, proof)):
         card = current_card(ref) if ref is not None else None
         return verdict(card["gate"] if card is not None else None, request["tool"], request["aliases"])
+    if ref is not None and "call_id" in request:
+        marks.see_call(ref.folder, request["call_id"])
     is_subagent = request["is_subagent"] or (ref is not None and marks.has_subagent(ref.folder))
     if is_subagent and request["action"] != "status":
         reason = (

@@ -57,6 +57,7 @@ NODE = Node(
             items=SCALARS,
             shortest=1,
             check=_check_argv,
+            also=("cmd", "command", "run", "args", "shell", "line", "program"),
         ),
         Field("cwd", ("text",), "the working directory, relative to the project", names="path"),
         Field("env", ("mapping",), "additional environment variables"),

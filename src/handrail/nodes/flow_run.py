@@ -7,7 +7,16 @@ from handrail.source.fields import Field
 
 NODE = Node(
     about="Runs another flow. Finished steps in it do not run again.",
-    params=(Field("fileName", ("text",), "the flow: its id, or the name of its file", required=True, names="flow"),),
+    params=(
+        Field(
+            "fileName",
+            ("text",),
+            "the flow: its id, or the name of its file",
+            required=True,
+            names="flow",
+            also=("flow", "file", "flowId", "name"),
+        ),
+    ),
     others="used",
     outputs={
         "flowKind": "the `kind` of the flow",

@@ -13,7 +13,17 @@ from handrail.state.regular import Unreadable, read_regular
 MAX_BYTES = 16 * 1024 * 1024
 NODE = Node(
     about="Reads a text file of the project.",
-    params=(Field("path", ("text",), "the file, relative to the project", required=True, shortest=1, names="path"),),
+    params=(
+        Field(
+            "path",
+            ("text",),
+            "the file, relative to the project",
+            required=True,
+            shortest=1,
+            names="path",
+            also=("file", "filename"),
+        ),
+    ),
     others="ignored",
     outputs={"text": "its text, without white space at both ends"},
 )

@@ -12,7 +12,16 @@ MAX_SECONDS = 604_800
 NODE = Node(
     about="Waits for a number of seconds.",
     params=(
-        Field("seconds", ("integer", "number"), "how long", required=True, least=0, most=MAX_SECONDS, unit="seconds"),
+        Field(
+            "seconds",
+            ("integer", "number"),
+            "how long",
+            required=True,
+            least=0,
+            most=MAX_SECONDS,
+            unit="seconds",
+            also=("duration", "time", "for", "delay"),
+        ),
     ),
     outputs={"seconds": "how long it waited"},
 )

@@ -18,12 +18,21 @@ from handrail.state.regular import other_kind, why_outside
 NODE = Node(
     about="Writes a text file in the project, and creates its folder if needed.",
     params=(
-        Field("path", ("text",), "the file, relative to the project", required=True, shortest=1, names="path"),
+        Field(
+            "path",
+            ("text",),
+            "the file, relative to the project",
+            required=True,
+            shortest=1,
+            names="path",
+            also=("file", "filename"),
+        ),
         Field(
             "text",
             (*SCALARS, "list", "mapping"),
             "the whole content of the file; a list or an object is written as JSON",
             required=True,
+            also=("content", "contents", "body", "data"),
         ),
     ),
     outputs={"path": "the path as it was given"},

@@ -69,8 +69,10 @@ async def run(
     return await perform(Task(argv=argv, cwd=cwd, env=env, timeout=timeout, stdin=stdin))
 
 
-async def start(task: Task, *, errors: int = asyncio.subprocess.STDOUT) -> asyncio.subprocess.Process:
-    """Start a program in its own process group. Raises `OSError` if it cannot be started."""
+async def start(
+    task: Task, *, errors: int = asyncio.subprocess.STDOUT, own_group: bool = True
+) -> asyncio.subprocess.Process:
+    """Start a program in its own process group, or in ours. Raises `OSError` if it cannot be started."""
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
             *task.argv,
@@ -80,7 +82,7 @@ async def start(task: Task, *, errors: int = asyncio.subprocess.STDOUT) -> async
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
             limit=MAX_LINE,
-            start_new_session=True,
+            start_new_session=own_group,
             pass_fds=() if task.hold is None else (task.hold,),
         )
     )

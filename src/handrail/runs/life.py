@@ -111,7 +111,19 @@ def _ended(ended: FlowResult) -> machine.RunEnded:
     return machine.RunEnded("completed", "success", None, None)
 
 
-STOPPED = machine.RunEnded("cancelled", None, "stopped by a person", None, "stopped")
+def stopped(by: str | None) -> machine.RunEnded:
+    """The end of a run that `handrail stop` ended. `by` is who called it, as in every event."""
+    kind, _, name = (by or "").partition(":")
+    who = {
+        "person": " by a person",
+        "script": " by a script",
+        "agent": f" by the agent {name}",
+        "run": f" by run {name}",
+    }
+    return machine.RunEnded("cancelled", None, f"stopped{who.get(kind, '')}", None, "stopped", by)
+
+
+STOPPED = stopped(None)
 INTERRUPTED = machine.RunEnded("cancelled", None, "interrupted", None, "interrupted")
 
 

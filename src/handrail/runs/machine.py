@@ -230,8 +230,9 @@ class RunParked:
 class RunEnded:
     """How a run ended. `outcome` comes from the flow itself.
 
-    `code` is the reason as data: the error code of the step that failed, `stopped` (by a person), `interrupted`,
-    `stop-flow-if` or `until`; None if the flow reached its end. `reason` and `error` are texts for people.
+    `code` is the reason as data: the error code of the step that failed, `stopped` (by `handrail stop`), `interrupted`,
+    `stop-flow-if` or `until`; None if the flow reached its end. `reason` and `error` are texts for people. `driven` is
+    false if no process drove the run any more when its end was recorded.
     """
 
     status: RunStatus
@@ -240,6 +241,7 @@ class RunEnded:
     error: str | None
     code: str | None = None
     by: str | None = None
+    driven: bool = True
 
 
 OfStep = (

@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from handrail import registry
+from handrail.artifacts.kept import Kept
 from handrail.artifacts.names import scope_name
 from handrail.artifacts.publish import Publisher
 from handrail.artifacts.scope import default_scope
@@ -72,7 +73,7 @@ class Runs:
         self.guide = guide
         self.project = site.project
         self.secrets = Secrets(site.env, site.secrets)
-        self.shelves = os.path.join(site.state, "artifacts", file_name(site.project))
+        self.kept = Kept(os.path.join(site.state, "artifacts", file_name(site.project)))
 
     def ids(self) -> list[str]:
         """The ids of all runs, the oldest first."""
@@ -262,7 +263,7 @@ class Runs:
 
     def publisher(self, context: NodeContext) -> Publisher:
         """The publisher that puts the artifacts of a run onto the shelf of its scope."""
-        return Publisher(context, os.path.join(self.shelves, file_name(context.scope)), self.site.clock)
+        return Publisher(context, self.kept.folder_of(context.scope), self.site.clock)
 
     async def drive(
         self,

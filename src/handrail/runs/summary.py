@@ -6,19 +6,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from handrail.errors import StateError
 from handrail.state import jsonlite
 
+END_WITHOUT_DRIVER = "RunEnded without a driver"
+"""The type of a `RunEnded` that was recorded when no process drove the run any more, for `seconds_in`."""
+RESTARTED = "RunResumed by restart"
+"""The type of a `RunResumed` that begins to drive a new attempt, for `seconds_in`."""
 ENDED = ("completed", "stopped", "failed", "cancelled")
 
 
 class Summary(NamedTuple):
     """A run in one line. `status` is `damaged` if the run cannot be read, and `why` then says the reason.
 
-    `created` is when the run was made, `seconds` how long it was driven so far, `given` its parameters and its task.
+    `created` is when the run was made, `given` its parameters and its task. `seconds` is how long its current attempt
+    was driven so far. If its process was killed, the time after the last record is not known: `is_least` is true.
     `started` is the time of the first event of the current attempt, `ended` that of its end; None if there is none.
     `questions` are those that a person can answer now.
     """
@@ -37,6 +42,12 @@ class Summary(NamedTuple):
     reason: str | None = None
     error: str | None = None
     questions: list[dict[str, Any]] | None = None
+    is_least: bool = False
+
+    @property
+    def is_interrupted(self) -> bool:
+        """True if the run has not ended, does not wait, and no process drives it."""
+        return self.status == "running" and self.driver is None
 
     def to_json(self) -> dict[str, Any]:
         is_damaged = self.status == "damaged"
@@ -47,11 +58,14 @@ class Summary(NamedTuple):
             "started": moment(self.started if self.created is None else self.created),
             "ended": moment(self.ended),
             "seconds": None if self.seconds is None else round(self.seconds, 3),
+            "secondsAtLeast": self.is_least,
             "waitingFor": self.questions,
             "reason": self.reason,
             "error": self.why if is_damaged else self.error,
             "attempt": self.attempt,
             "driver": self.driver,
+            "interrupted": self.is_interrupted,
+            "hint": f"handrail resume {self.id}" if self.is_interrupted else None,
         }
         return {**row, "damaged": True} if is_damaged else row
 
@@ -69,6 +83,7 @@ def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: i
     last = ends[-1] if ends and status != "running" else {}
     created, given = given_in(about)
     now = [(time.time(), "")] if driver is not None and status == "running" and known else []
+    moments = [*((event["t"], kind_of(event["type"], event)) for event in known), *now]
     return Summary(
         id_,
         flow_of(about),
@@ -76,7 +91,7 @@ def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: i
         driver,
         why,
         created,
-        seconds=seconds_in([*((event["t"], event["type"]) for event in known), *now]),
+        seconds=seconds_in(moments),
         given=given,
         started=known[0]["t"] if known else None,
         ended=last.get("t") if status in ENDED else None,
@@ -84,6 +99,7 @@ def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: i
         reason=last.get("reason") or (why if status == "running" else None) or None,
         error=last.get("error"),
         questions=waiting_for(status, open_questions(known)),
+        is_least=was_killed(moments, is_driven=driver is not None),
     )
 
 
@@ -164,10 +180,15 @@ def _word(value: Any) -> str:
 
 
 def seconds_in(events: Iterable[tuple[float, str]]) -> float | None:
-    """How long a run was driven, from (time, type) of its events. None if it was not driven yet."""
+    """How long an attempt was driven, from (time, type) of its events. None if it was not driven yet.
+
+    The time of a process that was killed counts up to its last record.
+    """
     total, begun, last = 0.0, None, None
     for moment, kind in events:
-        if begun is None or kind == "RunResumed":
+        if kind in ("Noticed", END_WITHOUT_DRIVER):  # may be recorded when no process drives the run
+            continue
+        if begun is None or kind in ("RunResumed", RESTARTED):
             total += max(0.0, (last or 0.0) - begun) if begun is not None else 0.0
             begun = moment
         if kind in ("RunParked", "RunEnded"):
@@ -175,6 +196,23 @@ def seconds_in(events: Iterable[tuple[float, str]]) -> float | None:
             begun = None
         last = moment
     return None if last is None else total + (0.0 if begun is None else max(0.0, last - begun))
+
+
+def kind_of(type_: str, event: Mapping[str, Any]) -> str:
+    """The type of an event for `seconds_in` and `was_killed`."""
+    if event.get("driven") is False:
+        return END_WITHOUT_DRIVER
+    return RESTARTED if event.get("mode") == "restart" else type_
+
+
+def was_killed(events: Iterable[tuple[float, str]], *, is_driven: bool) -> bool:
+    """True if a process that drove the attempt recorded no end, so that its last moments are not known."""
+    is_open = False
+    for _, kind in events:
+        if kind in ("RunResumed", END_WITHOUT_DRIVER) and is_open:
+            return True
+        is_open = kind not in ("RunParked", "RunEnded") and (is_open or kind in ("RunStarted", "RunResumed"))
+    return is_open and not is_driven
 
 
 def life(events: Iterable[dict[str, Any]]) -> tuple[str, str]:

@@ -13,6 +13,8 @@ TURN = "turn"
 """A turn has begun and has not ended yet. Contains the host's id of the turn, if it has one."""
 PAUSED = "paused"
 """A person interrupted the agent and has not written a prompt since."""
+LET_GO = "let-go"
+"""Why the agent was allowed to stop, until the next prompt: for hosts that show people only a status line."""
 SENT = "sent"
 """How often the agent was sent on since the last prompt, in a host that has a limit for that."""
 AWAITED = "awaited"
@@ -26,6 +28,9 @@ HISTORY = "history"
 SUBAGENTS = "subagents"
 """One sign per subagent that began or ended in this turn, if the host does not tell the calls of subagents apart."""
 _BEGAN, _ENDED = "+", "-"
+SEEN = "seen"
+"""The last calls of `workflow_step` that a hook saw, one id per line, in a host that may skip hooks."""
+_KEPT = 20
 
 BRANCH = "branch"
 """The number of the last record that the host stored in its own history of the conversation."""
@@ -66,6 +71,16 @@ def is_new_work(folder: str, ids: tuple[str, ...]) -> bool:
     if new:
         _write(folder, AWAITED, "\n".join(sorted(known | new)))
     return bool(new)
+
+
+def see_call(folder: str, id_: str) -> None:
+    """Record that a hook saw this call."""
+    known = content(folder, SEEN).split("\n")[1 - _KEPT :]
+    _write(folder, SEEN, "\n".join([*known, id_.replace("\n", " ")]))
+
+
+def was_seen(folder: str, id_: str) -> bool:
+    return bool(id_) and id_ in content(folder, SEEN).split("\n")
 
 
 def shown(folder: str) -> tuple[str, str]:

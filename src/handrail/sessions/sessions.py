@@ -10,7 +10,7 @@ import os
 
 from handrail.errors import NotFound, RefusedError, StateError
 from handrail.project import Places, session_name
-from handrail.sessions import links, machine, words
+from handrail.sessions import links, machine, required, words
 from handrail.sessions.current import current_card
 from handrail.sessions.gate import undecided, verdict
 from handrail.sessions.links import SessionRef
@@ -164,6 +164,9 @@ class Sessions:
         )
         if not opening.replaces and session.exists and session.read().state.is_active:
             raise self._busy(session)
+        unmet = required.why_not(self.places, conversation.agent if conversation else None, plan.stops)
+        if unmet is not None:
+            raise RefusedError(*unmet)
         now = self.clock()
         is_linked = conversation is not None and conversation.is_linked
         session.describe(self.link(conversation) if conversation and is_linked else session.link(), opening.run)
@@ -204,12 +207,33 @@ class Sessions:
     def leave(self, leaving: Leaving, summary: str, results: tuple[Result, ...], place: Place | None = None) -> Report:
         """Leave the phase if all checks passed."""
         command = Next(summary, results, place or Place())
-        outcome = leaving.session.do(command, lambda found: _moved_meanwhile(leaving.state, found))
+        session = leaving.session
+
+        def guard(found: State) -> Decision | None:
+            moved = _moved_meanwhile(leaving.state, found)
+            if moved is not None or not all(result.held for result in results):
+                return moved
+            return self._unmet(session, found, found.at + 1)
+
+        outcome = session.do(command, guard)
         return report_after(leaving.session, outcome, results)
 
     def loop(self, id_: str | None) -> Report:
         session = self.choose(id_)
-        return report_after(session, session.do(Loop()))
+        return report_after(session, session.do(Loop(), lambda found: self._unmet(session, found, None)))
+
+    def _unmet(self, session: Session, state: State, to: int | None) -> Decision | None:
+        """A refusal if the stop `to` requires more than the agent enforces. None: the first stop of the scope."""
+        plan = session.pinned(state)
+        if plan is None or not state.is_active:
+            return None
+        at = plan.stops[state.at].scope_first if to is None else to
+        unmet = required.why_not(self.places, session.agent(), plan.stops[at : at + 1])
+        if unmet is None:
+            return None
+        why, what = unmet
+        reason = f"{why[:1].upper()}{why[1:]}. Tell the person: {what}."
+        return Decision(_withdrawn(state), Refusal("not-enforced", reason))
 
     def cancel(self, id_: str | None, *, confirmed: bool, reason: str = "", link: str | None = None) -> Report:
         """Cancel the workflow. If a person confirms it, the agent is free in every case, also if files are damaged.
@@ -268,12 +292,15 @@ class Sessions:
         return card["context"]
 
 
+def _withdrawn(state: State) -> tuple[machine.CancelWithdrawn, ...]:
+    return (machine.CancelWithdrawn(state.at),) if state.cancel_asked else ()
+
+
 def _moved_meanwhile(known: State, found: State) -> Decision | None:
     """A refusal if the session moved while the checks ran: their results are valid for their own stop only."""
     if (known.at, known.steps, known.plan, known.task_id) == (found.at, found.steps, found.plan, found.task_id):
         return None
-    withdrawn = (machine.CancelWithdrawn(found.at),) if found.cancel_asked else ()
     return Decision(
-        withdrawn,
+        _withdrawn(found),
         Refusal("moved-meanwhile", "The session moved while its checks ran. Look at its status, then decide again."),
     )

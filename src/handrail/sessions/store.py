@@ -179,6 +179,11 @@ class Session:
         about = abouts.read(self.folder)
         return about.link if about is not None else None
 
+    def agent(self) -> str | None:
+        """The agent whose conversation this session belongs to; None if no link leads to it."""
+        link = self.link()
+        return os.path.basename(os.path.dirname(link)) if link is not None else None
+
     def run(self) -> str | None:
         """The id of the run that drives the agent of this session; None if a person does."""
         about = abouts.read(self.folder)

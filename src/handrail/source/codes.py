@@ -1,6 +1,7 @@
-"""The meaning of each problem code, with an example and a cure. The texts are in `builtin/codes.yaml`.
+"""The meaning of each code: of problems in files, and of the ways in which steps, runs, sessions and commands end.
 
-The file is read on first use, because loading definitions does not need the texts.
+The texts are in `builtin/codes.yaml` and `builtin/endings.yaml`. They are read on first use, because loading
+definitions does not need them.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, cast
 
 from handrail.source.diagnostics import Severity
 
-FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", "codes.yaml")
+_BUILTIN = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin")
+FILE = os.path.join(_BUILTIN, "codes.yaml")
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,26 @@ class Rule:
     cure: str
 
 
+@dataclass(frozen=True)
+class Ending:
+    """One way in which something ends without success. `of` says what: `step`, `run`, `session` or `command`."""
+
+    code: str
+    of: tuple[str, ...]
+    meaning: str
+    cure: str
+
+
+@cache
+def endings() -> dict[str, Ending]:
+    """All codes with which steps, runs, sessions and commands end, by code."""
+    import yaml
+
+    with open(os.path.join(_BUILTIN, "endings.yaml"), encoding="utf-8") as file:
+        rows: dict[str, dict[str, Any]] = yaml.safe_load(file)
+    return {code: Ending(code, tuple(row["of"]), row["meaning"], row["cure"]) for code, row in rows.items()}
+
+
 @cache
 def rules() -> dict[str, Rule]:
     """All kinds of problems, by code."""
@@ -36,5 +59,4 @@ def rules() -> dict[str, Rule]:
 
 
 def _texts(row: dict[str, str]) -> tuple[Severity, str, str, str]:
-    severity: Severity = "warning" if row["severity"] == "warning" else "error"
-    return severity, row["meaning"], row["example"], row["cure"]
+    return cast("Severity", row["severity"]), row["meaning"], row["example"], row["cure"]

@@ -5,15 +5,15 @@ This is the only module that formats problems: as text with a caret, as JSON, as
 
 from __future__ import annotations
 
-from handrail.source.plain import JOINER, counted, plain
+from handrail.source.plain import JOINER, counted, plain, some
 from handrail.source.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from typing import Any, Literal
 
-    Severity = Literal["error", "warning"]
+    Severity = Literal["error", "warning", "note"]
 else:
     Severity = str  # importing `typing` takes a sixth of the time that Python takes to start
 
@@ -22,7 +22,10 @@ _SHOWN = 120
 
 
 class Diagnostic(Record):
-    """One located problem. Lines and columns count from 1."""
+    """One located problem. Lines and columns count from 1.
+
+    A note says that a definition cannot be used because another one has errors; `cause` is the file of the other one.
+    """
 
     code: str
     severity: Severity
@@ -33,6 +36,7 @@ class Diagnostic(Record):
     hint: str | None = None
     excerpt: str | None = None
     width: int = 1
+    cause: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -63,6 +67,39 @@ def in_order(found: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 def has_errors(found: Iterable[Diagnostic]) -> bool:
     return any(d.severity == "error" for d in found)
+
+
+def is_usable(found: Iterable[Diagnostic]) -> bool:
+    """True if a definition with these problems can be used: it has no errors, and neither has what it uses."""
+    return all(d.severity == "warning" for d in found)
+
+
+def errors_behind(file: str, pool: Collection[Diagnostic]) -> list[Diagnostic]:
+    """The errors of a definition, by its file, and of everything that it uses, among all problems."""
+    found: dict[Diagnostic, None] = {}
+    files = [file]
+    for one in files:
+        for problem in (d for d in pool if d.file == one or d.file.startswith(_folder_of(one))):
+            if problem.severity == "error":
+                found[problem] = None
+            elif problem.cause is not None and problem.cause not in files:
+                files.append(problem.cause)
+    return list(found)
+
+
+def _folder_of(file: str) -> str:
+    """The folder whose files all belong to a workflow. A flow is only its file."""
+    folder, slash, name = file.rpartition("/")
+    return folder + slash if name == "workflow.yaml" else file + "/"
+
+
+def blame(file: str, pool: Collection[Diagnostic]) -> str:
+    """Which files have errors, so that a definition cannot be used: `x.yaml` has 2 errors."""
+    errors = errors_behind(file, pool)
+    files = list(dict.fromkeys(f"`{problem.file}`" for problem in errors))
+    if len(files) == 1:
+        return f"{files[0]} has {counted(len(errors), 'error')}"
+    return f"{some(files, 3)} have errors" if files else f"`{file}` has errors"
 
 
 def _columns(text: str) -> int:
@@ -121,7 +158,8 @@ def as_github(diagnostic: Diagnostic) -> str:
     d = diagnostic
     message = d.message if d.hint is None else f"{d.message}; {d.hint}"
     place = f"file={_property(d.file)},line={d.line},col={d.column},title={_property(d.code)}"
-    return f"::{d.severity} {place}::{_data(_shortened(message))}"
+    kind = "notice" if d.severity == "note" else d.severity
+    return f"::{kind} {place}::{_data(_shortened(message))}"
 
 
 def _data(text: str) -> str:
@@ -133,8 +171,7 @@ def _property(text: str) -> str:
 
 
 def summary(found: list[Diagnostic]) -> str:
-    """The number of problems: `2 errors, 1 warning` or `no problems`."""
-    errors = sum(d.severity == "error" for d in found)
-    warnings = len(found) - errors
+    """The number of problems: `2 errors, 1 warning` or `no problems`. Notes are not problems of their own."""
+    errors, warnings = (sum(d.severity == severity for d in found) for severity in ("error", "warning"))
     parts = [counted(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number]
     return ", ".join(parts) or "no problems"

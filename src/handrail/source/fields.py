@@ -23,7 +23,8 @@ class Field:
     A number has bounds (`above` is exclusive) and a `unit`. A list has kinds of `items`, or the shape of each `item`,
     and a minimum length `shortest`. A text with a `shortest` length must not be blank. `names` says what the text
     refers to: a path in the project, a flow, a workflow or a schema. `check` reports what the other attributes cannot
-    express. `is_data`: mappings in the value are what they are, not expressions such as `const: ...`.
+    express. `is_data`: mappings in the value are what they are, not expressions such as `const: ...`. `also` are other
+    words that people write for the key, `meanings` those that they write for a choice; they are only suggested.
     """
 
     name: str
@@ -43,6 +44,8 @@ class Field:
     shortest: int = 0
     names: Literal["path", "flow", "workflow", "schema"] | None = None
     is_data: bool = False
+    also: tuple[str, ...] = ()
+    meanings: Mapping[str, str] | None = None
     check: Callable[[Reader, Node], None] | None = None
 
 
@@ -115,14 +118,18 @@ class Reader:
     """Reads one mapping of a file by its shape, and passes each problem to `report`.
 
     `misspelt` are the keys that are missing because they are misspelt. They are reported once, as unknown keys.
+    `elsewhere` are keys that belong to another place: name → where.
     """
 
-    def __init__(self, source: Source, node: Node, shape: Shape, report: Report) -> None:
+    def __init__(
+        self, source: Source, node: Node, shape: Shape, report: Report, elsewhere: Mapping[str, str] | None = None
+    ) -> None:
         self.source = source
         self.node = node
         self.shape = shape
         self.report = report
         self.misspelt: set[str] = set()
+        self.elsewhere = elsewhere or {}
         self._check_names()
 
     def _check_names(self) -> None:
@@ -131,6 +138,9 @@ class Reader:
         for name, (line, column) in self.node.keys.items():
             if name not in self.shape.by_name:
                 place = (line, column, self.key_width(name, line, column))
+                if name in self.elsewhere:
+                    self.at(place, "misspelt-key", f"`{name}` is not read here", self.elsewhere[name])
+                    continue
                 self.report(unknown_key(self.source, place, name, self.shape.by_name))
                 self.misspelt.add(meant_key(self.source, name, self.shape.by_name) or "")
 
@@ -168,18 +178,20 @@ class Reader:
             return None
         if field.choices and node.value not in field.choices:
             wanted = " or ".join(f"`{choice}`" for choice in field.choices)
-            hint = did_you_mean(str(node.value), field.choices) or field.about
+            meant = (field.meanings or {}).get(str(node.value))
+            near = f"did you mean `{meant}`?" if meant else did_you_mean(str(node.value), field.choices)
+            hint = near or field.about
             self.on(node, "bad-value", f"`{name}` has to be {wanted}, found {quoted(node)}", hint)
             return None
         return node
 
     def wrong_kind(self, field: Field, node: Node, example: str | None = None) -> None:
-        hint = example or self._other_kind(field, node) or f"`{field.name}` means: {field.about}"
+        hint = example or self.other_kind(field, node) or f"`{field.name}` means: {field.about}"
         message = f"`{field.name}` has to be {noun(field.kinds)}, found {found(node)}"
         severity: Severity = "warning" if field.lenient else "error"
         self.at((node.line, node.column, node.width), "wrong-type", message, hint, severity)
 
-    def _other_kind(self, field: Field, node: Node) -> str | None:
+    def other_kind(self, field: Field, node: Node) -> str | None:
         """A hint that shows how to write the value that was probably meant."""
         if "text" in field.kinds and node.kind in ("integer", "number", "boolean"):
             return f'put it in quotes: `{field.name}: "{self.written(node)}"`'

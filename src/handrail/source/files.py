@@ -72,6 +72,10 @@ class Source:
             width=width,
         )
 
+    def echo(self, place: tuple[int, int, int], message: str, hint: str, cause: str) -> Diagnostic:
+        """A note: what this place names has errors. `cause` is its file."""
+        return self.problem("nested-broken", place, message, hint, "note")._replace(cause=cause)
+
 
 class Opened(Record):
     """The content and the stamp of a file that was read."""

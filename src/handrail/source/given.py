@@ -134,7 +134,8 @@ def refuse_unknown(
     for name, (line, column) in node.keys.items():
         if name in known:
             continue
-        near = nearest(name, [other for other in known if other not in node.value])
+        free = [other for other in known if other not in node.value]
+        near = [other for other in free if name in known[other].also] or nearest(name, free)
         meant.update(near)
         if not near and only_typos:
             continue
@@ -143,8 +144,14 @@ def refuse_unknown(
             hint = f"`{name}` is a key of the step: write it beside `params`"
         place = (line, column, reader.key_width(name, line, column))
         message = f"`{what}` has no param `{name}`"
-        reader.at(place, "param-unknown", message, f"did you mean `{near[0]}`?" if near else hint)
+        reader.at(place, "param-unknown", message, _meant(reader, known[near[0]], node.value[name]) if near else hint)
     return meant
+
+
+def _meant(reader: Reader, field: Field, node: Node) -> str:
+    """The hint with the param that is meant, and how its value is written if it has the wrong kind."""
+    how = reader.other_kind(field, node) if node.kind not in (*field.kinds, "later") else None
+    return f"did you mean `{field.name}`?" if how is None else f"did you mean `{field.name}`? {how}"
 
 
 def unusable(fields: Iterable[Field], params: Mapping[str, Any]) -> str | None:

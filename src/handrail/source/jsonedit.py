@@ -1,18 +1,22 @@
 """Edits a JSON text in one place and keeps all other bytes unchanged. Pure.
 
 Used for settings files of other programs. Members are inserted into and removed from the text itself; the file is
-never serialized again.
+never serialized again. With `comments`, the text may have comments and commas after the last part, as the program
+itself allows; they are kept.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 Path = tuple[str, ...]
 _SPACE = " \t\r\n"
+_COMMENT = re.compile(r'"(?:[^"\\\n]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_LAST_COMMA = re.compile(r'"(?:[^"\\\n]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
 
 
 class NotJson(ValueError):
@@ -38,8 +42,19 @@ class Part:
     value: Span
 
 
-def outline(text: str) -> Span:
+def plain(text: str) -> str:
+    """The text with spaces instead of comments and last commas: JSON of the same length, if it is JSON otherwise."""
+
+    def blank(found: re.Match[str]) -> str:
+        part = found[0]
+        return part if part.startswith('"') else re.sub(r"[^\n]", " ", part)
+
+    return _LAST_COMMA.sub(blank, _COMMENT.sub(blank, text))
+
+
+def outline(text: str, *, comments: bool = False) -> Span:
     """The positions of all values in a text that holds one JSON object. Raises `NotJson` for another text."""
+    text = plain(text) if comments else text
     try:
         json.loads(text)
     except ValueError as error:
@@ -74,29 +89,29 @@ def _value(text: str, at: int) -> Span:
     return Span(start, at + 1, "object" if is_object else "list", tuple(parts))
 
 
-def find(text: str, path: Path) -> Span | None:
+def find(text: str, path: Path, *, comments: bool = False) -> Span | None:
     """The position of the value at a path of keys, or None if there is no value."""
-    span: Span | None = outline(text)
+    span: Span | None = outline(text, comments=comments)
     for name in path:
         span = next((part.value for part in span.parts if part.key == name), None) if span else None
     return span
 
 
-def add_member(text: str, path: Path, key: str, value: Any) -> str:
+def add_member(text: str, path: Path, key: str, value: Any, *, comments: bool = False) -> str:
     """The text with a new first member in the object at `path`. Missing objects on the path are created."""
-    span = find(text, path)
+    span = find(text, path, comments=comments)
     if span is None:
-        return add_member(text, path[:-1], path[-1], {key: value})
+        return add_member(text, path[:-1], path[-1], {key: value}, comments=comments)
     if span.kind != "object":
         raise NotJson(f"`{'.'.join(path)}` is not an object")
     return _insert(text, span, f"{json.dumps(key)}: {_dump(value, len(path) + 1)}", len(path) + 1)
 
 
-def add_item(text: str, path: Path, value: Any) -> str:
+def add_item(text: str, path: Path, value: Any, *, comments: bool = False) -> str:
     """The text with a new first item in the list at `path`. A missing list is created."""
-    span = find(text, path)
+    span = find(text, path, comments=comments)
     if span is None:
-        return add_member(text, path[:-1], path[-1], [value])
+        return add_member(text, path[:-1], path[-1], [value], comments=comments)
     if span.kind != "list":
         raise NotJson(f"`{'.'.join(path)}` is not a list")
     return _insert(text, span, _dump(value, len(path) + 1), len(path) + 1)
@@ -129,30 +144,36 @@ def replace(text: str, path: Path, value: Any) -> str:
     return text[: span.start] + _dump(value, len(path)) + text[span.end :]
 
 
-def remove_member(text: str, path: Path) -> str:
+def remove_member(text: str, path: Path, *, comments: bool = False) -> str:
     """The text without the member at `path`. Objects that become empty are removed too."""
-    owner = find(text, path[:-1])
+    owner = find(text, path[:-1], comments=comments)
     place = next((i for i, part in enumerate(owner.parts) if part.key == path[-1]), None) if owner else None
-    return text if owner is None or place is None else _without(text, path[:-1], owner, place)
+    return text if owner is None or place is None else _without(text, path[:-1], owner, place, comments)
 
 
-def remove_items(text: str, path: Path, ours: Callable[[Any], bool]) -> str:
+def remove_items(text: str, path: Path, ours: Callable[[Any], bool], *, comments: bool = False) -> str:
     """The text without the items for which `ours` returns True. A list that becomes empty is removed too."""
     while True:
-        owner = find(text, path)
+        owner, body = find(text, path, comments=comments), plain(text) if comments else text
         parts = owner.parts if owner and owner.kind == "list" else ()
-        values = [json.loads(text[part.value.start : part.value.end]) for part in parts]
+        values = [json.loads(body[part.value.start : part.value.end]) for part in parts]
         place = next((i for i, value in enumerate(values) if ours(value)), None)
         if owner is None or place is None:
             return text
-        text = _without(text, path, owner, place)
+        text = _without(text, path, owner, place, comments)
 
 
-def _without(text: str, path: Path, owner: Span, place: int) -> str:
-    parts = owner.parts
+def _without(text: str, path: Path, owner: Span, place: int, comments: bool) -> str:
+    parts, body = owner.parts, plain(text) if comments else text
+    start, end = parts[place].start, parts[place].value.end
     if len(parts) == 1:
-        return remove_member(text, path) if path else text[: owner.start + 1] + text[owner.end - 1 :]
+        around = (slice(owner.start, start), slice(end, owner.end))
+        if any(text[part] != body[part] for part in around):
+            return text[:start] + text[end:].removeprefix(",")
+        if not path:
+            return text[: owner.start + 1] + text[owner.end - 1 :]
+        return remove_member(text, path, comments=comments)
     if place + 1 < len(parts):
-        begin = owner.start + 1 if place == 0 else text.rindex(",", 0, parts[place].start) + 1
-        return text[:begin] + text[text.index(",", parts[place].value.end) + 1 :]
-    return text[: text.rindex(",", 0, parts[place].start)] + text[parts[place].value.end :]
+        begin = owner.start + 1 if place == 0 else body.rindex(",", 0, start) + 1
+        return text[:begin] + text[body.index(",", end) + 1 :]
+    return text[: body.rindex(",", 0, start)] + text[end:]

@@ -10,6 +10,7 @@ import yaml
 
 _KEY_WITH_VALUE = re.compile(r"\s*(?:- )?[^\s#\"'\[{-][^#]*?:\s+[^\s|>#]")
 _ITEM = re.compile(r"\s*- ")
+_SHORT_CODE = re.compile(r"(\s*(?:- )?(?P<key>[\w-]+):\s+)(?P<name>:[\w+-]+:)\s*(?:#.*)?\Z")
 
 
 class Likely(NamedTuple):
@@ -39,7 +40,9 @@ def likely(lines: list[str], stop: Stop) -> Likely | None:
         return _bare_reference(lines, stop)
     if "did not find expected key" in stop.problem:
         return _late_quote(stop) or _list_after_value(lines, stop)
-    return _list_after_value(lines, stop) if "mapping values are not allowed" in stop.problem else None
+    if "mapping values are not allowed" in stop.problem:
+        return _short_code(lines, stop) or _list_after_value(lines, stop)
+    return None
 
 
 def _indented_start(lines: list[str], stop: Stop) -> Likely | None:
@@ -63,6 +66,15 @@ def _bare_reference(lines: list[str], stop: Stop) -> Likely | None:
     reference = line[begin : end + 1] if end > 0 else "${...}"
     hint = f"put it in quotes: `'{reference}'`"
     return Likely(stop.line, begin, "`${` needs quotes inside of braces and brackets", hint)
+
+
+def _short_code(lines: list[str], stop: Stop) -> Likely | None:
+    """`:wrench:` as a value."""
+    found = _SHORT_CODE.match(lines[stop.line])
+    if found is None:
+        return None
+    hint = f'write the emoji itself, in quotes: `{found["key"]}: "🔧"`'
+    return Likely(stop.line, found.end(1), f"`{found['name']}` is the name of an emoji, not the emoji", hint)
 
 
 def _late_quote(stop: Stop) -> Likely | None:

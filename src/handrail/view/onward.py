@@ -67,7 +67,7 @@ def _after_failure(run: LoadedRun) -> str:
             f"`{restart}` runs it again" if policy == "never" else f"`{resume}` asks again"
         )
     if code in _OF_AGENT:
-        return f"`{resume} --agent NAME` continues with another agent"
+        return f"fix the cause, then run `{resume}`, or `{resume} --agent NAME` continues with another agent"
     if code in _OF_DEFINITION:
         return f"if the flow is wrong, correct its file, then run `{restart}`; `{resume}` uses the flow as it was"
     if code == "timeout":

@@ -51,7 +51,9 @@ class Progress:
     def take(self, event: Event, now: float) -> None:
         """Apply an event that happened at the time `now`."""
         self.state.apply(event)
-        last, self._last = self._last, now
+        last = self._last
+        if not isinstance(event, machine.Noticed):  # may be recorded when no process drives the run
+            self._last = now
         match event:
             case machine.RunStarted():
                 self._began, self._ended = now, None
@@ -59,6 +61,8 @@ class Progress:
                 idle = 0.0 if last is None else max(0.0, now - last)
                 self._began, self._ended = (now if self._began is None else self._began + idle), None
                 self._resume(set(event.rewound), idle)
+            case machine.RunEnded() if not event.driven and last is not None:
+                self._ended = self._last = last
             case machine.RunParked() | machine.RunEnded():
                 self._ended = now
             case machine.Noticed():

@@ -149,7 +149,9 @@ def seconds_of(records: Iterable[Record]) -> dict[str, float]:
     last: float | None = None
     for moment, event in records:
         idle = 0.0 if last is None or not isinstance(event, machine.RunResumed) else max(0.0, moment - last)
-        begun, last = {path: start + idle for path, start in begun.items()} if idle else begun, moment
+        begun = {path: start + idle for path, start in begun.items()} if idle else begun
+        if not isinstance(event, machine.Noticed) and getattr(event, "driven", True):
+            last = moment
         if isinstance(event, machine.StepStarted):
             begun[event.path] = moment
         elif isinstance(event, machine.StepDone | machine.StepFailed) and event.path in begun:

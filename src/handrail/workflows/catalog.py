@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from handrail.errors import DefinitionError, NotFound, RefusedError, UsageError
-from handrail.source.diagnostics import Diagnostic, in_order, of_file
-from handrail.source.plain import counted
+from handrail.source.diagnostics import Diagnostic, blame, in_order, of_file
+from handrail.source.plain import command_line
 from handrail.source.record import Record
 from handrail.source.suggest import nearest
 from handrail.workflows import rules
@@ -16,7 +16,7 @@ from handrail.workflows.spec import WORKFLOW_FILE, Reference, WorkflowSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from typing import Protocol
 
     from handrail.source.files import Root
@@ -94,10 +94,9 @@ class Catalog(Record):
     def _explain_broken(self, name: str) -> None:
         for found in self.found:
             if found.key == name:
-                count = sum(p.severity == "error" for p in self.problems if p.file.startswith(_folder(found.file)))
-                errors = counted(count, "error") if count else "some errors"
-                message = f"workflow `{name}` cannot be used: its files have {errors}"
-                raise DefinitionError(message, f"run `handrail validate {os.path.dirname(found.file)}`")
+                message = f"workflow `{name}` cannot be used: {blame(found.file, self.problems)}"
+                hint = f"run `{command_line('handrail', 'validate', os.path.dirname(found.file))}`"
+                raise DefinitionError(message, hint)
 
     def plan(self, spec: WorkflowSpec) -> Plan:
         return compile_plan(self.workflows, spec.key)
@@ -118,12 +117,17 @@ class Catalog(Record):
 
     def warnings_of(self, spec: WorkflowSpec) -> list[Diagnostic]:
         """The warnings in the files of a workflow and of all its subworkflows."""
-        folders, waiting = {_folder(spec.file)}, [spec]
+        folders = {_folder(used.file) for used in self.with_subworkflows(spec)}
+        return [p for p in self.problems if p.severity == "warning" and _folder(p.file) in folders]
+
+    def with_subworkflows(self, spec: WorkflowSpec) -> list[WorkflowSpec]:
+        """A workflow and all workflows that run inside it, each once."""
+        found, waiting = {spec.file: spec}, [spec]
         while waiting:
             used = [self.workflows[ref.key] for ref in waiting.pop().references]
-            waiting.extend(other for other in used if _folder(other.file) not in folders)
-            folders.update(_folder(other.file) for other in used)
-        return [p for p in self.problems if p.severity == "warning" and _folder(p.file) in folders]
+            waiting.extend(other for other in used if other.file not in found)
+            found.update({other.file: other for other in used})
+        return list(found.values())
 
 
 def _folder(file: str) -> str:
@@ -188,9 +192,10 @@ def _resolve(found: list[Found], problems: list[Diagnostic]) -> Catalog:
         specs = candidates.setdefault(entry.key, [])
         if entry.spec is not None:
             specs.append(entry.spec)
-    chosen, broken = rules.resolve(candidates)
+    files = {entry.key: entry.file for entry in reversed(found)}
+    chosen, broken = rules.resolve(candidates, files)
     problems.extend(broken)
-    problems.extend(_dangling_of_broken(found, sorted(candidates)))
+    problems.extend(_dangling_of_broken(found, files))
     problems.extend(_cycles_of_broken(found))
     chosen = _without_oversized(chosen, problems)
     catalog = Catalog(chosen, tuple(found), ())
@@ -220,13 +225,12 @@ def _located(problem: Diagnostic, key: str) -> Diagnostic:
     return located(problem, key)
 
 
-def _dangling_of_broken(found: list[Found], every: list[str]) -> Iterator[Diagnostic]:
+def _dangling_of_broken(found: list[Found], files: Mapping[str, str]) -> Iterator[Diagnostic]:
     """Dangling references in workflows that also have other errors, so that all are reported together."""
-    known = set(every)
     for entry in found:
         for ref in entry.references if entry.spec is None else ():
-            if ref.key not in known:
-                yield rules.dangling((entry.key, entry.file), ref, every)
+            if ref.key not in files:
+                yield rules.dangling((entry.key, entry.file), ref, files)
 
 
 def _cycles_of_broken(found: list[Found]) -> Iterator[Diagnostic]:

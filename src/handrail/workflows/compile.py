@@ -86,4 +86,5 @@ def _stop(phase: PhaseSpec, levels: tuple[Level, ...], first: int, loopable: boo
         allow=phase.allow,
         profiles=phase.profiles,
         checks=phase.exit,
+        require=phase.require,
     )

@@ -88,4 +88,10 @@ PHASE = shape(
         "checks that have to hold before the phase is left",
         schema={"oneOf": [EXIT_SCHEMA, {"type": "array", "items": EXIT_SCHEMA}]},
     ),
+    Field(
+        "require",
+        ("text",),
+        "`hard`: enter this phase only if `handrail doctor AGENT --probe` measured that the agent enforces its rules",
+        choices=("hard",),
+    ),
 )

@@ -287,6 +287,7 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     deny, allow = read_tools(reader)
     profiles = reader.texts("availableProfiles") or ()
     checks = read_exit(reader)
+    require = reader.text("require") or ""
     if any(check.words == "exists" for check in checks) and not can_write(allow):
         message = "this phase waits for a file, but no phase so far allows a tool that writes files"
         place = (*reader.node.keys["exit"], 4)
@@ -309,6 +310,7 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
         profiles=profiles,
         exit=checks,
         file=source.file,
+        require=require,
     )
     return phase, id_
 

@@ -51,7 +51,7 @@ class ExitCheck(Record):
 
 
 class Stop(Record):
-    """One leaf phase, with its breadcrumb and the names before and after it."""
+    """One leaf phase, with its breadcrumb and the names before and after it. `require` is `hard` or empty."""
 
     id: str
     name: str
@@ -66,6 +66,7 @@ class Stop(Record):
     allow: tuple[str, ...] | None
     profiles: tuple[str, ...]
     checks: tuple[ExitCheck, ...]
+    require: str = ""
 
     @property
     def number(self) -> str:
@@ -110,6 +111,8 @@ def _stop_to_json(stop: Stop) -> dict[str, Any]:
     data = stop._asdict()
     data["levels"] = [list(level) for level in stop.levels]
     data["checks"] = [list(check) for check in stop.checks]
+    if not stop.require:
+        del data["require"]
     return data
 
 

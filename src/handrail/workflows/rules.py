@@ -57,13 +57,15 @@ def _similar(name: str) -> str | None:
     return next(iter(nearest(name, VARIABLES)), None)
 
 
-def resolve(candidates: Mapping[str, Iterable[WorkflowSpec]]) -> tuple[dict[str, WorkflowSpec], list[Diagnostic]]:
+def resolve(
+    candidates: Mapping[str, Iterable[WorkflowSpec]], files: Mapping[str, str]
+) -> tuple[dict[str, WorkflowSpec], list[Diagnostic]]:
     """(for each key the first candidate without a cycle or a dangling reference, the problems of the others).
 
-    Removing a candidate may break others, so this repeats until nothing changes.
+    Removing a candidate may break others, so this repeats until nothing changes. `files` has the file of each key, also
+    if it has errors.
     """
     left = {key: list(specs) for key, specs in candidates.items()}
-    every = sorted(left)
     problems: list[Diagnostic] = []
     while True:
         chosen = {key: specs[0] for key, specs in left.items() if specs}
@@ -74,8 +76,8 @@ def resolve(candidates: Mapping[str, Iterable[WorkflowSpec]]) -> tuple[dict[str,
                 absent = [ref for ref in spec.references if ref.key not in left and key not in broken]
                 found = broken.setdefault(key, [])
                 found.extend(_in_cycle(spec, cycle))
-                found.extend(dangling((key, spec.file), ref, every) for ref in absent)
-        broken = broken or _all_dangling(chosen, every)
+                found.extend(dangling((key, spec.file), ref, files) for ref in absent)
+        broken = broken or _all_dangling(chosen, files)
         if not broken:
             return chosen, problems
         for key, found in broken.items():
@@ -83,7 +85,7 @@ def resolve(candidates: Mapping[str, Iterable[WorkflowSpec]]) -> tuple[dict[str,
             problems.extend(found)
 
 
-def _all_dangling(chosen: Mapping[str, WorkflowSpec], every: list[str]) -> dict[str, list[Diagnostic]]:
+def _all_dangling(chosen: Mapping[str, WorkflowSpec], files: Mapping[str, str]) -> dict[str, list[Diagnostic]]:
     """Workflows with a reference to a missing workflow, directly or through other workflows."""
     users: dict[str, list[WorkflowSpec]] = {}
     for spec in chosen.values():
@@ -99,7 +101,7 @@ def _all_dangling(chosen: Mapping[str, WorkflowSpec], every: list[str]) -> dict[
     for key, found in broken.items():
         spec = chosen[key]
         absent = [ref for ref in spec.references if ref.key not in chosen or ref.key in broken]
-        found.extend(dangling((spec.key, spec.file), ref, every) for ref in absent)
+        found.extend(dangling((spec.key, spec.file), ref, files) for ref in absent)
     return broken
 
 
@@ -171,13 +173,17 @@ def _in_cycle(spec: Linked, cycle: list[str]) -> list[Diagnostic]:
     return [_at(spec.file, r, "subworkflow-cycle", message, hint) for r in spec.references if r.key == turned[1]][:1]
 
 
-def dangling(user: tuple[str, str], ref: Reference, every: list[str]) -> Diagnostic:
-    """The problem of a reference to a missing or broken workflow. `user` is (key, file) of the referring workflow."""
+def dangling(user: tuple[str, str], ref: Reference, files: Mapping[str, str]) -> Diagnostic:
+    """The problem of a reference to a missing workflow, or a note if the workflow is there, but has errors.
+
+    `user` is (key, file) of the referring workflow, `files` has the files of all.
+    """
     own, file = user
-    if ref.key in every:
-        message = f"subworkflow `{ref.key}` has errors itself, so `{own}` cannot be used"
-        return _at(file, ref, "subworkflow-missing", message, f"fix `{ref.key}` first")
-    others = [key for key in every if key != own]
+    if ref.key in files:
+        message = f"subworkflow `{ref.key}` has errors, so `{own}` cannot be used"
+        note = _at(file, ref, "nested-broken", message, f"fix `{ref.key}` first")
+        return note._replace(severity="note", cause=files[ref.key])
+    others = sorted(key for key in files if key != own)
     hint = did_you_mean(ref.key, others) or "`handrail list` shows what there is"
     return _at(file, ref, "subworkflow-missing", f"there is no workflow `{ref.key}`", hint)
 

@@ -27,6 +27,7 @@ class PhaseSpec(Record):
     profiles: tuple[str, ...]
     exit: tuple[ExitCheck, ...]
     file: str
+    require: str = ""
 
 
 class Reference(Record):

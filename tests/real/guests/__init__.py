@@ -1,7 +1,6 @@
 """The agents as hosts: one module each says how the real program is started, typed to and interrupted.
 
-`GUESTS` has one row per agent. The tests in `test_guests_*.py` run for each of them. What an agent cannot do is a row
-in its `cannot`, with the reason; the tests then expect exactly that.
+`GUESTS` has one row per agent. The tests in `test_guests_*.py` run for each of them.
 """
 
 from __future__ import annotations

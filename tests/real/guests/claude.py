@@ -5,29 +5,16 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from handrail.agents.claude.offline import ALLOWED
+from handrail.models.turn import Turn, calls
 from real.guests.guest import Guest
 from real.hosts import Ran
-from real.models.turn import Call, Turn, calls
 from real.screen import Screen
-
-ALLOWED = ("--permission-mode", "bypassPermissions")
 
 
 class Claude(Guest):
     name = "claude"
-    step_tool = "mcp__plugin_handrail_handrail__workflow_step"
     interrupted = "Interrupted"
-
-    def subagent(self, task: str) -> Call:
-        kind = {"subagent_type": "general-purpose", "run_in_background": False}
-        return "Agent", {"description": "a part", "prompt": task, **kind}
-
-    def argv(self, prompt: str, thread: str | None = None) -> list[str]:
-        shape = ["--output-format", "stream-json", "--verbose", *ALLOWED]
-        return [str(self.seat.host.program), "-p", prompt, *shape, *(["--resume", thread] if thread else [])]
-
-    def thread(self, ran: Ran) -> str:
-        return str(next(event["session_id"] for event in ran.events if "session_id" in event))
 
     def screen(self, thread: str | None = None) -> Screen:
         argv = [str(self.seat.host.program), *ALLOWED, *(["--resume", thread] if thread else [])]

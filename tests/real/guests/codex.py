@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
+from handrail.agents.codex.offline import ALLOWED
+from handrail.models.turn import Turn
 from real.guests.guest import Guest
 from real.hosts import Ran
-from real.models.responses import SPAWN
-from real.models.turn import Call, Turn
 from real.screen import Screen
 
-KEY = "CODEX_FAKE_KEY"
-"""A variable that Handrail passes on to Codex."""
 LIST = "enter insert"
-ALLOWED = ("-s", "danger-full-access")
-SEEN = """
-[features]
-multi_agent_v2 = true
-daemon_auto_start = false
-
-[notice.model_migrations]
-"gpt-5.5" = "gpt-6-sol"
-
-[tui]
-screen_reader_detection_done = true
-
-[projects."{project}"]
-trust_level = "trusted"
-"""
-"""Subagents for the model of the tests, and what Codex writes after a person has answered its first questions."""
 
 
 class Prompts(Screen):
@@ -47,26 +28,11 @@ class Prompts(Screen):
 
 class Codex(Guest):
     name = "codex"
-    step_tool = "mcp__handrail__workflow_step"
     interrupted = "Conversation interrupted"
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
         self.config = self.home / ".codex" / "config.toml"
-        own = self.config.read_text().replace("FAKE_KEY", KEY)
-        self.config.write_text(own + SEEN.format(project=self.project))
-        self.env[KEY] = "fake"
-        self.env["PATH"] = f"{self.seat.host.program.parent}{os.pathsep}{self.env['PATH']}"
-
-    def subagent(self, task: str) -> Call:
-        return SPAWN, {"message": task, "task_name": "part"}
-
-    def argv(self, prompt: str, thread: str | None = None) -> list[str]:
-        program = [str(self.seat.host.program), "exec", "--json", *ALLOWED, "--skip-git-repo-check"]
-        return [*program, *(["resume", thread] if thread else []), prompt]
-
-    def thread(self, ran: Ran) -> str:
-        return str(next(event["thread_id"] for event in ran.events if "thread_id" in event))
 
     def screen(self, thread: str | None = None) -> Screen:
         argv = [str(self.seat.host.program), *(["resume", thread] if thread else []), *ALLOWED]

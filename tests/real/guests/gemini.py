@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from types import MappingProxyType
 
+from handrail.agents.gemini.offline import ALLOWED
 from real.guests.guest import Guest
 from real.hosts import Ran
-from real.models.turn import Call, Turn, calls
 from real.screen import Screen
 
 LOOKS = 40
-ALLOWED = ("--approval-mode", "yolo", "--skip-trust")
 
 
 class Typed(Screen):
@@ -43,29 +40,7 @@ class Typed(Screen):
 
 class Gemini(Guest):
     name = "gemini"
-    step_tool = "mcp_handrail_workflow_step"
     interrupted = "Request cancelled"
-    cannot = MappingProxyType(
-        {"never answers": "one prompt did not end within five minutes; whether the call is denied is not known"}
-    )
-
-    def __init__(self, folder: Path) -> None:
-        super().__init__(folder)
-        self.env["PATH"] = f"{self.seat.host.program.parent}{os.pathsep}{self.env['PATH']}"
-
-    def subagent(self, task: str) -> Call:
-        return "invoke_agent", {"agent_name": "generalist", "prompt": task}
-
-    def report(self, text: str) -> Turn:
-        return calls(("complete_task", {"result": {"response": text}}))
-
-    def argv(self, prompt: str, thread: str | None = None) -> list[str]:
-        """Gemini CLI itself refuses to write outside of its folders, so the home is one: Handrail has to deny it."""
-        shape = ["-p", prompt, "-o", "stream-json", *ALLOWED, "--include-directories", str(self.home)]
-        return [str(self.seat.host.program), *shape, *(["--resume", thread] if thread else [])]
-
-    def thread(self, ran: Ran) -> str:
-        return str(next(event["session_id"] for event in ran.events if "session_id" in event))
 
     def screen(self, thread: str | None = None) -> Screen:
         argv = [str(self.seat.host.program), *ALLOWED, *(["--resume", thread] if thread else [])]

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from handrail import registry
+from handrail.models.turn import Call, Json, Turn, calls
 from handrail.state import journal
 from real.hosts import HOSTS, Ran, Seat
-from real.models.turn import Call, Json, Turn, calls
 from real.screen import Screen
 from real.waiting import LONG, until
 
@@ -40,25 +40,39 @@ def _told(event: Json) -> str:
     return " ".join(str(part) for part in parts if part not in (None, ""))
 
 
+PASSING = frozenset(["time", "seconds", "task_id", "cwd", "folder"])
+"""What differs between two sessions with the same events. Codex does not tell the folder of a call."""
+
+
+def _without(value: Any, names: frozenset[str]) -> Any:
+    if isinstance(value, list):
+        return [_without(item, names) for item in value]
+    if isinstance(value, dict):
+        return {name: _without(item, names) for name, item in value.items() if name not in names}
+    return value
+
+
 class Guest(ABC):
     """One agent. Its prompts and calls are those of a person and of a model that use this agent.
 
-    `step_tool` is the name with which the model calls `workflow_step`. `cannot` says what this agent cannot do: the
-    name of an ability, and the reason in a sentence. `interrupt` is the key that interrupts the agent, and
-    `interrupted` a text on the screen afterwards.
+    `handrail.agents.NAME.offline` says how it is started and how its tools are called. `interrupt` is the key that
+    interrupts the agent, and `interrupted` a text on the screen afterwards. `ends_at_stops`: without a terminal, the
+    program ends when the agent stops, whatever Handrail says; a run then starts it again.
     """
 
     name: ClassVar[str]
-    step_tool: ClassVar[str]
-    cannot: ClassVar[Mapping[str, str]] = {}
     interrupt: ClassVar[str] = "Escape"
     interrupted: ClassVar[str]
+    ends_at_stops: ClassVar[bool] = False
 
     def __init__(self, folder: Path) -> None:
         host = HOSTS[self.name]
         self.model = host.protocol()
         self.seat = Seat(host, folder, self.model)
         self.home, self.project, self.env = self.seat.home, self.seat.project, self.seat.env
+        self.offline = registry.offline(self.name)
+        self.seat.place(self.offline.HOST_FILES)
+        self.env["PATH"] = f"{self.seat.host.program.parent}{os.pathsep}{self.env['PATH']}"
         self.state = self.home / ".local" / "state" / "handrail"
 
     def close(self) -> None:
@@ -68,7 +82,7 @@ class Guest(ABC):
         return calls(self.step_call(action, summary), text=f"I call {action}.")
 
     def step_call(self, action: str, summary: str = "") -> Call:
-        return self.step_tool, {"action": action, **({"summary": summary} if summary else {})}
+        return self.offline.STEP, {"action": action, **({"summary": summary} if summary else {})}
 
     def write(self, name: str, text: str = "written\n") -> Turn:
         return calls(self.seat.host.write(self.project / name, text), text="I write a file.")
@@ -76,13 +90,11 @@ class Guest(ABC):
     def shell(self, command: str) -> Turn:
         return calls(self.seat.host.shell(command), text="I run a command.")
 
-    @abstractmethod
     def subagent(self, task: str) -> Call:
-        """The call that starts a subagent and waits for it. Its requests take the next turns of the script."""
+        return self.offline.subagent(str(self.seat.host.program), task)
 
     def report(self, text: str) -> Turn:
-        """The turn with which a subagent ends."""
-        return Turn(text)
+        return self.offline.report(text)
 
     @property
     def start_command(self) -> str:
@@ -96,39 +108,31 @@ class Guest(ABC):
         """Start a workflow in a new conversation without a terminal, and wait until the program has ended."""
         return self.run(f"{self.start_command} {words}")
 
-    @abstractmethod
     def argv(self, prompt: str, thread: str | None = None) -> list[str]:
         """The command line without a terminal: a new conversation, or one that continues `thread`."""
+        return self.offline.argv(str(self.seat.host.program), prompt, thread, self.home)
 
-    @abstractmethod
     def thread(self, ran: Ran) -> str:
         """The agent's own id of the conversation of a run."""
-
-    def stdin(self, prompt: str) -> str | None:
-        """What the program reads; None if the prompt is an argument."""
-        del prompt
-        return None
+        found = self.offline.thread(ran.out)
+        assert found is not None, ran
+        return found
 
     def spawn(self, prompt: str, thread: str | None = None, **env: str) -> subprocess.Popen[str]:
-        return self.spawn_argv(self.argv(prompt, thread), self.stdin(prompt), **env)
+        return self.spawn_argv(self.argv(prompt, thread), **env)
 
-    def spawn_argv(self, argv: list[str], given: str | None = None, **env: str) -> subprocess.Popen[str]:
-        """Start a program in its own process session, and pass it this input."""
-        process = subprocess.Popen(
+    def spawn_argv(self, argv: list[str], **env: str) -> subprocess.Popen[str]:
+        """Start a program in its own process session."""
+        return subprocess.Popen(
             argv,
             cwd=self.project,
             env={**self.env, **env},
-            stdin=subprocess.DEVNULL if given is None else subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
         )
-        if given is not None and process.stdin is not None:
-            process.stdin.write(given)
-            process.stdin.close()
-            process.stdin = None
-        return process
 
     def run(self, prompt: str, thread: str | None = None, **env: str) -> Ran:
         return self.seat.ended(self.spawn(prompt, thread, **env))
@@ -185,9 +189,20 @@ class Guest(ABC):
 
     def story(self) -> list[str]:
         """The events in the journal of the only session, without times, ids and who caused them."""
+        return [_told(event) for record in self._records() for event in record["events"]]
+
+    def journal(self) -> list[tuple[str, list[Json]]]:
+        """The whole journal of the only session, but for times, ids, folders and the name of the agent."""
+        caused = {f"agent:{self.name}": "agent"}
+        return [
+            (caused.get(str(record["by"]), str(record["by"])), [_without(event, PASSING) for event in record["events"]])
+            for record in self._records()
+        ]
+
+    def _records(self) -> list[Json]:
         folder = next((self.state / "sessions").glob(f"*/{self.name}-*"))
         records, _ = journal.read_behind(str(folder / "journal"), 0)
-        return [_told(event) for record in records for event in record["events"]]
+        return records
 
     def links(self) -> list[Path]:
         """The links of the conversations that have a workflow."""

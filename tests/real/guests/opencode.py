@@ -6,17 +6,11 @@ Without a terminal, its server is used: `opencode run` ends at the first stop of
 from __future__ import annotations
 
 import json
-import os
-import sys
 from pathlib import Path
-from types import MappingProxyType
 
 from real.guests.guest import Guest
 from real.hosts import Ran
-from real.models.turn import Call
 from real.screen import Screen
-
-SERVED = Path(__file__).parent / "opencode_served.py"
 
 
 class Interruptible(Screen):
@@ -37,33 +31,11 @@ class Interruptible(Screen):
 
 class OpenCode(Guest):
     name = "opencode"
-    step_tool = "workflow_step"
     interrupted = "interrupted"
-    cannot = MappingProxyType(
-        {
-            "a refused start": "the prompt did not end within three minutes; whether the start is refused is not known",
-            "folder": "the prompt did not end within three minutes; whether the call is denied is not known",
-        }
-    )
 
     def __init__(self, folder: Path) -> None:
-        """Its home is as after its first start: OpenCode has installed its package for plugins."""
         super().__init__(folder)
-        settings = self.home / ".config" / "opencode"
-        (settings / "node_modules").mkdir(parents=True)
-        lock = {"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}}
-        (settings / "package-lock.json").write_text(json.dumps(lock))
-        self.env["PATH"] = f"{self.seat.host.program.parent}{os.pathsep}{self.env['PATH']}"
         self.env["OPENCODE_PERMISSION"] = json.dumps({"external_directory": "allow"})
-
-    def subagent(self, task: str) -> Call:
-        return "task", {"description": "a part", "prompt": task, "subagent_type": "general"}
-
-    def argv(self, prompt: str, thread: str | None = None) -> list[str]:
-        return [sys.executable, str(SERVED), str(self.seat.host.program), prompt, *([thread] if thread else [])]
-
-    def thread(self, ran: Ran) -> str:
-        return str(next(event["session"] for event in ran.events if "session" in event))
 
     def screen(self, thread: str | None = None) -> Screen:
         argv = [str(self.seat.host.program), *(["--session", thread] if thread else [])]

@@ -5,16 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import shlex
 from pathlib import Path
 from typing import ClassVar
 
+from handrail.agents.pi.offline import MODEL
+from handrail.models.turn import Turn
 from real.guests.guest import Guest
 from real.hosts import CACHE, NODE, Ran
-from real.models.turn import Call, Turn
 from real.screen import Screen
-
-MODEL = ("--model", "fake/fake-1")
 
 
 class Patient(Screen):
@@ -39,7 +37,6 @@ class Pi(Guest):
     prefix: ClassVar[str] = "pi"
     approved: ClassVar[tuple[str, ...]] = ("--approve",)
     name = "pi"
-    step_tool = "workflow_step"
     interrupted = "Operation aborted"
 
     def __init__(self, folder: Path) -> None:
@@ -47,20 +44,12 @@ class Pi(Guest):
         self.seat.host = self.seat.host._replace(programs=CACHE / self.prefix / "node_modules" / ".bin")
         self.env["PATH"] = f"{self.seat.host.program.parent}{os.pathsep}{self.env['PATH']}"
         settings = self.home / ".pi" / "agent" / "settings.json"
-        own = {**json.loads(settings.read_text()), "defaultProvider": "fake", "defaultModel": "fake-1"}
-        settings.write_text(json.dumps(own))
-
-    def subagent(self, task: str) -> Call:
-        """pi has no subagents of its own. Extensions start another pi, as this command does."""
-        argv = [str(self.seat.host.program), "-p", "--no-session", *MODEL, task]
-        return self.seat.host.shell(shlex.join(argv))
+        compaction = {"keepRecentTokens": 1}  # a version refuses to compact what it would keep
+        settings.write_text(json.dumps({**json.loads(settings.read_text()), "compaction": compaction}))
 
     def argv(self, prompt: str, thread: str | None = None) -> list[str]:
         more = ["--session", thread] if thread else []
         return [str(self.seat.host.program), "--mode", "json", "-p", *MODEL, *self.approved, *more, prompt]
-
-    def thread(self, ran: Ran) -> str:
-        return str(next(event["id"] for event in ran.events if event.get("type") == "session"))
 
     def screen(self, thread: str | None = None) -> Screen:
         more = ["--session", thread] if thread else []
@@ -88,6 +77,7 @@ class OldPi(Pi):
 
     prefix = "pi-0.74"
     approved = ()
+    ends_at_stops = True
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)

@@ -47,8 +47,8 @@ def marketplace(stubs: Stubs) -> dict[str, str]:
 
 
 def skills() -> dict[str, str]:
-    commands = {"workflow": WORKFLOW_SKILL, "cancel-workflow": CANCEL_SKILL}
-    return {f"skills/{name}/SKILL.md": text for name, text in {**commands, **shipped.skills()}.items()}
+    commands = {"workflow/SKILL.md": WORKFLOW_SKILL, "cancel-workflow/SKILL.md": CANCEL_SKILL}
+    return {f"skills/{name}": text for name, text in {**commands, **shipped.files()}.items()}
 
 
 def manifest(version: str) -> dict[str, Any]:
@@ -171,14 +171,7 @@ def settings_stub(stubs: Stubs) -> str:
 
 
 def status_stub(stubs: Stubs, foreign: str | None) -> str:
-    """The status line: first the existing one, then ours while a workflow is active."""
-    before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n" if foreign else ""
-    return (
-        f"{shell.state(stubs)}"
-        "# Handrail's status line for Claude Code.\n"
-        f"input=$(cat)\n{before}{_NO_LINK} && exit 0\n"
-        f"printf '%s' \"$input\" | {shell.hook(stubs, AGENT, 'status-line')}\n"
-    )
+    return shell.status_line(stubs, AGENT, _NO_LINK, foreign)
 
 
 def _json(value: Any) -> str:

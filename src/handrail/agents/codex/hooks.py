@@ -127,8 +127,7 @@ def gate_stub(stubs: Stubs, user: str = "") -> str:
         "# Handrail's gate for Codex. A conversation without a link has no workflow: print nothing.\n"
         f"{shell.no_links(AGENT)} && exit 0\n"
         f"{_no_link(stubs)} && exit 0\n"
-        f"{shell.LIMIT}"
-        f"said=$(printf '%s\\n' \"$input\" | {shell.hook(stubs, AGENT, limited=True)}) || said=\n"
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
         "case $said in\n"
         "    '{}') ;;\n"
         """    '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny",'*'}}') """
@@ -146,8 +145,7 @@ def event_stub(stubs: Stubs, user: str = "") -> str:
         "# Handrail's other hooks for Codex.\n"
         f"{shell.no_links(AGENT)} && exit 0\n"
         f'{_no_link(stubs)} && case $input in *\'"source":"fork"\'*) false ;; *) true ;; esac && exit 0\n'
-        f"{shell.LIMIT}"
-        f"said=$(printf '%s\\n' \"$input\" | {shell.hook(stubs, AGENT, limited=True)}) || said=\n"
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
         """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
         "exit 0\n"
     )
@@ -163,8 +161,7 @@ def prompt_stub(stubs: Stubs, user: str = "") -> str:
         f"{_begin(stubs, 'prompt', user)}"
         "# Handrail's answer to prompts in Codex. A prompt without a workflow needs Python only if it is a command.\n"
         f'{_no_link(stubs)} && case $input in *\'"prompt":"\'*workflow*) false ;; *) true ;; esac && exit 0\n'
-        f"{shell.LIMIT}"
-        f"said=$(printf '%s\\n' \"$input\" | {shell.hook(stubs, AGENT, limited=True)}) || said=\n"
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
         "case $said in\n"
         """    '{'*'}') printf '%s\\n' "$said" ;;\n"""
         f"    *) case $input in {_OURS})\n"

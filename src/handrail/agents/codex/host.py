@@ -128,6 +128,7 @@ def _step(data: Mapping[str, Any], given: Mapping[str, Any]) -> StepCall:
         "transcript": transcript,
         "tool": OWN_STEP,
         "action": str(given.get("action")),
+        "call_id": str(data.get("tool_use_id") or ""),
         "is_subagent": bool(data.get("agent_id")),
     }
     if _has_project_server(cwd):
@@ -254,7 +255,10 @@ def forked_from(history: bytes) -> str | None:
 
 
 def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
-    """Who calls `workflow_step`. Codex tells it with every call: a subagent has its own thread in the same session."""
+    """Who calls `workflow_step`. Codex tells it with every call: a subagent has its own thread in the same session.
+
+    Codex skips a hook at another place in `hooks.json` than the one that the person trusts, and tells nobody.
+    """
     del arguments
     session, thread = str(meta.get("sessionId") or ""), str(meta.get("threadId") or "")
     about = meta.get("x-codex-turn-metadata")
@@ -263,6 +267,7 @@ def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCa
         "conversation": session,
         "is_subagent": is_subagent or thread != session,
         "call": str(meta.get("callId") or ""),
+        "needs_hook": True,
     }
 
 

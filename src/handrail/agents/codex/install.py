@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from handrail.agents import skills as shipped
 from handrail.agents.codex import hooks
+from handrail.agents.usage import within
 from handrail.contracts import Stubs
 from handrail.source import jsonedit, tomledit
 
@@ -56,7 +59,8 @@ class Recipe:
         del texts
         user = os.path.join(self.user, hooks.NAME) if self.project is not None else ""
         stubs = {os.path.join(self.folder, name): text for name, text in hooks.files(self.stubs, user).items()}
-        return stubs | {os.path.join(self.base, "skills", name): text for name, text in hooks.skills().items()}
+        skills = hooks.skills() | shipped.files()
+        return stubs | {os.path.join(self.base, "skills", name): text for name, text in skills.items()}
 
     def kept(self) -> list[str]:
         return []
@@ -88,6 +92,23 @@ class Recipe:
             text = jsonedit.append_item(text, ("hooks", event), group)
         return text
 
+    def untrusted(self) -> list[str]:
+        """Our hooks that Codex does not run, because the user's settings do not have their hashes."""
+        listed, settings = _read_json(self.listed), _read_toml(self.trust)
+        known = within(settings, "hooks", "state")
+        places = {
+            event: at
+            for event in self.groups
+            for at, entry in enumerate(within(listed, "hooks").get(event) or [])
+            if self._is_ours(entry)
+        }
+        missing = []
+        for event in self.groups:
+            one = {event: self.groups[event]}
+            keys = hooks.trusted(os.path.abspath(self.listed), one, places) if event in places else {event: ""}
+            missing += [key for key, value in keys.items() if within(known, key).get("trusted_hash") != value]
+        return missing
+
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entries; None if the file was new and is empty then."""
         if path == self.listed:
@@ -99,3 +120,20 @@ class Recipe:
 
     def _is_ours(self, entry: Any) -> bool:
         return self.folder in json.dumps(entry, ensure_ascii=False)
+
+
+def _read_json(path: str) -> dict[str, Any]:
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _read_toml(path: str) -> dict[str, Any]:
+    try:
+        with open(path, "rb") as file:
+            return tomllib.load(file)
+    except (OSError, ValueError):
+        return {}

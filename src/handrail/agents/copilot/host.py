@@ -92,9 +92,19 @@ def _common(data: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def _begin(data: Mapping[str, Any], source: Literal["compacting", "fork"]) -> ConversationOpened:
-    """A fork is reported as resumed. A conversation with a workflow of its own is not taken for a fork."""
+    """A fork is reported as resumed. A conversation with a workflow of its own is not taken for a fork.
+
+    What a hook adds here is lost when the conversation is resumed again, so the agent is told at its next prompt.
+    """
     named, cwd, told = _common(data)
-    return {"event": "begin", "conversation": named, "cwd": cwd, "transcript": told, "source": source}
+    return {
+        "event": "begin",
+        "conversation": named,
+        "cwd": cwd,
+        "transcript": told,
+        "source": source,
+        "waits": True,
+    }
 
 
 def _subagent(data: Mapping[str, Any]) -> SubagentStarted | None:
@@ -271,6 +281,10 @@ def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...
 
 def was_told(history: bytes, call: str) -> bool:
     return transcript.has_result(history, call)
+
+
+def kept(history: bytes) -> bytes:
+    return transcript.kept(history)
 
 
 def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:

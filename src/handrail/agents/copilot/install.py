@@ -48,7 +48,7 @@ class Recipe:
             **{os.path.join(self.own, name): text for name, text in stubs.items()},
             os.path.join(self.base, "hooks", f"{plugin.NAME}.json"): hooks,
             **{os.path.join(self.base, name): text for name, text in commands.skills().items()},
-            **{os.path.join(self.base, "skills", name, "SKILL.md"): text for name, text in shipped.skills().items()},
+            **{os.path.join(self.base, "skills", name): text for name, text in shipped.files().items()},
         }
 
     def kept(self) -> list[str]:

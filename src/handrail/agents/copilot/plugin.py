@@ -18,8 +18,8 @@ from handrail.contracts import Stubs
 
 NAME = "handrail"
 AGENT = "copilot"
-STUB_SECONDS, HOST_SECONDS = 15, 20
-"""When the stub kills a hook that did not end itself, and when Copilot CLI gives up and allows the call."""
+HOST_SECONDS = 20
+"""After this time Copilot CLI gives up and allows the call."""
 FAILED = (
     "Handrail's gate failed, so this tool stays blocked while the workflow is active. A person can cancel the "
     "workflow in a terminal with: handrail cancel --yes (handrail sessions lists all workflows)"
@@ -110,7 +110,7 @@ def gate_stub(stubs: Stubs) -> str:
         f"{_begin(stubs, 'gate', 'The gate of Handrail for Copilot CLI. Without a workflow it prints nothing.')}"
         f"{shell.no_links(AGENT)} && exit 0\n"
         f"input=$(cat)\n{_own_link(stubs)}"
-        f"{_ask(stubs)}"
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
         "case $said in\n"
         "    '{}') ;;\n"
         """    '{"permissionDecision":"deny",'*'}' | '{"modifiedArgs":'*'}' | '{"additionalContext":'*'}')\n"""
@@ -134,21 +134,6 @@ def _own_link(stubs: Stubs) -> str:
     )
 
 
-def _ask(stubs: Stubs) -> str:
-    """Sets `said` to the hook's answer to `$input`; empty if it fails. Another process kills a hook that hangs."""
-    return (
-        "said=$(printf '%s\\n' \"$input\" | {\n"
-        "    exec 3<&0\n"
-        f"    {shell.hook(stubs, AGENT)} <&3 & hook=$!\n"
-        f"    ( sleep {STUB_SECONDS} & rest=$!; trap 'kill $rest; exit' TERM; wait $rest; kill -9 $hook ) "
-        ">/dev/null 2>&1 3<&- & guard=$!\n"
-        "    wait $hook; code=$?\n"
-        "    kill $guard 2>/dev/null\n"
-        "    exit $code\n"
-        "}) || said=\n"
-    )
-
-
 def prompt_stub(stubs: Stubs) -> str:
     """Runs at every prompt. If Handrail cannot carry out one of its commands, the prompt is stopped."""
     names = " | ".join(f"""*'"prompt":"/{name}'* | *'skill-context name=\\"{name}\\"'*""" for name in _COMMANDS)
@@ -162,7 +147,7 @@ def prompt_stub(stubs: Stubs) -> str:
         "input=$(cat)\nfailed=\n"
         f"""case $input in {_SUBAGENT} | *'"prompt":"{HANDRAIL}'*) exit 0 ;; esac\n"""
         f"case $input in\n    {names}) failed={block} ;;\n    *) {shell.no_links(AGENT)} && exit 0 ;;\nesac\n"
-        f"{_ask(stubs)}"
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
         """case $said in '{'*'}') ;; *) said=$failed ;; esac\n"""
         """[ -z "$said" ] || printf '%s\\n' "$said"\n"""
     )
@@ -173,20 +158,13 @@ def event_stub(stubs: Stubs) -> str:
     return (
         f"{_begin(stubs, 'event', 'The other hooks of Handrail for Copilot CLI.')}"
         f"{shell.no_links(AGENT)} && exit 0\n"
-        f"said=$({shell.hook(stubs, AGENT)}) || exit 0\n"
+        f"{shell.ask(stubs, AGENT)}"
         """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
     )
 
 
 def status_stub(stubs: Stubs, foreign: str | None) -> str:
-    """The status line: first the existing one, then ours while a workflow is active."""
-    before = f"printf '%s' \"$input\" | /bin/sh -c {shlex.quote(foreign)}\n" if foreign else ""
-    return (
-        f"{shell.state(stubs)}"
-        "# Handrail's status line for Copilot CLI.\n"
-        f"input=$(cat)\n{before}{shell.no_links(AGENT)} && exit 0\n"
-        f"printf '%s' \"$input\" | {shell.hook(stubs, AGENT, 'status-line')}\n"
-    )
+    return shell.status_line(stubs, AGENT, shell.no_links(AGENT), foreign)
 
 
 def as_json(value: Any) -> str:

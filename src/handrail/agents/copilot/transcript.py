@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 _EVENTS = "events.jsonl"
 _CALL = b'"toolCallId":"'
+_COMPACTED = b'{"type":"session.compaction_complete"'
+_HOOK = b'{"type":"hook.'
 _COMPLETE = b'"type":"tool.execution_complete","data":{"toolCallId":"'
 
 
@@ -60,6 +62,16 @@ def _content(file: str) -> bytes:
             return opened.read()
     except OSError:
         return b""
+
+
+def kept(history: bytes) -> bytes:
+    """What the model can still read: the events since the last compaction, without records of hooks.
+
+    The text of a hook is part of the history only where it became part of a message.
+    """
+    lines = history.split(b"\n")
+    done = [at for at, line in enumerate(lines) if line.startswith(_COMPACTED) and b'"success":true' in line]
+    return b"\n".join(line for line in lines[done[-1] + 1 if done else 0 :] if not line.startswith(_HOOK))
 
 
 def has_result(history: bytes, call: str) -> bool:

@@ -15,6 +15,7 @@ from typing import Any
 
 from handrail.agents.gemini import stubs as own
 from handrail.contracts import NodeError, Stubs
+from handrail.source import jsonedit
 
 HOME = "GEMINI_CLI_HOME"
 _BASE = ".gemini"
@@ -75,7 +76,7 @@ def _read(path: str) -> dict[str, Any]:
     """The person's settings; empty if there are none."""
     try:
         with open(path, encoding="utf-8") as file:
-            settings = json.load(file)
+            settings = json.loads(jsonedit.plain(file.read()))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:

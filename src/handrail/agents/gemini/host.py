@@ -41,7 +41,7 @@ ENFORCES: dict[str, Level] = {
     "context": "hard",
     "interrupts": "hard",
 }
-"""`tools`: with `--acp`, Gemini CLI calls no hook before a tool. `stop`: its loop detector ends a turn without one."""
+"""`tools`: with `--acp`, Gemini CLI calls no hook at all. `stop`: its loop detector ends a turn without one."""
 LINKS = True
 
 
@@ -91,14 +91,14 @@ def _begin(data: Mapping[str, Any]) -> Request:
     from handrail.agents.gemini import transcript
 
     conversation, cwd, path = _common_fields(data)
-    is_compact = data["hook_event_name"] == "PreCompress"
-    copy = None if is_compact else transcript.copy_of(path, conversation)
+    is_compacting = data["hook_event_name"] == "PreCompress"
+    copy = None if is_compacting else transcript.copy_of(path, conversation)
     return {
         "event": "begin",
         "conversation": conversation,
         "cwd": cwd,
         "transcript": copy or path,
-        "source": "compact" if is_compact else "fork" if copy else "resume",
+        "source": "compacting" if is_compacting else "fork" if copy else "resume",
         "waits": True,
     }
 

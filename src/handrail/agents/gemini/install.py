@@ -38,8 +38,7 @@ class Recipe:
         del texts
         files = {os.path.join(self.folder, name): text for name, text in own.files(self.stubs).items()}
         files |= {os.path.join(self.base, "commands", name): text for name, text in own.commands().items()}
-        skills = shipped.skills().items()
-        return files | {os.path.join(self.base, "skills", name, "SKILL.md"): text for name, text in skills}
+        return files | {os.path.join(self.base, "skills", name): text for name, text in shipped.files().items()}
 
     def kept(self) -> list[str]:
         return []
@@ -48,19 +47,19 @@ class Recipe:
         """The settings with our hooks and our server."""
         del path
         text = text or _EMPTY
-        if jsonedit.find(text, ("mcpServers", SERVER)) is not None:
+        if jsonedit.find(text, ("mcpServers", SERVER), comments=True) is not None:
             raise ValueError(f"`{self.settings}` already has an MCP server `{SERVER}`")
         for event, entries in own.hooks(self.folder).items():
             for entry in reversed(entries):
-                text = jsonedit.add_item(text, ("hooks", event), entry)
-        return jsonedit.add_member(text, ("mcpServers",), SERVER, own.server(self.stubs))
+                text = jsonedit.add_item(text, ("hooks", event), entry, comments=True)
+        return jsonedit.add_member(text, ("mcpServers",), SERVER, own.server(self.stubs), comments=True)
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The settings without our entries; None if the file was new and nothing else is in it."""
         del path
-        for event in json.loads(text).get("hooks") or {}:
-            text = jsonedit.remove_items(text, ("hooks", event), self._is_ours)
-        text = jsonedit.remove_member(text, ("mcpServers", SERVER))
+        for event in json.loads(jsonedit.plain(text)).get("hooks") or {}:
+            text = jsonedit.remove_items(text, ("hooks", event), self._is_ours, comments=True)
+        text = jsonedit.remove_member(text, ("mcpServers", SERVER), comments=True)
         return None if before is None and text.strip() in ("{}", "") else text
 
     def _is_ours(self, entry: Any) -> bool:

@@ -116,7 +116,7 @@ def gate_stub(stubs: Stubs) -> str:
         f"{shell.state(stubs)}"
         "# Handrail's gate for Gemini CLI. A conversation without a link has no workflow: print nothing.\n"
         f'{_defer_to_user_stub("gate", stubs)}[ "${{1-}}" = always ] || {{ {_no_link(stubs)} && exit 0; }}\n'
-        f"said=$({shell.hook(stubs, AGENT)}) || said=\n"
+        f"{shell.ask(stubs, AGENT)}"
         "case $said in\n"
         "    '{}') ;;\n"
         """    '{"decision":"deny","reason":"'*'"}'|'{"hookSpecificOutput":{"hookEventName":"BeforeTool",'*'}}')\n"""
@@ -137,7 +137,8 @@ def event_stub(stubs: Stubs) -> str:
         f"{_defer_to_user_stub('event', stubs)}"
         f'if [ "${{1-}}" = any ]; then\n    {shell.no_links(AGENT)} && exit 0\n'
         f"else\n    {_no_link(stubs)} && exit 0\nfi\n"
-        f"{shell.hook(stubs, AGENT)} || exit 0\n"
+        f"{shell.ask(stubs, AGENT)}"
+        """case $said in '{'*'}') printf '%s\\n' "$said" ;; esac\n"""
     )
 
 
@@ -157,7 +158,7 @@ def prompt_stub(stubs: Stubs) -> str:
         f"    {starts}|{cancels}) failed={shlex.quote(failed)} ;;\n"
         f"    *) {_no_link(stubs)} && exit 0 ;;\n"
         "esac\n"
-        f"said=$(printf '%s\\n' \"$input\" | {shell.hook(stubs, AGENT)}) || said=\n"
+        f"{shell.ask(stubs, AGENT, has_input=True)}"
         "case $said in\n"
         """    '{'*'}') printf '%s\\n' "$said" ;;\n"""
         '    *) [ -z "$failed" ] || printf \'%s\\n\' "$failed" ;;\n'

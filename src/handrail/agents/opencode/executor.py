@@ -55,11 +55,11 @@ def launch(job: AgentJob, folder: str) -> Launch:
         "hold": job.hold,
         "guide": None,
     }
-    env, files = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}, {}
+    env, files = {"OPENCODE_DISABLE_AUTOUPDATE": "1"}, dict[str, str]()
     if job.stubs is not None:
         wanted["guide"] = {"argv": [*job.stubs.hook, plugin.AGENT], "env": variables(job.stubs)}
         env[_SETTINGS] = _with_plugin(job.env.get(_SETTINGS) or "{}", os.path.join(folder, plugin.FILE))
-        files[plugin.FILE] = plugin.text(job.stubs)
+        files |= plugin.files(job.stubs)
     argv = (sys.executable, "-P", "-m", "handrail.agents.opencode.driver", *job.extra)
     return Launch(argv, env, stdin=json.dumps(wanted).encode(), files=files)
 
@@ -67,7 +67,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
 def _with_plugin(settings: str, path: str) -> str:
     """The settings in a variable of the person, with our plugin for this call."""
     try:
-        return jsonedit.add_item(settings, ("plugin",), Path(path).as_uri())
+        return jsonedit.add_item(settings, ("plugin",), Path(path).as_uri(), comments=True)
     except ValueError as error:
         message = f"the settings in `{_SETTINGS}` cannot be used together with a workflow: {error}"
         raise NodeError("params", message, transient=False) from None

@@ -7,6 +7,7 @@ Runs at every tool call, so it imports little, and only from the standard librar
 from __future__ import annotations
 
 from handrail.agents.opencode.tools import HARMLESS, aliases, arguments, foreign_aliases
+from handrail.agents.plugins import branch_point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,15 +52,9 @@ def request(data: Mapping[str, Any]) -> Request | None:
         return _prompt(data, id_, cwd)
     if kind == "command":
         return _command(data, id_, cwd)
-    if kind == "fork":
-        return {
-            "event": "begin",
-            "conversation": id_,
-            "cwd": cwd,
-            "transcript": None,
-            "source": "fork",
-            "parent": str(data["parent"]),
-        }
+    if kind == "branch":
+        at = branch_point(data.get("at"))
+        return {"event": "branch", "conversation": id_, "cwd": cwd, "transcript": None, "at": at, "foreign": None}
     return _stop(data, id_, cwd) if kind == "stop" else None
 
 
@@ -131,13 +126,13 @@ def _before_tool(data: Mapping[str, Any], id_: str, cwd: str) -> Request:
 
 def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
     """The answer for the plugin. A verdict always has one of the keys `allow` and `deny`."""
-    del data, request
+    del data
     if answer["kind"] == "verdict":
         return {"allow": True} if answer["allow"] else {"deny": answer["reason"] or "Handrail denies this call."}
     if answer["kind"] == "held":
         return {"held": answer["text"]}
     if answer["kind"] == "notice":
-        return {"notice": answer["text"]}
+        return {"failed" if request["event"] == "branch" else "notice": answer["text"]}
     if answer["kind"] == "recall":
         return {"text": answer["text"], "signs": list(answer["signs"])}
     if answer["kind"] == "names":

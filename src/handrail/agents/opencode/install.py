@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from handrail.agents import skills as shipped
 from handrail.agents.opencode import plugin
 from handrail.contracts import Stubs
 from handrail.source import jsonedit
@@ -23,7 +24,7 @@ def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
 
 
 def _settings_file(base: str) -> str:
-    """The settings file that gets our entry. OpenCode reads both, so one that exists without comments is the best."""
+    """The settings file that gets our entry. OpenCode reads both: best one without comments, then one that is new."""
     paths = [os.path.join(base, name) for name in ("opencode.json", "opencode.jsonc")]
     plain = [path for path in paths if _is_plain(path)]
     absent = [path for path in paths if not os.path.lexists(path)]
@@ -31,7 +32,7 @@ def _settings_file(base: str) -> str:
 
 
 def _is_plain(path: str) -> bool:
-    """True if a file is JSON without comments, which is what Handrail can edit."""
+    """True if a file is JSON without comments."""
     try:
         return jsonedit.outline(Path(path).read_text(encoding="utf-8")).kind == "object"
     except (OSError, ValueError):
@@ -57,7 +58,9 @@ class Recipe:
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         """Files that only Handrail uses."""
         del texts
-        return {self.file: plugin.text(self.stubs)}
+        folder = os.path.dirname(self.file)
+        skills = {os.path.join(plugin.SKILLS, name): text for name, text in shipped.files().items()}
+        return {os.path.join(folder, name): text for name, text in (plugin.files(self.stubs) | skills).items()}
 
     def kept(self) -> list[str]:
         """Nothing: a running conversation is free if the file of the plugin is gone."""
@@ -66,12 +69,12 @@ class Recipe:
     def add(self, path: str, text: str | None) -> str:
         """The text of the settings with our entry. `text` does not have it yet."""
         del path
-        return jsonedit.add_item(text or _EMPTY, _LIST, self._entry())
+        return jsonedit.add_item(text or _EMPTY, _LIST, self._entry(), comments=True)
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entry; None if the file was new."""
         del path
-        left = jsonedit.remove_items(text, _LIST, self._is_ours)
+        left = jsonedit.remove_items(text, _LIST, self._is_ours, comments=True)
         return None if before is None and left.strip() in ("{}", "") else left
 
     def _entry(self) -> str:

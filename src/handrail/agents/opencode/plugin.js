@@ -1,108 +1,17 @@
 // Handrail's plugin for OpenCode. It passes events to one child process, `handrail serve`, and does what that answers.
 // The child decides everything. If it cannot answer, this file denies tool calls of conversations with a workflow.
-import { spawn } from "node:child_process"
 import { existsSync, lstatSync, readdirSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { Child } from "./child.js"
 
 const STUBS = "@STUBS@"
-const SECONDS = 10
 const OWN_FILE = fileURLToPath(import.meta.url)
+const SKILLS = join(dirname(OWN_FILE), STUBS.skills)
 const LINKS = join(STUBS.state, "hosts", "opencode")
 const STEP = "workflow_step"
 const COMMANDS = { workflow: "start", "cancel-workflow": "cancel" }
 
-/** One child process at a time. It is started by the first question and again if it has died. */
-class Child {
-  constructor(cwd) {
-    this.cwd = cwd
-    this.waiting = new Map()
-    this.last = 0
-    this.isClosed = false
-  }
-
-  start() {
-    const [program, ...args] = STUBS.command
-    const child = spawn(program, args, {
-      cwd: this.cwd,
-      env: { ...process.env, ...STUBS.env },
-      stdio: ["pipe", "pipe", "ignore"],
-    })
-    let text = ""
-    child.stdout.setEncoding("utf8")
-    child.stdout.on("data", (more) => {
-      const lines = (text + more).split("\n")
-      text = lines.pop()
-      lines.forEach((line) => this.take(line))
-    })
-    child.on("error", (error) => this.end(child, error))
-    child.on("exit", () => this.end(child, new Error("its process has ended")))
-    child.stdin.on("error", (error) => this.end(child, error))
-    this.process = child
-  }
-
-  take(line) {
-    let message
-    try {
-      message = JSON.parse(line)
-    } catch {
-      return this.end(this.process, new Error("its process printed something else than an answer"))
-    }
-    const asked = this.waiting.get(message?.id)
-    if (message?.error) asked?.reject(new Error(message.error.message))
-    else if (message?.result) asked?.resolve(message.result)
-  }
-
-  /** Give up a process: everything that waits for it fails. */
-  end(child, error) {
-    if (this.process !== child || !child) return
-    this.process = undefined
-    child.kill("SIGKILL")
-    error.isEnd = true
-    for (const asked of this.waiting.values()) asked.reject(error)
-  }
-
-  /** The answer to a hook. If the process ends, another one is asked, once. */
-  async ask(params) {
-    try {
-      return await this.send("hook", params, SECONDS)
-    } catch (error) {
-      if (!error.isEnd) throw error
-      return await this.send("hook", params, SECONDS)
-    }
-  }
-
-  send(method, params, seconds, signal) {
-    if (this.isClosed) throw new Error("OpenCode is closing its plugins")
-    if (!this.process) this.start()
-    const [child, id] = [this.process, ++this.last]
-    return new Promise((resolve, reject) => {
-      const late = () => {
-        this.waiting.get(id).reject(new Error(`it did not answer in ${seconds} seconds`))
-        this.end(child, new Error("it did not answer another question"))
-      }
-      const timer = seconds && setTimeout(late, seconds * 1000)
-      const settled = (settle) => (value) => {
-        clearTimeout(timer)
-        this.waiting.delete(id)
-        settle(value)
-      }
-      this.waiting.set(id, { resolve: settled(resolve), reject: settled(reject) })
-      signal?.addEventListener("abort", () => {
-        child.stdin.write(encoded({ method: "notifications/cancelled", params: { requestId: id } }))
-        this.waiting.get(id)?.reject(new Error("the call was interrupted"))
-      })
-      child.stdin.write(encoded({ id, method, params }))
-    })
-  }
-
-  close() {
-    this.isClosed = true
-    this.end(this.process, new Error("OpenCode is closing its plugins"))
-  }
-}
-
-const encoded = (message) => JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n"
 const isInstalled = () => existsSync(OWN_FILE)
 const isAbsent = (path) => {
   try {
@@ -123,10 +32,15 @@ const hasNoLinks = () => {
 }
 
 const isLinked = (root) => !isAbsent(join(LINKS, STUBS.conversation || root))
-const note = (text, root) => ({ type: "text", text, synthetic: true, metadata: { handrail: { conversation: root } } })
 
-/** The conversation that made a part of ours. */
-const origin = (part) => (part.state ?? part).metadata?.handrail?.conversation
+/** What we store with a part of ours: its conversation, and where the session is if that is new. */
+const stored = (root, standing) => {
+  if (!standing?.is_new) return { handrail: { conversation: root } }
+  const { session, project, number, status } = standing
+  return { handrail: { conversation: root, place: { session, project, number, status } } }
+}
+const note = (text, root, standing) => ({ type: "text", text, synthetic: true, metadata: stored(root, standing) })
+const ours = (part) => (part.state ?? part).metadata?.handrail
 
 /** True if the model can read one of these texts in a message, or the result of the call with this id. */
 const isTold = (messages, signs) =>
@@ -137,17 +51,38 @@ const isTold = (messages, signs) =>
     }),
   )
 
+const failed = (error) =>
+  `Handrail did not carry out this command: ${error.message}. ` +
+  "Install it again in a terminal, then repeat the command: handrail install opencode"
+
 const server = async ({ client, directory }) => {
-  const child = new Child(directory)
+  const child = new Child({ command: STUBS.command, env: STUBS.env, cwd: directory })
   const roots = new Map()
-  const settledForks = new Set()
+  const settled = new Set()
+  const undone = new Set()
+  const closed = new Set()
   const ended = new Map()
   const titles = new Map()
   let isStepForeign = false
 
-  const hook = async (message) => (await child.ask({ cwd: directory, ...message })).reply ?? {}
-  const show = (message, variant = "info") =>
-    client.tui.showToast({ body: { title: "Handrail", message, variant, duration: 10000 } }).catch(() => {})
+  /** Handrail's answer. If its process is lost, another one is asked, once. */
+  const ask = async (message) => {
+    const params = { cwd: directory, ...message }
+    const again = (error) => {
+      if (!error.isLost) throw error
+      return child.ask("hook", params)
+    }
+    const { reply, standing } = await child.ask("hook", params).catch(again)
+    return { reply: reply ?? {}, standing }
+  }
+  const hook = async (message) => (await ask({ keeps: false, ...message })).reply
+  const show = (message, variant = "info", title = "Handrail") =>
+    client.tui.showToast({ body: { title, message, variant, duration: 10000 } }).catch(() => {})
+
+  /** OpenCode has no status line for others, so a toast says where the workflow is when that has changed. */
+  const showLine = async (standing) => {
+    if (standing?.is_new && standing.status_line) await show(standing.status_line, "info", "Workflow")
+  }
 
   /** The conversation of a session: a subagent has a session of its own below that of the conversation. */
   const rootOf = async (session) => {
@@ -161,17 +96,27 @@ const server = async ({ client, directory }) => {
 
   /** True if a conversation has no workflow. A fork has copies of our parts, and gets a workflow of its own here. */
   const isFree = async (root) => {
-    if (!isInstalled() || hasNoLinks()) return true
-    if (!settledForks.has(root) && !STUBS.conversation && !isLinked(root)) {
-      const { data } = await client.session.messages({ path: { id: root } })
-      const parent = data.flatMap(({ parts }) => parts.map(origin)).findLast(Boolean)
-      if (parent && parent !== root) {
-        const { notice } = await hook({ type: "fork", session: root, parent })
-        if (notice) throw new Error(notice)
-      }
-      settledForks.add(root)
-    }
+    if (!isInstalled()) return true
+    const mayBeFork = !settled.has(root) && !hasNoLinks() && !isLinked(root)
+    if (!STUBS.conversation && (mayBeFork || undone.has(root))) await follow(root)
     return !isLinked(root)
+  }
+
+  /** Bring the session of a conversation to the last place in its history: after `/undo`, and in a fork. */
+  const follow = async (root) => {
+    const { data: session } = await client.session.get({ path: { id: root } })
+    if (session?.revert) return // the messages are removed at the next prompt
+    const { data } = await client.session.messages({ path: { id: root } })
+    const found = data.flatMap(({ parts }) => parts.map(ours)).filter(Boolean)
+    const last = found.findLast(({ place }) => place)
+    if (undone.has(root) || (last && last.conversation !== root)) {
+      if (last?.place.status === "active") closed.add(root)
+      const { failed } = await hook({ type: "branch", session: root, at: last?.place })
+      if (failed) throw new Error(failed)
+    }
+    settled.add(root)
+    undone.delete(root)
+    closed.delete(root)
   }
 
   const gate = async ({ tool, sessionID, callID }, { args }) => {
@@ -187,7 +132,8 @@ const server = async ({ client, directory }) => {
       throw Object.assign(new Error(said.deny), { isVerdict: true })
     } catch (error) {
       if (error.isVerdict) throw error
-      if (!isInstalled() || hasNoLinks() || (settledForks.has(root) && !isLinked(root))) return
+      const hasNone = hasNoLinks() || (settled.has(root) && !isLinked(root))
+      if (!isInstalled() || (hasNone && !closed.has(root))) return
       const id = root ? `opencode-${STUBS.conversation || root}` : "ID"
       throw new Error(
         `Handrail's gate failed, so this tool stays blocked while the workflow is active: ${error.message}. ` +
@@ -201,9 +147,10 @@ const server = async ({ client, directory }) => {
     const root = await rootOf(context.sessionID)
     const who = { session: root, isSubagent: context.sessionID !== root, call: context.callID, cwd: directory }
     const params = { name: STEP, arguments: args, _meta: { handrail: who } }
-    const result = await child.send("tools/call", params, 0, context.abort)
+    const result = await child.ask("tools/call", params, { seconds: 0, signal: context.abort })
     const output = result.content.map((part) => part.text).join("\n")
-    return { title: args.action, output, metadata: { handrail: { conversation: root } } }
+    await showLine(result.standing)
+    return { title: args.action, output, metadata: stored(root, result.standing) }
   }
 
   const command = async (input, output) => {
@@ -211,24 +158,30 @@ const server = async ({ client, directory }) => {
     if (!name) return
     if (!isInstalled()) throw new Error("Handrail was uninstalled")
     const root = await rootOf(input.sessionID)
-    const said = await hook({ type: "command", session: root, name, arguments: input.arguments })
+    const asked = ask({ type: "command", session: root, name, arguments: input.arguments })
+    const { reply: said, standing } = await asked.catch((error) => ({ reply: { held: failed(error) } }))
     if (said.notice) await show(said.notice)
     if (!said.text) {
-      await show(said.held ?? "its answer is not valid")
-      throw new Error(said.held)
+      const told = said.held ?? failed(new Error("its answer is not valid"))
+      if (name === "cancel") [undone, closed].forEach((roots) => roots.delete(root))
+      await show(told)
+      throw new Error(told)
     }
+    await showLine(standing)
     const typed = { type: "text", text: `/${input.command} ${input.arguments}` }
-    output.parts.splice(0, output.parts.length, typed, note(said.text, root))
+    output.parts.splice(0, output.parts.length, typed, note(said.text, root, standing))
   }
 
   const prompt = async ({ sessionID }, { message, parts }) => {
     const root = await rootOf(sessionID)
-    if (parts.some((part) => part.metadata?.handrail?.isReminder) || (await isFree(root))) return
+    if (parts.some((part) => ours(part)?.isReminder) || (await isFree(root))) return
     const isSubagent = sessionID !== root
-    const said = await hook({ type: isSubagent ? "subagent" : "prompt", session: root, turn: message.id })
-    if (said.text && !parts.some(origin)) {
+    const isTold = parts.some(ours)
+    const asked = { type: isSubagent ? "subagent" : "prompt", session: root, turn: message.id }
+    const { reply: said, standing } = await ask({ ...asked, keeps: !isSubagent && !isTold })
+    if (said.text && !isTold) {
       const ids = { id: `prt_${message.id.slice(4)}handrail`, sessionID, messageID: message.id }
-      parts.push({ ...note(said.text, root), ...ids })
+      parts.push({ ...note(said.text, root, standing), ...ids })
     }
     if (said.title && !isSubagent && titles.get(root) !== said.title) {
       titles.set(root, said.title)
@@ -278,6 +231,7 @@ const server = async ({ client, directory }) => {
     config: async (config) => {
       isStepForeign = "workflow" in (config.mcp ?? {})
       config.command = { ...STUBS.commands, ...config.command }
+      if (existsSync(SKILLS)) config.skills = { ...config.skills, paths: [...(config.skills?.paths ?? []), SKILLS] }
     },
     tool: { [STEP]: { description: STUBS.tool.description, args: STUBS.tool.inputSchema.properties, execute: step } },
     "tool.execute.before": gate,
@@ -285,7 +239,9 @@ const server = async ({ client, directory }) => {
     "chat.message": quietly(prompt),
     "experimental.chat.messages.transform": quietly((_, { messages }) => remind(messages)),
     event: async ({ event }) => {
-      if (event.type === "session.idle") await quietly(idle)(event.properties.sessionID)
+      const { sessionID, info } = event.properties
+      if (event.type === "session.updated" && info?.revert) undone.add(info.id)
+      if (event.type === "session.idle") await quietly(idle)(sessionID)
     },
     dispose: async () => child.close(),
   }

@@ -1,18 +1,20 @@
-"""The text of our plugin for OpenCode: `plugin.js` with the values of one installation. `hosts.install` writes it."""
+"""Our plugin for OpenCode: `plugin.js` with the values of one installation, and `child.js`. Others write the files."""
 
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 from handrail.agents import stubs as shell
+from handrail.agents.plugins import CHILD, read
 from handrail.contracts import Stubs
 from handrail.contracts.step import TOOL
 
 AGENT = "opencode"
 FILE = "handrail.js"
 """OpenCode loads only one plugin of a file name, the one of the nearest settings: so ours never runs twice."""
+SKILLS = "skills"
+"""The folder beside our plugin that the plugin adds to OpenCode's folders of skills."""
 _PLACE = '"@STUBS@"'
 _NOT_CARRIED_OUT = "Handrail did not carry out this command. Tell the person so, and do nothing else."
 _COMMANDS = {
@@ -21,10 +23,8 @@ _COMMANDS = {
 }
 
 
-def text(stubs: Stubs) -> str:
-    """The plugin. The template of a command is sent only if our plugin is not called for it."""
-    with open(os.path.join(os.path.dirname(__file__), "plugin.js"), encoding="utf-8") as file:
-        source = file.read()
+def files(stubs: Stubs) -> dict[str, str]:
+    """The plugin: name → text. The template of a command is sent only if our plugin is not called for it."""
     values: dict[str, Any] = {
         "command": [*stubs.handrail, "serve", "--stdio", "--agent", AGENT],
         "env": shell.variables(stubs),
@@ -32,5 +32,7 @@ def text(stubs: Stubs) -> str:
         "conversation": stubs.conversation,
         "commands": {name: {**about, "template": _NOT_CARRIED_OUT} for name, about in _COMMANDS.items()},
         "tool": TOOL,
+        "skills": SKILLS,
     }
-    return source.replace(_PLACE, json.dumps(values, indent=2, ensure_ascii=False))
+    own = read(AGENT, "plugin.js").replace(_PLACE, json.dumps(values, indent=2, ensure_ascii=False))
+    return {FILE: own, CHILD: read(CHILD)}

@@ -7,6 +7,7 @@ what the answers say. Runs at every tool call, so it imports little, and only fr
 from __future__ import annotations
 
 from handrail.agents.pi.tools import HARMLESS, STEP, aliases, arguments
+from handrail.agents.plugins import branch_point
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from handrail.contracts import Recipe, Stubs
     from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, BranchChanged, BranchPoint, Request, StepCaller
+    from handrail.contracts.messages import Answer, BranchChanged, Request, StepCaller
 
 __all__ = ["aliases", "arguments"]
 
@@ -106,7 +107,7 @@ def _branch(data: Mapping[str, Any], id_: str, cwd: str) -> BranchChanged:
         "conversation": id_,
         "cwd": cwd,
         "transcript": None,
-        "at": _place(data.get("at")),
+        "at": branch_point(data.get("at")),
         "foreign": None,
     }
     if data.get("states"):
@@ -116,12 +117,6 @@ def _branch(data: Mapping[str, Any], id_: str, cwd: str) -> BranchChanged:
         if unread is not None:
             request["unread"] = unread
     return request
-
-
-def _place(data: Any) -> BranchPoint | None:
-    if not isinstance(data, dict):
-        return None
-    return {"session": str(data["session"]), "project": str(data["project"]), "number": int(data["number"])}
 
 
 def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from handrail.agents import skills as shipped
 from handrail.agents.pi import plugin
 from handrail.contracts import Stubs
 from handrail.source import jsonedit
@@ -44,7 +45,8 @@ class Recipe:
     def owned(self, texts: Mapping[str, str | None]) -> dict[str, str]:
         del texts
         files = plugin.files(self.stubs, self.user if self.project is not None else "")
-        return {os.path.join(self.folder, name): text for name, text in files.items()}
+        own = {os.path.join(self.folder, name): text for name, text in files.items()}
+        return own | {os.path.join(self.base, "skills", name): text for name, text in shipped.files().items()}
 
     def kept(self) -> list[str]:
         return []

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 
+from handrail.agents.plugins import CHILD, read, read_folder
 from handrail.agents.stubs import variables
 from handrail.contracts import Stubs
 from handrail.contracts.step import TOOL
 
 CONFIG = "handrail.json"
-_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "extension")
 
 
 def files(stubs: Stubs, user: str = "") -> dict[str, str]:
     """Every file of the extension. `user` is the `CONFIG` of the user's installation, if this one is for a project."""
-    found = {}
-    for name in sorted(os.listdir(_FOLDER)):
-        with open(os.path.join(_FOLDER, name), encoding="utf-8") as file:
-            found[name] = file.read()
+    found = {CHILD: read(CHILD), **read_folder("pi", "extension")}
     config = {
         "version": stubs.version,
         "command": [*stubs.handrail, "serve", "--stdio", "--agent", "pi"],

@@ -12,6 +12,7 @@ from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeErr
 
 PROGRAM = sys.executable
 ENVIRONMENT = ("PYTHONPATH",)
+EXAMPLE = "[{tool: bash, input: {command: make}}, {say: done}]"
 _KINDS = {"say": "text", "tool": "tool", "result": "result", "denied": "denied", "usage": "usage", "retry": "retry"}
 
 
@@ -19,7 +20,10 @@ def launch(job: AgentJob, folder: str) -> Launch:
     del folder
     script = job.env.get("HANDRAIL_SCRIPT")
     if not script:
-        message = "the scripted agent needs a script: set HANDRAIL_SCRIPT to its path"
+        message = (
+            f"the scripted agent needs a script: write a list such as `{EXAMPLE}` to a file, and set HANDRAIL_SCRIPT "
+            "to its path; in a workflow, `{step: next}` leaves a phase; `docs/reference/scripts.md` lists all actions"
+        )
         raise NodeError("agent-missing", message, transient=False)
     session = job.session or job.new_session or str(uuid.uuid4())
     path = os.path.join(job.cwd, script)

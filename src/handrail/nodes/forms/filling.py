@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from handrail.contracts import NodeContext, NodeError
 from handrail.forms import form as forms
 from handrail.forms import read as formspec
 from handrail.forms.form import Form
+from handrail.nodes.jsonfiles import time_text
 from handrail.nodes.write_file import inside, put_file
 from handrail.source.values import Unresolved, as_json, as_text
 
@@ -41,15 +41,10 @@ async def fill_in(form: Form, target: Any, context: NodeContext) -> dict[str, An
     if form.fields:
         given, at = await context.ask(formspec.to_json(form))
         values = forms.accept(form, given)
-    submitted = _moment(at or float(context.remember("submittedAt", time.time())))
+    submitted = time_text(at or float(context.remember("submittedAt", time.time())))
     answers = {"formId": form.id, "submittedAt": submitted, "values": values}
     if real is None:
         return answers
     text = as_json({"form_id": form.id, "submitted_at": submitted, "values": values}, is_indented=True)
     put_file(real, f"{text}\n", context)
     return {**answers, "outputFile": as_text(target)}
-
-
-def _moment(seconds: float) -> str:
-    """A point in time as text: `2026-01-31T12:00:00.000Z`."""
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -40,7 +40,7 @@ from handrail.runs.embedded.ledger import JOURNAL, Ledger
 from handrail.runs.embedded.litter import Litter
 from handrail.runs.embedded.payloads import Payloads
 from handrail.runs.fold import RunState, fold
-from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end
+from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end, stopped
 from handrail.runs.machine import Event
 from handrail.runs.questions import find, late
 from handrail.runs.stored import stored
@@ -176,7 +176,7 @@ class Embedded:
                 ended = await play_to_end(lambda: life.play(durable), inbox.is_stop_requested, has_answer)
                 for text in inbox.take_notices():
                     ledger.note(machine.Noticed("", text))
-                ledger.record(ended if ended is not STOPPED else replace(STOPPED, by=inbox.stopped_by()))
+                ledger.record(ended if ended is not STOPPED else stopped(inbox.stopped_by()))
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise
@@ -215,7 +215,7 @@ class Embedded:
             await lease.Programs(ledger.attempt).end(run)
             Litter(ledger.attempt).remove()
             if ledger.memory.state.status != "cancelled":
-                ledger.record(replace(STOPPED, by=by))
+                ledger.record(replace(stopped(by), driven=False))
             Inbox(ledger.attempt, self.secrets).clear_stop()
         return ledger.history
 

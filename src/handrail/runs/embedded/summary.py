@@ -21,7 +21,7 @@ from handrail.runs.embedded.attempts import (
     run_names,
 )
 from handrail.runs.embedded.driver import holder
-from handrail.runs.summary import ENDED, Summary, given_in, seconds_in, summarize, waiting_for
+from handrail.runs.summary import ENDED, Summary, given_in, kind_of, seconds_in, summarize, waiting_for, was_killed
 from handrail.state import files, journal, lines
 
 TYPE_CHECKING = False
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from handrail.runs.embedded.ledger import Ledger
 
 SUMMARY = "summary"
-FORMAT = 2
+FORMAT = 3
 JOURNAL = "journal"
 
 
@@ -84,6 +84,7 @@ def store(folder: str, ledger: Ledger, about: str | None) -> None:
     except StateError:
         return
     questions = [(asked.id, asked.path, asked.question) for asked in state.questions.values()]
+    moments = [(moment, kind_of(type(event).__name__, vars(event))) for moment, event in records]
     ended = next((moment for moment, event in reversed(records) if type(event).__name__ == "RunEnded"), None)
     summary = Summary(
         id="",
@@ -92,7 +93,7 @@ def store(folder: str, ledger: Ledger, about: str | None) -> None:
         driver=None,
         why=state.error or state.reason or state.summary or "",
         created=created(folder),
-        seconds=seconds_in((moment, type(event).__name__) for moment, event in records),
+        seconds=seconds_in(moments),
         given=given,
         started=records[0][0],
         ended=ended if state.status in ENDED else None,
@@ -100,6 +101,7 @@ def store(folder: str, ledger: Ledger, about: str | None) -> None:
         reason=state.reason,
         error=state.error,
         questions=waiting_for(state.status, questions),
+        is_least=was_killed(moments, is_driven=False),
     )
     _write(folder, summary, _mark(ledger.attempt))
 

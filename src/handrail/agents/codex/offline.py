@@ -1,0 +1,119 @@
+"""Codex offline against a scripted model: its command line, its variables and files, and calls of its tools.
+
+It writes with patches. It has no tool for reading, so it reads with the shell.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+
+from handrail.agents.codex import hooks
+from handrail.agents.offline import first
+from handrail.contracts.offline import PROJECT, PROMPT, URL, Path
+from handrail.models.responses import SPAWN, Responses
+from handrail.models.turn import Call, Turn
+
+PROTOCOL = Responses
+ALLOWED = ("-s", "danger-full-access")
+_SHAPE = ("exec", "--json", *ALLOWED, "--skip-git-repo-check")
+OPTIONS = (*_SHAPE, PROMPT)
+KEY = "CODEX_FAKE_KEY"
+"""A variable that Handrail passes on to Codex."""
+ENVIRONMENT = {KEY: "fake"}
+_CONFIG = f"""\
+model = "gpt-5.5"
+model_provider = "fake"
+check_for_update_on_startup = false
+web_search = "disabled"
+
+[analytics]
+enabled = false
+
+[model_providers.fake]
+name = "fake"
+base_url = "{URL}"
+env_key = "{KEY}"
+wire_api = "responses"
+request_max_retries = 1
+stream_max_retries = 1
+"""
+_SEEN = f"""
+[features]
+multi_agent_v2 = true
+daemon_auto_start = false
+
+[notice.model_migrations]
+"gpt-5.5" = "gpt-6-sol"
+
+[tui]
+screen_reader_detection_done = true
+
+[projects."{PROJECT}"]
+trust_level = "trusted"
+"""
+"""Subagents for the scripted model, and what Codex writes after a person has answered its first questions."""
+FILES = {".codex/config.toml": _CONFIG}
+HOST_FILES = {".codex/config.toml": _CONFIG + _SEEN}
+PASSED: tuple[str, ...] = ()
+NOTE: str | None = "mcp__probe__add"
+SETTINGS = ".codex/config.toml"
+STEP = "mcp__handrail__workflow_step"
+
+
+def write(path: Path, text: str) -> Call:
+    lines = "".join(f"+{line}\n" for line in text.splitlines())
+    return "apply_patch", f"*** Begin Patch\n*** Add File: {path}\n{lines}*** End Patch\n"
+
+
+def edit(path: Path, old: str, new: str) -> Call:
+    return "apply_patch", f"*** Begin Patch\n*** Update File: {path}\n@@\n-{old}\n+{new}\n*** End Patch\n"
+
+
+def read(path: Path) -> Call:
+    return shell(f"cat {shlex.quote(str(path))}")
+
+
+def shell(command: str) -> Call:
+    return "exec_command", {"cmd": command}
+
+
+def subagent(program: str, task: str) -> Call:
+    del program
+    return SPAWN, {"message": task, "task_name": "part"}
+
+
+def report(text: str) -> Turn:
+    return Turn(text)
+
+
+def argv(program: str, prompt: str, thread: str | None, home: Path) -> list[str]:
+    del home
+    return [program, *_SHAPE, *(["resume", thread] if thread else []), prompt]
+
+
+def thread(output: str) -> str | None:
+    return first(output, "thread_id")
+
+
+def with_server(command: list[str]) -> dict[str, str]:
+    own = f"command = {json.dumps(command[0])}\nargs = {json.dumps(command[1:])}\n"
+    more = 'omit_tools_from = ["deferred", "code_mode"]\ndefault_tools_approval_mode = "approve"\n'
+    return {SETTINGS: f"{_CONFIG}{_SEEN}\n[mcp_servers.probe]\n{own}{more}"}
+
+
+def with_rewrite(home: Path, command: str) -> dict[str, str]:
+    """The hook, and the hash with which Codex trusts it."""
+    said = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": {"command": command}}
+    run = f"printf '%s' {shlex.quote(json.dumps({'hookSpecificOutput': said}))}"
+    group = {"matcher": "Bash", "hooks": [{"type": "command", "command": run, "timeout": 60}]}
+    place = os.path.realpath(os.path.join(home, ".codex", "hooks.json"))
+    hashes = hooks.trusted(place, {"PreToolUse": group}, {})
+    trust = "".join(f'\n[hooks.state.{json.dumps(key)}]\ntrusted_hash = "{value}"\n' for key, value in hashes.items())
+    listed = json.dumps({"hooks": {"PreToolUse": [group]}})
+    return {SETTINGS: _CONFIG + _SEEN + trust, ".codex/hooks.json": listed}
+
+
+def loosened(text: str) -> str:
+    return text.replace("[features]\n", "[features]\nhooks = false\n", 1)

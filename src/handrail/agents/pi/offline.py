@@ -1,0 +1,89 @@
+"""pi offline against a scripted model: its command line, its variables and files, and calls of its tools.
+
+It exits with 0 even if the model failed; the last message shows the failure.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+from handrail.agents.offline import events
+from handrail.contracts.offline import PROMPT, URL, Path
+from handrail.models.chat import Chat
+from handrail.models.turn import Call, Turn
+
+PROTOCOL = Chat
+MODEL = ("--model", "fake/fake-1")
+OPTIONS = ("--mode", "json", "-p", *MODEL, PROMPT)
+ENVIRONMENT = {"PI_OFFLINE": "1", "PI_TELEMETRY": "0"}
+_ABOUT = {
+    "id": "fake-1",
+    "contextWindow": 128000,
+    "maxTokens": 8192,
+    "cost": {"input": 3, "output": 15, "cacheRead": 0.3, "cacheWrite": 3.75},
+}
+_PROVIDER = {"baseUrl": URL, "api": "openai-completions", "apiKey": "fake", "models": [_ABOUT]}
+_SETTINGS = {"retry": {"maxRetries": 1, "baseDelayMs": 200}}
+FILES = {
+    ".pi/agent/models.json": json.dumps({"providers": {"fake": _PROVIDER}}),
+    ".pi/agent/settings.json": json.dumps(_SETTINGS),
+}
+HOST_FILES = {".pi/agent/settings.json": json.dumps({**_SETTINGS, "defaultProvider": "fake", "defaultModel": "fake-1"})}
+PASSED: tuple[str, ...] = ()
+NOTE: str | None = None
+SETTINGS = ".pi/agent/extensions/handrail/index.js"
+STEP = "workflow_step"
+
+
+def write(path: Path, text: str) -> Call:
+    return "write", {"path": str(path), "content": text}
+
+
+def edit(path: Path, old: str, new: str) -> Call:
+    return "edit", {"path": str(path), "edits": [{"oldText": old, "newText": new}]}
+
+
+def read(path: Path) -> Call:
+    return "read", {"path": str(path)}
+
+
+def shell(command: str) -> Call:
+    return "bash", {"command": command}
+
+
+def subagent(program: str, task: str) -> Call:
+    """pi has no subagents of its own. Extensions start another pi, as this command does."""
+    return shell(shlex.join([program, "-p", "--no-session", *MODEL, task]))
+
+
+def report(text: str) -> Turn:
+    return Turn(text)
+
+
+def argv(program: str, prompt: str, thread: str | None, home: Path) -> list[str]:
+    del home
+    more = ["--session", thread] if thread else []
+    return [program, "--mode", "json", "-p", *MODEL, "--approve", *more, prompt]
+
+
+def thread(output: str) -> str | None:
+    return next((str(event["id"]) for event in events(output) if event.get("type") == "session"), None)
+
+
+def with_server(command: list[str]) -> dict[str, str]:
+    del command
+    return {}
+
+
+def with_rewrite(home: Path, command: str) -> dict[str, str]:
+    del home
+    change = f'if (event.toolName === "bash") event.input.command = {json.dumps(command)}'
+    text = f'export default function (pi) {{ pi.on("tool_call", (event) => {{ {change} }}) }}\n'
+    return {".pi/agent/extensions/rewrite/index.js": text}
+
+
+def loosened(text: str) -> str:
+    """pi has no setting that switches hooks off, so the extension itself is emptied."""
+    del text
+    return "export default function () {}\n"

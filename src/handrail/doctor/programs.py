@@ -1,0 +1,48 @@
+"""Finds the program of an agent, and asks it for its version."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import shutil
+from collections.abc import Mapping
+
+from handrail import registry
+from handrail.errors import HandrailError
+from handrail.process.child import run
+
+SECONDS = 30.0
+_VERSION = re.compile(r"\d+\.\d+(?:[\w.+-]*\w)?")
+
+
+def find_program(agent: str, env: Mapping[str, str], named: str | None = None) -> str | None:
+    """The path of an agent's program: the named one, or the one on the PATH; None if there is none."""
+    program = named or registry.executor(agent).PROGRAM
+    found = shutil.which(program, path=env.get("PATH"))
+    return os.path.abspath(found) if found else None
+
+
+async def version_of(program: str, env: Mapping[str, str]) -> str:
+    """The version that a program prints. Raises `HandrailError` if it cannot be started or prints none."""
+    argv = [program, "--version"]
+    try:
+        ended = await run(argv, os.path.dirname(program), env, SECONDS)
+    except OSError as error:
+        raise HandrailError(f"`{program}` cannot be started: {error.strerror}") from error
+    found = _VERSION.search(ended.output)
+    if ended.timed_out or ended.exit_code != 0 or found is None:
+        how = "took too long" if ended.timed_out else f"ended with exit code {ended.exit_code}"
+        raise HandrailError(f"`{program} --version` {how}", "start the program yourself to see why")
+    return found[0]
+
+
+async def versions_of(programs: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str | HandrailError]:
+    """The version of each agent's program, or why it is not known. They are asked at the same time."""
+    found = await asyncio.gather(*(version_of(path, env) for path in programs.values()), return_exceptions=True)
+    known: dict[str, str | HandrailError] = {}
+    for agent, told in zip(programs, found, strict=True):
+        if isinstance(told, BaseException) and not isinstance(told, HandrailError):
+            raise told
+        known[agent] = told
+    return known

@@ -1,0 +1,1 @@
+"""What `handrail validate` checks: a whole project, or everything at some paths."""

@@ -1,0 +1,220 @@
+"""Checks all definitions of a project, or those at paths; settings and schemas, too.
+
+A folder is checked with everything below it. A folder that no project uses may hold loose workflows and flows.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from handrail import registry
+from handrail.artifacts.schemas import FOLDER as SCHEMAS
+from handrail.artifacts.schemas import project_schema_ids, schema_fault
+from handrail.errors import UsageError
+from handrail.flows.catalog import FlowCatalog, flow_files, is_flow_file, problems_at
+from handrail.flows.reading import Known
+from handrail.project import MARKERS, find_root
+from handrail.source.diagnostics import Diagnostic, errors_behind, of_file
+from handrail.source.plain import counted
+from handrail.state.files import is_below
+from handrail.validation.search import FLOW_FOLDERS, Below, search
+from handrail.workflows.catalog import Catalog, Found, read_given, workflow_folders
+from handrail.workflows.understood import not_understood
+
+_NOUNS = {"workflows": "workflow", "flows": "flow", "settings": "settings file", "schemas": "schema"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ground:
+    """All that a project has: its definitions with their folders, its settings files and what is wrong with them."""
+
+    project: str
+    catalog: Catalog
+    flows: FlowCatalog
+    known: Known
+    workflow_roots: tuple[str, ...]
+    flow_roots: tuple[str, ...]
+    settings: tuple[str, ...]
+    settings_problems: tuple[Diagnostic, ...]
+    agents: tuple[str, ...]
+
+    @property
+    def schemas(self) -> dict[str, str]:
+        """The schema files of the project, by id."""
+        ids = sorted(project_schema_ids(self.project))
+        return {id_: os.path.join(self.project, SCHEMAS, f"{id_}.json") for id_ in ids}
+
+    @property
+    def places(self) -> list[str]:
+        """The folders and files that the project uses, if they exist."""
+        known = (*self.workflow_roots, *self.flow_roots, *self.settings, os.path.join(self.project, SCHEMAS))
+        return [place for place in known if os.path.lexists(place)]
+
+    def holds(self, path: str) -> bool:
+        """True if the project uses something at this path, below it, or a folder around it."""
+        return any(_within(place, path) or _within(path, place) for place in self.places)
+
+    def below(self, path: str) -> Below:
+        """What is below a folder and is not used by this project."""
+        places = self.places
+        if not os.path.isdir(path) or any(_within(path, place) for place in places):
+            return Below()
+        found = search(path)
+        is_free = lambda one: not any(_within(one, place) for place in places)  # noqa: E731 - used twice
+        return Below(
+            [project for project in found.projects if os.path.realpath(project) != self.project],
+            list(filter(is_free, found.workflows)),
+            list(filter(is_free, found.flows)),
+            found.problems,
+        )
+
+
+@dataclass
+class Checked:
+    """The problems that were found, how many definitions of each kind were checked, and the projects they are in."""
+
+    problems: list[Diagnostic] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_NOUNS, 0))
+    projects: set[str] = field(default_factory=set)
+
+    def add(self, other: Checked) -> None:
+        self.problems += other.problems
+        self.projects |= other.projects
+        self.counts = {name: count + other.counts[name] for name, count in self.counts.items()}
+
+    def __str__(self) -> str:
+        """What was checked: `2 workflows, 1 flow and 1 schema`; with several projects also `in 2 projects`."""
+        parts = [counted(count, _NOUNS[name]) for name, count in self.counts.items() if count]
+        where = f" in {len(self.projects)} projects" if len(self.projects) > 1 else ""
+        return (" and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:]))) or "0 workflows") + where
+
+
+@dataclass
+class _Selected:
+    """What the paths select. `workflows` are folders of workflows, or files in them.
+
+    `problems` are those of flow files and folders that cannot be opened, so that there is no flow.
+    """
+
+    workflows: list[str] = field(default_factory=list)
+    flows: list[str] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+    schemas: list[str] = field(default_factory=list)
+    problems: list[Diagnostic] = field(default_factory=list)
+
+
+def _within(path: str, folder: str) -> bool:
+    """True if a path is a folder or below it, with or without following links."""
+    real, real_folder = os.path.realpath(path), os.path.realpath(folder)
+    return path == folder or is_below(path, folder) or real == real_folder or is_below(real, real_folder)
+
+
+def project_of(path: str, ground: Ground) -> str:
+    """The project whose definitions are at a path: another one only if this one uses nothing there."""
+    if ground.holds(path):
+        return ground.project
+    root = find_root(path if os.path.isdir(path) else os.path.dirname(path))
+    has_definitions = any(os.path.exists(os.path.join(root, mark)) for mark in MARKERS if mark != ".git")
+    return root if has_definitions else ground.project
+
+
+def check_all(ground: Ground) -> Checked:
+    problems = [*ground.catalog.problems, *ground.flows.problems, *ground.settings_problems]
+    problems += _names_for_agents(ground, ground.catalog.found)
+    schemas, settings = ground.schemas, [file for file in ground.settings if os.path.lexists(file)]
+    problems += _schema_problems(ground, schemas, problems)
+    numbers = (len(ground.catalog.workflows), len(ground.flows.flows), len(settings), len(schemas))
+    return Checked(problems, dict(zip(_NOUNS, numbers, strict=True)), {ground.project})
+
+
+def check_paths(ground: Ground, paths: Mapping[str, Below], *, is_nested: bool = False) -> Checked:
+    """What is at these paths, and below them. It may refer to all other definitions.
+
+    Raises `UsageError` if there is nothing at a path. `is_nested`: the path was found, so it may be empty.
+    """
+    chosen = _Selected()
+    for path, below in paths.items():
+        if not os.path.isdir(path):
+            _select_file(ground, path, chosen)
+        elif not _select_folder(ground, path, chosen, below) and below.is_empty and not is_nested:
+            hint = "a workflow is a folder with a `workflow.yaml`; flows are files in `.handrail/flows`"
+            raise UsageError(f"there is no workflow and no flow in `{path}`", hint)
+    given = read_given(chosen.workflows, ground.catalog) if chosen.workflows else None
+    problems = [*chosen.problems, *(given.problems if given is not None else ())]
+    problems += _names_for_agents(ground, [entry for entry in given.found if entry.source == "given"] if given else [])
+    flows, settings, schemas = (list(dict.fromkeys(some)) for some in (chosen.flows, chosen.settings, chosen.schemas))
+    problems += problems_at(flows, ground.flows, ground.known)
+    problems += [problem for problem in ground.settings_problems if problem.file in settings]
+    problems += _schema_problems(ground, schemas, problems)
+    pool = (*ground.catalog.problems, *ground.flows.problems, *problems)
+    problems += [one for note in problems if note.cause is not None for one in errors_behind(note.cause, pool)]
+    workflows = sum(found.source == "given" for found in given.found) if given is not None else 0
+    counts = dict(zip(_NOUNS, (workflows, len(flows), len(settings), len(schemas)), strict=True))
+    return Checked(problems, counts, {ground.project} if any(counts.values()) else set())
+
+
+def _select_file(ground: Ground, path: str, chosen: _Selected) -> None:
+    settings = [file for file in ground.settings if os.path.realpath(file) == os.path.realpath(path)]
+    schemas = [id_ for id_, file in ground.schemas.items() if file == path]
+    if settings or schemas:
+        chosen.settings += settings
+        chosen.schemas += schemas
+    else:
+        (chosen.flows if is_flow_file(path) else chosen.workflows).append(path)
+
+
+def _select_folder(ground: Ground, path: str, chosen: _Selected, below: Below) -> bool:
+    """Select what is in a folder and below it. False if there is nothing."""
+    workflows = [root for root in ground.workflow_roots if os.path.isdir(root) and _within(root, path)]
+    flows = [flow.file for flow in ground.flows.found if _within(flow.file, path)]
+    settings = [file for file in ground.settings if os.path.lexists(file) and _within(file, path)]
+    schemas = [id_ for id_, file in ground.schemas.items() if _within(file, path)]
+    problems = [problem for problem in ground.flows.problems if _within(problem.file, path)]
+    is_loose = not ground.holds(path)
+    is_root = is_loose and not below.projects
+    if is_root or any(_within(path, root) and path != root for root in ground.workflow_roots):
+        workflows += _loose_workflows(path)
+    workflows += [] if is_root else below.workflows
+    flows += [*(_loose_flows(path) if is_loose else []), *below.flows]
+    problems += below.problems
+    chosen.workflows += workflows
+    chosen.flows += flows
+    chosen.settings += settings
+    chosen.schemas += schemas
+    chosen.problems += problems
+    return any((workflows, flows, settings, schemas, problems))
+
+
+def _loose_workflows(path: str) -> list[str]:
+    problems: list[Diagnostic] = []
+    return [path] if list(workflow_folders(path, problems)) or problems else []
+
+
+def _loose_flows(path: str) -> list[str]:
+    """The flow files in a folder `flows`: this one or one in it."""
+    folders = [path] if os.path.basename(path) in FLOW_FOLDERS else [os.path.join(path, n) for n in FLOW_FOLDERS]
+    return [file for folder in folders for file in flow_files(folder, [])]
+
+
+def _names_for_agents(ground: Ground, found: Iterable[Found]) -> list[Diagnostic]:
+    """Names of tools that mean nothing to one of the agents. Files for another program are for that program's agent."""
+    problems: list[Diagnostic] = []
+    for entry in found:
+        agents = ground.agents or (() if entry.is_foreign else registry.installable())
+        problems += not_understood(entry.spec.phases, agents) if entry.spec is not None else []
+    return problems
+
+
+def _schema_problems(ground: Ground, ids: Iterable[str], known: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The problems of schema files. A problem that a step reports already is not repeated."""
+    reported = [problem.message for problem in known if problem.code == "schema-broken"]
+    found: list[Diagnostic] = []
+    for id_ in ids:
+        fault = schema_fault(id_, ground.project)
+        if fault is not None and not any(message.startswith(f"the schema `{id_}` ") for message in reported):
+            file = os.path.join(ground.project, SCHEMAS, f"{id_}.json")
+            problem = of_file("schema-broken", file, f"this schema {fault.what}", fault.hint)
+            found.append(problem._replace(line=fault.place[0], column=fault.place[1]))
+    return found

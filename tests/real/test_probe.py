@@ -1,0 +1,129 @@
+"""The probe of `handrail doctor` with the real agents: it finds what is enforced, and what is not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from handrail import __version__
+from handrail.app import App
+from handrail.doctor import scenes
+from handrail.doctor.place import Place
+from handrail.doctor.probe import ORDER
+from handrail.models.turn import Turn
+from handrail.sessions.required import MATTER, Probe, Row, stamp, write
+from real.hosts import CACHE, HOSTS, NODE
+from real.waiting import LONG
+
+HANDRAIL = str(Path(sys.executable).parent / "handrail")
+ENV = {
+    "PATH": f"{NODE}{os.pathsep}/usr/local/bin{os.pathsep}/usr/bin{os.pathsep}/bin",
+    "COPILOT_PKG_CACHE_HOME": str(CACHE / "copilot"),
+}
+TOOLS = ("main agent", "shell", "patch", "mcp")
+
+
+@pytest.fixture(params=HOSTS)
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    """Each agent in turn, with Handrail and with everything that the scenes need."""
+    with Place(request.param, str(HOSTS[request.param].program), ENV, str(tmp_path / "place")) as place:
+        scenes.prepare(place)
+        yield place
+
+
+def played(scene: scenes.Scene, place: Place) -> list[Row]:
+    async def rows() -> list[Row]:
+        return [row async for row in scene(place)]
+
+    return asyncio.run(rows())
+
+
+def levels(place: Place) -> dict[str, str]:
+    return {row.row: row.level for row in played(scenes.tools, place) if not row.is_absent}
+
+
+def expected(place: Place, level: str) -> dict[str, str]:
+    return {row: level for row in TOOLS if row != "mcp" or place.offline.NOTE}
+
+
+def test_every_kind_of_tool_is_held_to_a_read_only_phase(place: Place) -> None:
+    assert levels(place) == expected(place, "hard")
+
+
+def test_without_our_stubs_nothing_is_enforced_and_the_probe_says_so(place: Place) -> None:
+    installer = place.installer()
+    installer.apply(installer.plan_uninstall())
+    assert levels(place) == expected(place, "none")
+
+
+@pytest.fixture
+def claude(tmp_path: Path) -> Iterator[Place]:
+    with Place("claude", str(HOSTS["claude"].program), ENV, str(tmp_path / "place")) as place:
+        scenes.prepare(place)
+        yield place
+
+
+def test_a_gate_that_allows_everything_is_found(claude: Place) -> None:
+    Path(claude.home, ".claude", "skills", "handrail", "bin", "gate").write_text("exit 0\n")
+    assert levels(claude) == expected(claude, "none")
+    assert [row.level for row in played(scenes.subagent, claude)] == ["none"]
+
+
+def test_a_stop_that_nobody_hears_is_found(claude: Place) -> None:
+    Path(claude.home, ".claude", "skills", "handrail", "bin", "event").write_text("exit 0\n")
+    assert [row.level for row in played(scenes.stop, claude)] == ["none"]
+
+
+def test_a_phase_that_requires_a_probe_does_not_start_without_one(claude: Place) -> None:
+    claude.workflow("strict", build="require: hard\n")
+    app = App(claude.project, claude.env, by="person")
+    claude.model.script(Turn("Nobody told me to."))
+    ended = asyncio.run(claude.start("strict tea"))
+    assert "handrail doctor claude --probe" in ended.output
+    assert not app.sessions.all()
+    assert not claude.model.received()
+    rows = tuple(Row(row, "hard", "") for row in MATTER)
+    kept = Probe("claude", "1", claude.program, stamp(claude.program), __version__, 1.0, rows)
+    write(app.places, kept)
+    claude.model.script(claude.step("next"), Turn("Done."))
+    asyncio.run(claude.start("strict tea"))
+    assert [report.state.status for report in app.sessions.reports()] == ["done"]
+
+
+def test_the_whole_probe_is_kept_and_meets_require_hard(tmp_path: Path) -> None:
+    env = {**ENV, "HOME": str(tmp_path / "home"), "HANDRAIL_HOME": str(tmp_path / "handrail"), "NO_COLOR": "1"}
+    (tmp_path / "project").mkdir()
+    (tmp_path / "home").mkdir()
+
+    def handrail(*argv: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [HANDRAIL, *argv],
+            cwd=tmp_path / "project",
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=4 * LONG,
+            check=False,
+        )
+
+    program = str(HOSTS["pi"].program)
+    ended = handrail("doctor", "pi", "--probe", "--program", program, "--json")
+    assert ended.returncode == 0, ended.stderr
+    probe = json.loads(ended.stdout)["probe"]
+    version = HOSTS["pi"].package.rpartition("@")[2]
+    assert (probe["agent"], probe["version"], probe["program"]) == ("pi", version, program)
+    found = {row["row"]: row for row in probe["rows"]}
+    assert tuple(found) == ORDER
+    assert [row for row in MATTER if found[row]["level"] != "hard" and not found[row]["absent"]] == []
+    assert all(f"{row}  " in ended.stderr for row in ORDER), "progress is shown for each row"
+    assert not list((tmp_path / "home").iterdir()), "the home of the user stays as it was"
+    kept = json.loads(handrail("doctor", "pi", "--json").stdout)
+    assert kept["probe"]["rows"] == probe["rows"]
+    assert kept["probe"]["outdated"] is None
