@@ -13,6 +13,7 @@ from support import Project
 
 SOURCE = Path(handrail.__file__).parent
 PLACES = {"NodeError": 0, "Unresolved": 0, "FlowFailed": 1, "StepFailed": 1, "Refusal": 0, "RunEnded": 4}
+PLACES |= {"Again": 0, "_final": 0}
 """What reports a code, and the place of the code among its arguments."""
 PASSED_ON = {"error.code", "failure.code", "failed[0].code", "code", "None", "outcome"}
 """Arguments that pass on the code of another error, or an outcome of an agent."""
@@ -54,8 +55,16 @@ def used_codes() -> set[str]:
                 codes.add(STATUSES[written])
             else:
                 assert written in PASSED_ON, f"{file.name}: the code `{written}` of {name} is not known"
+        codes |= {code for node in tree.body for code in codes_by_status(node)}
         codes |= {code for kind in ast.walk(tree) if isinstance(kind, ast.ClassDef) for code in error_codes(kind)}
     return codes
+
+
+def codes_by_status(node: ast.stmt) -> Iterator[str]:
+    """The codes in a table with codes per HTTP status."""
+    if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "BY_STATUS":
+        yield from ast.literal_eval(node.value).values()
+        yield "service-failed"  # for every other status
 
 
 def error_codes(kind: ast.ClassDef) -> Iterator[str]:

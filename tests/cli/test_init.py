@@ -45,6 +45,6 @@ def test_nothing_is_created_if_the_agent_is_unknown_or_cannot_be_installed(proje
     assert (said.code, said.err) == (
         2, "error: Handrail cannot be installed into `codxe`\nhint: did you mean `codex`?\n"
     )  # fmt: skip
-    project.write(".gemini/settings.json", "// a comment\n{}\n")
+    project.write(".gemini/settings.json", "{ no JSON\n")
     assert project.run("init", "--agent", "gemini").code == 1
     assert not (project.folder / EXAMPLE).exists()

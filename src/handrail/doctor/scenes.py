@@ -83,7 +83,7 @@ async def subagent(place: Place) -> AsyncIterator[Row]:
     await place.start("delegate tea")
     asked = place.model.received()[before:]
     if len(asked) < 2 or DELEGATED in asked[1].text:
-        yield Row("subagent", "unknown", "the agent started no subagent")
+        yield Row("subagent", "unknown", "it is not known whether a subagent made the call")
         return
     happened, works = place.made("bound-sub.txt"), place.made("free-sub.txt")
     yield denied("subagent", happened=happened, works=works, what="writing a file in a subagent")

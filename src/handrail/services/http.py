@@ -28,6 +28,14 @@ from handrail.source.values import shown
 REDIRECTS = (301, 302, 303, 307, 308)
 AGAIN = (429, 500, 502, 503, 504)
 """The answers after which a request that changes nothing is sent again."""
+BY_STATUS = {
+    401: "service-login",
+    403: "service-forbidden",
+    404: "service-missing",
+    429: "service-busy",
+    503: "service-busy",
+}
+"""The codes of answers that say what is wrong. Any other error is `service-failed`."""
 LONGEST_REASON = 300
 _PAGE_NUMBER = re.compile(r"[0-9]{1,9}")
 
@@ -89,10 +97,10 @@ class Service:
             self._client = httpx2.AsyncClient(timeout=timeout, follow_redirects=False)
         except (ImportError, ValueError, httpx2.InvalidURL) as error:
             message = "the proxy in the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY) cannot be used"
-            raise self._wrong("service-proxy", message) from error
+            raise self._final("service-proxy", message) from error
         except OSError as error:
             message = "the certificates in the environment (SSL_CERT_FILE, SSL_CERT_DIR) cannot be read"
-            raise self._wrong("service-certificate", message) from error
+            raise self._final("service-certificate", message) from error
         return self
 
     async def __aexit__(
@@ -120,9 +128,9 @@ class Service:
             answer = await self._get(path, {**query, "per_page": size, "page": number})
             items, total = self._parsed(answer), total + len(answer.body)
             if total > self.limits.size:
-                raise self._wrong("service-large", f"the list at `{path}` is larger than {self.limits.size} bytes")
+                raise self._final("service-large", f"the list at `{path}` is larger than {self.limits.size} bytes")
             if not isinstance(items, list):
-                raise self._wrong("service-json", f"the answer to `{path}` is not a list")
+                raise self._final("service-json", f"the answer to `{path}` is not a list")
             yield items
             following = answer.headers.get("x-next-page", "").strip()
             if (
@@ -134,7 +142,7 @@ class Service:
             number, seen = int(following) if _PAGE_NUMBER.fullmatch(following) else number + 1, seen + 1
             if seen >= self.limits.pages:
                 message = f"the list at `{path}` has more than {counted(self.limits.pages, 'page')}"
-                raise self._wrong("service-pages", message)
+                raise self._final("service-pages", message)
 
     async def post(self, path: str, content: Mapping[str, Any]) -> Any:
         """Send JSON and return the JSON of the answer.
@@ -147,7 +155,7 @@ class Service:
     async def _get(self, path: str, query: Mapping[str, str | int], file: int | None = None) -> Answer:
         url = urljoin(self.base, path)
         if not is_same_host(url, self.base):
-            raise self._wrong("service-host", f"`{shown(url, 120)}` is not on the configured host")
+            raise self._final("service-host", f"`{shown(url, 120)}` is not on the configured host")
         return await self._insist(lambda: self._once("GET", url, query, file=file), AGAIN)
 
     async def _insist(self, send: Callable[[], Awaitable[Answer]], again: tuple[int, ...]) -> Answer:
@@ -184,7 +192,7 @@ class Service:
         except TimeoutError:
             raise self._slow() from None
         message = f"it redirects more than {counted(self.limits.redirects, 'time')}"
-        raise self._wrong("service-redirect", message)
+        raise self._final("service-redirect", message)
 
     async def _send(
         self, method: str, url: str, query: Mapping[str, str | int], content: Mapping[str, Any] | None, most: int
@@ -201,27 +209,27 @@ class Service:
                 async for part in response.aiter_bytes():
                     body += part
                     if len(body) > most:
-                        raise self._wrong("service-large", f"its answer is larger than {most} bytes")
+                        raise self._final("service-large", f"its answer is larger than {most} bytes")
                 return Answer(response.status_code, response.headers, bytes(body), url)
         except httpx2.ConnectError as error:
             if _is_certificate(error):
                 message = "its certificate is not valid for this host, or not trusted on this machine"
-                raise self._wrong("service-certificate", message) from None
+                raise self._final("service-certificate", message) from None
             raise Again("service-unreachable", self._told("it cannot be reached"), {}) from None
         except httpx2.ConnectTimeout:
             raise Again("service-unreachable", self._told("it cannot be reached in time"), {}) from None
         except httpx2.TimeoutException:
             raise self._slow() from None
         except httpx2.ProxyError as error:
-            raise self._wrong("service-proxy", f"the proxy refuses the connection: {shown(str(error), 80)}") from None
+            raise self._final("service-proxy", f"the proxy refuses the connection: {shown(str(error), 80)}") from None
         except httpx2.TransportError as error:
             if method != "GET":
                 message = f"the connection broke ({type(error).__name__}); whether the message arrived is not known"
-                raise self._wrong("service-broken", message) from None
+                raise self._final("service-broken", message) from None
             message = f"the connection broke before the answer was complete ({type(error).__name__})"
             raise Again("service-broken", self._told(message), {}) from None
         except (httpx2.DecodingError, httpx2.InvalidURL) as error:
-            raise self._wrong("service-broken", f"its answer cannot be read ({type(error).__name__})") from None
+            raise self._final("service-broken", f"its answer cannot be read ({type(error).__name__})") from None
 
     def _redirected(self, method: str, answer: Answer, *, elsewhere: bool) -> str:
         """The address that a redirect leads to, if it may be followed."""
@@ -229,12 +237,12 @@ class Service:
             to = urljoin(answer.url, answer.headers.get("location", ""))
             target, here = origin(to), origin(answer.url)
         except ValueError:
-            raise self._wrong("service-redirect", "it redirects to an address that is not HTTP") from None
+            raise self._final("service-redirect", "it redirects to an address that is not HTTP") from None
         if here.scheme == "https" and target.scheme == "http":
-            raise self._wrong("service-redirect", f"it redirects to `{target.host}` without encryption")
+            raise self._final("service-redirect", f"it redirects to `{target.host}` without encryption")
         if method != "GET" or (target != origin(self.base) and not elsewhere):
             hint = "is the configured address complete, and are the credentials valid?"
-            raise self._wrong("service-redirect", f"it redirects to `{target.host}:{target.port}`; {hint}")
+            raise self._final("service-redirect", f"it redirects to `{target.host}:{target.port}`; {hint}")
         return to
 
     def _checked(self, answer: Answer, again: tuple[int, ...]) -> Answer:
@@ -244,28 +252,23 @@ class Service:
         words = self.reason(said) if isinstance(said, dict) else None
         told = f"it answers with {answer.status}" + (f": {shown(words, LONGEST_REASON)}" if words else "")
         told += f"; {self.advice[answer.status]}" if answer.status in self.advice else ""
-        code = {401: "service-login", 403: "service-forbidden", 404: "service-missing"}.get(answer.status)
+        code = BY_STATUS.get(answer.status, "service-failed")
         if answer.status in again:
             asked = self.asked(said) if isinstance(said, dict) else None
-            raise Again(
-                "service-busy" if answer.status in (429, 503) else "service-failed",
-                self._told(told),
-                answer.headers,
-                asked,
-            )
-        raise self._wrong(code or "service-failed", told)
+            raise Again(code, self._told(told), answer.headers, asked)
+        raise self._final(code, told)
 
     def _parsed(self, answer: Answer) -> Any:
         said = _loaded(answer.body)
         if said is _BROKEN:
             kind = answer.headers.get("content-type", "no content type")
-            raise self._wrong("service-json", f"its answer is not JSON ({shown(kind, 80)}, {len(answer.body)} bytes)")
+            raise self._final("service-json", f"its answer is not JSON ({shown(kind, 80)}, {len(answer.body)} bytes)")
         return said
 
     def _slow(self) -> NodeError:
         return NodeError("service-slow", self._told(f"it did not answer in {counted(self.limits.seconds, 'second')}"))
 
-    def _wrong(self, code: str, message: str) -> NodeError:
+    def _final(self, code: str, message: str) -> NodeError:
         return NodeError(code, self._told(message), transient=False)
 
     def _told(self, message: str) -> str:
