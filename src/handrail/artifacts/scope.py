@@ -1,12 +1,26 @@
-"""The default scope of a run: the checked-out branch and a hash of its folder."""
+"""The default scope of a run: its issue or the checked-out branch, and a hash of its folder."""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
+from urllib.parse import urlsplit
 
 from handrail.artifacts.names import scope_name
 from handrail.source.values import Unresolved
+
+
+_KEY = re.compile(r"(?:[A-Za-z][A-Za-z0-9_]*)-[0-9]+")
+
+
+def issue_key(reference: str) -> str | None:
+    """The key of a Jira issue, from the key itself or the address of its page. None if it is neither."""
+    try:
+        last = urlsplit(reference).path.rstrip("/").rpartition("/")[2] if "://" in reference else reference.strip()
+    except ValueError:
+        return None
+    return last.upper() if _KEY.fullmatch(last) else None
 
 
 def default_scope(project: str, name: str | None = None) -> str:

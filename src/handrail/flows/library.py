@@ -107,6 +107,12 @@ def _with_schemas(text: str, name: str, schema: Callable[[str], Mapping[str, Any
     return _SCHEMA.sub(block, text)
 
 
+def is_made_from(text: str, template: str) -> bool:
+    """True if a text is a template with a schema in the place of each name of one."""
+    parts = _SCHEMA.split(template)[::2]
+    return re.fullmatch("```json\n.*?\n```".join(map(re.escape, parts)), text, re.DOTALL) is not None
+
+
 def without_references(schema: Mapping[str, Any]) -> Any:
     """The schema with its definitions in place of references to them, so that people and agents can read it."""
     definitions = schema.get("$defs", {})

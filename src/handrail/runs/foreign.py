@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from handrail.artifacts.inputs import CONTRACTS, PLANNING, QA, Inputs
 from handrail.artifacts.names import AGENTWEAVER
+from handrail.artifacts.scope import issue_key
 from handrail.artifacts.world import World
 from handrail.contracts import Durable
 from handrail.errors import UsageError
@@ -49,13 +48,6 @@ _NEXT = {
     "task-describe-flow": ("iteration", "jira-description-file"),
 }
 """Flows of these kinds begin a new iteration of what they make: the param, and the kind of artifact."""
-_KEY = re.compile(r"(?:[A-Za-z][A-Za-z0-9_]*)-[0-9]+")
-
-
-def issue_key(reference: str) -> str | None:
-    """The key of a Jira issue, from the key itself or the address of its page. None if it is neither."""
-    last = urlsplit(reference).path.rstrip("/").rpartition("/")[2] if "://" in reference else reference
-    return last.upper() if _KEY.fullmatch(last.strip()) else None
 
 
 def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], project: str) -> dict[str, Any]:

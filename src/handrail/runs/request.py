@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from handrail.artifacts.scope import issue_key
 from handrail.errors import StateError
 from handrail.expressions.tree import Const
 from handrail.flows.catalog import FlowCatalog, FoundFlow
@@ -110,7 +111,8 @@ def unused(catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[str]
     if flow.plan is None or flow.plan.params is not None or (read := params_read(flow.plan)) is None:
         return []
     told = [f"flow `{flow.id}` does not use the param `{name}`" for name in request.params if name not in read]
-    if request.task and "task" not in read:
+    names_issue = flow.plan.is_foreign and issue_key(request.task) is not None
+    if request.task and "task" not in read and not names_issue:
         plans = (one.plan for one in needed_flows(catalog, flow).values())
         if not any(uses_task(plan) for plan in plans if plan is not None):
             told.append(f"flow `{flow.id}` does not use a task, so `{request.task}` is ignored")

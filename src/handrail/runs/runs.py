@@ -16,7 +16,7 @@ from handrail import registry
 from handrail.artifacts.kept import Kept
 from handrail.artifacts.names import scope_name
 from handrail.artifacts.publish import Publisher
-from handrail.artifacts.scope import default_scope
+from handrail.artifacts.scope import default_scope, issue_key
 from handrail.artifacts.world import World
 from handrail.contracts import (
     Asker,
@@ -42,7 +42,7 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
 from handrail.runs.agents import Search
-from handrail.runs.foreign import implicit_params, issue_key
+from handrail.runs.foreign import implicit_params
 from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named

@@ -1,0 +1,135 @@
+"""A script for the scripted agent that does what the shipped prompts ask for.
+
+What it writes is prepared as folders: an entry of the script copies one of them over the project. The JSON files match
+the schemas of their kinds.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from handrail.artifacts.schemas import artifact_table, builtin_schema
+from handrail.flows.library import without_references
+
+TURNS = range(1, 9)
+WRITES = {
+    "task-context": ("task-context",),
+    "planning-questions": ("planning-questions",),
+    "design": ("design", "plan", "qa"),
+    "design-review": ("design-review",),
+    "review-assessment": ("review-assessment", "review"),
+    "review": ("review",),
+    "review-fix": ("review-fix",),
+    "bug-analyze": ("bug-analyze", "bug-fix-design", "bug-fix-plan"),
+    "task-summary": ("task-summary",),
+    "mr-description": ("mr-description",),
+    "jira-description": ("jira-description",),
+    "practice-candidates": ("practice-candidates",),
+    "playbook-questions": ("playbook-questions",),
+    "playbook-draft": ("playbook-draft",),
+    "git-commit-message": ("git-commit-message",),
+}
+"""The kind of the first file that a prompt asks for, and all kinds that it asks for."""
+SAYS = {
+    "Implement this task.": "code.txt",
+    "Fix a bug.": "code.txt",
+    "The linter or the code generation": "fixed",
+    "The tests of this project fail.": "fixed",
+}
+"""A part of a prompt that asks for a change of the code, and a file that the agent changes then."""
+FINDING = {"severity": "critical", "title": "A wrong result", "description": "It adds one too many."}
+POINT = {"title": "No plan for old data", "description": "Say what becomes of it.", "affected_artifacts": ["plan"]}
+
+
+class Mood(NamedTuple):
+    """How many reviews of the code and of the design have findings before they have none."""
+
+    bad_reviews: int = 0
+    bad_designs: int = 0
+
+
+def example(schema: Mapping[str, Any]) -> Any:
+    """A small value that matches a schema."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    if "anyOf" in schema:
+        return example(schema["anyOf"][0])
+    kind = schema.get("type", "string")
+    kind = kind[0] if isinstance(kind, list) else kind
+    if kind == "object":
+        properties = schema.get("properties", {})
+        return {name: example(properties.get(name, {})) for name in schema.get("required", ())}
+    if kind == "array":
+        return [example(schema.get("items", {})) for _ in range(max(1, schema.get("minItems", 0)))]
+    return {"boolean": False, "number": 1, "integer": 1, "string": "text", "null": None}[kind]
+
+
+def content(kind: str, turn: int, mood: Mood) -> Any:
+    """What the JSON file of a kind says in an iteration."""
+    if kind == "git-commit-message":
+        return {"subject": "Keep the order of the items"}
+    is_bad = turn <= (mood.bad_designs if kind == "design-review" else mood.bad_reviews)
+    schema = builtin_schema(str(artifact_table().kinds[f"{kind}-json-file"].schema))
+    assert schema is not None, kind
+    value = example(without_references(schema))
+    if kind == "review":
+        return {"summary": f"Review {turn}", "ready_to_merge": not is_bad, "findings": [FINDING] * is_bad}
+    if kind == "design-review":
+        lists = {name: [] for name, found in value.items() if isinstance(found, list)}
+        status = "needs_revision" if is_bad else "approved"
+        return {**value, **lists, "status": status, "blocking_findings": [POINT] * is_bad}
+    if kind == "planning-questions":
+        value["questions"] = [{**value["questions"][0], "id": "speed", "required": True}]
+    if kind == "playbook-questions":
+        value["questions"] = [{**value["questions"][0], "id": "q1", "answer_kind": "text"}]
+    if kind == "playbook-draft":
+        value["accepted_rules"] = [{"id": "r", "title": "T", "rule": "Test it.", "evidence_paths": ["go.mod"]}]
+        value["proposed_files"] = ["manifest.yaml", "project.md"]
+    return value
+
+
+def write_script(target: Path, project: Path, key: str, mood: Mood) -> Path:
+    """Write the script and its folders below `target`."""
+    entries: list[tuple[str, str]] = []
+    for first, kinds in WRITES.items():
+        for turn in TURNS:
+            staged = target / f"{first}-{turn}"
+            paths = stage(staged, key, kinds, turn, mood)
+            copy = f"cp -R {shlex.quote(str(staged))}/. ."
+            entries.append((f"Write `{project / paths[0]}`", copy))
+            if first == "jira-description":
+                entries.append((f"JSON to {project / paths[0]} as object", copy))
+    entries += [(words, f"echo changed >> {name}") for words, name in SAYS.items()]
+    lines = ["prompts:"]
+    for match, command in dict(entries).items():
+        call = {"tool": "bash", "input": {"command": command}}
+        lines += [f"  - match: {json.dumps(match)}", "    play:", f"      - {json.dumps(call)}", "      - say: done"]
+    path = target / "script.yaml"
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def stage(folder: Path, key: str, kinds: tuple[str, ...], turn: int, mood: Mood) -> list[str]:
+    """Write the files of these kinds as they lie in a project. Returns the paths of the JSON files."""
+    paths = []
+    for kind in kinds:
+        for name in (f"{kind}-json-file", f"{kind}-file"):
+            if name not in artifact_table().kinds:
+                continue
+            path = place(name, key, turn)
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            is_data = path.endswith(".json")
+            text = json.dumps(content(kind, turn, mood)) if is_data else f"# {kind} {turn}\n"
+            (folder / path).write_text(text, encoding="utf-8")
+            paths += [path] if is_data else []
+    return paths
+
+
+def place(kind: str, key: str, turn: int = 1) -> str:
+    """The path of an artifact in a project."""
+    file = artifact_table().kinds[kind].file.replace("{key}", key).replace("{iteration}", str(turn))
+    return f".agentweaver/scopes/{key}/{file}"
