@@ -13,13 +13,11 @@ import time
 from functools import cached_property
 
 import handrail
-from handrail.errors import DefinitionError, HandrailError, NotFound, RefusedError
+from handrail.errors import HandrailError, NotFound
 from handrail.project import (
     Places,
     flow_roots,
     has_settings,
-    orchestrating_roots,
-    prompt_roots,
     random_token,
     shown_path,
     workflow_roots,
@@ -31,8 +29,8 @@ if TYPE_CHECKING:
 
     from handrail.callers import Caller
     from handrail.contracts import Stubs
+    from handrail.definitions import Definitions
     from handrail.flows.catalog import FlowCatalog, FoundFlow
-    from handrail.flows.reading import Known
     from handrail.pruning import Pruned, Rule
     from handrail.runs.runs import Runs
     from handrail.secrets.redaction import Secrets
@@ -96,46 +94,18 @@ class App:
         raise refusal(caller, command, cancel if command == "cancel" else None)
 
     @cached_property
+    def definitions(self) -> Definitions:
+        from handrail.definitions import Definitions
+
+        return Definitions(self.project, self.env, self.places)
+
+    @property
     def catalog(self) -> Catalog:
-        from handrail import registry
-        from handrail.workflows.cache import CatalogCache
-        from handrail.workflows.catalog import read_catalog
+        return self.definitions.catalog
 
-        memory = CatalogCache(self.places.cache, time.time_ns)
-        folders = registry.workflow_folders(self.env, self.places.home)
-        roots = workflow_roots(self.project, self.places, folders)
-        catalog = read_catalog(roots, memory, orchestrating_roots(self.project, folders))
-        memory.save()
-        return catalog
-
-    @cached_property
+    @property
     def flows(self) -> FlowCatalog:
-        from handrail.flows.catalog import read_flows
-
-        return read_flows(flow_roots(self.project, self.places), self._known)
-
-    @cached_property
-    def _known(self) -> Known:
-        """What the flows of this project may use. The workflows are read only if a flow runs one."""
-        from dataclasses import replace
-
-        from handrail.artifacts.schemas import find_schema
-        from handrail.flows.known import known_in
-        from handrail.flows.library import Library
-
-        prompts = Library(prompt_roots(self.project, self.places), lambda id_: find_schema(id_, self.project))
-        problems = lambda: self.catalog.problems  # noqa: E731 - read only if a flow runs a broken workflow
-        known = known_in(self.project, prompts)
-        return replace(known, workflow_problem=self._workflow_problem, workflow_problems=problems)
-
-    def _workflow_problem(self, name: str) -> tuple[str, str | None, str | None] | None:
-        try:
-            self.catalog.startable(name)
-        except DefinitionError as error:
-            return error.message, error.hint, next(found.file for found in self.catalog.found if found.key == name)
-        except HandrailError as error:
-            return error.message, error.hint, None
-        return None
+        return self.definitions.flows
 
     @cached_property
     def sessions(self) -> Sessions:
@@ -248,7 +218,7 @@ class App:
             project=self.project,
             catalog=self.catalog,
             flows=self.flows,
-            known=self._known,
+            known=self.definitions.known,
             workflow_roots=tuple(path for _, path in workflow_roots(self.project, self.places, folders)),
             flow_roots=tuple(path for _, path in flow_roots(self.project, self.places)),
             settings=tuple(
@@ -276,30 +246,7 @@ class App:
         return self._shown([problem for one in specs for problem in not_understood(one.phases, agents)])
 
     def flow_named(self, name: str) -> FoundFlow:
-        """The flow that `run NAME` runs: a flow, or else a workflow as a flow. `workflow:NAME` is always a workflow."""
-        wanted = name.removeprefix("workflow:")
-        if wanted == name and (name in self.flows.flows or self.flows.named(name) is not None):
-            flow = self.flows.find(name)
-            if flow.plan is not None and not flow.plan.visible:
-                hint = "remove `catalogVisibility: hidden` from its file to run it alone"
-                raise RefusedError(f"the flow `{flow.id}` only runs inside other flows", hint)
-            return flow
-        keys = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
-        if wanted == name and wanted not in keys:
-            if any(found.id == name for found in self.flows.found):
-                return self.flows.find(name)
-            if any(found.key == name for found in self.catalog.found):
-                self.catalog.find(name)
-            from handrail.source.suggest import did_you_mean
-
-            hint = did_you_mean(name, [*self.flows.flows, *sorted(keys)]) or "`handrail list` shows what there is"
-            raise NotFound(f"there is no flow and no workflow `{name}`", hint)
-        from handrail.flows.known import known_in
-        from handrail.runs.headless import workflow_as_flow
-
-        spec = self.catalog.find(wanted)
-        self.catalog.refuse_hidden(spec)
-        return workflow_as_flow(spec, known_in())
+        return self.definitions.flow_named(name)
 
     def warnings(self, flow: FoundFlow, agent: str | None = None) -> list[str]:
         """The warnings in the files that a run of this flow uses, one line each. `agent` works through a workflow."""

@@ -175,8 +175,12 @@ def flow_roots(project: str, places: Places) -> list[tuple[str, str]]:
         ("project", os.path.join(project, ".agentweaver", ".flows")),
         ("user", os.path.join(places.config, "flows")),
         ("user", os.path.join(places.home, ".agentweaver", ".flows")),
-        ("builtin", os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "flows")),
     ]
+
+
+def shipped_flows() -> str:
+    """The folder with the flows that Handrail ships. Every other flow with the same id or name wins."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "flows")
 
 
 def prompt_roots(project: str, places: Places) -> list[tuple[str, str]]:

@@ -79,7 +79,7 @@ def content(kind: str, turn: int, mood: Mood) -> Any:
     if kind == "review":
         return {"summary": f"Review {turn}", "ready_to_merge": not is_bad, "findings": [FINDING] * is_bad}
     if kind == "design-review":
-        lists = {name: [] for name, found in value.items() if isinstance(found, list)}
+        lists: dict[str, Any] = {name: [] for name, found in value.items() if isinstance(found, list)}
         status = "needs_revision" if is_bad else "approved"
         return {**value, **lists, "status": status, "blocking_findings": [POINT] * is_bad}
     if kind == "planning-questions":

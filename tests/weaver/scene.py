@@ -1,4 +1,4 @@
-"""A project for flows of AgentWeaver: loopback services, a fake Go, a git repository with a change, a scripted agent."""
+"""A project for flows of AgentWeaver: loopback services, a fake Go, a repository with a change, a scripted agent."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 from handrail.artifacts.names import scope_name
 from handrail.source.values import Unresolved
 
-
 _KEY = re.compile(r"(?:[A-Za-z][A-Za-z0-9_]*)-[0-9]+")
 
 

@@ -72,8 +72,13 @@ def complete_key(context: click.Context, _param: click.Parameter, begin: str) ->
 
 def complete_flow(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
     app = completing_app(context)
-    plans = [flow.plan for flow in app.flows.flows.values()] if app else []
-    return [CompletionItem(p.id, help=p.description) for p in plans if p and p.visible and p.id.startswith(begin)]
+    if app is None:
+        return []
+    shipped = {entry.id: entry.description for entry in app.definitions.shipped.entries() if entry.visible}
+    plans = [flow.plan for flow in app.flows.flows.values() if flow.plan is not None]
+    hidden = {plan.id for plan in plans if not plan.visible}
+    every = {**shipped, **{plan.id: plan.description for plan in plans}}
+    return [CompletionItem(id_, help=every[id_]) for id_ in every if id_.startswith(begin) and id_ not in hidden]
 
 
 def complete_run(context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:

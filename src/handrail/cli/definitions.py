@@ -45,9 +45,12 @@ SCHEMAS: dict[str, tuple[str, Callable[[], dict[str, object]]]] = {
 
 
 @click.command(name="list")
+@click.option("--shipped", is_flag=True, help="List the flows that come with Handrail.")
 @command
-def list_(app: App, shell: Shell) -> None:
+def list_(app: App, shell: Shell, shipped: bool) -> None:
     """List every definition, its file, and the definitions that it shadows."""
+    if shipped:
+        return _list_shipped(app, shell)
     catalog = app.catalog
     specs = sorted(catalog.workflows.values(), key=lambda spec: spec.key)
     problems = shown(app.problems, shell.cwd)
@@ -58,18 +61,20 @@ def list_(app: App, shell: Shell) -> None:
             for found, winner in catalog.shadowed()
         ]
         found = [problem.to_json() for problem in problems]
-        flows = [_listed_flow(shell, flow) for flow in app.flows.flows.values()]
+        flows = [_listed_flow(shell, flow) for flow in app.flows.flows.values() if not flow.is_shipped]
         return shell.data({"workflows": rows, "flows": flows, "shadowed": shadowed, "problems": found})
     lines: list[tuple[str, ...]] = []
     for spec in specs:
         name, about = (spec.command, "") if spec.is_visible else (spec.key, " (only inside other workflows)")
         lines.append((name, "workflow", str(len(spec.entries)), catalog.source_of(spec), f"{spec.name}{about}"))
-    plans = ((flow, flow.plan) for flow in app.flows.flows.values())
+    plans = ((flow, flow.plan) for flow in app.flows.flows.values() if not flow.is_shipped)
     lines += [
         (flow.id, "flow", str(len(plan.phases)), flow.source, _about(plan)) for flow, plan in plans if plan is not None
     ]
     if lines:
         print_table(shell, [("NAME", "KIND", "PHASES", "FROM", "ABOUT"), *lines])
+    count = sum(entry.visible for entry in app.definitions.shipped.entries())
+    shell.say(styled(f"{count} more flows come with Handrail: `handrail list --shipped`", DIM))
     for hidden, winner in catalog.shadowed():
         where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
         shell.say(styled(f"shadowed: {where} by {by}", DIM))
@@ -78,6 +83,17 @@ def list_(app: App, shell: Shell) -> None:
             f"{counted(len(problems), 'problem')}; `handrail validate` shows {'it' if len(problems) == 1 else 'them'}"
         )
     return None
+
+
+def _list_shipped(app: App, shell: Shell) -> None:
+    """List the shipped flows that run alone. A flow of the project or the user with the same id is used instead."""
+    rows = [entry for entry in app.definitions.shipped.entries() if entry.visible]
+    own = {flow.id for flow in app.flows.flows.values() if not flow.is_shipped}
+    if shell.as_json:
+        found = [{"id": row.id, "description": row.description, "replaced": row.id in own} for row in rows]
+        return shell.data({"flows": found})
+    lines = [(row.id, f"{row.description}{' (replaced by yours)' * (row.id in own)}") for row in rows]
+    return print_table(shell, [("NAME", "ABOUT"), *lines])
 
 
 def _about(plan: FlowPlan) -> str:
@@ -166,8 +182,9 @@ def show(app: App, shell: Shell, name: str, as_mermaid: bool) -> None:
     If both have the same name, `flow:NAME` shows the flow.
     """
     bare = name.removeprefix(FLOW_MARK)
-    flow = app.flows.named(bare)
-    if bare != name or (flow is not None and not _is_workflow(app, name)):
+    is_workflow = bare == name and _is_workflow(app, name)
+    flow = app.flows.named(bare) if is_workflow else app.definitions.with_shipped(bare).named(bare)
+    if bare != name or (flow is not None and not is_workflow):
         return _show_flow(app, shell, app.flows.find(bare), as_mermaid=as_mermaid)
     plan = app.catalog.plan(_workflow(app, name))
     if flow is not None:

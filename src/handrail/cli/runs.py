@@ -167,7 +167,9 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
     """Start a run again with the current definitions. Unchanged files that it made are removed; a copy is kept."""
     _refuse_answers(app, "restart", run_id, options["answers"])
     choice = given_choice(app, options)
-    made = asyncio.run(make_attempt(app.runs, app.flows, app.flow_named, app.runs.load(run_id), start, choice))
+    loaded = app.runs.load(run_id)
+    flows = app.definitions.with_shipped(loaded.about.flow)
+    made = asyncio.run(make_attempt(app.runs, flows, app.flow_named, loaded, start, choice))
     for change in made.changes:
         shell.talk(f"since the last attempt, {change}")
     if made.kept:

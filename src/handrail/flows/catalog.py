@@ -10,9 +10,12 @@ from handrail.errors import DefinitionError, NotFound
 from handrail.expressions.parse import Place
 from handrail.flows.library import PromptFile
 from handrail.flows.load import is_foreign, read_flow
+from handrail.flows.nesting import nesting_problems
 from handrail.flows.plan import FlowPlan
 from handrail.flows.reading import Known, Nested, Suggestions
-from handrail.flows.spec import MAX_DEPTH
+from handrail.flows.shipped import SOURCE as SHIPPED
+from handrail.flows.shipped import Shipped
+from handrail.flows.uses import chooses_late
 from handrail.flows.within import Inside, references_inside, wrong_inside
 from handrail.source.diagnostics import Diagnostic, Severity, blame, has_errors, in_order, of_file
 from handrail.source.files import MAX_BYTES, Root, Source, Unopened, decode
@@ -38,6 +41,10 @@ class FoundFlow:
     inside: tuple[Inside, ...] = ()
 
     @property
+    def is_shipped(self) -> bool:
+        return self.source == SHIPPED
+
+    @property
     def is_foreign(self) -> bool:
         """True if the file was written for AgentWeaver."""
         return is_foreign(self.file)
@@ -58,10 +65,7 @@ class FlowCatalog:
 
     def named(self, name: str) -> FoundFlow | None:
         """The flow with this id, or the only flow whose file has this name. None if there is no such flow."""
-        if name in self.flows:
-            return self.flows[name]
-        same = [flow for flow in self.flows.values() if name in _names(flow)]
-        return same[0] if len(same) == 1 else None
+        return _the_one(name, [flow for flow in self.flows.values() if name in _names(flow)])
 
     def find(self, name: str) -> FoundFlow:
         flow = self.named(name)
@@ -88,16 +92,30 @@ class FlowCatalog:
         return [p for p in self.problems if p.severity == "warning" and p.file in used]
 
 
-def _names(flow: FoundFlow) -> tuple[str, str, str]:
-    """The names of a flow: its id, and its file name with and without extension."""
+def _names(flow: FoundFlow) -> tuple[str, ...]:
+    """The names of a flow: its id, and its file name with and without extension; any flow may be called `NAME.json`."""
     base = os.path.basename(flow.file)
-    return flow.id, base, os.path.splitext(base)[0]
+    bare = os.path.splitext(base)[0]
+    return flow.id, base, bare, f"{bare}.json"
 
 
-def read_flows(roots: Iterable[tuple[str, str]], known: Known) -> FlowCatalog:
-    """All flows below the roots. If two have the same id, the first root wins; the first needs `overrides: true`."""
+def _the_one(name: str, called: list[FoundFlow]) -> FoundFlow | None:
+    """The flow that a name means: the one with this id, or the only one. Any other flow wins over a shipped one."""
+    own = [flow for flow in called if not flow.is_shipped] or called
+    return next((flow for flow in own if flow.id == name), own[0] if len(own) == 1 else None)
+
+
+def read_flows(
+    roots: Iterable[tuple[str, str]], known: Known, shipped: Shipped | None = None, wanted: str | None = None
+) -> FlowCatalog:
+    """All flows below the roots. If two have the same id, the first root wins; the first needs `overrides: true`.
+
+    Of the shipped flows, only those are read that another flow runs, or that have the wanted name.
+    """
     problems: list[Diagnostic] = []
     found = [flow for source, path in roots for flow in _read_root(source, path, known, problems)]
+    if shipped is not None:
+        found += _read_shipped(shipped, found, wanted, known, problems)
     usable: dict[str, FoundFlow] = {}
     for flow in found:
         if flow.plan is None:
@@ -123,21 +141,45 @@ def _other(first: FoundFlow, flow: FoundFlow) -> str:
 def _read_root(source: str, path: str, known: Known, problems: list[Diagnostic]) -> Iterator[FoundFlow]:
     root = Root(path)
     for file in flow_files(path, problems):
-        name = os.path.relpath(file, path)
-        opened = root.open(path, name)
-        if isinstance(opened, Unopened):
-            problems.append(of_file(opened.code, file, opened.message, opened.hint))
+        yield from _read_file(source, root, file, known, problems)
+
+
+def _read_file(source: str, root: Root, file: str, known: Known, problems: list[Diagnostic]) -> Iterator[FoundFlow]:
+    name = os.path.relpath(file, root.path)
+    opened = root.open(root.path, name)
+    if isinstance(opened, Unopened):
+        problems.append(of_file(opened.code, file, opened.message, opened.hint))
+        return
+    text, wrong = decode(file, opened.data)
+    problems.extend(wrong)
+    id_ = os.path.splitext(name)[0]
+    if wrong:
+        yield FoundFlow(source=source, id=id_, file=file, plan=None, text="")
+        return
+    plan, job = read_flow(text, id_, known)
+    problems.extend(job.found)
+    nested, inside = tuple(job.nested), tuple(references_inside(job))
+    yield FoundFlow(source=source, id=id_, file=file, plan=plan, text=text.text, nested=nested, inside=inside)
+
+
+def _read_shipped(
+    shipped: Shipped, own: list[FoundFlow], wanted: str | None, known: Known, problems: list[Diagnostic]
+) -> list[FoundFlow]:
+    """The shipped flows that somebody names, and those that they run. A name of another flow means that one."""
+    taken = {name for flow in own for name in _names(flow)}
+    waiting = [use.name for flow in own for use in flow.nested] + ([wanted] if wanted is not None else [])
+    if any(chooses_late(flow.plan) for flow in own if flow.plan is not None):
+        waiting += shipped.files
+    found: dict[str, FoundFlow] = {}
+    while waiting:
+        name = waiting.pop()
+        id_ = None if name in taken else shipped.named(name)
+        if id_ is None or id_ in found:
             continue
-        text, wrong = decode(file, opened.data)
-        problems.extend(wrong)
-        id_ = os.path.splitext(name)[0]
-        if wrong:
-            yield FoundFlow(source=source, id=id_, file=file, plan=None, text="")
-            continue
-        plan, job = read_flow(text, id_, known)
-        problems.extend(job.found)
-        nested, inside = tuple(job.nested), tuple(references_inside(job))
-        yield FoundFlow(source=source, id=id_, file=file, plan=plan, text=text.text, nested=nested, inside=inside)
+        for flow in _read_file(SHIPPED, Root(shipped.root), shipped.files[id_], known, problems):
+            found[id_] = flow
+            waiting += [use.name for use in flow.nested]
+    return [found[id_] for id_ in sorted(found)]
 
 
 def flow_files(path: str, problems: list[Diagnostic]) -> list[str]:
@@ -190,7 +232,7 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
         for use in flow.nested:
             meant = called.get(use.name, [])
             usable = [other for other in meant if catalog.flows.get(other.id) is other]
-            target = catalog.flows.get(use.name) or (usable[0] if len(usable) == 1 else None)
+            target = _the_one(use.name, usable)
             if every[flow.id] is flow and (one := target or (meant[0] if len(meant) == 1 else None)) is not None:
                 calls[flow.id].setdefault(one.id, use)
             if target is None:
@@ -211,7 +253,7 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
         wrong = list(_inside_problems(flow, source, targets, suggestions))
         problems.extend(wrong)
         broken.update([flow.id] if is_used and has_errors(wrong) else [])
-    for id_, target_id, code, message, hint in _nesting_problems(calls):
+    for id_, target_id, code, message, hint in nesting_problems(calls):
         problems.append(_at(every[id_], calls[id_][target_id], code, message, hint))
         broken.update([id_] if id_ in catalog.flows else [])
     _mark_users(catalog, runs, broken, problems)
@@ -264,22 +306,6 @@ def _param_problems(use: Nested, target: FoundFlow, suggestions: Suggestions) ->
             yield "param-missing", use.place, message, f"add `{param.name}:` to `params`"
 
 
-def _nesting_problems(runs: Mapping[str, Mapping[str, Nested]]) -> Iterator[tuple[str, str, str, str, str]]:
-    """Flows that run each other in a circle or too deep: (flow, nested flow, code, message, hint)."""
-    levels, endless = _levels(runs)
-    for id_ in endless:
-        circle = _circle(runs, id_)
-        if circle is not None:
-            message = f"flows run each other in a circle: {' → '.join(circle)}"
-            hint = "remove one of the references; none of these flows can be used"
-            yield id_, circle[1], "flow-cycle", message, hint
-    for id_, level in levels.items():
-        if level == MAX_DEPTH + 1:
-            target = next(target for target in runs[id_] if levels[target] == MAX_DEPTH)
-            message = f"flows run flows more than {MAX_DEPTH} levels deep from here"
-            yield id_, target, "flow-depth", message, "let one flow run several others in sequence instead"
-
-
 def _missing(use: Nested, usable: list[str], near: str | None) -> tuple[str, str]:
     if usable:
         return f"`{use.name}` names several flows", f"write one of {some(usable)}"
@@ -290,49 +316,6 @@ def _missing(use: Nested, usable: list[str], near: str | None) -> tuple[str, str
 def _echo(flow: FoundFlow, use: Nested, target: FoundFlow) -> Diagnostic:
     message = f"flow `{target.id}` has errors, so `{flow.id}` cannot be used"
     return Source(flow.file, flow.text).echo(use.place, message, f"fix `{target.id}` first", target.file)
-
-
-def _levels(runs: Mapping[str, Mapping[str, Nested]]) -> tuple[dict[str, int], list[str]]:
-    """The number of levels below each flow, and the flows that are part of a circle or lead into one.
-
-    It removes flows without remaining nested flows again and again. The flows that are left never end.
-    """
-    users: dict[str, list[str]] = {}
-    for id_, targets in runs.items():
-        for target in targets:
-            users.setdefault(target, []).append(id_)
-    open_ = {id_: len(targets) for id_, targets in runs.items()}
-    ends = [id_ for id_, count in open_.items() if not count]
-    levels = dict.fromkeys(runs, 0)
-    while ends:
-        below = ends.pop()
-        for user in users.get(below, ()):
-            levels[user] = max(levels[user], levels[below] + 1)
-            open_[user] -= 1
-            if not open_[user]:
-                ends.append(user)
-    endless = [id_ for id_, count in open_.items() if count]
-    return {id_: level for id_, level in levels.items() if not open_[id_]}, endless
-
-
-def _circle(runs: Mapping[str, Mapping[str, Nested]], start: str) -> list[str] | None:
-    """The shortest path from a flow back to itself. None if there is none."""
-    came: dict[str, str] = {}
-    row = [start]
-    while row:
-        following: list[str] = []
-        for id_ in row:
-            for target in runs[id_]:
-                if target not in came:
-                    came[target] = id_
-                    following.append(target)
-        if start in came:
-            way = [start, came[start]]
-            while way[-1] != start:
-                way.append(came[way[-1]])
-            return way[::-1]
-        row = following
-    return None
 
 
 def _mark_users(

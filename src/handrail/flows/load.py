@@ -64,6 +64,7 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
         reader.on(reader.node.value["version"], "bad-value", f"`version` has to be 1 or more, found `{version}`")
     visibility, constants, phases = reader.child("catalogVisibility"), reader.child("constants"), reader.child("phases")
     params, env, again = _params(reader), _env(reader), reader.child("continue")
+    has_form = job.source.is_foreign or reader.child("form") is not None
     names = None if params is None else tuple(param.name for param in params)
     job.declared = Declared(names, plain_value(constants) if constants is not None else {}, env)
     if phases is not None:
@@ -85,8 +86,8 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
         again=again.value if again is not None else None,
         groups=tuple(job.groups),
         needs=_needs(job, reader, env),
-        reads=_reads(job) if params is None and not job.source.is_foreign else (),
-        is_foreign=job.source.is_foreign,
+        reads=_reads(job) if params is None and not has_form else (),
+        is_foreign=has_form,
     )
 
 

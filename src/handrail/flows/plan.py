@@ -159,7 +159,7 @@ class FlowPlan:
     """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None.
 
     `needs` are the environment variables without which it fails, each with its line and column; `reads` the same for
-    params, if it declares none. `is_foreign`: it was written for AgentWeaver and gets what that gives to flows.
+    params, if it declares none. `is_foreign`: it has the form of AgentWeaver's flows and gets what that gives to them.
     """
 
     id: str

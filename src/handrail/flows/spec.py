@@ -12,6 +12,7 @@ OUTCOMES = ("success", "stopped")
 RERUNS = ("safe", "ask", "never")
 CONTINUES = ("again", "from-stop")
 ON_FAILURE = ("stop", "finish")
+FORMS = ("agentweaver",)
 MAX_DEPTH = 32
 MAX_PARALLEL = 64
 AFTER_KINDS = {"set-summary-from-file": ("path",)}
@@ -203,6 +204,13 @@ FLOW = shape(
         "a `hidden` flow runs only inside other flows",
         default="visible",
         choices=("visible", "hidden"),
+    ),
+    Field(
+        "form",
+        ("text",),
+        "a flow of the form `agentweaver` gets the params that AgentWeaver gives to its flows; files in `.agentweaver` "
+        "get them in any case",
+        choices=FORMS,
     ),
     Field("constants", ("mapping",), "values that steps refer to as `flow.NAME`", schema=_VALUES),
     Field("params", ("mapping",), "parameters of the flow; steps refer to them as `params.NAME`", schema=_VALUES),

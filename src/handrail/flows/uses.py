@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from handrail.expressions.tree import Expression, Ref, walk
+from handrail.expressions.tree import Const, Expression, Ref, walk
 from handrail.flows.plan import FlowPlan, Phase, Step
 
 WHOLE = "value"
@@ -33,6 +33,12 @@ def uses_task(plan: FlowPlan) -> bool:
     """True if a flow uses `context.task`, or the context as a whole."""
     refs = (part.names for expression in expressions_of(plan) for part in walk(expression) if isinstance(part, Ref))
     return any(names[:2] in (["context"], ["context", "task"]) for names in refs)
+
+
+def chooses_late(plan: FlowPlan) -> bool:
+    """True if an expression chooses a flow that this one runs."""
+    flows = [step.flow for phase in plan.phases for step in phase.steps if step.flow is not None]
+    return any(not isinstance(flow, Const) for flow in flows)
 
 
 def phases_read(expression: Expression) -> set[str]:

@@ -44,6 +44,7 @@ _NEXT = {
     "auto-common-guided-flow": ("taskContextIteration", "task-context-json-file"),
     "auto-flow": ("taskContextIteration", "task-context-json-file"),
     "instant-task-flow": ("taskContextIteration", "task-context-json-file"),
+    "plan-flow": ("nextTaskContextIteration", "task-context-json-file"),
     "mr-description-flow": ("iteration", "mr-description-file"),
     "task-describe-flow": ("iteration", "jira-description-file"),
 }
@@ -82,20 +83,26 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
         "repromptInstantTaskInput": False,
         "prefilledInstantTaskInputValues": None,
     }
-    if reviewed is not None:
-        name = f"review-fix-selection-{request.scope}-{reviewed}.json"
-        found["reviewFixSelectionJsonFile"] = os.path.join(found["workspaceDir"], ".artifacts", name)
-    if plan.kind in _NEXT:
-        name, kind = _NEXT[plan.kind]
-        found[name] = inputs.next(kind)
-    if plan.kind == "gitlab-review-flow":
-        name = f"review-fix-selection-{request.scope}-{found['iteration']}.json"
-        found["reviewFixSelectionJsonFile"] = os.path.join(found["workspaceDir"], ".artifacts", name)
-    if plan.kind == "implement-flow":
-        found["planningIteration"] = inputs.newest_complete({**PLANNING, **QA})
-    if plan.kind in CONTRACTS:
-        found |= CONTRACTS[plan.kind](inputs)
-    return found
+    return {**found, **_selection(found, reviewed), **_of_kind(plan.kind, found, inputs)}
+
+
+def _selection(found: Mapping[str, Any], turn: int | None) -> dict[str, Any]:
+    """The param with the file that says which findings of a review are to be fixed, if there is a review."""
+    name = f"review-fix-selection-{found['scopeKey']}-{turn}.json"
+    path = os.path.join(found["workspaceDir"], ".artifacts", name)
+    return {} if turn is None else {"reviewFixSelectionJsonFile": path}
+
+
+def _of_kind(kind: str, found: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
+    """The params that only flows of this kind get, or get with another value."""
+    if kind in _NEXT:
+        name, artifact = _NEXT[kind]
+        return {name: inputs.next(artifact)}
+    if kind == "gitlab-review-flow":
+        return _selection(found, found["iteration"])
+    if kind == "implement-flow":
+        return {"planningIteration": inputs.newest_complete({**PLANNING, **QA})}
+    return CONTRACTS[kind](inputs) if kind in CONTRACTS else {}
 
 
 def _blocking(env: Mapping[str, str]) -> list[str]:

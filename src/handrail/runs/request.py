@@ -10,10 +10,9 @@ from typing import Any
 
 from handrail.artifacts.scope import issue_key
 from handrail.errors import StateError
-from handrail.expressions.tree import Const
 from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.plan import FlowPlan
-from handrail.flows.uses import params_read, uses_task
+from handrail.flows.uses import chooses_late, params_read, uses_task
 from handrail.runs.routing import Routed
 from handrail.source.written import restore, texts_in
 
@@ -94,7 +93,7 @@ def needed_flows(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
         if found.id in chosen or found.plan is None:
             continue
         chosen[found.id] = found
-        if _chooses_late(found.plan):
+        if chooses_late(found.plan):
             waiting.extend(catalog.flows.values())
         waiting.extend(other for name in found.plan.nested if (other := catalog.named(name)) is not None)
     return dict(sorted(chosen.items()))
@@ -117,8 +116,3 @@ def unused(catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[str]
         if not any(uses_task(plan) for plan in plans if plan is not None):
             told.append(f"flow `{flow.id}` does not use a task, so `{request.task}` is ignored")
     return told
-
-
-def _chooses_late(plan: FlowPlan) -> bool:
-    flows = [step.flow for phase in plan.phases for step in phase.steps if step.flow is not None]
-    return any(not isinstance(flow, Const) for flow in flows)

@@ -25,7 +25,13 @@ FILES = ("outputFile", "attachmentsManifestFile", "attachmentsContextFile")
 NODE = Node(
     about="Fetches a Jira issue with JIRA_API_KEY from JIRA_BASE_URL, and sends the key nowhere else.",
     params=(
-        Field("jiraApiUrl", ("text",), "the address of the issue in the API", required=True, shortest=1),
+        Field(
+            "jiraApiUrl",
+            ("text", "null"),
+            "the address of the issue in the API; a flow gets null if it is not known, and then the step fails",
+            required=True,
+            shortest=1,
+        ),
         Field("outputFile", ("text",), "the file for the issue", required=True, shortest=1, names="path"),
         Field(
             "attachmentsManifestFile",
@@ -56,6 +62,9 @@ async def run(work: Work, context: NodeContext) -> Any:
     real = {name: inside(context, path) for name, path in paths.items()}
     if len(set(real.values())) < len(real):
         raise NodeError("params", f"{', '.join(f'`{name}`' for name in real)} have to be different", transient=False)
+    if work.params["jiraApiUrl"] is None:
+        message = "no Jira issue is known: set JIRA_BASE_URL, and start the flow again with an issue (`run FLOW KEY`)"
+        raise NodeError("service-config", message, transient=False)
     wants_attachments = len(paths) > 1
     async with jira(context.env) as service:
         found = await fetch(service, as_text(work.params["jiraApiUrl"]).strip(), with_attachments=wants_attachments)

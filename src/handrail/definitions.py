@@ -1,0 +1,132 @@
+"""The workflows and flows of a project, with those of the user and those that Handrail ships. Each is read once."""
+
+from __future__ import annotations
+
+import time
+from functools import cached_property
+
+from handrail.errors import DefinitionError, HandrailError, NotFound, RefusedError
+from handrail.project import Places, flow_roots, orchestrating_roots, prompt_roots, shipped_flows, workflow_roots
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from handrail.flows.catalog import FlowCatalog, FoundFlow
+    from handrail.flows.reading import Known
+    from handrail.flows.shipped import Shipped
+    from handrail.workflows.catalog import Catalog
+
+MARKS = ("workflow:", "flow:")
+
+
+class Definitions:
+    """All definitions. Modules are imported when they are used."""
+
+    def __init__(self, project: str, env: Mapping[str, str], places: Places) -> None:
+        self.project = project
+        self.env = env
+        self.places = places
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        from handrail import registry
+        from handrail.workflows.cache import CatalogCache
+        from handrail.workflows.catalog import read_catalog
+
+        memory = CatalogCache(self.places.cache, time.time_ns)
+        folders = registry.workflow_folders(self.env, self.places.home)
+        roots = workflow_roots(self.project, self.places, folders)
+        catalog = read_catalog(roots, memory, orchestrating_roots(self.project, folders))
+        memory.save()
+        return catalog
+
+    @cached_property
+    def flows(self) -> FlowCatalog:
+        from handrail.flows.catalog import read_flows
+
+        return read_flows(flow_roots(self.project, self.places), self.known, self.shipped)
+
+    @cached_property
+    def shipped(self) -> Shipped:
+        """The flows that come with Handrail."""
+        from handrail.flows.shipped import Shipped
+
+        return Shipped(shipped_flows())
+
+    def with_shipped(self, name: str) -> FlowCatalog:
+        """The flows of this project, and the shipped flow that has this name, if no other flow has it."""
+        from handrail.flows.catalog import read_flows
+
+        if self.flows.named(name) is None and self.shipped.named(name) is not None:
+            roots = flow_roots(self.project, self.places)
+            self.flows = read_flows(roots, self.known, self.shipped, wanted=name)
+        return self.flows
+
+    @cached_property
+    def known(self) -> Known:
+        """What the flows of this project may use. The workflows are read only if a flow runs one."""
+        from dataclasses import replace
+
+        from handrail.artifacts.schemas import find_schema
+        from handrail.flows.known import known_in
+        from handrail.flows.library import Library
+
+        prompts = Library(prompt_roots(self.project, self.places), lambda id_: find_schema(id_, self.project))
+        problems = lambda: self.catalog.problems  # noqa: E731 - read only if a flow runs a broken workflow
+        known = known_in(self.project, prompts)
+        return replace(known, workflow_problem=self._workflow_problem, workflow_problems=problems)
+
+    def _workflow_problem(self, name: str) -> tuple[str, str | None, str | None] | None:
+        try:
+            self.catalog.startable(name)
+        except DefinitionError as error:
+            return error.message, error.hint, next(found.file for found in self.catalog.found if found.key == name)
+        except HandrailError as error:
+            return error.message, error.hint, None
+        return None
+
+    def flow_named(self, name: str) -> FoundFlow:
+        """The flow that `run NAME` runs: a flow of the project or the user, else a workflow, else a shipped flow.
+
+        `workflow:NAME` is always a workflow, and `flow:NAME` always a flow.
+        """
+        kind, wanted = next(((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name))
+        flow = None if kind == MARKS[0] else self.flows.named(wanted)
+        is_own = flow is not None and not flow.is_shipped
+        if kind == MARKS[0] or (not kind and not is_own and self._has_workflow(wanted)):
+            return self._as_flow(wanted)
+        flow = flow or self.with_shipped(wanted).named(wanted)
+        if flow is None:
+            raise self._missing(wanted)
+        if flow.plan is not None and not flow.plan.visible:
+            hint = "remove `catalogVisibility: hidden` from its file to run it alone"
+            if flow.is_shipped:
+                hint = "`handrail list --shipped` shows those that run alone"
+            raise RefusedError(f"the flow `{flow.id}` only runs inside other flows", hint)
+        return flow
+
+    def _has_workflow(self, name: str) -> bool:
+        """True if a workflow has this name, even one with errors, unless a flow with errors has it."""
+        if any(name in (spec.key, spec.command) for spec in self.catalog.workflows.values()):
+            return True
+        is_flow = any(found.id == name for found in self.flows.found if not found.is_shipped)
+        return not is_flow and any(found.key == name for found in self.catalog.found)
+
+    def _as_flow(self, name: str) -> FoundFlow:
+        from handrail.flows.known import known_in
+        from handrail.runs.headless import workflow_as_flow
+
+        spec = self.catalog.find(name)
+        self.catalog.refuse_hidden(spec)
+        return workflow_as_flow(spec, known_in())
+
+    def _missing(self, name: str) -> HandrailError:
+        from handrail.source.suggest import did_you_mean
+
+        if any(found.id == name for found in self.flows.found):
+            self.flows.find(name)
+        keys = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
+        known = [*self.flows.flows, *sorted(keys), *self.shipped.files]
+        hint = did_you_mean(name, known) or "`handrail list` shows what there is"
+        return NotFound(f"there is no flow and no workflow `{name}`", hint)

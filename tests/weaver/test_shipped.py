@@ -1,0 +1,186 @@
+"""The flows that Handrail ships: how they are found, who wins over them, and what `plan` does with what it is given."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from handrail.definitions import Definitions
+from handrail.flows.shipped import Shipped
+from handrail.project import Places, shipped_flows
+from weaver.scene import ISSUE, KEY, Scene
+
+SHIPPED = Shipped(shipped_flows())
+OWN = "description: mine\nphases: [{id: a, steps: [{id: x, node: set, params: {n: 1}}]}]\n"
+
+
+def definitions(scene: Scene) -> Definitions:
+    return Definitions(str(scene.project.folder), {}, Places({"HOME": str(scene.project.home)}))
+
+
+def test_there_are_as_many_as_agentweaver_has() -> None:
+    entries = SHIPPED.entries()
+    assert (len(entries), sum(entry.visible for entry in entries)) == (28, 22)
+    assert all(entry.description for entry in entries)
+
+
+def test_all_are_valid_and_use_the_shipped_form(scene: Scene) -> None:
+    found = definitions(scene)
+    for entry in SHIPPED.entries():
+        flow = found.with_shipped(entry.id).find(entry.id)
+        assert flow.plan is not None
+        assert (flow.plan.visible, flow.plan.description) == (entry.visible, entry.description)
+        assert flow.plan.is_foreign
+    assert found.flows.problems == ()
+
+
+def test_none_is_read_unless_it_is_named(scene: Scene) -> None:
+    found = definitions(scene)
+    assert len(found.flows.found) == 0
+    assert found.flow_named("review-loop").id == "review/review-loop"
+    names = set(found.flows.flows)
+    assert names == {f"review/{name}" for name in ("review-loop", "review", "review-fix", "review-project")}
+
+
+@pytest.mark.parametrize("root", [".handrail/flows", ".agentweaver/.flows"])
+def test_a_flow_of_the_project_wins_without_a_warning(scene: Scene, root: str) -> None:
+    scene.project.write(f"{root}/plan.yaml", OWN)
+    assert scene.project.json("validate")["problems"] == []
+    assert scene.run("plan")["phases"][0]["id"] == "a"
+    assert {flow["id"]: flow["source"] for flow in scene.project.json("list")["flows"]} == {"plan": "project"}
+    replaced = scene.project.json("list", "--shipped")["flows"]
+    assert [flow["id"] for flow in replaced if flow["replaced"]] == ["plan"]
+
+
+@pytest.mark.parametrize("name", ["task-source/manual-input", "manual-input", "manual-input.json"])
+def test_a_flow_runs_a_shipped_one(scene: Scene, name: str) -> None:
+    scene.wrap(name)
+    assert scene.run("wrapper")["status"] == "completed"
+    assert scene.file("instant-task-input-json-file").is_file()
+
+
+def test_a_flow_inside_is_that_of_the_project(scene: Scene) -> None:
+    scene.project.write(".agentweaver/.flows/my/manual-input.json", json.dumps({"phases": []}))
+    scene.wrap("manual-input.json")
+    scene.run("wrapper")
+    assert not scene.file("instant-task-input-json-file").exists()
+
+
+def test_a_broken_flow_of_the_project_is_reported_and_not_replaced(scene: Scene) -> None:
+    scene.project.write(".handrail/flows/plan.yaml", "phases: 1\n")
+    said = scene.project.run("run", "plan")
+    assert (said.code, "`.handrail/flows/plan.yaml` has 1 error" in said.err) == (2, True), said
+
+
+def test_a_workflow_wins_over_a_shipped_flow_with_its_name(scene: Scene) -> None:
+    found = definitions(scene)
+    assert found.flow_named("bug-fix").source == "workflow"
+    assert found.flow_named("flow:bug-fix").id == "bugz/bug-fix"
+    scene.project.workflow("plan", ["look"])
+    assert definitions(scene).flow_named("plan").source == "workflow"
+    assert definitions(scene).flow_named("flow:plan").is_shipped
+    scene.project.write(".handrail/flows/plan.yaml", OWN)
+    assert definitions(scene).flow_named("plan").source == "project"
+
+
+def test_a_hidden_one_runs_only_inside_others(scene: Scene) -> None:
+    said = scene.project.run("run", "jira-fetch")
+    assert (said.code, "list --shipped" in said.err) == (1, True), said
+
+
+def test_a_misspelt_name_is_corrected(scene: Scene) -> None:
+    assert "`auto-common`" in scene.project.run("run", "auto-comon").err
+
+
+def test_plan_fetches_and_describes_an_issue_first(scene: Scene) -> None:
+    ended = scene.run("plan", ISSUE)
+    assert (ended["status"], "warning" in scene.project.run("runs").err) == ("completed", False)
+    assert scene.webs.jira.asked[0].path.endswith(ISSUE)
+    for kind in ("jira-task-file", "task-context-json-file", "design-json-file", "plan-json-file", "qa-json-file"):
+        assert scene.file(kind).is_file(), kind
+    assert scene.run("plan", ISSUE)["status"] == "completed"
+    assert scene.file("task-context-json-file", 2).is_file()
+    assert scene.file("plan-json-file", 2).is_file()
+
+
+def test_plan_takes_the_words_of_its_command(scene: Scene) -> None:
+    task = 'Keep the "order"\nof the items'
+    assert scene.run("plan", task)["status"] == "completed"
+    data = json.loads(scene.file("instant-task-input-json-file").read_text(encoding="utf-8"))
+    assert data["values"]["task_description"] == task
+    assert scene.file("qa-json-file").is_file()
+    assert scene.webs.jira.asked == []
+
+
+def test_plan_asks_if_it_knows_nothing_and_takes_what_is_there(scene: Scene) -> None:
+    assert scene.run("plan")["status"] == "completed"
+    data = json.loads(scene.file("instant-task-input-json-file").read_text(encoding="utf-8"))
+    assert data["values"]["task_description"] == "Keep the order of the items."
+    assert scene.run("plan")["status"] == "completed"
+    assert not scene.file("task-context-json-file", 2).exists()
+    assert scene.file("plan-json-file", 2).is_file()
+
+
+@pytest.mark.parametrize(("name", "words"), [("plan", (ISSUE,)), ("auto-common", (ISSUE,)), ("auto-common", ())])
+def test_a_flow_without_an_issue_says_what_to_do(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, name: str, words: tuple[str, ...]
+) -> None:
+    if words:
+        monkeypatch.delenv("JIRA_BASE_URL")
+    ended = scene.run(name, *words, code=1)
+    assert ended["reason"].startswith("service-config")
+    assert "JIRA_BASE_URL" in ended["error"]
+
+
+def test_an_instant_task_takes_the_words_of_its_command(scene: Scene) -> None:
+    assert scene.run("instant-task", "Keep", "the", "order")["outcome"] == "success"
+    data = json.loads(scene.file("instant-task-input-json-file").read_text(encoding="utf-8"))
+    assert data["values"]["task_description"] == "Keep the order"
+
+
+def test_a_review_without_a_plan_reviews_the_project(scene: Scene) -> None:
+    assert scene.run("review-loop")["outcome"] == "success"
+    assert scene.file("review-json-file").is_file()
+
+
+def test_a_run_of_a_shipped_flow_can_be_restarted(scene: Scene) -> None:
+    run = scene.run("review-loop")["run"]
+    ended = scene.project.json("restart", run, "--agent", "scripted")
+    assert (ended["status"], ended["attempt"]) == ("completed", 2)
+
+
+def test_the_scope_of_an_issue_is_its_key(scene: Scene) -> None:
+    argv = ("run", "plan", ISSUE, "--agent", "scripted", "--dry-run")
+    rows = scene.project.json(*argv)["rows"]
+    assert any(row["path"] == "source/fetch_jira" for row in rows)
+    assert not Path(scene.project.folder, ".agentweaver/scopes", KEY).exists()
+
+
+def test_a_flow_of_this_form_gets_the_params_and_is_still_checked(scene: Scene) -> None:
+    text = "form: agentweaver\nphases: [{id: a, steps: [{id: x, node: set, params: {n: '${params.taskKey}'}}]}]\n"
+    scene.project.write(".handrail/flows/mine.yaml", text)
+    assert scene.run("mine")["phases"][0]["steps"][0]["value"] == {"n": KEY}
+    scene.project.write(".handrail/flows/mine.yaml", f"{text}phase: 1\n")
+    assert scene.project.json("validate", code=2)["problems"][0]["code"] == "misspelt-key"
+    scene.project.write(".handrail/flows/mine.yaml", text.replace("agentweaver", "other"))
+    assert scene.project.json("validate", code=2)["problems"][0]["code"] == "bad-value"
+
+
+def test_a_prompt_with_a_schema_has_not_changed_by_itself(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JIRA_BASE_URL", "http://127.0.0.1:9")
+    ended = scene.run("plan", ISSUE, code=1)
+    assert not [hint for hint in ended["hints"] if "was changed" in hint]
+
+
+def test_a_changed_prompt_is_told(scene: Scene) -> None:
+    prompt = "Say `{task_context_json_file}`.\n\n<!-- schema: task-context/v1 -->\n"
+    path = scene.project.write(".handrail/prompts/plan-questions.md", prompt)
+    scene.has("task-context")
+    ended = scene.run("plan", code=1)
+    assert not [hint for hint in ended["hints"] if "was changed" in hint]
+    path.write_text(prompt + "More.\n", encoding="utf-8")
+    again = scene.project.run("resume", ended["run"])
+    assert "plan-questions.md" in again.err
+    assert "was changed" in again.err
