@@ -23,7 +23,7 @@ from handrail.flows.known import known_in
 from handrail.flows.references import CONTEXT
 from handrail.flows.spec import AFTER_KINDS
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
-from handrail.project import MARKERS, Places, flow_roots, workflow_roots
+from handrail.project import MARKERS, Places, flow_roots, shipped_flows, workflow_roots
 from handrail.settings import SETTINGS
 from handrail.source.codes import endings, rules
 from handrail.source.diagnostics import Diagnostic
@@ -35,6 +35,9 @@ from handrail.source.values import as_json
 from handrail.workflows.keys import PHASE, TOOLS, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.understood import VOCABULARY
+
+sys.path.insert(0, str(Path(__file__).parent))
+from shipped_docs import prompts, schemas, shipped
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- written by `make docs`; do not edit -->\n\n"
@@ -248,13 +251,14 @@ def folders() -> str:
     marks = ", ".join(f"`{marker}`" for marker in MARKERS)
     places = Places({"HOME": "/~", "XDG_CONFIG_HOME": "/~/.config", "XDG_STATE_HOME": "/~/.local/state"})
     workflows = _roots(workflow_roots("/PROJECT", places, registry.workflow_folders({}, "/~")))
+    flows = _roots([*flow_roots("/PROJECT", places), ("builtin", shipped_flows())])
     kept = "\n".join(f"| `{_home(places.state)}/{name}` | {about} |" for name, about in STATE_FOLDERS.items())
     return (
         f"# Where things are\n\n## The project\n\nThe nearest folder, from the working directory upwards, that has one "
         f"of {marks}; if there is none, the working directory. `--project DIR` chooses another one.\n\n"
         f"## Definitions\n\nThe first one that is found wins.\n\n### Workflows\n\nA workflow is a folder with a file "
         f"`workflow.yaml`; `workflow.yml` is not read, as in pi-workflows.\n\n{workflows}\n"
-        f"### Flows\n\nA flow is a file that ends with {_endings()}.\n\n{_roots(flow_roots('/PROJECT', places))}\n"
+        f"### Flows\n\nA flow is a file that ends with {_endings()}.\n\n{flows}\n"
         "JSON Schemas of a project are in `.handrail/schemas`, its settings in `.handrail/settings.yaml`; the user's "
         f"settings are in `{_home(places.config)}/settings.yaml`.\n\n"
         "## State\n\nOutside the project, so that an agent does not hold its own leash. If `HANDRAIL_HOME` is set, "
@@ -345,6 +349,9 @@ PAGES = {
     "folders.md": folders,
     "nodes.md": nodes,
     "placeholders.md": placeholders,
+    "prompts.md": prompts,
+    "schemas.md": schemas,
+    "shipped-flows.md": shipped,
     "tools.md": tools,
     "scripts.md": scripts,
     "values.md": values,
