@@ -95,8 +95,7 @@ def test_a_misspelt_name_is_corrected(scene: Scene) -> None:
 
 
 def test_plan_fetches_and_describes_an_issue_first(scene: Scene) -> None:
-    ended = scene.run("plan", ISSUE)
-    assert (ended["status"], "warning" in scene.project.run("runs").err) == ("completed", False)
+    assert scene.run("plan", ISSUE)["status"] == "completed"
     assert scene.webs.jira.asked[0].path.endswith(ISSUE)
     for kind in ("jira-task-file", "task-context-json-file", "design-json-file", "plan-json-file", "qa-json-file"):
         assert scene.file(kind).is_file(), kind
@@ -132,6 +131,13 @@ def test_a_flow_without_an_issue_says_what_to_do(
     ended = scene.run(name, *words, code=1)
     assert ended["reason"].startswith("service-config")
     assert "JIRA_BASE_URL" in ended["error"]
+
+
+def test_an_issue_is_no_task_that_a_flow_ignores(scene: Scene) -> None:
+    argv = ("run", "bug-analyze", "--agent", "scripted", "--dry-run")
+    assert "ignored" not in scene.project.run(*argv, ISSUE).err
+    assert "ignored" not in scene.project.run(*argv, f"{scene.webs.jira.url}/browse/{ISSUE}").err
+    assert "`http://[/ABC-1` is ignored" in scene.project.run(*argv, "http://[/ABC-1").err
 
 
 def test_an_instant_task_takes_the_words_of_its_command(scene: Scene) -> None:
