@@ -139,6 +139,10 @@ def test_a_person_may_stop_because_of_a_plan_that_is_never_approved(flows: Scene
     ended = play(flows, "auto-common", code=1)
     assert (ended["status"], ended["outcome"]) == ("stopped", "stopped")
     assert not flows.file("review-json-file").exists()
+    flows.agent(Mood())
+    again = flows.project.json("continue", ended["run"], "--agent", "scripted", "--answers", "answers.json")
+    assert (again["status"], again["outcome"]) == ("completed", "success")
+    assert flows.file("ready-to-merge-file").is_file()
 
 
 @pytest.mark.parametrize("name", ["go/run-go-linter-loop", "go/run-go-tests-loop"])

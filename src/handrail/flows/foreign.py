@@ -16,6 +16,11 @@ GUIDANCE = dict.fromkeys(
 """The guidance files of a project. A flow that selects guidance passes its own paths on."""
 REVIEW_LOOPS = ("review-loop-flow", "review-project-loop-flow")
 DESIGN_LOOP = "design-review-loop-flow"
+CONTINUES = {
+    **dict.fromkeys((*REVIEW_LOOPS, DESIGN_LOOP, "run-go-linter-loop-flow", "run-go-tests-loop-flow"), "again"),
+    **dict.fromkeys(("auto-flow", "auto-common-guided-flow", "instant-task-flow"), "from-stop"),
+}
+"""How an ended run of a flow of these kinds may be continued, unless its file says so itself."""
 _PLANNING = ("planningIteration", "designFile", "designJsonFile", "planFile", "planJsonFile")
 _QA = ("hasQaArtifacts", "qaFilePath", "qaJsonFilePath", "qaFile", "qaJsonFile")
 

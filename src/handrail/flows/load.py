@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 
 from handrail.expressions.parse import Used, place_of, plain_value
+from handrail.flows.foreign import CONTINUES
 from handrail.flows.plan import FlowPlan, Param
 from handrail.flows.reading import Declared, Known, Reading
 from handrail.flows.rules import check
@@ -64,6 +65,7 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
         reader.on(reader.node.value["version"], "bad-value", f"`version` has to be 1 or more, found `{version}`")
     visibility, constants, phases = reader.child("catalogVisibility"), reader.child("constants"), reader.child("phases")
     params, env, again = _params(reader), _env(reader), reader.child("continue")
+    family = kind.value if kind is not None else id_
     has_form = job.source.is_foreign or reader.child("form") is not None
     names = None if params is None else tuple(param.name for param in params)
     job.declared = Declared(names, plain_value(constants) if constants is not None else {}, env)
@@ -72,7 +74,7 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
     return FlowPlan(
         id=id_,
         file=job.source.file,
-        kind=kind.value if kind is not None else id_,
+        kind=family,
         version=version or 1,
         description=reader.text("description") or "",
         visible=visibility is None or visibility.value == "visible",
@@ -83,7 +85,7 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
         overrides=reader.flag("overrides", False),
         nested=tuple(dict.fromkeys(use.name for use in job.nested)),
         env=env,
-        again=again.value if again is not None else None,
+        again=again.value if again is not None else CONTINUES.get(family) if has_form else None,
         groups=tuple(job.groups),
         needs=_needs(job, reader, env),
         reads=_reads(job) if params is None and not has_form else (),
