@@ -70,7 +70,7 @@ class Responses(Scripted):
 
 
 def _about(request: Received) -> Json:
-    """What Codex says about the turn that a request belongs to."""
+    """What the client says about the turn that a request belongs to."""
     found = json.loads(request.headers.get("x-codex-turn-metadata") or "{}")
     return found if isinstance(found, dict) else {}
 
