@@ -94,7 +94,7 @@ def _is_of_subagent(place: Place, asked: list[Received], number: int) -> bool:
     """True if a request, by its number, comes from another conversation than the first one."""
     if len(asked) <= number:
         return False
-    main, other = (place.model.conversation(asked[place_]) for place_ in (0, number))
+    main, other = (place.model.conversation(request) for request in (asked[0], asked[number]))
     return main != other if main is not None and other is not None else DELEGATED not in asked[number].text
 
 
