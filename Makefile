@@ -4,6 +4,8 @@ SHELL := /bin/sh
 PYTHON ?= python3
 BIN := .venv/bin
 PARALLEL := -n auto --maxprocesses 8
+# Agents wait for most of the time: one more worker than cores is faster on two cores.
+AGENTS := -n 3
 SPECIAL := */test_*_host.py */test_pi_versions.py */test_opencode_plugin.py
 
 .PHONY: help env verify ci demo test test-long test-agents test-special check format bench docs agents-table hosts-table clean
@@ -32,12 +34,12 @@ test-long: env ## the explorations with every place and many inputs
 
 test-agents: env ## the real agents, offline, against scripted models (needs npm and tmux)
 	@./scripts/agents
-	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(PARALLEL) --dist loadgroup \
+	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(AGENTS) --dist loadgroup \
 		$(foreach name,$(SPECIAL),--ignore-glob='$(name)')
 
 test-special: env ## what is special to one agent as a host, and other versions of it (long)
 	@./scripts/agents
-	@PYTHONPATH=tests $(BIN)/python -m twice .cache/special-first-failures.txt $(PARALLEL) --dist loadgroup \
+	@PYTHONPATH=tests $(BIN)/python -m twice .cache/special-first-failures.txt $(AGENTS) --dist loadgroup \
 		$(wildcard $(addprefix tests/real/,$(notdir $(SPECIAL))))
 
 check: env ## format, lint, types, layers

@@ -35,8 +35,9 @@ SCOPES = ["--user", "--project"]
 def tree(claude: Claude) -> dict[str, bytes | None]:
     """Every file and folder of the person with its content, without the folders of Handrail."""
     found = [path for root in (claude.home, claude.project) for path in root.rglob("*")]
-    own = [path for path in found if path == claude.state or path in claude.state.parents]
-    kept = [path for path in found if path not in own and claude.state not in path.parents]
+    own = (claude.state, claude.home / ".cache" / "handrail")
+    above = {above for folder in own for above in (folder, *folder.parents)}
+    kept = [path for path in found if path not in above and not any(folder in path.parents for folder in own)]
     return {str(path): path.read_bytes() if path.is_file() else None for path in kept}
 
 

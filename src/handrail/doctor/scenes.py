@@ -7,13 +7,14 @@ from collections.abc import AsyncIterator, Callable
 
 from handrail.doctor.levels import absent, denied, failed, rewritten, sent_on, switched_off
 from handrail.doctor.place import Place, read_text, write_text
+from handrail.models.server import Received
 from handrail.models.turn import Turn, calls
 from handrail.sessions.required import Row
 
 STOPS = 10
 """How often the agent stops early. Some agents let a hook send them on only a few times."""
 DELEGATED = "I delegate this part."
-"""What the main agent says. A subagent has a conversation of its own, in which nobody said it."""
+"""What the main agent says. If the protocol names no conversations, a subagent has one in which nobody said it."""
 LIVE_SECONDS = 4.0
 """Time for the agent to notice that its settings changed."""
 READ_ONLY = "tools:\n  whitelist: [read, search, agent]\n"
@@ -82,11 +83,19 @@ async def subagent(place: Place) -> AsyncIterator[Row]:
     before = len(place.model.received())
     await place.start("delegate tea")
     asked = place.model.received()[before:]
-    if len(asked) < 2 or DELEGATED in asked[1].text:
+    if not _is_of_subagent(place, asked, 1) or (place.made("free-sub.txt") and not _is_of_subagent(place, asked, 5)):
         yield Row("subagent", "unknown", "it is not known whether a subagent made the call")
         return
     happened, works = place.made("bound-sub.txt"), place.made("free-sub.txt")
     yield denied("subagent", happened=happened, works=works, what="writing a file in a subagent")
+
+
+def _is_of_subagent(place: Place, asked: list[Received], number: int) -> bool:
+    """True if a request, by its number, comes from another conversation than the first one."""
+    if len(asked) <= number:
+        return False
+    main, other = (place.model.conversation(request) for request in (asked[0], asked[number]))
+    return main != other if main is not None and other is not None else DELEGATED not in asked[number].text
 
 
 async def headless(place: Place) -> AsyncIterator[Row]:

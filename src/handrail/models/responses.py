@@ -26,8 +26,11 @@ class Responses(Scripted):
     def side(self, request: Received) -> Turn | Json | None:
         if request.method == "GET":
             return {"object": "list", "data": [], "models": []}
-        about = json.loads(request.headers.get("x-codex-turn-metadata") or "{}")
-        return TITLE if about.get("thread_source") == "thread_title" else None
+        return TITLE if _about(request).get("thread_source") == "thread_title" else None
+
+    def conversation(self, request: Received) -> str | None:
+        found = _about(request).get("thread_id")
+        return found if isinstance(found, str) else None
 
     def whole(self, request: Received, turn: Turn) -> Json:
         items = [_message(turn.text)] if turn.text else []
@@ -64,6 +67,12 @@ class Responses(Scripted):
 
     def error(self, turn: Turn) -> Error:
         return plan_limit(turn.retry_after or 0) if turn.error == SPENT else refusal(turn)
+
+
+def _about(request: Received) -> Json:
+    """What the client says about the turn that a request belongs to."""
+    found = json.loads(request.headers.get("x-codex-turn-metadata") or "{}")
+    return found if isinstance(found, dict) else {}
 
 
 def _item(index: int, item: Json, turn: Turn) -> Iterator[Event]:

@@ -103,6 +103,11 @@ class Scripted(ABC):
                 return aside
             return self.turns.popleft() if self.turns else Turn("(the script is over)")
 
+    def conversation(self, request: Received) -> str | None:
+        """The id of the conversation that a request belongs to. None if the protocol does not say."""
+        del request
+        return None
+
     @abstractmethod
     def side(self, request: Received) -> Turn | Json | None:
         """The answer to a side request. A plain object is sent unchanged."""

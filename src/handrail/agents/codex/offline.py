@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 
 from handrail.agents.codex import hooks
@@ -80,8 +81,9 @@ def shell(command: str) -> Call:
 
 
 def subagent(program: str, task: str) -> Call:
+    """Two subagents of a conversation must not have the same name."""
     del program
-    return SPAWN, {"message": task, "task_name": "part"}
+    return SPAWN, {"message": task, "task_name": re.sub("[^a-z0-9]+", "_", task.lower())}
 
 
 def report(text: str) -> Turn:

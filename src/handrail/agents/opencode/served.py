@@ -94,7 +94,7 @@ def converse(server: Server, end: Callable[[], None], prompt: str, session: str 
 
 
 class Asking(Thread):
-    """Sends the prompt. A line that begins with a slash is a command, as in a terminal."""
+    """Sends the prompt. A line that begins with a slash and the name of a command is that command, as in a terminal."""
 
     def __init__(self, server: Server, session: str, prompt: str, end: Callable[[], None]) -> None:
         super().__init__(daemon=True)
@@ -106,7 +106,7 @@ class Asking(Thread):
     def run(self) -> None:
         name, _, rest = self.prompt.partition(" ")
         try:
-            if name.startswith("/"):
+            if name.startswith("/") and name[1:] in [one["name"] for one in self.server.ask("GET", "/command")]:
                 self.server.ask("POST", f"{self.path}/command", {"command": name[1:], "arguments": rest})
             else:
                 parts = [{"type": "text", "text": self.prompt}]
