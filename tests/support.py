@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from handrail import registry
 from handrail.callers import OPEN
 from handrail.cli.main import main
 
+_TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 PHASE = "---\nid: {id}\nname: {name}\nemoji: {emoji}\n{more}---\n\nDo {id}.\n"
 
 
@@ -23,6 +25,11 @@ def open_to_agents(home: Path) -> None:
     home.mkdir(mode=0o700)
     (home / "state").mkdir(mode=0o700)
     (home / "state" / OPEN).touch(mode=0o600)
+
+
+def without_times(text: str) -> str:
+    """The file with the answers to a form says when they were given. That differs from run to run."""
+    return _TIME.sub("a time", text)
 
 
 class Said(NamedTuple):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.scenario import VARIABLES, Scenario
-from support import Said
+from support import Said, without_times
 
 HANDRAIL = Path(sys.executable).parent / "handrail"
 KEPT = ("PATH", "LANG", "TMPDIR")
@@ -106,7 +106,7 @@ class World:
     def files(self) -> dict[str, str]:
         """The project's files, without the definitions."""
         kept = [path for path in self.project.rglob("*") if path.is_file() and ".handrail" not in path.parts]
-        return {str(path.relative_to(self.project)): path.read_text() for path in kept}
+        return {str(path.relative_to(self.project)): without_times(path.read_text()) for path in kept}
 
     def account(self, end: dict[str, Any]) -> dict[str, Any]:
         """What has to be the same however often the run was interrupted."""

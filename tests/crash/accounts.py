@@ -12,6 +12,7 @@ from crash.cases import Case
 from crash.flows import CAREFUL
 from handrail.artifacts.shelf import Published, Shelf
 from handrail.project import file_name
+from support import without_times
 
 TOLD_WHEN_SAFE = ("NodeFinished", "NodeFailed", "Answered", "ArtifactPublished", "FactFound", "Asked")
 _ARTIFACT = ("id", "path", "name", "sha256", "size", "step", "schema", "family", "inputs", "supersedes")
@@ -41,20 +42,25 @@ def account(case: Case) -> dict[str, Any]:
         path: (step.status, _value(path, run.value(step)), step.stop, step.error) for path, step in state.steps.items()
     }
     artifacts = [{name: artifact[name] for name in _ARTIFACT} for artifact in state.artifacts]
+    shelved = dict(_shelved(case))
+    for artifact in artifacts:
+        artifact["sha256"] = shelved[artifact["id"]]
     return {
         "end": (state.status, state.outcome, state.reason, state.error, state.summary),
         "phases": state.phases,
         "steps": steps,
         "questions": state.questions,
         "artifacts": sorted(artifacts, key=lambda artifact: artifact["id"]),
-        "shelf": sorted(_shelved(case)),
+        "shelf": sorted(shelved.items()),
         "files": _files(case.project),
     }
 
 
 def _value(path: str, value: Any) -> Any:
-    """The value of a step. For `careful`, a person's answer that it had finished counts as the same value."""
-    return "done" if path == CAREFUL and (value == _BY_WORD or value["exitCode"] == 0) else value
+    """The value of a step, without times. For `careful`, a person's answer that it had finished counts as the same."""
+    if path == CAREFUL and (value == _BY_WORD or value["exitCode"] == 0):
+        return "done"
+    return json.loads(without_times(json.dumps(value)))
 
 
 def _shelved(case: Case) -> list[tuple[str, str]]:
@@ -64,11 +70,15 @@ def _shelved(case: Case) -> list[tuple[str, str]]:
 
 
 def _digest(shelf: Shelf, record: Published) -> str:
-    return hashlib.sha256(shelf.content(record)).hexdigest()
+    content = shelf.content(record)
+    assert hashlib.sha256(content).hexdigest() == record.sha256
+    return hashlib.sha256(without_times(content.decode()).encode()).hexdigest()
 
 
 def _files(folder: Path) -> dict[str, str]:
-    return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): without_times(path.read_text()) for path in folder.rglob("*") if path.is_file()
+    }
 
 
 def told(out: str) -> list[dict[str, Any]]:
