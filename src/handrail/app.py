@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from handrail.flows.catalog import FlowCatalog, FoundFlow
     from handrail.pruning import Pruned, Rule
     from handrail.runs.runs import Runs
+    from handrail.scopes.scopes import Scopes
     from handrail.secrets.redaction import Secrets
     from handrail.sessions.checking import OnCheck
     from handrail.sessions.report import Report
@@ -135,6 +136,12 @@ class App:
         )
         guide = SessionGuide(self.sessions, self, self.settings.idle_stops, self.stubs)
         return Runs(site, registry.engine(name, site), self.settings, guide)
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        from handrail.scopes.scopes import Scopes
+
+        return Scopes(self.runs, self.runs.kept, self.places.state, self.run_env)
 
     @cached_property
     def _env_files(self) -> tuple[dict[str, str], list[str]]:

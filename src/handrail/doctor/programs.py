@@ -18,7 +18,7 @@ _VERSION = re.compile(r"\d+\.\d+(?:[\w.+-]*\w)?")
 
 
 def find_program(agent: str, env: Mapping[str, str], named: str | None = None) -> str | None:
-    """The path of an agent's program: the named one, that of its variable, or the one on the PATH; None if there is none.
+    """The path of an agent's program: the named one, that of its variable, or the one on the PATH; else None.
 
     Raises `HandrailError` if the variable names no program.
     """

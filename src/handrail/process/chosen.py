@@ -1,4 +1,4 @@
-"""The program that a variable of the environment chooses for an agent: `CODEX_BIN` for the program `codex`."""
+"""The program that a variable of the environment chooses for an agent: `AGENT_BIN` for the program `agent`."""
 
 from __future__ import annotations
 

@@ -42,7 +42,9 @@ def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dic
             notes.append(f"{FILE}: {', '.join(sorted(wanted))} of {service} is not used, because {why}")
     programs = {name for name in own.keys() - allowed if name.endswith(PROGRAM)}
     if programs:
-        notes.append(f"{FILE}: {', '.join(sorted(programs))} is not used; only the user may choose the program of an agent")
+        notes.append(
+            f"{FILE}: {', '.join(sorted(programs))} is not used; only the user may choose the program of an agent"
+        )
     rest = own.keys() - programs - allowed - frozenset().union(*(names for _, names in SERVICES.values()))
     if rest:
         notes.append(f"{FILE}: {', '.join(sorted(rest))} is not used; a project may only set variables of services")
