@@ -55,6 +55,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("restart", "Start a run again with the current definitions.", "runs:restart"),
         Row("stop", "Stop a run and every process that it started.", "runs:stop"),
         Row("prune", "Remove old runs and ended sessions of this project.", "housekeeping:prune"),
+        Row("import", "Take over what AgentWeaver left in a project.", "transfer:import_"),
         Row("answer", "Answer a question that a run waits for, then resume the run.", "runs:answer"),
     ),
     "Agents": (
