@@ -140,9 +140,10 @@ def _details(one: Standing) -> list[str]:
 
 
 def _make(view: ScopeView, one: Standing) -> str:
-    """The command that makes a stage. Without a task, it needs the issue."""
-    has_source = any(found.stage.id == "source" and found.evidence.pieces for found in view.standings)
-    issue = None if has_source else issue_key(view.key.partition("@")[0])
+    """The command that makes a stage. A flow that fetches the task is given the issue, unless the task is there."""
+    first = view.standings[0]
+    is_given = first.state == "missing" and one.stage.flow == first.stage.flow
+    issue = issue_key(view.key.partition("@")[0]) if is_given else None
     return command_line("handrail", "run", one.stage.flow, *([issue] if issue else []), "--scope", view.key)
 
 
@@ -184,9 +185,9 @@ def _stage_json(view: ScopeView, one: Standing) -> dict[str, Any]:
 def _reset(app: App, shell: Shell, words: tuple[str, ...], yes: bool, attempt: str | None) -> None:
     if len(words) != 1:
         raise UsageError("name the scope to reset", "`handrail scope` lists the scopes")
-    key = app.scopes.find(words[0])
     if yes:
         app.refuse_agents("scope reset")
+    key = app.scopes.find(words[0])
     if attempt is not None:
         return _restore(app, shell, key, attempt, yes)
     done = app.scopes.reset(key) if yes else app.scopes.plan_reset(key)

@@ -109,7 +109,7 @@ def _others(folder: str, scope: str, taken: set[str]) -> Iterator[Item]:
     """What else lies in a scope: files without a manifest, the index, archives."""
     free = [entry.path for entry in files_below(folder, without=(ARCHIVES, HISTORY)) if _is_free(entry, taken)]
     if free:
-        note = f"{counted(len(free), 'file')} without a manifest: flows and `scope` find them by their names"
+        note = f"{counted(len(free), 'file')} without a manifest; flows and `handrail scope` find files by their names"
         command = command_line("handrail", "scope", scope)
         yield Item(kind="files", name=scope, path=folder, result="works", note=note, scope=scope, command=command)
     index = os.path.join(folder, INNER, INDEX)

@@ -29,7 +29,9 @@ class KnownFlows:
         """The id of the flow `built-in:ID`, `global:PATH` or `project-local:PATH`; None if there is none."""
         source, _, name = key.partition(":")
         if source != "built-in":
-            return next((one.id for one in self.catalog.found if os.path.realpath(one.file) == os.path.realpath(name)), None)
+            return next(
+                (one.id for one in self.catalog.found if os.path.realpath(one.file) == os.path.realpath(name)), None
+            )
         try:
             return self.named(f"flow:{name}").id
         except HandrailError:
