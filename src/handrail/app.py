@@ -383,11 +383,11 @@ class App:
             project=self.project,
             home=self.places.home,
             kept=self.runs.kept,
-            secret_in=self.secrets.found_in,
+            secrets=self.secrets,
             flows=flows,
             routes=Target(self.places.config, registry.executors(), flows.id_of, dry_run),
         )
-        return list(take_over(source, is_dry=dry_run))
+        return take_over(source, is_dry=dry_run)
 
     def reload(self, id_: str | None) -> Report:
         """Load the workflow's files again and continue at the same phase."""

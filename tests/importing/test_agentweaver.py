@@ -318,3 +318,14 @@ def test_without_agentweaver_the_command_fails(project: Project, tmp_path: Path)
     assert project.run("import", "agentweaver").code == 1
     assert project.run("import", "agentweaver", str(tmp_path)).code == 1
     assert project.run("import", "other").code == 2
+
+
+def test_a_saved_error_is_shown_in_one_short_line_without_secrets(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_API_KEY", "s3cret-value-that-is-long")
+    error = {"returnCode": 1, "message": "token s3cret-value-that-is-long\n\x1b[31m" + "x" * 5000}
+    state(project.folder, KEY, "plan", lastError=error, scopeKey="../../other")
+    (item,) = items(project, kind="run")
+    assert "token [hidden]" in item["note"]
+    assert ("\n" in item["note"], len(item["note"]) < 700, item["scope"]) == (False, True, KEY)

@@ -194,3 +194,33 @@ def test_options_of_reset_need_reset(project: Project) -> None:
     assert project.run("scope", "--yes").code == 2
     assert project.run("scope", "reset").code == 2
     assert project.run("scope", "a", "b").code == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["a\nb", "ünï", b"\xff\xfe".decode("utf-8", "surrogateescape"), "-x", "a b'c", "k" * 200]
+)
+def test_a_scope_of_any_name_is_listed_and_shown(project: Project, name: str) -> None:
+    folder = project.folder / ".agentweaver" / "scopes" / name
+    folder.mkdir(parents=True)
+    (folder / "ready-to-merge.md").write_text("x")
+    assert project.run("scope").code == 0
+    assert len(project.json("scope")["scopes"]) == 1
+    assert project.run("scope", "--", name).code == 0
+
+
+def test_a_damaged_record_is_said_and_hides_nothing_else(project: Project) -> None:
+    put(project, "plan")
+    project.write(".handrail/flows/make.yaml", "phases: [{id: a, steps: [{id: w, node: write-file, params: "
+                  "{path: a.md, text: x}, makes: [a.md]}]}]\n")  # fmt: skip
+    project.json("run", "make", "--scope", KEY)
+    (journal,) = (project.home / "state/artifacts").glob(f"*/{KEY}/journal")
+    journal.write_bytes(b"garbage" + journal.read_bytes() * 2)
+    said = project.run("scope", KEY)
+    assert ("is damaged" in said.err, "✓ made" in said.out) == (True, True)
+
+
+def test_an_archive_that_does_not_exist_is_named_before_anything_is_done(project: Project) -> None:
+    put(project, "plan")
+    project.json("scope", "reset", KEY, "--yes")
+    said = project.run("scope", "reset", KEY, "--restore", "9")
+    assert (said.code, "attempt-0001" in said.err) == (1, True)

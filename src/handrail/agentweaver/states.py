@@ -106,7 +106,7 @@ def _state(path: str, flow: str, scope: str, data: dict[str, Any]) -> FlowState:
         path=path,
         version=int(version),
         flow=flow,
-        scope=text_of(data, "scopeKey") or scope,
+        scope=scope,
         status=status,
         kind=text_of(run, "flowKind") or "",
         issue=text_of(data, "jiraRef"),

@@ -57,9 +57,10 @@ def scope(app: App, shell: Shell, words: tuple[str, ...], yes: bool, attempt: st
         raise UsageError("`--yes` and `--restore` need `reset`", "`handrail scope reset KEY --yes`")
     if len(words) > 1:
         raise UsageError("name one scope", f"`{command_line('handrail', 'scope', words[0])}`")
-    if words:
-        return _show(shell, app.scopes.view(app.scopes.find(words[0])))
-    return _list(shell, [app.scopes.view(key) for key in app.scopes.keys()])  # noqa: SIM118 - a method
+    views = [app.scopes.view(key) for key in ([app.scopes.find(words[0])] if words else app.scopes.keys())]
+    for error in app.scopes.kept.damaged:
+        shell.insist(f"warning: {error.message}")
+    return _show(shell, views[0]) if words else _list(shell, views)
 
 
 def _list(shell: Shell, views: list[ScopeView]) -> None:
@@ -222,10 +223,11 @@ def _open_json(done: Reset) -> dict[str, Any]:
 
 def _restore(app: App, shell: Shell, key: str, attempt: str, yes: bool) -> None:
     if not yes:
-        archives = app.scopes.view(key).archives
+        folders = app.scopes.having(key, attempt)
         if shell.as_json:
-            return shell.data({"scope": key, "dryRun": True, "archives": archives})
-        return shell.say(f"would restore archive {plain(attempt)} of {plain(key)}; add `--yes` to do it")
+            return shell.data({"scope": key, "dryRun": True, "folders": folders})
+        told = ", ".join(shown_path(folder, shell.cwd) for folder in folders)
+        return shell.say(f"would restore archive {plain(attempt)} of {plain(told)}; add `--yes` to do it")
     restored = app.scopes.restore(key, attempt)
     if shell.as_json:
         return shell.data({"scope": key, "dryRun": False, "restored": restored})

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from handrail.agentweaver.reading import FOLDER, SCOPES, entries
 from handrail.artifacts.kept import Kept
@@ -16,22 +16,37 @@ from handrail.importing.report import Item
 from handrail.importing.routes import Target, take_routes
 from handrail.importing.states import saved_runs
 from handrail.importing.surroundings import around
+from handrail.secrets.redaction import Secrets
+from handrail.source.plain import one_line
+
+LONGEST = 600
+"""How many characters of a note are shown."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
-    """Where to look, and where to take it. `secret_in` is that of `Shelving`."""
+    """Where to look, and where to take it."""
 
     project: str
     home: str
     kept: Kept
-    secret_in: Callable[[bytes], str | None]
+    secrets: Secrets
     flows: KnownFlows
     routes: Target
 
 
-def take_over(source: Source, *, is_dry: bool) -> Iterator[Item]:
-    """Take over what has a meaning in Handrail. Nothing of AgentWeaver is changed."""
+def take_over(source: Source, *, is_dry: bool) -> list[Item]:
+    """Take over what has a meaning in Handrail. Nothing of AgentWeaver is changed. Notes have no secrets in them."""
+    return [replace(item, note=_shown(source.secrets.mask(item.note))) for item in _items(source, is_dry=is_dry)]
+
+
+def _shown(note: str) -> str:
+    """A note may quote a file, so it is one line and not too long."""
+    text = one_line(note)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _items(source: Source, *, is_dry: bool) -> Iterator[Item]:
     bases = {"project": source.project, "home": source.home}
     if not any(os.path.isdir(os.path.join(base, FOLDER)) for base in bases.values()):
         raise NotFound(f"there is no folder `{FOLDER}` in `{source.project}` or in your home folder")
@@ -40,7 +55,7 @@ def take_over(source: Source, *, is_dry: bool) -> Iterator[Item]:
             continue
         yield from saved_runs(entry.path, source.flows.phases_of)
         shelf = Shelf(source.kept.folder_of(entry.name))
-        shelving = Shelving(source.project, shelf, source.secret_in, is_dry)
+        shelving = Shelving(source.project, shelf, source.secrets.found_in, is_dry)
         try:
             yield from take_artifacts(entry.path, shelving)
         except StateError as error:

@@ -38,6 +38,15 @@ def attempt_named(scope: str, name: str) -> str | None:
     return next((path for path in attempts(scope) if wanted.isdecimal() and int(wanted) == _number(path)), None)
 
 
+def refuse_unknown(scope: str, name: str) -> str:
+    """The path of an archive. Raises `NotFound` if there is none of this name."""
+    path = attempt_named(scope, name)
+    if path is None:
+        known = [os.path.basename(one) for one in attempts(scope)]
+        raise NotFound(f"this scope has no archive `{name}`", f"its archives: {some(known)}" if known else None)
+    return path
+
+
 def contents(scope: str) -> list[os.DirEntry[str]]:
     """What a reset archives: all entries of the workspace and of `.artifacts`, but not the archives."""
     inner = [entry for entry in entries(os.path.join(scope, INNER)) if entry.name != ARCHIVES]
@@ -69,10 +78,7 @@ def restore(scope: str, attempt: str) -> str:
     """Put an archive back into an empty scope. The archive stays. Returns its path."""
     refuse_link(scope)
     settle(scope)
-    path = attempt_named(scope, attempt)
-    if path is None:
-        known = [os.path.basename(one) for one in attempts(scope)]
-        raise NotFound(f"this scope has no archive `{attempt}`", f"its archives: {some(known)}" if known else None)
+    path = refuse_unknown(scope, attempt)
     if contents(scope):
         raise RefusedError(
             "the scope is not empty, so nothing is restored", "reset it first: that archives what it has"

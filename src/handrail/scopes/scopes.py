@@ -175,11 +175,15 @@ class Scopes:
         """Put an archive back. Returns the paths of the archives that were restored."""
         with self._locked(key):
             self.plan_reset(key)
-            folders = self._folders(key)
-            having = [folder for folder in folders if archive.attempt_named(folder, attempt)] or folders[:1]
-            if not having:
-                raise NotFound(f"the scope `{key}` has no folder, so it has no archive")
-            return [archive.restore(folder, attempt) for folder in having]
+            return [archive.restore(folder, attempt) for folder in self.having(key, attempt)]
+
+    def having(self, key: str, attempt: str) -> list[str]:
+        """The folders of a scope that have this archive. Raises `NotFound` if none has it."""
+        folders = self._folders(key)
+        found = [folder for folder in folders if archive.attempt_named(folder, attempt)]
+        if not found:
+            archive.refuse_unknown(folders[0] if folders else os.path.join(self.project, AGENTWEAVER, key), attempt)
+        return found
 
     @contextmanager
     def _locked(self, key: str) -> Iterator[None]:
