@@ -1,7 +1,7 @@
 """Kills a reset before each of its operations on files, and tells what was left each time.
 
-Usage: python killed.py FOLDER EVERY FIRST [no-exchange]. Prints one JSON list per place that was tried, and the number
-of all places. A process is forked for each place; it kills itself.
+Usage: python killed.py FOLDER [no-exchange]. Prints what there is before and after a reset, then a JSON list per place.
+A process is forked for each place; it kills itself.
 """
 
 from __future__ import annotations
@@ -88,5 +88,5 @@ build(SCOPE)
 before = tree(SCOPE)
 total = attempt(0)
 print(json.dumps({"before": before, "after": tree(SCOPE), "total": total}))
-for place in range(1 + int(sys.argv[3]), total + 1, int(sys.argv[2])):
+for place in range(1, total + 1):
     print(json.dumps(try_place(place)))
