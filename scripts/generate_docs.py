@@ -46,6 +46,7 @@ STATE_FOLDERS = {
     "sessions": "guided sessions: a journal, the pinned plan and the card of each, by project",
     "runs": "runs: a journal and the pinned flows of each attempt, by project",
     "artifacts": "published files and where they come from, by project and scope",
+    "scopes": "locks of scopes that are reset, by project",
     "hosts": "links from the conversations of agents to their sessions",
     "installed": "what `handrail install` changed, so that `uninstall` can undo it",
     "probes": "what `handrail doctor AGENT --probe` measured, by agent",

@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from handrail.contracts import Stubs
     from handrail.definitions import Definitions
     from handrail.flows.catalog import FlowCatalog, FoundFlow
+    from handrail.importing.report import Item
     from handrail.pruning import Pruned, Rule
     from handrail.runs.runs import Runs
+    from handrail.scopes.scopes import Scopes
     from handrail.secrets.redaction import Secrets
     from handrail.sessions.checking import OnCheck
     from handrail.sessions.report import Report
@@ -137,6 +139,12 @@ class App:
         return Runs(site, registry.engine(name, site), self.settings, guide)
 
     @cached_property
+    def scopes(self) -> Scopes:
+        from handrail.scopes.scopes import Scopes
+
+        return Scopes(self.runs, self.runs.kept, self.places.state, self.run_env)
+
+    @cached_property
     def _env_files(self) -> tuple[dict[str, str], list[str]]:
         from handrail.secrets.envfiles import with_env_files
 
@@ -200,12 +208,12 @@ class App:
         checked = check_paths(ground, below, is_nested=is_nested)
         for other in dict.fromkeys(owners.values()):
             if other != self.project:
-                checked.add(self._at(other).validate([path for path, at in owners.items() if at == other], agents))
+                checked.add(self.at(other).validate([path for path, at in owners.items() if at == other], agents))
         for nested in dict.fromkeys(project for found in below.values() for project in found.projects):
-            checked.add(self._at(nested).validate([nested], agents, is_nested=True))
+            checked.add(self.at(nested).validate([nested], agents, is_nested=True))
         return checked
 
-    def _at(self, project: str) -> App:
+    def at(self, project: str) -> App:
         """Handrail in another project, for the same user."""
         return App(project, self.env, self.clock, self.token, self._by)
 
@@ -346,7 +354,7 @@ class App:
             ref = None
         if ref is None or ref.project == self.project:
             return self.sessions
-        return self._at(ref.project).sessions
+        return self.at(ref.project).sessions
 
     def prune(self, rule: Rule, *, dry_run: bool) -> Pruned:
         """Remove old runs and ended sessions of this project."""
@@ -362,6 +370,24 @@ class App:
         from handrail.pruning import Rule
 
         return self.prune(Rule(wanted.older_than, wanted.keep), dry_run=False)
+
+    def take_over(self, *, dry_run: bool) -> list[Item]:
+        """Take over what AgentWeaver left in this project and in the home folder."""
+        from handrail import registry
+        from handrail.importing.agentweaver import Source, take_over
+        from handrail.importing.known import KnownFlows
+        from handrail.importing.routes import Target
+
+        flows = KnownFlows(self.flow_named, self.flows)
+        source = Source(
+            project=self.project,
+            home=self.places.home,
+            kept=self.runs.kept,
+            secrets=self.secrets,
+            flows=flows,
+            routes=Target(self.places.config, registry.executors(), flows.id_of, dry_run),
+        )
+        return take_over(source, is_dry=dry_run)
 
     def reload(self, id_: str | None) -> Report:
         """Load the workflow's files again and continue at the same phase."""

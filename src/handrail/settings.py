@@ -123,6 +123,11 @@ def read_settings(config: str, project: str, agents: Agents = None) -> tuple[Set
     return _read(os.path.join(project, ".handrail"), settings, problems, agents, is_user=False), problems
 
 
+def read_user_settings(config: str) -> Settings:
+    """The settings of the user alone, as far as they are valid."""
+    return _read(config, Settings(), [], None, is_user=True)
+
+
 def _read(folder: str, settings: Settings, problems: list[Diagnostic], agents: Agents, *, is_user: bool) -> Settings:
     path = os.path.join(folder, FILE)
     if not os.path.lexists(path):

@@ -49,6 +49,8 @@ LOOSENING = [
     ("run", "asking", "--answers", "letter.yaml"),
     ("stop", "last"),
     ("prune", "--keep", "0", "--yes"),
+    ("scope", "reset", "k", "--yes"),
+    ("import", "agentweaver"),
     ("uninstall", "claude"),
     ("doctor", "claude", "--probe", "--program", "/bin/true"),
 ]

@@ -100,3 +100,17 @@ def test_tools_that_limit_nothing_are_no_error_in_files_of_pi_workflows(project:
     project.phase("w", "a", f"tools: {tools}\n", root=".pi/workflows")
     assert all(severity == "warning" for _, severity in codes(project))
     assert project.run("start", "w", "task").code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("auto-status", "`handrail scope KEY`"),
+        ("auto-reset", "`handrail scope reset KEY`"),
+        ("auto-golang", "`handrail run auto-golang`"),
+        ("review-loop", "`handrail run review-loop`"),
+    ],
+)
+def test_a_command_of_agentweaver_leads_to_what_handrail_has(project: Project, name: str, told: str) -> None:
+    assert told in project.run(name).err
+    assert told in project.run("explain", name).err

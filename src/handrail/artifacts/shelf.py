@@ -83,8 +83,11 @@ class Shelf:
         self._made: dict[tuple[str, str, str, str], Published] = {}
         self._last = self._end = 0
 
-    def publish(self, draft: Draft, content: bytes) -> Published:
-        """Publish an artifact. If the same step of the same run published it before, return that record."""
+    def publish(self, draft: Draft, content: bytes, version: int = 1) -> Published:
+        """Publish an artifact. If the same step of the same run published it before, return that record.
+
+        `version` is the lowest number that it may get.
+        """
         assert is_key(draft.key), draft.key
         sha256 = hashlib.sha256(content).hexdigest()
         with self._locked():
@@ -93,15 +96,15 @@ class Shelf:
             made = self._made.get((draft.run, draft.step, draft.key, sha256))
             if made is not None:
                 return made
-            record = self._next(draft, sha256, len(content))
+            record = self._next(draft, sha256, len(content), version)
             line = {"n": len(self._all), "t": draft.created, "artifact": record.to_json()}
             self._last, self._end = self._end, journal.append(self.journal, self._end, line)
             self._add(record)
             return record
 
-    def _next(self, draft: Draft, sha256: str, size: int) -> Published:
+    def _next(self, draft: Draft, sha256: str, size: int, least: int) -> Published:
         before = self._latest.get(draft.key)
-        version = 1 if before is None else before.version + 1
+        version = least if before is None else max(least, before.version + 1)
         return Published(
             id=artifact_id(draft.scope, draft.key, version),
             version=version,

@@ -13,6 +13,7 @@ from handrail import registry
 from handrail.app import App
 from handrail.cli.changes import installable
 from handrail.cli.common import command, complete_flow, complete_key
+from handrail.cli.former import instead_of
 from handrail.cli.output import DIM, Shell, styled
 from handrail.cli.problems import print_problems, shown
 from handrail.cli.reply import print_table
@@ -252,8 +253,8 @@ def explain(shell: Shell, app: App, code: str | None) -> None:
         return _list_codes(shell)
     rule, ending = rules().get(code), endings().get(code)
     if rule is None and ending is None:
-        known = [*rules(), *endings()]
-        raise NotFound(f"there is no code `{code}`", did_you_mean(code, known) or "`handrail explain` lists them")
+        hint = instead_of(code) or did_you_mean(code, [*rules(), *endings()]) or "`handrail explain` lists them"
+        raise NotFound(f"there is no code `{code}`", hint)
     if shell.as_json:
         of_end = {} if ending is None else {"ending": {**vars(ending), "of": list(ending.of)}}
         return shell.data({"code": code, **({} if rule is None else vars(rule)), **of_end})

@@ -60,7 +60,7 @@ def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None
     if agent is None:
         raise UsageError("name the agent to probe", "`handrail doctor AGENT --probe`")
     app.refuse_agents("doctor --probe")
-    program = find_program(agent, app.env, named)
+    program = find_program(agent, app.run_env, named)
     if program is None:
         wanted = named or registry.executor(agent).PROGRAM
         raise NotFound(f"`{wanted}` is not on the PATH", "name it with `--program FILE`")

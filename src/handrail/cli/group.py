@@ -12,6 +12,7 @@ from click.shell_completion import get_completion_class
 
 from handrail import __version__
 from handrail.cli import table
+from handrail.cli.former import instead_of
 from handrail.cli.output import wants_colour
 from handrail.errors import UsageError
 from handrail.source.suggest import did_you_mean
@@ -39,7 +40,8 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            hint = did_you_mean(args[0], table.COMMANDS) or "`handrail --help` shows the commands"
+            hint = instead_of(args[0]) or did_you_mean(args[0], table.COMMANDS)
+            hint = hint or "`handrail --help` shows the commands"
             raise UsageError(f"there is no command `{args[0]}`", hint) from error
 
 

@@ -49,11 +49,13 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("runs", "List the runs of this project.", "history:runs"),
         Row("log", "Show what happened in a run or in a guided session.", "history:log"),
         Row("artifacts", "List the artifacts of a run or of all runs, or print one.", "artifacts:artifacts"),
+        Row("scope", "Show how the work in a scope stands, or list all scopes.", "scope:scope"),
         Row("resume", "Resume a run that was interrupted, failed or waits.", "runs:resume"),
         Row("continue", "Continue a run that ended, if its flow allows that.", "runs:continue_"),
         Row("restart", "Start a run again with the current definitions.", "runs:restart"),
         Row("stop", "Stop a run and every process that it started.", "runs:stop"),
         Row("prune", "Remove old runs and ended sessions of this project.", "housekeeping:prune"),
+        Row("import", "Take over what AgentWeaver left in a project.", "transfer:import_"),
         Row("answer", "Answer a question that a run waits for, then resume the run.", "runs:answer"),
     ),
     "Agents": (

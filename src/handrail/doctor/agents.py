@@ -11,7 +11,7 @@ from handrail import registry
 from handrail.app import App
 from handrail.contracts.host import Recipe
 from handrail.doctor.checkup import Checkup
-from handrail.doctor.programs import find_program, versions_of
+from handrail.doctor.programs import chosen_by, find_program, versions_of
 from handrail.errors import HandrailError
 from handrail.hosts.install import Installer, installer_for
 from handrail.sessions import required
@@ -23,26 +23,40 @@ _INTERPRETER = re.compile(r"""(?<![\w/.-])/[^\s'"`]*/python[0-9.]*(?![\w/.-])"""
 async def agent_checks(app: App, agent: str | None) -> list[Checkup]:
     """The checks of one agent, which then has to be there; or of all agents."""
     agents = [agent] if agent else registry.installable()
-    programs = {name: path for name in agents if (path := find_program(name, app.env))}
-    versions = await versions_of(programs, app.env)
+    found_at = {name: _found(name, app.run_env) for name in agents}
+    programs = {name: path for name, path in found_at.items() if isinstance(path, str)}
+    versions: dict[str, str | HandrailError] = {
+        **{name: why for name, why in found_at.items() if isinstance(why, HandrailError)},
+        **await versions_of(programs, app.env),
+    }
     found: list[Checkup] = []
     for name in agents:
-        found.append(_program(name, programs.get(name), versions.get(name), is_wanted=agent is not None))
+        found.append(_program(app, name, programs.get(name), versions.get(name), is_wanted=agent is not None))
         if name in programs or agent:
             found += _installed(app, name, is_wanted=agent is not None)
             found.append(_probe(app, name))
     return found
 
 
-def _program(agent: str, program: str | None, version: str | HandrailError | None, *, is_wanted: bool) -> Checkup:
+def _found(agent: str, env: Mapping[str, str]) -> str | HandrailError | None:
+    try:
+        return find_program(agent, env)
+    except HandrailError as error:
+        return error
+
+
+def _program(
+    app: App, agent: str, program: str | None, version: str | HandrailError | None, *, is_wanted: bool
+) -> Checkup:
     id_ = f"{agent}.program"
+    if isinstance(version, HandrailError):
+        return Checkup(id_, "error", version.message, version.hint)
     if program is None:
         name = registry.executor(agent).PROGRAM
         fix = f"install {agent}, or put the folder of `{name}` on the PATH"
         return Checkup(id_, "error" if is_wanted else "skipped", f"`{name}` is not on the PATH", fix)
-    if isinstance(version, HandrailError):
-        return Checkup(id_, "error", version.message, version.hint)
-    return Checkup(id_, "ok", f"{version} at {program}")
+    variable = chosen_by(agent, app.run_env)
+    return Checkup(id_, "ok", f"{version} at {program}" + (f", chosen by `{variable}`" if variable else ""))
 
 
 def _installed(app: App, agent: str, *, is_wanted: bool) -> Iterator[Checkup]:

@@ -11,16 +11,30 @@ from collections.abc import Mapping
 from handrail import registry
 from handrail.errors import HandrailError
 from handrail.process.child import run
+from handrail.process.chosen import NoSuchProgram, chosen_program, variable_of
 
 SECONDS = 30.0
 _VERSION = re.compile(r"\d+\.\d+(?:[\w.+-]*\w)?")
 
 
 def find_program(agent: str, env: Mapping[str, str], named: str | None = None) -> str | None:
-    """The path of an agent's program: the named one, or the one on the PATH; None if there is none."""
-    program = named or registry.executor(agent).PROGRAM
-    found = shutil.which(program, path=env.get("PATH"))
+    """The path of an agent's program: the named one, that of its variable, or the one on the PATH; else None.
+
+    Raises `HandrailError` if the variable names no program.
+    """
+    own = registry.executor(agent).PROGRAM
+    try:
+        found = chosen_program(own, env) if named is None else None
+    except NoSuchProgram as error:
+        raise HandrailError(error.message, f"correct or unset `{variable_of(own)}`") from None
+    found = found or shutil.which(named or own, path=env.get("PATH"))
     return os.path.abspath(found) if found else None
+
+
+def chosen_by(agent: str, env: Mapping[str, str]) -> str | None:
+    """The variable that chooses the program of an agent; None if none does."""
+    variable = variable_of(registry.executor(agent).PROGRAM)
+    return variable if variable and env.get(variable) else None
 
 
 async def version_of(program: str, env: Mapping[str, str]) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from handrail import registry
 from handrail.contracts import OUTCOMES, PERMISSIONS, AgentJob, AgentSaid, Executor, NodeContext, NodeError, Work
 from handrail.nodes.calling import call
+from handrail.process.chosen import NoSuchProgram, chosen_program
 from handrail.secrets.rules import allowed
 from handrail.settings import Route
 from handrail.source.fields import Field, Reader, quoted
@@ -78,7 +79,15 @@ def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> Agen
         permissions=permissions,
         schema=schema if isinstance(schema, dict) else None,
         hold=context.hold(),
+        program=_chosen(agent, context),
     )
+
+
+def _chosen(agent: Agent, context: NodeContext) -> str | None:
+    try:
+        return chosen_program(agent.executor.PROGRAM, context.env)
+    except NoSuchProgram as error:
+        raise NodeError("agent-missing", error.message, transient=False) from None
 
 
 async def run_job(agent: Agent, job: AgentJob, context: NodeContext) -> dict[str, Any]:

@@ -31,7 +31,9 @@ async def call(executor: Executor, job: AgentJob) -> AsyncIterator[AgentSaid]:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "w", encoding="utf-8") as file:
                 file.write(content)
-        argv = (_program(launch.argv[0], job), *launch.argv[1:])
+        name = launch.argv[0]
+        program = job.program if job.program and name == executor.PROGRAM else _program(name, job)
+        argv = (program, *launch.argv[1:])
         task = Task(
             argv=argv,
             cwd=job.cwd,

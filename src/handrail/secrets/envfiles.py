@@ -23,6 +23,8 @@ SERVICES: dict[str, tuple[str, frozenset[str]]] = {
 SEVERITIES = "AGENTWEAVER_REVIEW_BLOCKING_SEVERITIES"
 MODEL = "_MODEL"
 """A project may set the severities that block, and the models of agents: variables with this ending."""
+PROGRAM = "_BIN"
+"""The ending of the variables that choose the programs of agents. A project must not: it would run its own program."""
 
 
 def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dict[str, str], list[str]]:
@@ -38,7 +40,12 @@ def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dic
         elif wanted:
             why = f"{credential} is not from this file" if credential in found else f"it does not set {credential}"
             notes.append(f"{FILE}: {', '.join(sorted(wanted))} of {service} is not used, because {why}")
-    rest = own.keys() - allowed - frozenset().union(*(names for _, names in SERVICES.values()))
+    programs = {name for name in own.keys() - allowed if name.endswith(PROGRAM)}
+    if programs:
+        notes.append(
+            f"{FILE}: {', '.join(sorted(programs))} is not used; only the user may choose the program of an agent"
+        )
+    rest = own.keys() - programs - allowed - frozenset().union(*(names for _, names in SERVICES.values()))
     if rest:
         notes.append(f"{FILE}: {', '.join(sorted(rest))} is not used; a project may only set variables of services")
     return {**found, **{name: own[name] for name in allowed}}, notes

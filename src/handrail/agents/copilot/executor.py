@@ -50,7 +50,8 @@ _MACHINES = {"x86_64": "x64", "amd64": "x64", "aarch64": "arm64", "arm64": "arm6
 
 def launch(job: AgentJob, folder: str) -> Launch:
     session = job.session or job.new_session or str(uuid.uuid4())
-    argv = [_real_program(job.env.get("PATH")) or PROGRAM, "--output-format=json", "--no-auto-update", "--no-ask-user"]
+    program = job.program or _real_program(job.env.get("PATH")) or PROGRAM
+    argv = [program, "--output-format=json", "--no-auto-update", "--no-ask-user"]
     argv += [f"--usage-output-file={os.path.join(folder, 'usage.json')}", *_MODES[job.permissions]]
     files, env = {"session": session}, {"COPILOT_ALLOW_ALL": ""}  # only the options decide what is allowed
     if job.stubs is not None:

@@ -39,7 +39,7 @@ _SETTINGS = "OPENCODE_CONFIG_CONTENT"
 
 
 def launch(job: AgentJob, folder: str) -> Launch:
-    program = shutil.which(PROGRAM, path=job.env.get("PATH"))
+    program = job.program or shutil.which(PROGRAM, path=job.env.get("PATH"))
     if program is None:
         message = f"the program `{PROGRAM}` is not installed or not on the PATH"
         raise NodeError("agent-missing", message, transient=False)

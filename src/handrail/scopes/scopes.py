@@ -1,0 +1,194 @@
+"""The scopes of one project: find them, tell how their stages stand, reset and restore them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cached_property
+
+from handrail.agentweaver.reading import ARCHIVES, entries, files_below
+from handrail.agentweaver.states import FlowState
+from handrail.artifacts.kept import Kept
+from handrail.artifacts.names import AGENTWEAVER, HANDRAIL, scope_name
+from handrail.artifacts.scope import default_scope, issue_key
+from handrail.artifacts.shelf import Shelf
+from handrail.errors import NotFound, RefusedError, StateError
+from handrail.forms.severities import BLOCKING, blocking_severities
+from handrail.project import file_name
+from handrail.runs.runs import Runs
+from handrail.runs.summary import ENDED
+from handrail.scopes import archive
+from handrail.scopes.code import last_change
+from handrail.scopes.evidence import Ground, gather
+from handrail.scopes.history import ScopeRun, runs_by_scope
+from handrail.scopes.stages import Piece, Stage, Standing, judge, stages_from
+from handrail.source.plain import some
+from handrail.source.suggest import did_you_mean
+from handrail.source.values import Unresolved
+from handrail.state import locks
+
+ROOTS = (AGENTWEAVER, HANDRAIL)
+PATIENCE = 10.0
+
+
+@dataclass(frozen=True)
+class ScopeView:
+    """A scope at one moment: its stages, its runs, what AgentWeaver saved, other artifacts, and its archives."""
+
+    key: str
+    folders: list[str]
+    standings: list[Standing]
+    runs: list[ScopeRun]
+    states: list[FlowState]
+    others: int
+    archives: list[str]
+    is_current: bool
+
+
+@dataclass(frozen=True)
+class Reset:
+    """What a reset archives, or archived: per folder the archive, the number of files and their size."""
+
+    key: str
+    archives: list[tuple[str, str, int, int]]
+    waiting: list[ScopeRun]
+    claimed: list[FlowState]
+
+
+class Scopes:
+    """The scopes of one project. `state` is Handrail's state folder."""
+
+    def __init__(self, runs: Runs, kept: Kept, state: str, env: Mapping[str, str]) -> None:
+        self.project = runs.project
+        self.runs = runs
+        self.kept = kept
+        self.state = os.path.join(state, "scopes", file_name(self.project))
+        self.env = env
+
+    @cached_property
+    def stages(self) -> tuple[Stage, ...]:
+        here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        with open(os.path.join(here, "builtin", "stages.json"), encoding="utf-8") as file:
+            return stages_from(json.load(file))
+
+    @cached_property
+    def _runs(self) -> dict[str, list[ScopeRun]]:
+        return runs_by_scope(self.runs, [prompt for stage in self.stages for prompt in stage.prompts])
+
+    @cached_property
+    def _code(self) -> Piece | None:
+        return asyncio.run(last_change(self.project, self.env))
+
+    def keys(self) -> list[str]:
+        """The keys of all scopes that have a folder or published artifacts."""
+        found = {
+            entry.name
+            for root in ROOTS
+            for entry in entries(os.path.join(self.project, root))
+            if entry.is_dir(follow_symlinks=False) and not entry.name.startswith(".")
+        }
+        return sorted(found | {record.scope for record in self.kept.records()})
+
+    def find(self, name: str) -> str:
+        """The key of a scope: the key itself, an issue, or the only key that begins like this."""
+        known = self.keys()
+        issue = issue_key(name)
+        wanted = [name]
+        with suppress(Unresolved):
+            wanted += [scope_name(name), default_scope(self.project, issue or name)]
+        exact = [key for key in wanted if key in known]
+        if exact:
+            return exact[0]
+        begins = [key for key in known if name and key.startswith(name.lower())]
+        if len(begins) == 1:
+            return begins[0]
+        hint = f"scopes: {some(begins or known)}" if known else "`handrail run FLOW` makes one"
+        raise NotFound(f"there is no scope `{name}` in this project", did_you_mean(name, known) or hint)
+
+    def view(self, key: str) -> ScopeView:
+        """A scope as it stands. Finishes a reset that was killed."""
+        for folder in self._folders(key, also_missing=True):
+            if archive.is_unsettled(folder):
+                with self._locked(key):
+                    archive.settle(folder)
+        ground = self._ground(key)
+        found = judge(gather(ground, self.stages), self._code, ground.contents)
+        own = {piece.path for one in found for piece in one.evidence.pieces}
+        others = {record.path for record in ground.records if os.path.isfile(os.path.join(self.project, record.path))}
+        return ScopeView(
+            key,
+            self._folders(key),
+            [one for one in found if one.state != "missing" or not one.stage.is_optional],
+            list(ground.runs),
+            ground.states,
+            len(others - own),
+            [path for folder in self._folders(key) for path in archive.attempts(folder)],
+            key == default_scope(self.project),
+        )
+
+    def _ground(self, key: str) -> Ground:
+        try:
+            blocking = blocking_severities(None, self.env)
+        except Unresolved:
+            blocking = list(BLOCKING)
+        shelf = Shelf(self.kept.folder_of(key))
+        return Ground(self.project, key, shelf, tuple(self._runs.get(key, ())), blocking)
+
+    def _folders(self, key: str, *, also_missing: bool = False) -> list[str]:
+        """The folders of a scope."""
+        found = [os.path.join(self.project, root, key) for root in ROOTS]
+        return [folder for folder in found if also_missing or os.path.isdir(folder)]
+
+    def plan_reset(self, key: str) -> Reset:
+        """What a reset would archive. Raises `RefusedError` if a run of the scope is driven now."""
+        runs = self._runs.get(key, [])
+        driven = [run.summary.id for run in runs if self.runs.is_driven(run.summary.id)]
+        if driven:
+            hint = f"`handrail stop {driven[0]}` stops it"
+            raise RefusedError(f"the scope `{key}` is used by a run that is running: {some(driven)}", hint)
+        filled = [folder for folder in self._folders(key) if archive.contents(folder)]
+        for folder in filled:
+            archive.refuse_link(folder)
+        open_ = [run for run in runs if run.summary.status not in (*ENDED, "damaged")]
+        claimed = [state for state in self._ground(key).states if state.status == "running"]
+        return Reset(key, [self._archive(folder) for folder in filled], open_, claimed)
+
+    def _archive(self, folder: str) -> tuple[str, str, int, int]:
+        sizes = [entry.stat(follow_symlinks=False).st_size for entry in files_below(folder, without=(ARCHIVES,))]
+        return folder, archive.next_attempt(folder), len(sizes), sum(sizes)
+
+    def reset(self, key: str) -> Reset:
+        """Archive everything of a scope. Each of its folders is archived in one step."""
+        with self._locked(key):
+            for folder in self._folders(key, also_missing=True):
+                archive.settle(folder)
+            plan = self.plan_reset(key)
+            for folder, _, _, _ in plan.archives:
+                archive.archive(folder)
+        return plan
+
+    def restore(self, key: str, attempt: str) -> list[str]:
+        """Put an archive back. Returns the paths of the archives that were restored."""
+        with self._locked(key):
+            self.plan_reset(key)
+            return [archive.restore(folder, attempt) for folder in self.having(key, attempt)]
+
+    def having(self, key: str, attempt: str) -> list[str]:
+        """The folders of a scope that have this archive. Raises `NotFound` if none has it."""
+        folders = self._folders(key)
+        found = [folder for folder in folders if archive.attempt_named(folder, attempt)]
+        if not found:
+            archive.refuse_unknown(folders[0] if folders else os.path.join(self.project, AGENTWEAVER, key), attempt)
+        return found
+
+    @contextmanager
+    def _locked(self, key: str) -> Iterator[None]:
+        def busy() -> StateError:
+            return StateError(f"the scope `{key}` is being reset by another process", "wait until it ends")
+
+        with locks.locked(os.path.join(self.state, f"{file_name(key)}.lock"), PATIENCE, busy):
+            yield
