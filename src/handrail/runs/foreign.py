@@ -11,8 +11,8 @@ from handrail.artifacts.inputs import CONTRACTS, PLANNING, QA, Inputs
 from handrail.artifacts.names import AGENTWEAVER
 from handrail.artifacts.scope import issue_key
 from handrail.artifacts.world import World
-from handrail.contracts import Durable
-from handrail.errors import UsageError
+from handrail.contracts import Durable, NodeError
+from handrail.errors import RefusedError, UsageError
 from handrail.flows.foreign import (
     GUIDANCE,
     ITERATIONS,
@@ -82,7 +82,10 @@ def _of_kind(kind: str, found: Mapping[str, Any], inputs: Inputs) -> dict[str, A
         return _selection(found, found["iteration"])
     if kind == "implement-flow":
         return {"planningIteration": inputs.newest_complete({**PLANNING, **QA})}
-    return CONTRACTS[kind](inputs) if kind in CONTRACTS else {}
+    try:
+        return CONTRACTS[kind](inputs) if kind in CONTRACTS else {}
+    except NodeError as error:
+        raise RefusedError(error.message, "`handrail run plan TASK` makes a design and a plan") from error
 
 
 def _blocking(env: Mapping[str, str]) -> list[str]:
