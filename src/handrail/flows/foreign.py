@@ -29,6 +29,7 @@ EVERYWHERE: dict[str, Any] = {
     "jiraRef": None,
     "jiraApiUrl": None,
     "extraPrompt": None,
+    "reviewBlockingSeverities": None,
     "llmExecutor": None,
     "llmModel": None,
     "repromptInstantTaskInput": False,
