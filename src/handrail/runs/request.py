@@ -50,7 +50,7 @@ class About:
     starts. `env` are the environment variables that the flows name, as they were when the attempt was stored; None in
     requests of 0.1.0. The params, the task and `env` are in their stored form, without the values of secrets. `prompts`
     are the texts of the prompts that the flows use by name: name → (file, text). `implicit` are the params that the
-    flow has besides those that were given.
+    flow has besides those that were given. `names` are those of `FoundFlow`, by the id of the flow.
     """
 
     flow: str
@@ -61,6 +61,7 @@ class About:
     env: dict[str, str] | None = None
     prompts: dict[str, list[str]] = field(default_factory=dict)
     implicit: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -106,8 +107,10 @@ def prompt_names(plans: Mapping[str, FlowPlan]) -> list[str]:
 
 
 def unused(catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[str]:
-    """What a request gives to a flow that declares no params, and that nothing in the flow uses. For people."""
-    if flow.plan is None or flow.plan.params is not None or (read := params_read(flow.plan)) is None:
+    """What a request gives to a flow that takes any params, and that nothing in the flow uses. For people."""
+    if flow.plan is None or (flow.plan.params is not None and not flow.plan.is_foreign):
+        return []
+    if (read := params_read(flow.plan)) is None:
         return []
     told = [f"flow `{flow.id}` does not use the param `{name}`" for name in request.params if name not in read]
     names_issue = flow.plan.is_foreign and issue_key(request.task) is not None

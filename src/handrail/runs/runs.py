@@ -38,7 +38,7 @@ from handrail.flows.known import known_in
 from handrail.flows.language import DEFAULT_LANGUAGE
 from handrail.flows.library import PromptFile
 from handrail.flows.load import load_flow
-from handrail.flows.plan import FlowPlan
+from handrail.flows.plan import FlowPlan, with_nested_names
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
 from handrail.runs.agents import Search
@@ -51,7 +51,7 @@ from handrail.runs.missing import refuse_missing_env, refuse_missing_params
 from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names
 from handrail.runs.routing import Choice, Routed
-from handrail.runs.summary import Summary
+from handrail.runs.summary import Summary, moment
 from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route, shipped_presets
 from handrail.source.files import Source
@@ -184,7 +184,7 @@ class Runs:
         env = self.secrets.variables(_env_names(plans))
         implicit = implicit_params(flow.plan, request, self.site.env, self.project) if flow.plan.is_foreign else {}
         about = About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
-        return about, plans
+        return replace(about, names={id_: dict(one.names) for id_, one in found.items() if one.names}), plans
 
     def _scope(self, request: Request, issue: str | None) -> str:
         """The scope of a run: the given one, else that of its issue, else that of the branch."""
@@ -228,7 +228,7 @@ class Runs:
         for id_, (file, text) in about.flows.items():
             plan, _ = load_flow(Source(file, text), id_, known)
             if plan is not None:
-                plans[id_] = plan
+                plans[id_] = with_nested_names(plan, about.names.get(id_, {}))
         if about.flow not in plans:
             raise StateError(f"the flow `{about.flow}` of this run cannot be read by this version")
         return plans
@@ -297,7 +297,7 @@ class Runs:
         """
         request = about.request
         return {
-            **({"run": run} if run else {}),
+            **({"run": run, "started": moment(about.created)} if run else {}),
             "cwd": self.project,
             "project": self.project,
             "scope": request.scope,
@@ -383,7 +383,7 @@ def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:
     """The parameters, with the task of the command line as `task` if the flow has such a parameter."""
     if not request.task or "task" in request.params:
         return request.params
-    if plan.params is None or any(param.name == "task" for param in plan.params):
+    if plan.params is None or plan.is_foreign or any(param.name == "task" for param in plan.params):
         return {**request.params, "task": request.task}
     raise UsageError(f"flow `{plan.id}` takes no task", "declare `params: {task: {required: true}}` in the flow")
 
