@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from handrail.definitions import Definitions
 from handrail.flows.shipped import Shipped
 from handrail.project import Places, shipped_flows
+from weaver.agent import Mood
 from weaver.scene import ISSUE, KEY, Scene
 
 SHIPPED = Shipped(shipped_flows())
@@ -40,8 +42,7 @@ def test_none_is_read_unless_it_is_named(scene: Scene) -> None:
     found = definitions(scene)
     assert len(found.flows.found) == 0
     assert found.flow_named("review-loop").id == "review/review-loop"
-    names = set(found.flows.flows)
-    assert names == {f"review/{name}" for name in ("review-loop", "review", "review-fix", "review-project")}
+    assert set(found.flows.flows) == {f"review/{name}" for name in ("review-loop", "review", "review-fix")}
 
 
 @pytest.mark.parametrize("root", [".handrail/flows", ".agentweaver/.flows"])
@@ -109,6 +110,7 @@ def test_plan_takes_the_words_of_its_command(scene: Scene) -> None:
     assert scene.run("plan", task)["status"] == "completed"
     data = json.loads(scene.file("instant-task-input-json-file").read_text(encoding="utf-8"))
     assert data["values"]["task_description"] == task
+    assert datetime.fromisoformat(data["submitted_at"]).tzinfo is not None
     assert scene.file("qa-json-file").is_file()
     assert scene.webs.jira.asked == []
 
@@ -122,13 +124,20 @@ def test_plan_asks_if_it_knows_nothing_and_takes_what_is_there(scene: Scene) -> 
     assert scene.file("plan-json-file", 2).is_file()
 
 
-@pytest.mark.parametrize(("name", "words"), [("plan", (ISSUE,)), ("auto-common", (ISSUE,)), ("auto-common", ())])
-def test_a_flow_without_an_issue_says_what_to_do(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, name: str, words: tuple[str, ...]
+@pytest.mark.parametrize("words", [("Keep", "the", "order"), ()])
+def test_a_large_flow_takes_words_too_or_asks_for_them(scene: Scene, words: tuple[str, ...]) -> None:
+    assert scene.run("auto-simple", *words)["outcome"] == "success"
+    data = json.loads(scene.file("instant-task-input-json-file").read_text(encoding="utf-8"))
+    assert data["values"]["task_description"] == (" ".join(words) or "Keep the order of the items.")
+    assert scene.webs.jira.asked == []
+
+
+@pytest.mark.parametrize("name", ["plan", "auto-common"])
+def test_a_flow_that_cannot_fetch_its_issue_says_what_to_do(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    if words:
-        monkeypatch.delenv("JIRA_BASE_URL")
-    ended = scene.run(name, *words, code=1)
+    monkeypatch.delenv("JIRA_BASE_URL")
+    ended = scene.run(name, ISSUE, code=1)
     assert ended["reason"].startswith("service-config")
     assert "JIRA_BASE_URL" in ended["error"]
 
@@ -151,6 +160,35 @@ def test_a_review_without_a_plan_reviews_the_project(scene: Scene) -> None:
     assert scene.file("review-json-file").is_file()
 
 
+@pytest.mark.parametrize("name", ["design-review", "plan-revise"])
+def test_a_flow_that_needs_a_plan_says_so(scene: Scene, name: str) -> None:
+    for more in ((), ("--dry-run",)):
+        said = scene.project.run("run", name, "--agent", "scripted", *more)
+        assert (said.code, "needs a design and a plan" in said.err, "handrail run plan" in said.err) == (1, True, True)
+
+
+def test_a_fix_without_a_review_says_so(scene: Scene) -> None:
+    assert "`handrail run review` first" in scene.run("review-fix", code=1)["error"]
+
+
+def test_a_person_selects_the_findings_of_a_guided_loop(scene: Scene) -> None:
+    scene.agent(Mood(bad_reviews=1))
+    scene.answer("review-fix-selection", selected_findings=["A wrong result"], extra_notes="Carefully.")
+    assert scene.run("review-loop", "--param", "fixBlocking=false")["outcome"] == "success"
+    name = f".agentweaver/scopes/{KEY}/.artifacts/review-fix-selection-{KEY}-1.json"
+    values = json.loads((scene.project.folder / name).read_text(encoding="utf-8"))["values"]
+    assert (values["selected_findings"], values["extra_notes"]) == (["A wrong result"], "Carefully.")
+
+
+def test_guidance_of_a_playbook_reaches_every_flow_that_works_on_a_task(scene: Scene) -> None:
+    scene.agent(Mood(bad_reviews=1))
+    assert scene.run("playbook-init", "--accept-playbook-draft")["status"] == "completed"
+    assert scene.run("auto-common", ISSUE)["outcome"] == "success"
+    for phase in ("plan", "design-review", "implement", "review", "repair-review-fix"):
+        assert scene.file(f"project-guidance-{phase}-json-file").is_file(), phase
+    assert not scene.file("project-guidance-plan-json-file", 2).exists()
+
+
 def test_a_run_of_a_shipped_flow_can_be_restarted(scene: Scene) -> None:
     run = scene.run("review-loop")["run"]
     ended = scene.project.json("restart", run, "--agent", "scripted")
@@ -160,7 +198,7 @@ def test_a_run_of_a_shipped_flow_can_be_restarted(scene: Scene) -> None:
 def test_the_scope_of_an_issue_is_its_key(scene: Scene) -> None:
     argv = ("run", "plan", ISSUE, "--agent", "scripted", "--dry-run")
     rows = scene.project.json(*argv)["rows"]
-    assert any(row["path"] == "source/fetch_jira" for row in rows)
+    assert any(row["path"] == "understand/fetch-issue" and row["verdict"] == "runs" for row in rows)
     assert not Path(scene.project.folder, ".agentweaver/scopes", KEY).exists()
 
 
@@ -172,6 +210,30 @@ def test_a_flow_of_this_form_gets_the_params_and_is_still_checked(scene: Scene) 
     assert scene.project.json("validate", code=2)["problems"][0]["code"] == "misspelt-key"
     scene.project.write(".handrail/flows/mine.yaml", text.replace("agentweaver", "other"))
     assert scene.project.json("validate", code=2)["problems"][0]["code"] == "bad-value"
+
+
+def test_a_flow_of_this_form_may_declare_params_beside_those_that_it_gets(scene: Scene) -> None:
+    inner = """form: agentweaver
+params: {n: 3, extraPrompt: {about: more}}
+phases:
+  - id: a
+    steps:
+      - id: x
+        node: set
+        params: {all: ["${params.n}", "${params.taskKey}", "${params.iteration}", "${params.latestIteration}"]}
+"""
+    outer = "phases: [{id: a, steps: [{id: x, node: flow-run, params: {fileName: inner, taskKey: %s, more: 1}}]}]\n"
+    scene.project.write(".handrail/flows/inner.yaml", inner)
+    scene.project.write(".handrail/flows/outer.yaml", outer % KEY)
+    assert scene.project.json("validate")["problems"] == []
+    assert scene.run("inner")["phases"][0]["steps"][0]["value"] == {"all": [3, KEY, 1, None]}
+    assert "does not use the param `more`" in scene.project.run("run", "inner", "--param", "more=1").err
+    scene.has("review")
+    value = scene.run("outer")["phases"][0]["steps"][0]["value"]
+    found = value["executionState"]["phases"][0]["steps"][0]["value"]
+    assert found == {"all": [3, KEY, 2, 1]}
+    rows = scene.project.json("run", "outer", "--scope", KEY, "--dry-run")["rows"]
+    assert [row["verdict"] for row in rows if row["path"] == "a/x/a/x"] == ["runs"]
 
 
 def test_a_prompt_with_a_schema_has_not_changed_by_itself(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,15 +37,19 @@ def result(value: Any) -> dict[str, Any]:
 
 
 def with_defaults(plan: FlowPlan, given: dict[str, Any]) -> dict[str, Any]:
-    """The params of a flow: given values, else declared defaults. Raises `NodeError` for missing or unknown params."""
+    """The params of a flow: given values, else declared defaults. Raises `NodeError` for missing or unknown params.
+
+    A flow of AgentWeaver's form gets also those that it does not declare.
+    """
     if plan.params is None:
         return given
     names = {param.name for param in plan.params}
-    unknown = sorted(given.keys() - names)
+    unknown = [] if plan.is_foreign else sorted(given.keys() - names)
     missing = [p.name for p in plan.params if p.required and given.get(p.name) is None]
     if unknown or missing:
         raise NodeError("params", f"flow `{plan.id}` has {_lacks(names, unknown, missing, given)}", transient=False)
-    return {p.name: given.get(p.name, p.default) for p in plan.params}
+    declared = {p.name: given.get(p.name, p.default) for p in plan.params}
+    return {**given, **declared}
 
 
 def _lacks(names: set[str], unknown: list[str], missing: list[str], given: dict[str, Any]) -> str:

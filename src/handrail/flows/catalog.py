@@ -285,11 +285,10 @@ def _inside_problems(
 
 def _param_problems(use: Nested, target: FoundFlow, suggestions: Suggestions) -> Iterator[tuple[str, Place, str, str]]:
     """Problems with the params that a step gives to its flow: (code, place, message, hint)."""
-    params = target.plan.params if target.plan is not None else None
-    if params is None:
+    if target.plan is None or (params := target.plan.params) is None:
         return
     names = [param.name for param in params]
-    for name, place in use.given:
+    for name, place in use.given if not target.plan.is_foreign else ():
         if name not in names:
             hint = (
                 f"its params: {', '.join(names[:8])}{', …' * (len(names) > 8)}"

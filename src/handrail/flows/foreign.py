@@ -5,15 +5,36 @@ Some kinds of flows also get paths from the scope of their task; `artifacts/inpu
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from typing import Any
 
 from handrail.artifacts.names import NOT_PROVIDED
+from handrail.flows.plan import FlowPlan
+from handrail.flows.uses import params_read
 
 GUIDANCE = dict.fromkeys(
     ("projectGuidanceFile", "projectGuidanceJsonFile", "repairProjectGuidanceFile", "repairProjectGuidanceJsonFile"),
     NOT_PROVIDED,
 )
 """The guidance files of a project. A flow that selects guidance passes its own paths on."""
+_SCRIPTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", "scripts")
+SCRIPTS = {
+    "runGoTestsScript": os.path.join(_SCRIPTS, "run_go_tests.py"),
+    "runGoLinterScript": os.path.join(_SCRIPTS, "run_go_linter.py"),
+}
+EVERYWHERE: dict[str, Any] = {
+    **GUIDANCE,
+    **SCRIPTS,
+    "jiraRef": None,
+    "jiraApiUrl": None,
+    "extraPrompt": None,
+    "llmExecutor": None,
+    "llmModel": None,
+    "repromptInstantTaskInput": False,
+    "prefilledInstantTaskInputValues": None,
+}
+"""What a nested flow has unless its step gives it. Null for an agent or a model is that of the run."""
 REVIEW_LOOPS = ("review-loop-flow", "review-project-loop-flow")
 DESIGN_LOOP = "design-review-loop-flow"
 CONTINUES = {
@@ -21,6 +42,34 @@ CONTINUES = {
     **dict.fromkeys(("auto-flow", "auto-common-guided-flow", "instant-task-flow"), "from-stop"),
 }
 """How an ended run of a flow of these kinds may be continued, unless its file says so itself."""
+LATEST = "latestIteration"
+"""The param with the newest iteration of a review. Null if there is none."""
+ITERATIONS = {
+    "iteration": "review-file",
+    "baseIteration": "review-file",
+    "designReviewBaseIteration": "design-review-file",
+    "nextTaskContextIteration": "task-context-json-file",
+    "taskSummaryIteration": "task-summary-file",
+    "designIteration": "design-file",
+    "planIteration": "plan-file",
+    "qaIteration": "qa-file",
+    "bugAnalyzeIteration": "bug-analyze-file",
+    "bugFixDesignIteration": "bug-fix-design-file",
+    "bugFixPlanIteration": "bug-fix-plan-file",
+    "gitlabReviewIteration": "gitlab-review-file",
+    "gitlabDiffIteration": "gitlab-diff-file",
+    "runGoTestsIteration": "run-go-tests-result-json-file",
+    "runGoLinterIteration": "run-go-linter-result-json-file",
+}
+"""Params with the next iteration: the one after the newest file of this kind."""
+NEXT_OF_KIND = {
+    "auto-common-guided-flow": ("taskContextIteration", "task-context-json-file"),
+    "auto-flow": ("taskContextIteration", "task-context-json-file"),
+    "instant-task-flow": ("taskContextIteration", "task-context-json-file"),
+    "mr-description-flow": ("iteration", "mr-description-file"),
+    "task-describe-flow": ("iteration", "jira-description-file"),
+}
+"""Flows of these kinds begin a new iteration of what they make: the param, and the kind of artifact."""
 _PLANNING = ("planningIteration", "designFile", "designJsonFile", "planFile", "planJsonFile")
 _QA = ("hasQaArtifacts", "qaFilePath", "qaJsonFilePath", "qaFile", "qaJsonFile")
 
@@ -49,10 +98,22 @@ FROM_SCOPE = {
 
 def child_params(kind: str, given: dict[str, Any]) -> dict[str, Any]:
     """The params of a nested flow, without those that come from the scope."""
-    params = {**GUIDANCE, **{name: value for name, value in given.items() if name != "labelText"}}
+    params = {**EVERYWHERE, **{name: value for name, value in given.items() if name != "labelText"}}
     if kind in REVIEW_LOOPS and not is_turn(params.get("baseIteration")) and is_turn(params.get("iteration")):
         params["baseIteration"] = params["iteration"]
     return params
+
+
+def missing_iterations(child: FlowPlan, given: Mapping[str, Any]) -> dict[str, str]:
+    """The iterations that a nested flow uses and does not get from its step: param → kind of artifact."""
+    kinds = {**ITERATIONS, LATEST: ITERATIONS["iteration"]}
+    if child.kind == DESIGN_LOOP:
+        kinds["baseIteration"] = "design-review-file"
+    if child.kind in NEXT_OF_KIND:
+        name, kind = NEXT_OF_KIND[child.kind]
+        kinds[name] = kind
+    wanted = (params_read(child) or set()) - set(FROM_SCOPE.get(child.kind, ()))
+    return {name: kinds[name] for name in sorted(wanted) if name in kinds and not is_turn(given.get(name))}
 
 
 def is_turn(value: Any) -> bool:

@@ -67,7 +67,7 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
     params, env, again = _params(reader), _env(reader), reader.child("continue")
     family = kind.value if kind is not None else id_
     has_form = job.source.is_foreign or reader.child("form") is not None
-    names = None if params is None else tuple(param.name for param in params)
+    names = None if params is None or has_form else tuple(param.name for param in params)
     job.declared = Declared(names, plain_value(constants) if constants is not None else {}, env)
     if phases is not None:
         Unfold(job).flow(phases)

@@ -11,7 +11,7 @@ from handrail.contracts import NodeError
 from handrail.expressions.tree import Const, Expression
 from handrail.expressions.words import as_data, in_words
 from handrail.flows.account import skipped, with_defaults
-from handrail.flows.foreign import FROM_SCOPE, child_params
+from handrail.flows.foreign import FROM_SCOPE, child_params, missing_iterations
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step, groups_of
 from handrail.flows.prospect import Exists, Given, Prospect, Verdict
@@ -259,6 +259,7 @@ class _Flow:
         given = {key: value for key, value in given.items() if key != nested}
         if plan.is_foreign:
             given = {**dict.fromkeys(FROM_SCOPE.get(plan.kind, ()), _Later), **child_params(plan.kind, given)}
+            given |= dict.fromkeys(missing_iterations(plan, given), _Later)
         params = with_defaults(plan, given)
         later = frozenset(f"params.{key}" for key, value in params.items() if value is _Later)
         hidden = frozenset(f"params.{key}" for key, value in shown.items() if not isinstance(value, Const))

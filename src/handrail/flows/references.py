@@ -31,6 +31,7 @@ CONTEXT = {
     "project": "the folder of the project",
     "run": "the id of the run; not in a preview",
     "scope": "the scope of the run's artifacts: `--scope`",
+    "started": "when the run began, in UTC: `2026-02-03T04:05:06+00:00`; not in a preview",
     "task": "the text after the name of the flow: `handrail run NAME TASK`",
     "taskKey": "the same as `scope`",
     "verbose": _NO_VALUE,

@@ -11,51 +11,33 @@ from handrail.artifacts.inputs import CONTRACTS, PLANNING, QA, Inputs
 from handrail.artifacts.names import AGENTWEAVER
 from handrail.artifacts.scope import issue_key
 from handrail.artifacts.world import World
-from handrail.contracts import Durable
-from handrail.errors import UsageError
-from handrail.flows.foreign import DESIGN_LOOP, GUIDANCE, child_params, is_turn
+from handrail.contracts import Durable, NodeError
+from handrail.errors import RefusedError, UsageError
+from handrail.flows.foreign import (
+    GUIDANCE,
+    ITERATIONS,
+    LATEST,
+    NEXT_OF_KIND,
+    SCRIPTS,
+    child_params,
+    is_turn,
+    missing_iterations,
+)
 from handrail.flows.language import DEFAULT_LANGUAGE
 from handrail.flows.plan import FlowPlan
 from handrail.forms.severities import VARIABLE, blocking_severities
 from handrail.runs.request import Request
 from handrail.source.values import Unresolved
 
-SCRIPTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", "scripts")
-
 BEFORE = "before.inputs"
 """The place of what a nested flow finds in the scope: found before its first attempt, and kept for all of them."""
-_ITERATIONS = {
-    "iteration": ("review-file",),
-    "designReviewBaseIteration": ("design-review-file",),
-    "taskSummaryIteration": ("task-summary-file",),
-    "designIteration": ("design-file",),
-    "planIteration": ("plan-file",),
-    "qaIteration": ("qa-file",),
-    "bugAnalyzeIteration": ("bug-analyze-file",),
-    "bugFixDesignIteration": ("bug-fix-design-file",),
-    "bugFixPlanIteration": ("bug-fix-plan-file",),
-    "gitlabReviewIteration": ("gitlab-review-file",),
-    "gitlabDiffIteration": ("gitlab-diff-file",),
-    "runGoTestsIteration": ("run-go-tests-result-json-file",),
-    "runGoLinterIteration": ("run-go-linter-result-json-file",),
-}
-"""Params with the next iteration: the one after the newest file of these kinds."""
-_NEXT = {
-    "auto-common-guided-flow": ("taskContextIteration", "task-context-json-file"),
-    "auto-flow": ("taskContextIteration", "task-context-json-file"),
-    "instant-task-flow": ("taskContextIteration", "task-context-json-file"),
-    "plan-flow": ("nextTaskContextIteration", "task-context-json-file"),
-    "mr-description-flow": ("iteration", "mr-description-file"),
-    "task-describe-flow": ("iteration", "jira-description-file"),
-}
-"""Flows of these kinds begin a new iteration of what they make: the param, and the kind of artifact."""
 
 
 def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], project: str) -> dict[str, Any]:
     """The params that every flow of AgentWeaver has. They depend on the files of the scope at this moment."""
     inputs = Inputs(World(project), request.scope)
     reviewed = inputs.newest("review-file")
-    turns = {name: inputs.next(*kinds) for name, kinds in _ITERATIONS.items()}
+    turns = {name: inputs.next(kind) for name, kind in ITERATIONS.items()}
     found: dict[str, Any] = {
         "taskKey": request.scope,
         "scopeKey": request.scope,
@@ -71,13 +53,11 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
         "executionRouting": {"defaultRoute": {"executor": request.agent, "model": request.model}},
         **GUIDANCE,
         **turns,
-        "baseIteration": turns["iteration"],
-        "latestIteration": reviewed,
+        LATEST: reviewed,
         "reviewAssessmentJsonFile": None,
         "taskContextIteration": inputs.newest("task-context-json-file") or 1,
         "forceRefresh": False,
-        "runGoTestsScript": os.path.join(SCRIPTS, "run_go_tests.py"),
-        "runGoLinterScript": os.path.join(SCRIPTS, "run_go_linter.py"),
+        **SCRIPTS,
         "acceptPlaybookDraft": False,
         "launchMode": None,
         "repromptInstantTaskInput": False,
@@ -95,14 +75,17 @@ def _selection(found: Mapping[str, Any], turn: int | None) -> dict[str, Any]:
 
 def _of_kind(kind: str, found: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
     """The params that only flows of this kind get, or get with another value."""
-    if kind in _NEXT:
-        name, artifact = _NEXT[kind]
+    if kind in NEXT_OF_KIND:
+        name, artifact = NEXT_OF_KIND[kind]
         return {name: inputs.next(artifact)}
     if kind == "gitlab-review-flow":
         return _selection(found, found["iteration"])
     if kind == "implement-flow":
         return {"planningIteration": inputs.newest_complete({**PLANNING, **QA})}
-    return CONTRACTS[kind](inputs) if kind in CONTRACTS else {}
+    try:
+        return CONTRACTS[kind](inputs) if kind in CONTRACTS else {}
+    except NodeError as error:
+        raise RefusedError(error.message, "`handrail run plan TASK` makes a design and a plan") from error
 
 
 def _blocking(env: Mapping[str, str]) -> list[str]:
@@ -132,9 +115,9 @@ async def nested_params(durable: Durable, child: FlowPlan, given: dict[str, Any]
     key = params.get("taskKey")
     if not isinstance(key, str) or not key:
         return params
-    if child.kind == DESIGN_LOOP and not is_turn(params.get("baseIteration")):
-        wanted = _subject(key, "design-review-file")
-        params["baseIteration"] = await durable.fact(path, BEFORE, "iteration", wanted)
+    for name, kind in missing_iterations(child, params).items():
+        turn = await durable.fact(path, BEFORE, "iteration", _subject(key, kind))
+        params[name] = turn if name != LATEST else turn - 1 or None
     if child.kind in CONTRACTS:
         found = await durable.fact(path, BEFORE, "inputs", _subject(key, child.kind))
         own = {"iteration": params["iteration"]} if is_turn(params.get("iteration")) else {}

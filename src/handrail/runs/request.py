@@ -106,8 +106,10 @@ def prompt_names(plans: Mapping[str, FlowPlan]) -> list[str]:
 
 
 def unused(catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[str]:
-    """What a request gives to a flow that declares no params, and that nothing in the flow uses. For people."""
-    if flow.plan is None or flow.plan.params is not None or (read := params_read(flow.plan)) is None:
+    """What a request gives to a flow that takes any params, and that nothing in the flow uses. For people."""
+    if flow.plan is None or (flow.plan.params is not None and not flow.plan.is_foreign):
+        return []
+    if (read := params_read(flow.plan)) is None:
         return []
     told = [f"flow `{flow.id}` does not use the param `{name}`" for name in request.params if name not in read]
     names_issue = flow.plan.is_foreign and issue_key(request.task) is not None

@@ -51,7 +51,7 @@ from handrail.runs.missing import refuse_missing_env, refuse_missing_params
 from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names
 from handrail.runs.routing import Choice, Routed
-from handrail.runs.summary import Summary
+from handrail.runs.summary import Summary, moment
 from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route, shipped_presets
 from handrail.source.files import Source
@@ -297,7 +297,7 @@ class Runs:
         """
         request = about.request
         return {
-            **({"run": run} if run else {}),
+            **({"run": run, "started": moment(about.created)} if run else {}),
             "cwd": self.project,
             "project": self.project,
             "scope": request.scope,
@@ -383,7 +383,7 @@ def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:
     """The parameters, with the task of the command line as `task` if the flow has such a parameter."""
     if not request.task or "task" in request.params:
         return request.params
-    if plan.params is None or any(param.name == "task" for param in plan.params):
+    if plan.params is None or plan.is_foreign or any(param.name == "task" for param in plan.params):
         return {**request.params, "task": request.task}
     raise UsageError(f"flow `{plan.id}` takes no task", "declare `params: {task: {required: true}}` in the flow")
 
