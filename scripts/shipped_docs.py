@@ -95,9 +95,10 @@ def example(schema: Mapping[str, Any]) -> Any:
 
 def shipped() -> str:
     about = (
-        "Flows that come with Handrail: `handrail run NAME`. Their ids, kinds, params and phases are those of "
-        "AgentWeaver's flows; the texts are our own. A flow of the project or of the user with the same id, or with "
-        "the same file name inside another flow, is used instead. `handrail show NAME` shows the phases of one.\n"
+        "Flows that come with Handrail: `handrail run NAME`. Their ids and what they make are those of AgentWeaver's "
+        "flows; the flows are our own. A flow of the project or of the user with the same id, or with the same file "
+        "name inside another flow of theirs, is used instead; inside shipped flows only if it says `overrides: true`. "
+        "`handrail show NAME` shows the phases and the params of one.\n"
     )
     rows = []
     for entry in Shipped(shipped_flows()).entries():

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from handrail.runs.foreign import SCRIPTS
+from handrail.flows.foreign import SCRIPTS
 
 TESTS, LINTER = (os.path.join(SCRIPTS, f"run_go_{name}.py") for name in ("tests", "linter"))
 

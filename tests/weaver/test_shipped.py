@@ -69,6 +69,44 @@ def test_a_flow_inside_is_that_of_the_project(scene: Scene) -> None:
     assert not scene.file("instant-task-input-json-file").exists()
 
 
+def test_shipped_flows_use_each_other_and_not_a_flow_of_the_project_with_the_same_id(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene.project.write(".handrail/flows/plan.yaml", OWN)
+    scene.project.write(".handrail/flows/mine/review-loop.yaml", OWN)
+    monkeypatch.setenv("JIRA_BASE_URL", "http://127.0.0.1:9")
+    run = scene.run("auto-simple", ISSUE, code=1)["run"]
+    monkeypatch.setenv("JIRA_BASE_URL", scene.webs.jira.url)
+    scene.project.json("resume", run, code=1)  # the address is that of the beginning
+    ended = scene.project.json("restart", run, "--agent", "scripted", "--answers", "answers.json")
+    assert ended["outcome"] == "success"
+    assert scene.file("ready-to-merge-file").is_file()
+    rows = scene.project.json("run", "auto-simple", ISSUE, "--agent", "scripted", "--dry-run")["rows"]
+    assert {row["flow"] for row in rows if row["path"] in ("plan/run", "review/run")} == {
+        "builtin:plan",
+        "review/review-loop",
+    }
+
+
+def test_a_flow_of_the_project_and_the_shipped_one_with_its_id_run_in_one_run(scene: Scene) -> None:
+    scene.project.write(".handrail/flows/plan.yaml", OWN)
+    step = "{id: %s, node: flow-run, params: {fileName: %s, taskKey: abc-1, task: Keep the order}}"
+    steps = ", ".join(step % pair for pair in (("own", "plan.yaml"), ("all", "auto-simple")))
+    scene.project.write(".handrail/flows/both.yaml", f"phases: [{{id: a, steps: [{steps}]}}]\n")
+    assert scene.project.json("validate")["problems"] == []
+    own, whole = scene.run("both")["phases"][0]["steps"]
+    assert own["value"]["executionState"]["phases"][0]["id"] == "a"
+    assert whole["value"]["executionState"]["phases"][0]["steps"][0]["value"]["flowKind"] == "builtin:plan"
+    assert scene.file("plan-json-file").is_file()
+
+
+def test_a_flow_of_the_project_replaces_a_shipped_one_everywhere_if_it_says_so(scene: Scene) -> None:
+    scene.project.write(".handrail/flows/plan.yaml", f"overrides: true\n{OWN}")
+    ended = scene.run("auto-simple", ISSUE, code=1)
+    assert ended["phases"][0]["steps"][0]["value"]["executionState"]["phases"][0]["id"] == "a"
+    assert ended["reason"] == "inputs-missing at implement/run"
+
+
 def test_a_broken_flow_of_the_project_is_reported_and_not_replaced(scene: Scene) -> None:
     scene.project.write(".handrail/flows/plan.yaml", "phases: 1\n")
     said = scene.project.run("run", "plan")

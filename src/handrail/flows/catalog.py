@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 from handrail.errors import DefinitionError, NotFound
 from handrail.expressions.parse import Place
 from handrail.flows.library import PromptFile
 from handrail.flows.load import is_foreign, read_flow
 from handrail.flows.nesting import nesting_problems
-from handrail.flows.plan import FlowPlan
+from handrail.flows.plan import FlowPlan, with_nested_names
 from handrail.flows.reading import Known, Nested, Suggestions
+from handrail.flows.shipped import INSIDE, Shipped
 from handrail.flows.shipped import SOURCE as SHIPPED
-from handrail.flows.shipped import Shipped
 from handrail.flows.uses import chooses_late
 from handrail.flows.within import Inside, references_inside, wrong_inside
 from handrail.source.diagnostics import Diagnostic, Severity, blame, has_errors, in_order, of_file
@@ -30,7 +30,10 @@ MAX_FOLDERS = 20_000
 
 @dataclass(frozen=True, kw_only=True)
 class FoundFlow:
-    """A flow file and its plan. `plan` is None if the file has errors."""
+    """A flow file and its plan. `plan` is None if the file has errors.
+
+    `names` are the ids that stand for names of nested flows in its text, because another flow has such a name, too.
+    """
 
     source: str
     id: str
@@ -39,6 +42,7 @@ class FoundFlow:
     text: str
     nested: tuple[Nested, ...] = ()
     inside: tuple[Inside, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_shipped(self) -> bool:
@@ -48,6 +52,14 @@ class FoundFlow:
     def is_foreign(self) -> bool:
         """True if the file was written for AgentWeaver."""
         return is_foreign(self.file)
+
+    def with_names(self, names: Mapping[str, str]) -> FoundFlow:
+        """The same flow with other names for the flows that it runs."""
+        if self.plan is None or not names:
+            return self
+        nested = tuple(replace(use, name=names.get(use.name, use.name)) for use in self.nested)
+        inside = tuple(one._replace(flow=names.get(one.flow, one.flow)) for one in self.inside)
+        return replace(self, plan=with_nested_names(self.plan, names), nested=nested, inside=inside, names=names)
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,8 @@ class FlowCatalog:
 
 def _names(flow: FoundFlow) -> tuple[str, ...]:
     """The names of a flow: its id, and its file name with and without extension; any flow may be called `NAME.json`."""
+    if flow.id.startswith(INSIDE):
+        return (flow.id,)
     base = os.path.basename(flow.file)
     bare = os.path.splitext(base)[0]
     return flow.id, base, bare, f"{bare}.json"
@@ -144,7 +158,10 @@ def _read_root(source: str, path: str, known: Known, problems: list[Diagnostic])
         yield from _read_file(source, root, file, known, problems)
 
 
-def _read_file(source: str, root: Root, file: str, known: Known, problems: list[Diagnostic]) -> Iterator[FoundFlow]:
+def _read_file(
+    source: str, root: Root, file: str, known: Known, problems: list[Diagnostic], id_: str | None = None
+) -> Iterator[FoundFlow]:
+    """The flow in a file. Its id is its path below the root, unless another one is given."""
     name = os.path.relpath(file, root.path)
     opened = root.open(root.path, name)
     if isinstance(opened, Unopened):
@@ -152,7 +169,7 @@ def _read_file(source: str, root: Root, file: str, known: Known, problems: list[
         return
     text, wrong = decode(file, opened.data)
     problems.extend(wrong)
-    id_ = os.path.splitext(name)[0]
+    id_ = id_ or os.path.splitext(name)[0]
     if wrong:
         yield FoundFlow(source=source, id=id_, file=file, plan=None, text="")
         return
@@ -165,21 +182,36 @@ def _read_file(source: str, root: Root, file: str, known: Known, problems: list[
 def _read_shipped(
     shipped: Shipped, own: list[FoundFlow], wanted: str | None, known: Known, problems: list[Diagnostic]
 ) -> list[FoundFlow]:
-    """The shipped flows that somebody names, and those that they run. A name of another flow means that one."""
+    """The shipped flows that somebody names, and those that they run.
+
+    In other flows, a name of another flow means that one. In shipped flows, it means the shipped flow, unless a flow
+    with its id says that it `overrides` it.
+    """
     taken = {name for flow in own for name in _names(flow)}
-    waiting = [use.name for flow in own for use in flow.nested] + ([wanted] if wanted is not None else [])
+    overriding = {flow.id for flow in own if flow.plan is not None and flow.plan.overrides}
+    names = [use.name for flow in own for use in flow.nested] + ([wanted] if wanted is not None else [])
     if any(chooses_late(flow.plan) for flow in own if flow.plan is not None):
-        waiting += shipped.files
+        names += shipped.files
+    waiting = [id_ for name in names if name not in taken and (id_ := shipped.named(name)) is not None]
     found: dict[str, FoundFlow] = {}
     while waiting:
-        name = waiting.pop()
-        id_ = None if name in taken else shipped.named(name)
-        if id_ is None or id_ in found:
+        id_ = waiting.pop()
+        if id_ in found or id_ in overriding:
             continue
-        for flow in _read_file(SHIPPED, Root(shipped.root), shipped.files[id_], known, problems):
-            found[id_] = flow
-            waiting += [use.name for use in flow.nested]
+        file = shipped.files[id_.removeprefix(INSIDE)]
+        for flow in _read_file(SHIPPED, Root(shipped.root), file, known, problems, id_):
+            meant = {use.name: _shipped_id(use.name, shipped, taken, overriding) for use in flow.nested}
+            found[id_] = flow.with_names({name: inner for name, inner in meant.items() if inner is not None})
+            waiting += [inner or named for name, inner in meant.items() if (named := shipped.named(name)) is not None]
     return [found[id_] for id_ in sorted(found)]
+
+
+def _shipped_id(name: str, shipped: Shipped, taken: Collection[str], overriding: Collection[str]) -> str | None:
+    """The id of the flow that a name in a shipped flow means. None if only that flow has the name."""
+    id_ = shipped.named(name)
+    if id_ is None or not {name, id_} & set(taken):
+        return None
+    return id_ if id_ in overriding or id_ not in taken else INSIDE + id_
 
 
 def flow_files(path: str, problems: list[Diagnostic]) -> list[str]:

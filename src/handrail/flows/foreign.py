@@ -6,29 +6,28 @@ Some kinds of flows also get paths from the scope of their task; `artifacts/inpu
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from handrail.artifacts.names import NOT_PROVIDED
-from handrail.flows.plan import FlowPlan
-from handrail.flows.uses import params_read
 
 GUIDANCE = dict.fromkeys(
     ("projectGuidanceFile", "projectGuidanceJsonFile", "repairProjectGuidanceFile", "repairProjectGuidanceJsonFile"),
     NOT_PROVIDED,
 )
 """The guidance files of a project. A flow that selects guidance passes its own paths on."""
-_SCRIPTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", "scripts")
-SCRIPTS = {
-    "runGoTestsScript": os.path.join(_SCRIPTS, "run_go_tests.py"),
-    "runGoLinterScript": os.path.join(_SCRIPTS, "run_go_linter.py"),
+SCRIPTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", "scripts")
+GO_SCRIPTS = {
+    "runGoTestsScript": os.path.join(SCRIPTS, "run_go_tests.py"),
+    "runGoLinterScript": os.path.join(SCRIPTS, "run_go_linter.py"),
 }
 EVERYWHERE: dict[str, Any] = {
     **GUIDANCE,
-    **SCRIPTS,
+    **GO_SCRIPTS,
     "jiraRef": None,
     "jiraApiUrl": None,
     "extraPrompt": None,
+    "reviewBlockingSeverities": None,
     "llmExecutor": None,
     "llmModel": None,
     "repromptInstantTaskInput": False,
@@ -104,15 +103,15 @@ def child_params(kind: str, given: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
-def missing_iterations(child: FlowPlan, given: Mapping[str, Any]) -> dict[str, str]:
+def missing_iterations(kind: str, used: Collection[str] | None, given: Mapping[str, Any]) -> dict[str, str]:
     """The iterations that a nested flow uses and does not get from its step: param → kind of artifact."""
     kinds = {**ITERATIONS, LATEST: ITERATIONS["iteration"]}
-    if child.kind == DESIGN_LOOP:
+    if kind == DESIGN_LOOP:
         kinds["baseIteration"] = "design-review-file"
-    if child.kind in NEXT_OF_KIND:
-        name, kind = NEXT_OF_KIND[child.kind]
-        kinds[name] = kind
-    wanted = (params_read(child) or set()) - set(FROM_SCOPE.get(child.kind, ()))
+    if kind in NEXT_OF_KIND:
+        name, artifact = NEXT_OF_KIND[kind]
+        kinds[name] = artifact
+    wanted = set(used or ()) - set(FROM_SCOPE.get(kind, ()))
     return {name: kinds[name] for name in sorted(wanted) if name in kinds and not is_turn(given.get(name))}
 
 

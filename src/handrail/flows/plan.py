@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handrail.expressions.tree import Const, Expression
@@ -180,6 +180,21 @@ class FlowPlan:
     needs: tuple[tuple[str, int, int], ...] = ()
     reads: tuple[tuple[str, int, int], ...] = ()
     is_foreign: bool = False
+
+
+def with_nested_names(plan: FlowPlan, names: Mapping[str, str]) -> FlowPlan:
+    """The same plan with other names for the flows that its steps run."""
+    if not names:
+        return plan
+
+    def step(old: Step) -> Step:
+        name = old.flow
+        if old.nested is None or not isinstance(name, Const) or name.value not in names:
+            return old
+        return replace(old, params={**old.params, old.nested: Const(names[name.value])})
+
+    phases = tuple(replace(phase, steps=tuple(map(step, phase.steps))) for phase in plan.phases)
+    return replace(plan, phases=phases, nested=tuple(names.get(name, name) for name in plan.nested))
 
 
 def groups_of(phases: Sequence[Phase]) -> Iterator[list[Phase]]:

@@ -16,6 +16,7 @@ from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step, groups_of
 from handrail.flows.prospect import Exists, Given, Prospect, Verdict
 from handrail.flows.spec import MAX_DEPTH
+from handrail.flows.uses import params_read
 from handrail.flows.words import expectation_words, output_words
 from handrail.source.given import leads_out
 from handrail.source.values import Unresolved, as_text, is_true
@@ -259,7 +260,7 @@ class _Flow:
         given = {key: value for key, value in given.items() if key != nested}
         if plan.is_foreign:
             given = {**dict.fromkeys(FROM_SCOPE.get(plan.kind, ()), _Later), **child_params(plan.kind, given)}
-            given |= dict.fromkeys(missing_iterations(plan, given), _Later)
+            given |= dict.fromkeys(missing_iterations(plan.kind, params_read(plan), given), _Later)
         params = with_defaults(plan, given)
         later = frozenset(f"params.{key}" for key, value in params.items() if value is _Later)
         hidden = frozenset(f"params.{key}" for key, value in shown.items() if not isinstance(value, Const))

@@ -14,6 +14,8 @@ from functools import cached_property
 
 ENDING = ".yaml"
 SOURCE = "builtin"
+INSIDE = "builtin:"
+"""Begins the id of a shipped flow inside others, if a flow of the project or the user has its id."""
 _HEAD = re.compile(r"^(description|catalogVisibility): (.*)$", re.MULTILINE)
 
 

@@ -208,8 +208,8 @@ FLOW = shape(
     Field(
         "form",
         ("text",),
-        "a flow of the form `agentweaver` gets the params that AgentWeaver gives to its flows; files in `.agentweaver` "
-        "get them in any case",
+        "a flow of the form `agentweaver` gets the params that AgentWeaver gives to its flows, besides those that it "
+        "declares; files in `.agentweaver` get them in any case",
         choices=FORMS,
     ),
     Field("constants", ("mapping",), "values that steps refer to as `flow.NAME`", schema=_VALUES),
@@ -233,7 +233,10 @@ FLOW = shape(
         choices=CONTINUES,
     ),
     Field(
-        "overrides", ("boolean",), "this flow may replace a flow with the same id from another source", default=False
+        "overrides",
+        ("boolean",),
+        "this flow may replace a flow with the same id from another source, also inside shipped flows",
+        default=False,
     ),
 )
 

@@ -14,17 +14,18 @@ from handrail.artifacts.world import World
 from handrail.contracts import Durable, NodeError
 from handrail.errors import RefusedError, UsageError
 from handrail.flows.foreign import (
+    GO_SCRIPTS,
     GUIDANCE,
     ITERATIONS,
     LATEST,
     NEXT_OF_KIND,
-    SCRIPTS,
     child_params,
     is_turn,
     missing_iterations,
 )
 from handrail.flows.language import DEFAULT_LANGUAGE
 from handrail.flows.plan import FlowPlan
+from handrail.flows.uses import params_read
 from handrail.forms.severities import VARIABLE, blocking_severities
 from handrail.runs.request import Request
 from handrail.source.values import Unresolved
@@ -57,7 +58,7 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
         "reviewAssessmentJsonFile": None,
         "taskContextIteration": inputs.newest("task-context-json-file") or 1,
         "forceRefresh": False,
-        **SCRIPTS,
+        **GO_SCRIPTS,
         "acceptPlaybookDraft": False,
         "launchMode": None,
         "repromptInstantTaskInput": False,
@@ -115,7 +116,7 @@ async def nested_params(durable: Durable, child: FlowPlan, given: dict[str, Any]
     key = params.get("taskKey")
     if not isinstance(key, str) or not key:
         return params
-    for name, kind in missing_iterations(child, params).items():
+    for name, kind in missing_iterations(child.kind, params_read(child), params).items():
         turn = await durable.fact(path, BEFORE, "iteration", _subject(key, kind))
         params[name] = turn if name != LATEST else turn - 1 or None
     if child.kind in CONTRACTS:

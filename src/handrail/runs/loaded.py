@@ -10,6 +10,7 @@ from typing import Any
 
 from handrail.contracts import History, Record
 from handrail.flows.plan import FlowPlan
+from handrail.flows.shipped import INSIDE
 from handrail.runs.fold import RunState, StepState, fold
 from handrail.runs.request import About
 from handrail.runs.routing import Routed
@@ -72,5 +73,5 @@ def named(plans: Mapping[str, FlowPlan], name: str) -> FlowPlan | None:
     if name in plans:
         return plans[name]
     base = os.path.splitext(os.path.basename(name))[0]
-    same = [plan for id_, plan in plans.items() if id_.rsplit("/", 1)[-1] == base]
+    same = [plan for id_, plan in plans.items() if id_.rsplit("/", 1)[-1] == base and not id_.startswith(INSIDE)]
     return same[0] if len(same) == 1 else None

@@ -50,7 +50,7 @@ class About:
     starts. `env` are the environment variables that the flows name, as they were when the attempt was stored; None in
     requests of 0.1.0. The params, the task and `env` are in their stored form, without the values of secrets. `prompts`
     are the texts of the prompts that the flows use by name: name → (file, text). `implicit` are the params that the
-    flow has besides those that were given.
+    flow has besides those that were given. `names` are those of `FoundFlow`, by the id of the flow.
     """
 
     flow: str
@@ -61,6 +61,7 @@ class About:
     env: dict[str, str] | None = None
     prompts: dict[str, list[str]] = field(default_factory=dict)
     implicit: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:

@@ -38,7 +38,7 @@ from handrail.flows.known import known_in
 from handrail.flows.language import DEFAULT_LANGUAGE
 from handrail.flows.library import PromptFile
 from handrail.flows.load import load_flow
-from handrail.flows.plan import FlowPlan
+from handrail.flows.plan import FlowPlan, with_nested_names
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
 from handrail.runs.agents import Search
@@ -184,7 +184,7 @@ class Runs:
         env = self.secrets.variables(_env_names(plans))
         implicit = implicit_params(flow.plan, request, self.site.env, self.project) if flow.plan.is_foreign else {}
         about = About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
-        return about, plans
+        return replace(about, names={id_: dict(one.names) for id_, one in found.items() if one.names}), plans
 
     def _scope(self, request: Request, issue: str | None) -> str:
         """The scope of a run: the given one, else that of its issue, else that of the branch."""
@@ -228,7 +228,7 @@ class Runs:
         for id_, (file, text) in about.flows.items():
             plan, _ = load_flow(Source(file, text), id_, known)
             if plan is not None:
-                plans[id_] = plan
+                plans[id_] = with_nested_names(plan, about.names.get(id_, {}))
         if about.flow not in plans:
             raise StateError(f"the flow `{about.flow}` of this run cannot be read by this version")
         return plans
