@@ -22,8 +22,8 @@ def library() -> Library:
     return Library(ROOTS, lambda id_: find_schema(id_, "/nowhere"))
 
 
-def test_all_prompts_of_agentweaver_are_there(library: Library) -> None:
-    assert len(library) == 24
+def test_all_prompts_of_agentweaver_are_there_and_one_for_any_check(library: Library) -> None:
+    assert len(library) == 25
     assert list(library) == NAMES
 
 

@@ -344,6 +344,19 @@ def test_a_commit_is_confirmed_in_one_form(project: Project) -> None:
     assert "did not confirm" in answered(project, "git-commit-form", params, {"confirm": False}, code=1)
 
 
+def test_a_refused_commit_is_not_asked_about_again_by_a_resume(project: Project) -> None:
+    project.write("s.json", json.dumps(STATUS))
+    project.write("m.json", '{"subject": "Add tea"}')
+    flow(project, "git-commit-form", {**FORM, "gitStatusJsonFile": "s.json", "commitMessageFile": "m.json"})
+    project.write("answers.json", '{"confirm": false}')
+    run_ = project.json("run", "f", "--answers", "answers.json", code=1)["run"]
+    project.write("m.json", '{"subject": "Add coffee"}')
+    project.write("s.json", json.dumps({"files": STATUS["files"][:1]}))
+    again = project.json("resume", run_, code=1)
+    assert (again["status"], again["reason"], again["questions"]) == ("failed", "not-confirmed at a/x", [])
+    assert project.json("restart", run_, code=4)["questions"]
+
+
 NODES = {
     "planning-questions-form": "planningQuestionsJsonFile",
     "review-findings-form": "reviewFindingsJsonFile",

@@ -98,6 +98,29 @@ def test_the_timeout_of_a_step_is_a_failure(project: Project) -> None:
     assert project.json("run", "slow", code=3)["reason"] == "timeout at a/x"
 
 
+@pytest.mark.parametrize(("code", "is_ok", "word"), [(0, True, "succeeded"), (3, False, "failed")])
+def test_a_check_without_a_result_is_judged_by_its_exit_code_if_asked(
+    project: Project, code: int, is_ok: bool, word: str
+) -> None:
+    found = check(project, f"echo said; exit {code}", byExitCode=True)["parsed"]
+    assert (found["ok"], found["exitCode"], found["details"]) == (is_ok, code, {"raw": "said\n"})
+    assert found["summary"].endswith(word)
+
+
+def test_a_result_counts_more_than_an_exit_code_of_0(project: Project) -> None:
+    project.write("out.txt", json.dumps({**RESULT, "ok": False}))
+    assert check(project, "cat out.txt", byExitCode=True)["parsed"]["ok"] is False
+    project.write("out.txt", json.dumps(RESULT))
+    assert check(project, "cat out.txt; exit 1", byExitCode=True)["parsed"]["ok"] is False
+
+
+def test_a_line_is_split_into_words_and_no_shell_runs_it(project: Project) -> None:
+    found = value(as_flow(project, "local-script-check", argv="printf '%s|' 'a b' $HOME ; x"))
+    assert found["output"] == "a b|$HOME|;|x|"
+    assert refused(project, "local-script-check", argv="echo 'a")[0] == "params"
+    assert refused(project, "local-script-check", argv=" ")[0] == "params"
+
+
 def test_a_python_script_needs_no_permission_to_run(project: Project) -> None:
     project.write(
         "check.py", f"import sys\nassert sys.executable == {sys.executable!r}\nprint({json.dumps(RESULT)!r})\n"

@@ -43,6 +43,7 @@ SAYS = {
     "Fix a bug.": "code.txt",
     "The linter or the code generation": "fixed",
     "The tests of this project fail.": "fixed",
+    "A check of this project fails.": "fixed",
 }
 """A part of a prompt that asks for a change of the code, and a file that the agent changes then."""
 FINDING = {"severity": "critical", "title": "A wrong result", "description": "It adds one too many."}

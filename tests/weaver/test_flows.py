@@ -39,7 +39,7 @@ CASES = (
     Case("design-review/design-review-loop", PLAN, makes="design-review-json-file", is_hidden=True),
     Case("git-commit", makes="commit-message-output-json-file"),
     Case("gitlab/gitlab-diff-review", makes="review-json-file"),
-    Case("gitlab/gitlab-review", makes="review-fix-json-file"),
+    Case("gitlab/gitlab-review", makes="review-assessment-json-file"),
     Case("gitlab/mr-description", ("jira",), makes="mr-description-json-file"),
     Case("go/run-go-linter-loop", makes="run-go-linter-result-json-file"),
     Case("go/run-go-tests-loop", makes="run-go-tests-result-json-file"),

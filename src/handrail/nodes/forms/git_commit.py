@@ -11,6 +11,7 @@ from handrail.nodes.forms.reading import DESCRIPTION, FORM_ID, TITLE, path_field
 from handrail.source.values import as_text
 
 CONFIRM = "confirm"
+REFUSED = "not-confirmed"
 NODE = Node(
     about="Asks a person for the files and the message of a commit. Fails if the person does not confirm it.",
     params=(
@@ -28,6 +29,8 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
+    if context.failure is not None and context.failure[0] == REFUSED:
+        raise _refused()  # the answer counts, also if the files are others when the run is resumed
     message = "\n\n".join(filter(None, proposed(context, as_text(work.params["commitMessageFile"]))))
     text = {"id": MESSAGE, "type": "text", "label": "Commit message", "multiline": True, "rows": 8}
     fields = [
@@ -37,5 +40,9 @@ async def run(work: Work, context: NodeContext) -> Any:
     ]
     answers = await fill_in(form_of({**work.params, "fields": fields}), work.params["outputFile"], context)
     if not answers["values"][CONFIRM]:
-        raise NodeError("not-confirmed", "a person did not confirm the commit", transient=False)
+        raise _refused()
     return answers
+
+
+def _refused() -> NodeError:
+    return NodeError(REFUSED, "a person did not confirm the commit", transient=False)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import sys
 from typing import Any
 
@@ -31,7 +32,15 @@ NODE = Node(
     about="Runs a check of the project and reads the result that it prints. It does not fail if the check does, "
     "or takes more than one hour; the `timeout` of the step is a failure.",
     params=(
-        Field("argv", ("list",), "the program and its arguments", required=True, items=SCALARS, shortest=1),
+        Field(
+            "argv",
+            ("list", "text"),
+            "the program and its arguments; a text is split into words as a shell does it, but no shell runs it",
+            required=True,
+            items=SCALARS,
+            shortest=1,
+        ),
+        Field("byExitCode", ("boolean",), "a check that prints no result is judged by its exit code", default=False),
         Field("labelText", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
         Field("outputFile", ("text", "null"), "a file for the result, as JSON", names="path"),
     ),
@@ -53,7 +62,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     output = ended.output[-KEEP:]
     parsed = _result(ended.output) if not ended.timed_out else None
     if parsed is None or (parsed["ok"] and ended.exit_code != 0):
-        parsed = _fallback(argv, ended, output)
+        parsed = _fallback(argv, ended, output, is_judged=work.params.get("byExitCode") is True)
     if not parsed["ok"] and not isinstance(parsed["details"].get("raw"), str):
         parsed["details"] = {**parsed["details"], "raw": output}
     if target is not None:
@@ -62,12 +71,22 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 
 def _argv(given: Any) -> list[str]:
+    if isinstance(given, str):
+        given = _words(given)
     if not isinstance(given, list) or not given or any(part is None for part in given):
         raise NodeError("params", f"`argv` has to be a list of texts, found {shown(given, 80)}", transient=False)
     argv = [as_text(part) for part in given]
     if any("\0" in part for part in argv):
         raise NodeError("params", "`argv` holds a NUL character", transient=False)
     return argv
+
+
+def _words(line: str) -> list[str]:
+    try:
+        return shlex.split(line)
+    except ValueError as error:
+        message = f"`argv` cannot be split into words: {error}"
+        raise NodeError("params", message, transient=False) from error
 
 
 async def _perform(argv: list[str], work: Work, context: NodeContext) -> Ended:
@@ -111,19 +130,19 @@ def _is_result(found: dict[str, Any]) -> bool:
     )
 
 
-def _fallback(argv: list[str], ended: Ended, output: str) -> dict[str, Any]:
-    """The result of a check that printed none."""
+def _fallback(argv: list[str], ended: Ended, output: str, *, is_judged: bool) -> dict[str, Any]:
+    """The result of a check that printed none. Unless it is judged by its exit code, it failed."""
     line = " ".join(argv)
-    why = "failed"
+    is_ok, why = False, "failed"
     if ended.timed_out:
         why = f"was not done after {counted(ended.seconds, 'second')}"
     elif ended.exit_code == 0:
-        why = "printed no result"
+        is_ok, why = is_judged, "succeeded" if is_judged else "printed no result"
     return {
-        "ok": False,
+        "ok": is_ok,
         "kind": "check",
         "stage": line,
-        "exitCode": ended.exit_code or 1,
+        "exitCode": 0 if is_ok else ended.exit_code or 1,
         "summary": f"{line} {why}",
         "command": line,
         "details": {"raw": output},
