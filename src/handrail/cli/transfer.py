@@ -24,11 +24,12 @@ FOLDER = ".agentweaver"
 @click.option("--dry-run", is_flag=True, help="Only report what would be taken over.")
 @command
 def import_(app: App, shell: Shell, tool: str, folder: str | None, dry_run: bool) -> None:
-    """Take over what AgentWeaver left in this project, or in DIR, and in your home folder.
+    """Take over what AgentWeaver left in a project.
 
-    Artifacts with a manifest become published artifacts; named presets and the routes of flows go into your settings.
-    Everything else is reported: what works as it is, and what is left, and why. For an unfinished run, the command
-    that goes on with it is shown. No file of AgentWeaver is changed, and a second import takes nothing twice.
+    It looks in this project, or in DIR, and in your home folder. Artifacts with a manifest become published artifacts;
+    named presets and the routes of flows go into your settings. Everything else is reported: what works as it is, and
+    what is left, and why. For an unfinished run, the command that goes on with it is shown. No file of AgentWeaver is
+    changed, and a second import takes nothing twice.
 
     \b
     handrail import agentweaver --dry-run
