@@ -183,6 +183,11 @@ def shipped_flows() -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "flows")
 
 
+def shipped_script(name: str) -> str:
+    """The path of a script that Handrail ships."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "scripts", name)
+
+
 def prompt_roots(project: str, places: Places) -> list[tuple[str, str]]:
     """(source, folder) of each folder with prompts for flows. An earlier folder wins."""
     return [

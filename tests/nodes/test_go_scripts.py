@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from handrail.flows.foreign import SCRIPTS
+from handrail.project import shipped_script
 
-TESTS, LINTER = (os.path.join(SCRIPTS, f"run_go_{name}.py") for name in ("tests", "linter"))
+TESTS, LINTER = (shipped_script(f"run_go_{name}.py") for name in ("tests", "linter"))
 
 
 class Machine:

@@ -5,21 +5,20 @@ Some kinds of flows also get paths from the scope of their task; `artifacts/inpu
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
 from handrail.artifacts.names import NOT_PROVIDED
+from handrail.project import shipped_script
 
 GUIDANCE = dict.fromkeys(
     ("projectGuidanceFile", "projectGuidanceJsonFile", "repairProjectGuidanceFile", "repairProjectGuidanceJsonFile"),
     NOT_PROVIDED,
 )
 """The guidance files of a project. A flow that selects guidance passes its own paths on."""
-SCRIPTS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", "scripts")
 GO_SCRIPTS = {
-    "runGoTestsScript": os.path.join(SCRIPTS, "run_go_tests.py"),
-    "runGoLinterScript": os.path.join(SCRIPTS, "run_go_linter.py"),
+    "runGoTestsScript": shipped_script("run_go_tests.py"),
+    "runGoLinterScript": shipped_script("run_go_linter.py"),
 }
 EVERYWHERE: dict[str, Any] = {
     **GUIDANCE,
