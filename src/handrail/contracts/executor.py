@@ -30,7 +30,8 @@ class AgentJob:
 
     `permissions`: `read` may only read, `work` may edit and run programs in the folder, `full` may do anything.
     `schema` is the JSON Schema of the answer. `stubs` turn on the guided mode for this job only; `new_session` is then
-    the id for a new conversation. `extra` are further arguments.
+    the id for a new conversation. `extra` are further arguments. `usd` is how many dollars it may
+    use; None if that has no bound.
     """
 
     prompt: str
@@ -45,6 +46,7 @@ class AgentJob:
     hold: int | None = None
     stubs: Stubs | None = None
     new_session: str | None = None
+    usd: float | None = None
 
 
 @dataclass(frozen=True)
