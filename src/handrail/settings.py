@@ -6,6 +6,7 @@ choose the agent and the model of a step.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,6 +25,7 @@ DEFAULT = "default"
 Own = tuple[str | None, str | None]
 MAX_IDLE_STOPS = 7  # hosts give up after eight
 MAX_REMINDERS = 100
+LIMITS = ("usd", "minutes", "tokens")
 _ROUTES = {
     "type": "object",
     "properties": {group: {"type": "string"} for group in (*GROUPS, DEFAULT)},
@@ -69,6 +71,22 @@ SETTINGS = shape(
             "additionalProperties": False,
         },
     ),
+    Field(
+        "limits",
+        ("mapping",),
+        "what a run may use at most: `{usd: 5, minutes: 60, tokens: 2000000}`. If the settings of the user and "
+        "of the project both have one, the lower one holds. `--max-usd`, `--max-minutes` and "
+        "`--max-tokens` win over them",
+        schema={
+            "type": "object",
+            "properties": {
+                "usd": {"type": "number", "exclusiveMinimum": 0},
+                "minutes": {"type": "number", "exclusiveMinimum": 0},
+                "tokens": {"type": "integer", "minimum": 1},
+            },
+            "additionalProperties": False,
+        },
+    ),
     Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
 )
 
@@ -98,6 +116,7 @@ class Settings:
     engine: str = "embedded"
     reminders: int = 12
     prune: PruneSettings | None = None
+    limits: dict[str, float] = field(default_factory=dict)
 
 
 Agents = Collection[str] | None
@@ -198,7 +217,24 @@ def _apply(reader: Reader, settings: Settings, agents: Agents) -> Settings:
         flows={**settings.flows, **_read_route_sets(reader, flows, agents)},
         pass_env=(*settings.pass_env, *passed),
         engine=reader.text("engine") or settings.engine,
+        limits=_read_limits(reader, settings.limits),
     )
+
+
+def _read_limits(reader: Reader, before: dict[str, float]) -> dict[str, float]:
+    """The limits of a run. A project must not allow more than the user, so the lower one holds."""
+    node, now = reader.child("limits"), dict(before)
+    for name, child in node.value.items() if node is not None else ():
+        kinds = ("integer",) if name == "tokens" else ("integer", "number")
+        if name not in LIMITS:
+            hint = did_you_mean(name, LIMITS) or f"its keys: {', '.join(LIMITS)}"
+            reader.on(child, "unknown-key", f"`limits` has no key `{name}`", hint)
+        elif child.kind not in kinds or not 0 < child.value < math.inf:
+            what = "whole number" if name == "tokens" else "number"
+            reader.on(child, "bad-value", f"`{name}` has to be a {what} above 0, found {quoted(child)}", None)
+        else:
+            now[name] = min(child.value, before.get(name, child.value))
+    return now
 
 
 def _read_names(reader: Reader, node: Node | None) -> list[str]:

@@ -84,14 +84,16 @@ def spent(model: str, whole: int, output: int, cached: int, usd: float) -> dict[
 
 def test_a_successful_turn_is_reported_event_by_event() -> None:
     said = sample("success")
-    assert kinds(said) == ["session", "text", "tool", "result", "text", "usage", "finished"]
+    assert [one.data["outputTokens"] for one in said if one.kind == "usage"] == [None, None, None, 70]
+    said = [one for one in said if one.kind != "usage"] + [one for one in said if one.kind == "usage"][-1:]
+    assert kinds(said) == ["session", "text", "tool", "result", "text", "finished", "usage"]
     assert said[2].data["name"] == "Write"
     assert said[2].data["input"] == {"file_path": "/project/made.txt", "content": "made\n"}
     assert said[3].data["ok"] is True
     assert said[3].data["id"] == said[2].data["id"]
-    assert said[5].data == {"inputTokens": 2200, "outputTokens": 70, "cachedTokens": 1400, "usd": 0.00488}
+    assert said[6].data == {"inputTokens": 2200, "outputTokens": 70, "cachedTokens": 1400, "usd": 0.00488}
     words = "It is written."
-    assert said[6].data == {"outcome": "done", "message": None, "resetsAt": None, "text": words, "structured": None}
+    assert said[5].data == {"outcome": "done", "message": None, "resetsAt": None, "text": words, "structured": None}
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,7 @@ def test_a_service_error_is_classified_and_is_not_reported_as_text(case: str, ou
 
 def test_a_retry_is_reported_and_is_not_a_failure() -> None:
     said = sample("500-then-fine")
-    assert kinds(said)[:3] == ["session", "retry", "text"]
+    assert kinds(said)[:3] == ["session", "retry", "usage"]
     words = "the service of claude answered 500 server_error; it tries again, 1 of 1"
     assert said[1].data == {"message": words}
     assert said[-1].data["outcome"] == "done"
@@ -209,7 +211,11 @@ def test_earlier_costs_of_the_conversation_are_not_counted() -> None:
 def test_an_interrupted_turn_reports_only_prompt_tokens() -> None:
     usage = {"input_tokens": 60, "cache_read_input_tokens": 40, "output_tokens": 1}
     whole = assistant(text("One"), usage=usage), assistant(use("Bash"), usage=usage), assistant(id="msg_2", usage=usage)
-    assert only(heard(INIT, *whole, code=-9), "usage") == {**NOTHING, "inputTokens": 200, "cachedTokens": 80}
+    assert [one.data for one in heard(INIT, *whole, code=-9) if one.kind == "usage"][-1] == {
+        **NOTHING,
+        "inputTokens": 200,
+        "cachedTokens": 80,
+    }
     assert "usage" not in kinds(heard(INIT, assistant(text("One")), code=-9))
 
 

@@ -1,4 +1,4 @@
-"""Parameters and agents from the command line, and parameters from a file."""
+"""Parameters, agents and bounds from the command line, and parameters from a file."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from handrail.errors import UsageError
 from handrail.expressions.parse import plain_value
 from handrail.flows.language import LANGUAGES
 from handrail.forms.severities import blocking_severities
+from handrail.runs.bounds import Bounded
 from handrail.runs.routing import Choice
 from handrail.settings import DEFAULT, GROUPS, parse_route
 from handrail.source.files import MAX_BYTES, Source, decode
@@ -24,6 +25,7 @@ from handrail.source.written import typed
 from handrail.source.yamltree import Node, Trouble
 from handrail.state.regular import Unreadable, read_regular
 
+_MORE = click.FloatRange(min=0, min_open=True)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -100,11 +102,30 @@ def route_options(function: F) -> F:
     return function
 
 
+def limit_options(function: F) -> F:
+    """The options that bound what a run may use."""
+    for option in (
+        click.option(
+            "--max-tokens", type=click.IntRange(min=1), metavar="N", help="End it when its agents used N tokens."
+        ),
+        click.option("--max-minutes", type=_MORE, metavar="N", help="End it when it was driven for N minutes."),
+        click.option("--max-usd", type=_MORE, metavar="N", help="End it when its agents used N dollars."),
+    ):
+        function = option(function)
+    return function
+
+
+def given_bounds(options: Mapping[str, Any]) -> Bounded:
+    return Bounded(options["max_usd"], options["max_minutes"], options["max_tokens"])
+
+
 def given_choice(app: App, options: Mapping[str, Any]) -> Choice:
     """The agents that were chosen with `route_options`. Raises `NotFound` for an unknown preset."""
     if options["preset"] is not None:
         app.preset(options["preset"])
-    return Choice(options["agent"], options["model"], given_routes(options["routes"]), options["preset"])
+    return Choice(
+        options["agent"], options["model"], given_routes(options["routes"]), options["preset"], given_bounds(options)
+    )
 
 
 def _from_file(path: str) -> dict[str, Any]:

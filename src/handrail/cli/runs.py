@@ -16,9 +16,11 @@ from handrail.cli.common import command, complete_flow, run_argument
 from handrail.cli.dryrun import print_preview, rows_to_json
 from handrail.cli.output import Shell
 from handrail.cli.params import (
+    given_bounds,
     given_choice,
     given_params,
     given_routes,
+    limit_options,
     params_of_task,
     route_options,
     task_options,
@@ -31,6 +33,7 @@ from handrail.forms.answers import accepted, read_answers
 from handrail.forms.form import Form, initial
 from handrail.process.child import detach
 from handrail.project import shown_path
+from handrail.runs.bounds import Bounded
 from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Asked
@@ -53,6 +56,7 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 )
 @answers_option
 @route_options
+@limit_options
 @task_options
 @click.option("--scope", default="", help="The scope of its artifacts; by default the current branch.")
 @click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one.")
@@ -78,6 +82,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         table=app.preset(options["preset"]) if options["preset"] else {},
         preset=options["preset"] or "",
         lang=options["lang"],
+        limits=Bounded(**app.settings.limits).with_later(given_bounds(options)).named,
     )
     for told in unused(app.flows, flow, request):
         shell.talk(f"warning: {told}")
@@ -130,6 +135,7 @@ def _refuse_answers(app: App, command: str, run_id: str, answers: str | None) ->
 @run_argument
 @answers_option
 @route_options
+@limit_options
 @events_option
 @click.option("--first", is_flag=True, hidden=True)
 @command
@@ -147,6 +153,7 @@ def resume(app: App, shell: Shell, run_id: str, first: bool, **options: Any) -> 
 @run_argument
 @answers_option
 @route_options
+@limit_options
 @events_option
 @command
 def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
@@ -161,6 +168,7 @@ def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 @click.option("--from", "start", metavar="PHASE", help="Keep the results of the phases before this one.")
 @answers_option
 @route_options
+@limit_options
 @events_option
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         History,
         Life,
         Made,
+        Metering,
         Observer,
         Outside,
         Publishing,
@@ -31,19 +32,19 @@ if TYPE_CHECKING:
     )
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
     from handrail.contracts.host import Forks, Host, Market, Recipe, Stubs
-    from handrail.contracts.node import Answer, Node, NodeContext, NodeError, NodeKind, Waiting, Work
+    from handrail.contracts.node import Answer, Exhausted, Node, NodeContext, NodeError, NodeKind, Waiting, Work
     from handrail.contracts.session import Guide, GuideNews, Standing
     from handrail.contracts.signs import Signs
 
 _MODULES = {
     "check": ("Check", "CheckContext", "CheckKind", "Finding"),
     "engine": (
-        *("Asker", "Attempt", "Done", "Durable", "Engine", "EngineKind", "History", "Life", "Made", "Observer"),
-        *("Outside", "Publishing", "Record", "Site", "Tried"),
+        *("Asker", "Attempt", "Done", "Durable", "Engine", "EngineKind", "History", "Life", "Made"),
+        *("Metering", "Observer", "Outside", "Publishing", "Record", "Site", "Tried"),
     ),
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Forks", "Host", "Market", "Recipe", "Stubs"),
-    "node": ("Answer", "Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
+    "node": ("Answer", "Exhausted", "Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
     "session": ("Guide", "GuideNews", "Standing"),
     "signs": ("Signs",),
 }
@@ -66,6 +67,7 @@ __all__ = [
     "Engine",
     "EngineKind",
     "Executor",
+    "Exhausted",
     "Finding",
     "Forks",
     "Guide",
@@ -76,6 +78,7 @@ __all__ = [
     "Life",
     "Made",
     "Market",
+    "Metering",
     "Node",
     "NodeContext",
     "NodeError",

@@ -155,9 +155,32 @@ class Publishing(Protocol):
     def publish(self, made: Made, step: str, inputs: list[str]) -> dict[str, Any] | None: ...
 
 
+class Metering(Protocol):
+    """Counts what the agents of a run use. `refuse` and `took` raise `Exhausted` if a bound is reached."""
+
+    @property
+    def usd_left(self) -> float | None: ...
+
+    def refuse(self) -> None:
+        """Called before a node is started."""
+        ...
+
+    def took(self, path: str, usage: Mapping[str, Any]) -> None:
+        """What the current call of the agent of a step has used so far."""
+        ...
+
+    def blind_to(self, usage: Mapping[str, Any]) -> str | None:
+        """Says which bound cannot hold because the agent did not report what it is about; None if all can."""
+        ...
+
+    def settle(self, path: str) -> None:
+        """The current call has ended."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Outside:
-    """What a run needs from outside: its nodes, their context, and who publishes, observes and answers.
+    """What a run needs from outside: its nodes, their context, and who publishes, observes, answers and counts.
 
     `by` is who drives the run, and so who gives the answers of `asker`.
     """
@@ -167,6 +190,7 @@ class Outside:
     publisher: Publishing | None = None
     observer: Observer | None = None
     asker: Asker | None = None
+    meter: Metering | None = None
     by: str | None = None
 
 

@@ -31,7 +31,7 @@ class AgentJob:
     `permissions`: `read` may only read, `work` may edit and run programs in the folder, `full` may do anything.
     `schema` is the JSON Schema of the answer. `stubs` turn on the guided mode for this job only; `new_session` is then
     the id for a new conversation. `extra` are further arguments. `program` is the path of the program if a variable of
-    the user chooses it.
+    the user chooses it. `usd` is how many dollars it may use; None if that has no bound.
     """
 
     prompt: str
@@ -47,6 +47,7 @@ class AgentJob:
     stubs: Stubs | None = None
     new_session: str | None = None
     program: str | None = None
+    usd: float | None = None
 
 
 @dataclass(frozen=True)

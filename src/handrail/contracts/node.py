@@ -55,6 +55,10 @@ class Waiting(Exception):
         self.reason = reason
 
 
+class Exhausted(Exception):
+    """The run has used all that it may use. This is not a failure: it can be resumed with a higher bound."""
+
+
 class Answer(NamedTuple):
     """A person's answer to a form, and when it was given: in seconds since 1970, 0 if it is not known."""
 
@@ -91,6 +95,10 @@ def _remember_nothing(name: str, value: Any) -> Any:
     return value
 
 
+def _no_bound() -> float | None:
+    return None
+
+
 def _keep_no_list(path: str) -> None:
     del path
 
@@ -111,7 +119,8 @@ class NodeContext:
     waits for some seconds; in a resumed run it only waits for the rest of them. `remember` records a value under a
     name and returns it; until the node has finished, it returns the value that was recorded first, also after a crash.
     `secrets` says which variables of `env` hold secrets. A node calls `litter` before it creates a temporary file in
-    the project, whose name begins with `LITTER`: if the node is killed, the run removes the file later.
+    the project, whose name begins with `LITTER`: if the node is killed, the run removes the file later. `usd_left`
+    returns how many dollars the run may still use; None if that has no bound.
     """
 
     project: str
@@ -132,6 +141,7 @@ class NodeContext:
     rest: Callable[[float], Awaitable[None]] = _sleep
     remember: Callable[[str, Any], Any] = _remember_nothing
     litter: Callable[[str], None] = _keep_no_list
+    usd_left: Callable[[], float | None] = _no_bound
 
 
 @dataclass(frozen=True, kw_only=True)

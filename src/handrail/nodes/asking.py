@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,6 +81,7 @@ def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> Agen
         schema=schema if isinstance(schema, dict) else None,
         hold=context.hold(),
         program=_chosen(agent, context),
+        usd=context.usd_left(),
     )
 
 
@@ -95,25 +97,31 @@ async def run_job(agent: Agent, job: AgentJob, context: NodeContext) -> dict[str
     name = agent.route.agent
     found: dict[str, Any] = {"executor": name, "model": agent.route.model, "sessionId": job.session, "usage": None}
     found |= {"denied": 0, "outcome": "crash", "message": "it printed nothing", "resetsAt": None, "retried": False}
-    async for said in call(agent.executor, job):
-        context.tell(said if said.kind != "session" else AgentSaid("session", {**said.data, "agent": name}))
-        match said.kind:
-            case "session":
-                found["sessionId"] = said.data.get("id")
-            case "usage":
-                found["usage"] = said.data
-            case "denied":
-                found["denied"] += 1
-            case "retry":
-                found["retried"] = True
-            case "text" | "tool" | "result":
-                found["retried"] = False
-            case "finished":
-                found |= {key: said.data.get(key) for key in ("outcome", "message", "resetsAt")}
-                found["output"] = _end_of(str(said.data.get("text") or ""))
-                if said.data.get("structured") is not None:
-                    found["result"] = said.data["structured"]
+    async with contextlib.aclosing(call(agent.executor, job)) as saying:
+        async for said in saying:
+            context.tell(said if said.kind != "session" else AgentSaid("session", {**said.data, "agent": name}))
+            _take(said, found)
     return found
+
+
+def _take(said: AgentSaid, found: dict[str, Any]) -> None:
+    """Put what an agent did into the result of its job."""
+    match said.kind:
+        case "session":
+            found["sessionId"] = said.data.get("id")
+        case "usage":
+            found["usage"] = said.data
+        case "denied":
+            found["denied"] += 1
+        case "retry":
+            found["retried"] = True
+        case "text" | "tool" | "result":
+            found["retried"] = False
+        case "finished":
+            found |= {key: said.data.get(key) for key in ("outcome", "message", "resetsAt")}
+            found["output"] = _end_of(str(said.data.get("text") or ""))
+            if said.data.get("structured") is not None:
+                found["result"] = said.data["structured"]
 
 
 def _end_of(text: str) -> str:

@@ -6,12 +6,13 @@ The exit code alone does not decide the outcome: the reader judges by the output
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Executor, NodeError
 from handrail.process.child import Task
@@ -21,7 +22,7 @@ from handrail.source.plain import counted
 KEEP_NOISE = 2_000
 
 
-async def call(executor: Executor, job: AgentJob) -> AsyncIterator[AgentSaid]:
+async def call(executor: Executor, job: AgentJob) -> AsyncGenerator[AgentSaid]:
     """Everything that an agent does during a job. The last item is `finished`."""
     folder = tempfile.mkdtemp(prefix="handrail-")
     try:
@@ -42,8 +43,9 @@ async def call(executor: Executor, job: AgentJob) -> AsyncIterator[AgentSaid]:
             stdin=launch.stdin,
             hold=job.hold,
         )
-        async for said in _read_output(task, executor.reader(job, folder)):
-            yield said
+        async with contextlib.aclosing(_read_output(task, executor.reader(job, folder))) as saying:
+            async for said in saying:
+                yield said
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -55,7 +57,7 @@ def _program(name: str, job: AgentJob) -> str:
     return found
 
 
-async def _read_output(task: Task, reader: AgentReader) -> AsyncIterator[AgentSaid]:
+async def _read_output(task: Task, reader: AgentReader) -> AsyncGenerator[AgentSaid]:
     noise, end, in_time = "", time.monotonic() + task.timeout, True
     async with Program(task) as program:
         lines = program.lines()

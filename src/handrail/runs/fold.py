@@ -18,6 +18,7 @@ from handrail.runs.machine import (
     Asked,
     AttemptFailed,
     AttemptStarted,
+    Bounded,
     Delayed,
     Event,
     FactFound,
@@ -83,6 +84,7 @@ class RunState:
         self.until: str | None = None
         self.rewinds = 0
         self.routing: Routed | None = None
+        self.bounds: Bounded | None = None
 
     def apply(self, event: Event) -> None:
         """Change the state by one event. Touches only the phase or step that the event is about."""
@@ -152,6 +154,8 @@ class RunState:
             case Routed():
                 self.routing = event
                 self.delays.clear()  # the limit of another agent is not waited for
+            case Bounded():
+                self.bounds = event
             case SessionOpened():
                 self.delays.pop(event.path, None)
             case FactFound() | Noticed() | AgentActed() | Guided() | TimeSpent():

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Any, NoReturn
 
-from handrail.contracts import Done, Durable, NodeError, Work
+from handrail.contracts import Done, Durable, Exhausted, NodeError, Work
 from handrail.contracts.check import subject
 from handrail.expressions.tree import Every, Expression
 from handrail.flows.account import FlowResult, envelope, pending, skipped, texts, with_defaults
@@ -174,6 +174,9 @@ class Interpreter:
             return await self._recalled(phase, step, known) if known else await self._work(phase, step, path)
         except (Unresolved, NodeError) as error:
             self.fail(path, error.code, error.message)
+        except Exhausted as error:
+            self.durable.note(machine.StepFailed(path, "cancelled", str(error)))
+            raise
         except asyncio.CancelledError as error:
             why = f"stopped because `{error.args[0]}` failed" if error.args and error.args[0] else "it was interrupted"
             self.durable.note(machine.StepFailed(path, "cancelled", why))

@@ -6,24 +6,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from handrail.contracts import Durable, History, NodeError, Waiting
+from handrail.contracts import Durable, Exhausted, History, NodeError, Site, Waiting
 from handrail.errors import RefusedError
 from handrail.flows.account import FlowResult
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.aside import remove_unchanged
+from handrail.runs.bounds import CODE as BUDGET
+from handrail.runs.bounds import Meter
 from handrail.runs.fold import RunState, fold
 from handrail.runs.interpret import FlowFailed, Interpreter
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event, Mode
 from handrail.runs.modes import is_partial, phases_to_rewind
 from handrail.runs.request import About
-from handrail.runs.routing import Routed
 from handrail.source.values import Unresolved
 
 LOOK_AGAIN = 0.1
@@ -32,24 +35,25 @@ LOOK_AGAIN = 0.1
 class FlowLife:
     """A run of a flow while it is driven. `interpreter` makes a new interpreter, which starts at the first phase.
 
-    `routed` is recorded if the run is resumed: other agents than before. `by` is who drives it.
+    `news` are recorded if the run is resumed: other agents or other bounds than before. `meter`
+    says how long the run may take.
     """
 
     def __init__(
         self,
         run: LoadedRun,
         mode: Mode,
-        project: str,
+        site: Site,
         interpreter: Callable[[Durable], Interpreter],
-        routed: Routed | None = None,
-        by: str | None = None,
+        news: Sequence[Event] = (),
+        meter: Meter | None = None,
     ) -> None:
         self.run = run
-        self.routed = routed
+        self.news = news
+        self.meter = meter
         self.mode = mode
-        self.project = project
+        self.site = site
         self.interpreter = interpreter
-        self.by = by
         self.until: str | None = None
 
     @property
@@ -57,7 +61,7 @@ class FlowLife:
         return bool(self.run.about.aside)
 
     def prepare(self) -> None:
-        remove_unchanged(self.project, self.run.about.aside)
+        remove_unchanged(self.site.project, self.run.about.aside)
 
     def begin(self, history: History) -> list[Event]:
         run, state, plan = self.run.id, fold(event for _, event in history.records), self.run.plan
@@ -65,19 +69,39 @@ class FlowLife:
             raise RefusedError(f"run `{run}` was restarted by another command", "run the command again")
         if not history.records:
             self.until = self.run.about.request.until
-            return opening(self.run.about, plan, self.by)
-        resumed = replace(_resumed(run, state, plan, self.mode), by=self.by)
+            return opening(self.run.about, plan, self.site.by)
+        resumed = replace(_resumed(run, state, plan, self.mode), by=self.site.by)
         self.until = resumed.until
-        return [resumed] if self.routed is None else [resumed, self.routed]
+        return [resumed, *self.news]
 
     async def play(self, durable: Durable) -> Event:
         interpreter = self.interpreter(durable)
         try:
-            return _ended(await interpreter.run(interpreter.values.params, interpreter.context, until=self.until))
+            async with _within(self.meter):
+                return _ended(await interpreter.run(interpreter.values.params, interpreter.context, until=self.until))
+        except Exhausted as error:
+            return machine.RunEnded("cancelled", None, str(error), None, BUDGET)
         except FlowFailed as error:
             return machine.RunEnded("failed", None, f"{error.code} at {error.path}", error.message, error.code)
         except (NodeError, Unresolved) as error:
             return machine.RunEnded("failed", None, error.code, error.message, error.code)
+
+
+@contextlib.asynccontextmanager
+async def _within(meter: Meter | None) -> AsyncIterator[None]:
+    """Raises `Exhausted` when the time of the run is used up."""
+    begun, left = time.monotonic(), None if meter is None else meter.seconds_left
+    scope = asyncio.timeout(left)
+    try:
+        async with scope:
+            yield
+    except TimeoutError:
+        if meter is None or not scope.expired():
+            raise
+        raise meter.out_of_time() from None
+    finally:
+        if meter is not None:  # a life may be played several times
+            meter.seconds += time.monotonic() - begun
 
 
 def opening(about: About, plan: FlowPlan, by: str | None) -> list[Event]:

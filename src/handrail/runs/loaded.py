@@ -11,9 +11,11 @@ from typing import Any
 from handrail.contracts import History, Record
 from handrail.flows.plan import FlowPlan
 from handrail.flows.shipped import INSIDE
+from handrail.runs.bounds import Bounded, Meter
 from handrail.runs.fold import RunState, StepState, fold
 from handrail.runs.request import About
 from handrail.runs.routing import Routed
+from handrail.runs.summary import kind_of, seconds_in
 from handrail.secrets.redaction import masked
 
 
@@ -54,6 +56,17 @@ class LoadedRun:
     def routing(self) -> Routed:
         """Which agent gets which step now."""
         return self.state.routing or self.about.request.routing
+
+    @property
+    def bounds(self) -> Bounded:
+        """What this run may use at most."""
+        return self.state.bounds or self.about.request.bounds
+
+    def meter(self, bounds: Bounded) -> Meter:
+        """A meter that knows what this attempt has used so far."""
+        moments = ((at, kind_of(type(event).__name__, vars(event))) for at, event in self.records)
+        usages = (usage for many in self.state.usage.values() for usage in many)
+        return Meter(bounds, usages, seconds_in(moments) or 0.0)
 
     def find(self, name: str) -> FlowPlan | None:
         """A flow that this run may run, by its id or by a file name that only one flow has; None if there is none."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from handrail.runs.bounds import Bounded as Bounded
 from handrail.runs.routing import Routed as Routed
 from handrail.runs.tries import AttemptFailed as AttemptFailed
 from handrail.runs.tries import AttemptStarted as AttemptStarted
@@ -250,7 +251,7 @@ OfStep = (
 )  # fmt: skip
 OfRun = (
     RunStarted | RunResumed | FactFound | Asked | Answered | ArtifactPublished | SummarySet | SessionOpened
-    | AgentActed | Guided | UsageReported | Delayed | Noticed | TimeSpent | Routed
+    | AgentActed | Guided | UsageReported | Delayed | Noticed | TimeSpent | Routed | Bounded
     | RunParked | RunEnded
 )  # fmt: skip
 Event = OfStep | OfRun

@@ -1,4 +1,4 @@
-"""Refuses a run that would fail because a value is missing: before it exists, so no step has run for nothing."""
+"""Refuses a run that would fail because something is missing: before it exists, so no step has run for nothing."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from handrail.flows.plan import FlowPlan
 from handrail.runs.agents import certain_flows
 from handrail.runs.loaded import named
 from handrail.runs.request import Request
+from handrail.source.plain import some
+from handrail.source.suggest import did_you_mean
 
 
 def refuse_missing_env(plan: FlowPlan, plans: Mapping[str, FlowPlan], site: Site) -> None:
@@ -39,3 +41,14 @@ def refuse_missing_params(plan: FlowPlan, request: Request, project: str) -> Non
         raise UsageError(
             "\n".join(lines), f"give it: `--param {name}=VALUE`; or declare it in the flow: `params: {{{name}: VALUE}}`"
         )
+
+
+def refuse_phases(plan: FlowPlan, request: Request) -> None:
+    """Refuse `--from` and `--until` with phases that the flow does not have, or in the wrong order."""
+    ids = [phase.id for phase in plan.phases]
+    for id_ in (request.start, request.until):
+        if id_ is not None and id_ not in ids:
+            hint = did_you_mean(id_, ids) or f"phases: {some(ids, 12)}"
+            raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
+    if request.start and request.until and ids.index(request.until) < ids.index(request.start):
+        raise UsageError(f"`--until {request.until}` comes before `--from {request.start}`, so no phase would run")

@@ -13,6 +13,7 @@ from handrail.errors import StateError
 from handrail.flows.catalog import FlowCatalog, FoundFlow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.uses import chooses_late, params_read, uses_task
+from handrail.runs.bounds import Bounded
 from handrail.runs.routing import Routed
 from handrail.source.written import restore, texts_in
 
@@ -22,7 +23,7 @@ class Request:
     """What a person asks for when a run starts. `routes` come from `--route`, `table` from the settings.
 
     `preset` is the name of a set of routes; None in runs of 0.1.0, which did not store it. `lang` is the language in
-    which agents write; None if nobody chose one.
+    which agents write; None if nobody chose one. `limits` are the bounds of what the run may use.
     """
 
     params: dict[str, Any]
@@ -36,6 +37,11 @@ class Request:
     table: dict[str, str] = field(default_factory=dict)
     preset: str | None = None
     lang: str | None = None
+    limits: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def bounds(self) -> Bounded:
+        return Bounded(**self.limits)
 
     @property
     def routing(self) -> Routed:

@@ -56,7 +56,8 @@ async def restart(
     """Make the next attempt of a run, with the current settings and definitions. The caller has to drive it."""
     flow = find(old.about.flow)
     assert flow.plan is not None
-    routed = vars(runs.routed(old, choice or Choice()))
+    choice = choice or Choice()
+    routed = {**vars(runs.routed(old, choice)), "limits": old.bounds.with_later(choice.bounds).named}
     request = replace(runs.real_request(old.about), **routed, start=start, until=None)
     about, plans = runs.check_request(catalog, flow, request)
     if start is None:  # phases that are kept do not need their variables any more

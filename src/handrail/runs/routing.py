@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from handrail.runs.bounds import Bounded
+
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person chose on the command line: `--agent`, `--model`, `--route` and `--preset`."""
+    """What a person chose on the command line: `--agent`, `--model`, `--route`, `--preset` and the bounds."""
 
     agent: str | None = None
     model: str | None = None
     routes: dict[str, str] = field(default_factory=dict)
     preset: str | None = None
+    bounds: Bounded = field(default_factory=Bounded)
 
 
 @dataclass(frozen=True)

@@ -42,12 +42,13 @@ from handrail.flows.plan import FlowPlan, with_nested_names
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
 from handrail.runs.agents import Search
+from handrail.runs.bounds import Meter
 from handrail.runs.foreign import implicit_params
 from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
-from handrail.runs.missing import refuse_missing_env, refuse_missing_params
+from handrail.runs.missing import refuse_missing_env, refuse_missing_params, refuse_phases
 from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names
 from handrail.runs.routing import Choice, Routed
@@ -56,7 +57,6 @@ from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route, shipped_presets
 from handrail.source.files import Source
 from handrail.source.nesting import MAX_NESTING, is_too_deep
-from handrail.source.plain import some
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved
 
@@ -167,7 +167,7 @@ class Runs:
                 name = flow.plan.phases[0].id
                 raise UsageError(f"workflow `{name}` needs a task", f"`handrail run {name} TASK`") from error
             raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
-        _refuse_phases(flow.plan, request)
+        refuse_phases(flow.plan, request)
         _refuse_agents(request.agent, request.routes)
         for name, value in params.items():
             if is_too_deep(value):
@@ -239,6 +239,7 @@ class Runs:
         observer: Observer | None = None,
         asker: Asker | None = None,
         routed: Routed | None = None,
+        meter: Meter | None = None,
     ) -> Outside:
         """What an engine needs to run the steps of a run."""
         request, routing = run.about.request, routed or run.routing
@@ -258,6 +259,7 @@ class Runs:
             publisher=self.publisher(context),
             observer=observer,
             asker=asker,
+            meter=meter,
             by=self.site.by,
         )
 
@@ -275,12 +277,17 @@ class Runs:
     ) -> LoadedRun:
         """Drive a run until it ends or waits for a person. Finished work is not done again.
 
-        If it is resumed, the settings are read again, and other agents than before are recorded.
+        If it is resumed, the settings are read again, and other agents and bounds than before are recorded.
         """
-        routed = self.routed(run, choice or Choice()) if run.records else run.routing
-        news = routed if routed != run.routing else None
-        life = FlowLife(run, mode, self.project, partial(self.interpreter, run), news, self.site.by)
-        return run.with_history(await self.engine.drive(run.id, life, self.outside(run, observer, asker, routed)))
+        choice = choice or Choice()
+        routed = self.routed(run, choice) if run.records else run.routing
+        bounds = run.bounds.with_later(choice.bounds)
+        news = [now for now, before in ((routed, run.routing), (bounds, run.bounds)) if now != before]
+        meter = run.meter(bounds)
+        life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
+        return run.with_history(
+            await self.engine.drive(run.id, life, self.outside(run, observer, asker, routed, meter))
+        )
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""
@@ -386,13 +393,3 @@ def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:
     if plan.params is None or plan.is_foreign or any(param.name == "task" for param in plan.params):
         return {**request.params, "task": request.task}
     raise UsageError(f"flow `{plan.id}` takes no task", "declare `params: {task: {required: true}}` in the flow")
-
-
-def _refuse_phases(plan: FlowPlan, request: Request) -> None:
-    ids = [phase.id for phase in plan.phases]
-    for id_ in (request.start, request.until):
-        if id_ is not None and id_ not in ids:
-            hint = did_you_mean(id_, ids) or f"phases: {some(ids, 12)}"
-            raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
-    if request.start and request.until and ids.index(request.until) < ids.index(request.start):
-        raise UsageError(f"`--until {request.until}` comes before `--from {request.start}`, so no phase would run")

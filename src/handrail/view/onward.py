@@ -8,6 +8,8 @@ from handrail.flows.outline import child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Step
 from handrail.runs import machine
+from handrail.runs.bounds import CODE as BUDGET
+from handrail.runs.bounds import OPTIONS
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.memory import Memory
 from handrail.runs.restart import first_unfinished
@@ -25,9 +27,17 @@ def onward(run: LoadedRun, changed: Sequence[str] = ()) -> list[str]:
     """What to do next. `changed` are the files of the run's flows that were changed since it began."""
     if run.state.status not in ("failed", "cancelled"):
         return []
-    found = [_after_failure(run) if run.state.status == "failed" else f"`handrail resume {run.id}` resumes it"]
+    found = [_after_failure(run) if run.state.status == "failed" else _after_end(run)]
     found += changed_words(run, changed)
     return [*found, f"`handrail log {run.id}` shows what happened"]
+
+
+def _after_end(run: LoadedRun) -> str:
+    resume = f"handrail resume {run.id}"
+    option = next((option for option in OPTIONS.values() if option in (run.state.reason or "")), None)
+    if run.state.code == BUDGET and option is not None:
+        return f"`{resume} {option} N` resumes it with a higher bound; what it has used so far counts"
+    return f"`{resume}` resumes it"
 
 
 def changed_words(run: LoadedRun, changed: Sequence[str]) -> list[str]:

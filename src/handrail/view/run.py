@@ -13,6 +13,7 @@ from handrail.flows.outline import child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.runs import machine
+from handrail.runs.bounds import CODE as BUDGET
 from handrail.runs.fold import RunState, StepState
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import RunStatus, StepStatus
@@ -53,6 +54,8 @@ class RunView:
     def exit_code(self) -> int:
         if self.state.status == "failed" and self.state.code == "timeout":
             return 3
+        if self.state.code == BUDGET:
+            return 6
         return EXIT_CODES.get(self.state.status, 1)
 
     def to_json(self) -> dict[str, Any]:

@@ -71,6 +71,8 @@ def launch(job: AgentJob, folder: str) -> Launch:
     argv = [PROGRAM, "-p", "--output-format=stream-json", "--verbose", *_MODES[job.permissions]]
     if job.model:
         argv.append(f"--model={job.model}")
+    if job.usd is not None:
+        argv.append(f"--max-budget-usd={job.usd:.6g}")
     if job.session is not None:
         argv.append(f"--resume={_conversation(job.session)}")
     elif job.new_session is not None:
@@ -162,9 +164,7 @@ class Reader:
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         if self.session is not None and _is_saved(self.job.env, self.session):
             yield from self._report_session()
-        has_more = [self.spent.add(*_counts(usage), 0.0) for usage in self.uncounted.values()]
-        if self.result is None and any(has_more):
-            yield AgentSaid("usage", {**self.spent.said().data, "outputTokens": None, "usd": None})
+        yield from self._so_far()
         outcome = self._outcome(exit_code, errors)
         if outcome != DONE or self.result is None:
             yield finished(outcome, self.text)
@@ -172,6 +172,14 @@ class Reader:
         text = str(self.result.get("result") or self.text or "")
         structured = self.structured if self.structured is not None else json_answer(text)
         yield finished(DONE, text, structured if self.job.schema is not None else None)
+
+    def _so_far(self) -> Iterator[AgentSaid]:
+        """The usage before the first result. Messages have neither all their output tokens nor a price."""
+        now = Spent()
+        for usage in self.uncounted.values():
+            now.add(*_counts(usage), 0.0)
+        if now.tokens is not None and self.result is None:
+            yield AgentSaid("usage", {**now.said().data, "outputTokens": None, "usd": None})
 
     def _report_session(self) -> Iterator[AgentSaid]:
         """Report the session once. It can be resumed only after it is saved, a moment after its id is printed."""
@@ -188,6 +196,7 @@ class Reader:
                 self.complaint = " ".join(str(block.get("text") or "") for block in _blocks(data))
             return
         self.uncounted[str(message.get("id"))] = within(message, "usage")
+        yield from self._so_far()
         for block in _blocks(data):
             if block.get("type") == "text" and is_own:
                 self.text = str(block.get("text") or "")

@@ -9,8 +9,9 @@ again.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from functools import partial
@@ -31,6 +32,7 @@ from handrail.contracts import (
 )
 from handrail.errors import HandrailError, StateError
 from handrail.runs import machine
+from handrail.runs.bounds import Bounded, Meter
 from handrail.runs.embedded import lease
 from handrail.runs.embedded.asking import Asking
 from handrail.runs.embedded.digests import as_json, digest_of_text, not_json
@@ -77,6 +79,7 @@ class DurableRun:
         self.asking = Asking(ledger, self.inbox, clock, outside)
         self.world = World(outside.context.project)
         self.limits = Limits(lambda path: self.memory.tries.spent.get(path, 0.0), partial(ledger.record, durable=False))
+        self.meter = outside.meter or Meter(Bounded())
         self._publishing = asyncio.Lock()
         self._yielded = 0.0
 
@@ -122,6 +125,7 @@ class DurableRun:
             return await self._run_instant(kind, work, again=again)
         if not again and work.path in self.memory.finished:
             return self._real(self.memory.finished[work.path])
+        self.meter.refuse()
         digest = self._digest_of([work.node, work.params, work.prompt])
         if self.memory.inputs.get(work.path, digest) != digest:
             self.note(machine.Noticed(work.path, INPUT_CHANGED))
@@ -226,30 +230,25 @@ class DurableRun:
                     self.note(event)  # once, even if the run was resumed
                 else:
                     self.record(event, durable=isinstance(event, machine.SessionOpened))
+            if said.kind == "usage":
+                self.meter.took(work.path, said.data)
+            elif said.kind == "finished":
+                self.meter.settle(work.path)
 
         telling = Telling()
-        context = replace(self._context_of(work.path), hold=hold, tell=tell)
+        context = replace(self._context_of(work.path), hold=hold, tell=tell, usd_left=lambda: self.meter.usd_left)
         try:
             async with self.limits.within(work.path, work.timeout):
                 _refuse_unusable(kind, work)
-                value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
+                with _as_node_errors(work.node):
+                    value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
                 _refuse_deep(value)
-        except OSError as error:
-            raise NodeError("failed", str(error)) from error
-        except StateError:
-            raise
-        except HandrailError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            raise NodeError(error.code, f"{error.message}{hint}", transient=False) from error
-        except UnicodeEncodeError as error:
-            message = "a text contains half of a surrogate pair, which files and programs do not take"
-            raise NodeError("text", message, transient=False) from error
-        except (ArithmeticError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
-            message = f"`{work.node}` failed with an error of its own: {type(error).__name__}: {error}"
-            raise NodeError("failed", message, transient=False) from error
         finally:
             for usage in telling.settle():
                 self.record(machine.UsageReported(work.path, usage), durable=False)
+                if told := self.meter.blind_to(usage):
+                    self.note(machine.Noticed(work.path, told))
+            self.meter.settle(work.path)
             for handle in handles:
                 self.programs.release(work.path, handle)
         return value
@@ -316,6 +315,26 @@ class DurableRun:
 
     def limit(self, path: str, seconds: float | None) -> AbstractAsyncContextManager[None]:
         return self.limits.within(path, seconds)
+
+
+@contextlib.contextmanager
+def _as_node_errors(node: str) -> Iterator[None]:
+    """Any error of a node becomes a `NodeError`, so that it fails its step and not the run's process."""
+    try:
+        yield
+    except OSError as error:
+        raise NodeError("failed", str(error)) from error
+    except StateError:
+        raise
+    except HandrailError as error:
+        hint = f" ({error.hint})" if error.hint else ""
+        raise NodeError(error.code, f"{error.message}{hint}", transient=False) from error
+    except UnicodeEncodeError as error:
+        message = "a text contains half of a surrogate pair, which files and programs do not take"
+        raise NodeError("text", message, transient=False) from error
+    except (ArithmeticError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
+        message = f"`{node}` failed with an error of its own: {type(error).__name__}: {error}"
+        raise NodeError("failed", message, transient=False) from error
 
 
 def _refuse_unusable(kind: NodeKind, work: Work) -> None:

@@ -1,0 +1,115 @@
+"""What a run may use at most: dollars, minutes and tokens. Pure.
+
+All that the current attempt used counts, also in earlier lives. A run that reaches a bound ends and can be resumed with
+a higher one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from handrail.contracts import Exhausted
+from handrail.source.plain import counted
+
+OPTIONS = {"usd": "--max-usd", "minutes": "--max-minutes", "tokens": "--max-tokens"}
+CODE = "budget"
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """From here on, a run may use at most this. None: as much as it needs."""
+
+    usd: float | None = None
+    minutes: float | None = None
+    tokens: float | None = None
+
+    @property
+    def named(self) -> dict[str, Any]:
+        """The bounds that there are, by name."""
+        return {name: most for name, most in vars(self).items() if most is not None}
+
+    def with_later(self, later: Bounded) -> Bounded:
+        """A later bound wins over an earlier one of its kind."""
+        return Bounded(**{**self.named, **later.named})
+
+
+class Meter:
+    """What a run used so far, beside its bounds. `usages` and `seconds` are those of earlier lives."""
+
+    def __init__(self, bounds: Bounded, usages: Iterable[Mapping[str, Any]] = (), seconds: float = 0.0) -> None:
+        self.bounds = bounds
+        self.seconds = seconds
+        self.usd, self.tokens = 0.0, 0
+        self._now: dict[str, Mapping[str, Any]] = {}
+        for usage in usages:
+            self._add(usage)
+
+    def _add(self, usage: Mapping[str, Any]) -> None:
+        self.usd += _usd(usage)
+        self.tokens += _tokens(usage)
+
+    @property
+    def seconds_left(self) -> float | None:
+        return None if self.bounds.minutes is None else max(0.0, self.bounds.minutes * 60 - self.seconds)
+
+    @property
+    def usd_left(self) -> float | None:
+        if self.bounds.usd is None:
+            return None
+        return max(0.0, self.bounds.usd - self.usd - sum(map(_usd, self._now.values())))
+
+    def refuse(self) -> None:
+        """Raise `Exhausted` if a bound is reached."""
+        used = {
+            "usd": self.usd + sum(map(_usd, self._now.values())),
+            "tokens": self.tokens + sum(map(_tokens, self._now.values())),
+        }
+        for name, amount in used.items():
+            most = getattr(self.bounds, name)
+            if most is not None and amount >= most:
+                raise Exhausted(_words(name, amount, most))
+
+    def took(self, path: str, usage: Mapping[str, Any]) -> None:
+        """Count what the current call of an agent used so far. Raises `Exhausted` if that reaches a bound."""
+        self._now[path] = usage
+        self.refuse()
+
+    def blind_to(self, usage: Mapping[str, Any]) -> str | None:
+        """Says which bound cannot hold because the agent did not report what it used; None if all can."""
+        told = "so it cannot be counted for"
+        if self.bounds.usd is not None and usage.get("usd") is None:
+            return f"the agent did not report what it cost, {told} `--max-usd`; `--max-tokens` may hold instead"
+        if self.bounds.tokens is not None and not _tokens(usage):
+            return f"the agent did not report its tokens, {told} `--max-tokens`; `--max-minutes` holds"
+        return None
+
+    def settle(self, path: str) -> None:
+        """The current call of the agent of a step has ended."""
+        self._add(self._now.pop(path, {}))
+
+    def out_of_time(self) -> Exhausted:
+        assert self.bounds.minutes is not None
+        return Exhausted(_words("minutes", self.bounds.minutes, self.bounds.minutes))
+
+
+def _usd(usage: Mapping[str, Any]) -> float:
+    found = usage.get("usd")
+    return float(found) if isinstance(found, int | float) else 0.0
+
+
+def _tokens(usage: Mapping[str, Any]) -> int:
+    found = (usage.get("inputTokens"), usage.get("outputTokens"))
+    return sum(int(count) for count in found if isinstance(count, int | float))
+
+
+def _words(name: str, used: float, most: float) -> str:
+    option = f"(`{OPTIONS[name]}`)"
+    match name:
+        case "usd":
+            return f"it used ${used:.4g} of at most ${most:.4g} {option}"
+        case "tokens":
+            return f"it used {int(used):,} of at most {counted(int(most), 'token')} {option}"
+        case _:
+            return f"it ran for {counted(most, 'minute')}, which is the most it may {option}"
