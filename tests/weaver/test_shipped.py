@@ -75,11 +75,10 @@ def test_shipped_flows_use_each_other_and_not_a_flow_of_the_project_with_the_sam
     scene.project.write(".handrail/flows/plan.yaml", OWN)
     scene.project.write(".handrail/flows/mine/review-loop.yaml", OWN)
     monkeypatch.setenv("JIRA_BASE_URL", "http://127.0.0.1:9")
-    failed = scene.run("auto-simple", ISSUE, code=1)
-    run = failed["run"]
+    run = scene.run("auto-simple", ISSUE, code=1)["run"]
     monkeypatch.setenv("JIRA_BASE_URL", scene.webs.jira.url)
     resumed = scene.project.json("resume", run, code=1)  # the address is that of the beginning
-    assert resumed["reason"] == failed["reason"]
+    assert resumed["reason"].startswith("service-host")
     ended = scene.project.json("restart", run, "--agent", "scripted", "--answers", "answers.json")
     assert ended["outcome"] == "success"
     assert scene.file("ready-to-merge-file").is_file()
