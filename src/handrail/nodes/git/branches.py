@@ -27,7 +27,7 @@ async def checked_branch(repository: Repository, given: Any, param: str) -> str:
     is_short = bool(name) and len(name.encode("utf-8", "replace")) <= LONGEST_NAME and "\0" not in name
     printed = await repository.tell("check-ref-format", "--branch", name) if is_short else None
     said = "" if printed is None or printed.exit_code != 0 else printed.data.decode("utf-8", "replace").strip()
-    if said != name or name == "HEAD":
+    if said != name or name in ("HEAD", "@"):
         message = f"`{param}`: `{shown(name, 80)}` cannot be the name of a branch"
         raise NodeError("params", message, transient=False)
     return name
