@@ -254,3 +254,31 @@ def test_it_is_opened_once_if_handrail_is_killed_meanwhile(
     assert len(github.lists["pulls"]) == 1
     for root in (project.folder, project.home):
         assert not [path for path in root.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()]
+
+
+GUIDE = Path(__file__).parents[2] / "docs/guides/services.md"
+
+
+def test_the_flow_of_the_guide_from_a_branch_to_a_pull_request(
+    project: Project, github: GitHub, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The remote is read at one address and pushed to at another, so that a folder can take the push."""
+    block = GUIDE.read_text(encoding="utf-8").partition("```yaml\n")[2].partition("```")[0]
+    project.write(".handrail/flows/propose-change.yaml", block)
+    checkout = checkout_at(project.folder, f"{github.web.url}/{OWNER}/{NAME}.git")
+    checkout.git("switch", "-q", "main")
+    checkout.git("branch", "-q", "-D", "tea")
+    bare = tmp_path / "bare.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(bare)], check=True)
+    checkout.git("remote", "set-url", "--push", "origin", str(bare))
+    checkout.write("tea.txt", "green\n")
+    for name, value in github.env().items():
+        monkeypatch.setenv(name, value)
+    assert project.run("validate").out.startswith("no problems")
+    values = {item["id"]: item["value"] for item in project.json("run", "propose-change")["phases"][0]["steps"]}
+    assert values["branch"]["created"] is True
+    assert values["push"]["commit"] == values["commit"]["commitHash"] == checkout.head
+    assert (values["open"]["number"], values["open"]["head"]) == (1, "tea")
+    assert (
+        subprocess.run(["git", "show", "tea:tea.txt"], cwd=bare, capture_output=True, check=True).stdout == b"green\n"
+    )

@@ -8,7 +8,7 @@ written them. The hook `pre-push` runs before, without the token. Without a toke
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from handrail.contracts import NodeContext, NodeError, Work
@@ -21,6 +21,8 @@ from handrail.source.plain import counted
 
 SECONDS = 600.0
 NO_COMMIT = "0" * 40
+_OTHER = "handrail-push"
+"""A remote that only one command of git knows: so its address, which may have a password, is no argument."""
 _QUIET = {"GIT_TERMINAL_PROMPT": "0", "SSH_ASKPASS_REQUIRE": "never", "LC_ALL": "C", "LANGUAGE": "C"}
 _TELLING = ("GIT_TRACE", "GIT_CURL_VERBOSE", "GIT_SSL_NO_VERIFY")
 """Variables that could print a header, or weaken the connection."""
@@ -32,6 +34,7 @@ _REFUSED = ("Authentication failed", "could not read Username", "could not read 
 class Transport:
     """A remote for pushing. `target` is its name, or its address if a token is used. `shown` is for people.
 
+    `looked_at` is what git reads from: the address for pushing may be another one than the address for fetching.
     `plain` is the repository without the token, `git` the one with it; both are the same if there is none.
     """
 
@@ -39,6 +42,7 @@ class Transport:
     git: Repository
     name: str
     target: str
+    looked_at: str
     shown: str
     secrets: tuple[str, ...]
 
@@ -48,7 +52,7 @@ class Transport:
 
     async def commit_of(self, ref: str) -> str | None:
         """The commit that a ref of the remote is at. None if there is no such ref."""
-        printed = await self.git.tell("ls-remote", "--refs", "--quiet", "--", self.target, ref)
+        printed = await self.git.tell("ls-remote", "--refs", "--quiet", "--", self.looked_at, ref)
         if printed.exit_code != 0:
             raise self._failure("ls-remote", printed.exit_code, printed.errors)
         for line in printed.data.decode("utf-8", "replace").splitlines():
@@ -115,13 +119,16 @@ async def transport(repository: Repository, name: str, work: Work, context: Node
     given, password = login(remote(address), context.env), password_of(address)
     env = {key: value for key, value in repository.env.items() if not key.startswith(_TELLING)} | _QUIET
     env |= {key: value for key, value in context.env.items() if key.startswith(_SETTINGS)}
-    plain = replace(repository, env=env, seconds=float(work.timeout or SECONDS))
-    shown = public(address)
+    is_other = given is None and address != await remote_address(repository, name)
+    env = _with_settings(env, [(f"remote.{_OTHER}.url", address)]) if is_other else env
+    plain, shown = replace(repository, env=env, seconds=float(work.timeout or SECONDS)), public(address)
+    target = name if given is None else shown
     return Transport(
         plain=plain,
         git=plain if given is None else replace(plain, env=_with_token(env, given, shown)),
         name=name,
-        target=name if given is None else shown,
+        target=target,
+        looked_at=_OTHER if is_other else target,
         shown=shown,
         secrets=(*(given.secrets if given else ()), *([password] if password else ())),
     )
@@ -143,8 +150,14 @@ def _with_token(env: Mapping[str, str], given: Login, address: str) -> dict[str,
         ("credential.helper", ""),
         (f"credential.{address}.helper", ""),
     ]
+    more = {"GIT_ALLOW_PROTOCOL": "http:https", "GIT_ASKPASS": ""}
+    return {**_with_settings(env, settings), **more}
+
+
+def _with_settings(env: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """The environment with settings of git. They come after those of the user and of the repository."""
     count = int(env["GIT_CONFIG_COUNT"]) if env.get("GIT_CONFIG_COUNT", "").isdigit() else 0
-    added = {"GIT_CONFIG_COUNT": str(count + len(settings)), "GIT_ALLOW_PROTOCOL": "http:https", "GIT_ASKPASS": ""}
+    added = {"GIT_CONFIG_COUNT": str(count + len(settings))}
     for number, (name, value) in enumerate(settings, count):
         added |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     return {**env, **added}
