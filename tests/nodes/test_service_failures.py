@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,6 +41,14 @@ def gitlab(node: str) -> Callable[[str], Case]:
     return case
 
 
+def github(node: str) -> Callable[[str], Case]:
+    def case(url: str) -> Case:
+        at = {"issue" if node == "github-issue" else "pullRequestUrl": "a/b#1", "outputFile": "o.md"}
+        return Case(node, {"GITHUB_API_URL": url, "GITHUB_TOKEN": SECRET}, {**at, "outputJsonFile": "o.json"})
+
+    return case
+
+
 def telegram(url: str) -> Case:
     variables = {"TELEGRAM_API_URL": url, "TELEGRAM_BOT_TOKEN": SECRET, "TELEGRAM_CHAT_ID": "1"}
     return Case("telegram-notify", variables, {"message": "hi"})
@@ -49,6 +58,7 @@ FETCHING = {
     "jira-fetch": jira,
     "fetch-gitlab-diff": gitlab("fetch-gitlab-diff"),
     "fetch-gitlab-review": gitlab("fetch-gitlab-review"),
+    **{name: github(name) for name in ("github-checks", "github-issue", "github-pr-diff", "github-reviews")},
 }
 
 
@@ -93,7 +103,7 @@ WAYS: dict[str, tuple[str, Misbehaves]] = {
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that a test can reach."""
-    for name in ("jira", "gitlab", "telegram"):
+    for name in ("jira", "gitlab", "github.site", "telegram"):
         monkeypatch.setattr(f"handrail.services.{name}.LIMITS", Limits(seconds=0.7, size=1_000_000, pages=5, tries=3))
 
 
@@ -147,6 +157,51 @@ def test_pages_that_never_end(tmp_path: Path, node: str) -> None:
         case = FETCHING[node](web.url)
         error = failed(case.node, case.params, tmp_path, case.env)
     assert (error.code, files_in(tmp_path)) == ("service-pages", [])
+
+
+@pytest.mark.parametrize("way", ["never ends", "elsewhere"])
+def test_pages_of_github(tmp_path: Path, way: str) -> None:
+    with serve(lambda _: Reply([])) as other:
+        at = "{}/repos/a/b/issues/1/comments?page=2"
+
+        def answer(asked: Asked) -> Reply:
+            link = f'<{at.format(web.url if way == "never ends" else other.url)}>; rel="next"'
+            return Reply([{}], headers={"Link": link}) if asked.path.endswith("comments") else Reply({"title": "x"})
+
+        with serve(answer) as web:
+            case = FETCHING["github-issue"](web.url)
+            error = failed(case.node, case.params, tmp_path, case.env)
+    code = "service-pages" if way == "never ends" else "service-host"
+    assert (error.code, files_in(tmp_path), other.asked) == (code, [], [])
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [
+        Reply(
+            {"message": "API rate limit exceeded"},
+            403,
+            {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "99999999999"},
+        ),
+        Reply({"message": "You have exceeded a secondary rate limit"}, 403, {"Retry-After": "3600"}),
+        Reply({"message": "slow down"}, 429, {"Retry-After": "3600"}),
+    ],
+)
+def test_a_rate_limit_of_github_is_left_to_the_run(tmp_path: Path, limit: Reply) -> None:
+    with serve(lambda _: limit) as web:
+        case = FETCHING["github-checks"](web.url)
+        error = failed(case.node, case.params, tmp_path, case.env)
+    assert (error.code, error.transient, len(web.asked)) == ("service-busy", True, 1)
+    assert error.resets_at is not None
+    assert error.resets_at > time.time() + 3000
+
+
+def test_a_short_rate_limit_of_github_is_waited_for(tmp_path: Path) -> None:
+    spent = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1"}
+    replies = [Reply({"message": "API rate limit exceeded"}, 403, spent), Reply({"title": "x"}), Reply([])]
+    with serve(lambda _: replies.pop(0)) as web:
+        case = FETCHING["github-issue"](web.url)
+        assert step(case.node, case.params, tmp_path, case.env)["title"] == "x"
 
 
 @pytest.mark.parametrize("page", ["²", "9" * 6000, "-1", "x"])

@@ -1,43 +1,46 @@
-"""GitLab: the changes and the discussions of a merge request, as documents of AgentWeaver.
+"""GitLab: the changes and the discussions of a merge request, as documents of AgentWeaver; and a new merge request.
 
-GITLAB_TOKEN is sent to the configured GitLab only. Nothing is written here.
+GITLAB_TOKEN is sent to the configured GitLab only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import quote
 
 from handrail.contracts import NodeError
+from handrail.services.forges import token
 from handrail.services.http import Limits, Service
+from handrail.services.marks import is_marked, with_mark
+from handrail.services.proposals import Opened, Proposal, once
 from handrail.services.references import GITLAB, MergeRequest
 from handrail.source.plain import counted
 
 LIMITS = Limits()
 PAGE = 100
+LONGEST_DESCRIPTION = 500_000
 _UNKNOWN = "unknown"
+_SUBJECTS = {"read_api": "merge request", "api": "project"}
 
 
-def gitlab(wanted: MergeRequest, env: Mapping[str, str]) -> Service:
-    """The GitLab of a merge request. Raises `NodeError` if the token is missing."""
-    token = env.get("GITLAB_TOKEN", "").strip()
-    if not token:
-        message = f"{GITLAB}: set GITLAB_TOKEN to an access token with the scope `read_api`"
-        raise NodeError("service-config", message, transient=False)
-    if not token.isascii() or not token.isprintable():
-        message = f"{GITLAB}: GITLAB_TOKEN contains a character that no token has"
+def gitlab(base: str, env: Mapping[str, str], scope: Literal["read_api", "api"] = "read_api") -> Service:
+    """The GitLab at this address. Raises `NodeError` if the token is missing."""
+    secret = token("gitlab", env)
+    if secret is None:
+        message = f"{GITLAB}: set GITLAB_TOKEN to an access token with the scope `{scope}`"
         raise NodeError("service-config", message, transient=False)
     return Service(
         name=GITLAB,
-        base=wanted.base,
-        headers={"PRIVATE-TOKEN": token},
-        secrets=(token,),
+        base=base,
+        headers={"PRIVATE-TOKEN": secret},
+        secrets=(secret,),
         limits=LIMITS,
         reason=lambda said: said.get("message") or said.get("error_description") or said.get("error"),
         advice={
             401: "check GITLAB_TOKEN",
-            403: "GITLAB_TOKEN needs the scope `read_api`",
-            404: "does the merge request exist, and may GITLAB_TOKEN see it?",
+            403: f"GITLAB_TOKEN needs the scope `{scope}`",
+            404: f"does the {_SUBJECTS[scope]} exist, and may GITLAB_TOKEN see it?",
         },
     )
 
@@ -73,6 +76,52 @@ async def fetch_review(service: Service, wanted: MergeRequest, url: str, now: st
         **_head(wanted, url, now),
         "comments": comments,
     }
+
+
+async def open_merge_request(service: Service, project: str, wanted: Proposal) -> Opened:
+    """Open a merge request, unless there is an open one from the same branch, or one with the same mark."""
+    at = f"api/v4/projects/{quote(project, safe='')}"
+    base = wanted.base or await _default_branch(service, at)
+    same_branches = {"source_branch": wanted.head, "target_branch": base}
+
+    async def look() -> Opened | None:
+        pages = service.pages(f"{at}/merge_requests", PAGE, None, **same_branches, state="all")
+        listed = [item async for page in pages for item in page if isinstance(item, dict)]
+        same = [item for item in listed if all(item.get(name) == value for name, value in same_branches.items())]
+        still_open = [item for item in same if item.get("state") == "opened"]
+        ours = [item for item in same if is_marked(_text(item, "description", ""), wanted.mark)]
+        found = next(iter((*still_open, *ours)), None)
+        return None if found is None else _opened(found, is_marked(_text(found, "description", ""), wanted.mark))
+
+    async def create() -> Opened:
+        title = f"Draft: {wanted.title}" if wanted.draft else wanted.title
+        description = with_mark(wanted.body, wanted.mark, LONGEST_DESCRIPTION)
+        said = await service.post(f"{at}/merge_requests", {**same_branches, "title": title, "description": description})
+        return _opened(said, is_new=True)
+
+    return await once(look, create)
+
+
+async def _default_branch(service: Service, at: str) -> str:
+    found = await service.get_json(at)
+    branch = _text(found, "default_branch", "") if isinstance(found, dict) else ""
+    if not branch:
+        raise NodeError("service-json", f"{GITLAB}: the project has no default branch", transient=False)
+    return branch
+
+
+def _opened(item: Any, is_new: bool) -> Opened:
+    number = _line(item, "iid") if isinstance(item, dict) else None
+    if number is None:
+        raise NodeError("service-json", f"{GITLAB}: its answer is not a merge request", transient=False)
+    return Opened(
+        url=_text(item, "web_url", ""),
+        number=number,
+        state={"opened": "open", "locked": "open"}.get(_text(item, "state", "opened"), _text(item, "state", "opened")),
+        head=_text(item, "source_branch", _UNKNOWN),
+        base=_text(item, "target_branch", _UNKNOWN),
+        is_new=is_new,
+    )
 
 
 def _head(wanted: MergeRequest, url: str, now: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -21,7 +20,8 @@ import httpx2
 
 from handrail.contracts import NodeError
 from handrail.services.addresses import is_same_host, origin
-from handrail.services.pauses import pause
+from handrail.services.paging import Place, following
+from handrail.services.pauses import is_limited, pause
 from handrail.source.plain import counted
 from handrail.source.values import shown
 
@@ -37,7 +37,6 @@ BY_STATUS = {
 }
 """The codes of answers that say what is wrong. Any other error is `service-failed`."""
 LONGEST_REASON = 300
-_PAGE_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +59,17 @@ class Answer(NamedTuple):
     headers: Mapping[str, str]
     body: bytes
     url: str
+
+
+class Request(NamedTuple):
+    """What is sent. `file` is the size limit of a file: only a file may be on another host."""
+
+    method: str
+    url: str
+    query: Mapping[str, str | int] = {}
+    content: Mapping[str, Any] | None = None
+    file: int | None = None
+    accept: str | None = None
 
 
 class Again(Exception):
@@ -117,46 +127,50 @@ class Service:
         answer = await self._get(path, query)
         return answer.body, self._parsed(answer)
 
-    async def get_file(self, url: str, most: int | None = None) -> bytes:
+    async def get_file(self, url: str, most: int | None = None, accept: str | None = None) -> bytes:
         """A file of at most `most` bytes. A redirect to another host is followed without credentials."""
-        return (await self._get(url, {}, most or self.limits.size)).body
+        return (await self._get(url, {}, most or self.limits.size, accept)).body
 
-    async def pages(self, path: str, size: int, **query: str | int) -> AsyncIterator[list[Any]]:
-        """The pages of a list, until one is not full and the service names no next page."""
-        number, seen, total = 1, 0, 0
-        while True:
-            answer = await self._get(path, {**query, "per_page": size, "page": number})
-            items, total = self._parsed(answer), total + len(answer.body)
-            if total > self.limits.size:
-                raise self._final("service-large", f"the list at `{path}` is larger than {self.limits.size} bytes")
-            if not isinstance(items, list):
-                raise self._final("service-json", f"the answer to `{path}` is not a list")
-            yield items
-            following = answer.headers.get("x-next-page", "").strip()
-            if (
-                not items
-                or ("x-next-page" in answer.headers and not following)
-                or (not following and len(items) < size)
-            ):
-                return
-            number, seen = int(following) if _PAGE_NUMBER.fullmatch(following) else number + 1, seen + 1
+    async def pages(
+        self, path: str, size: int, member: str | None = None, **query: str | int
+    ) -> AsyncIterator[list[Any]]:
+        """The pages of a list, until the service names no next one. The list may be a `member` of each answer."""
+        place: Place | None = Place(path, {**query, "per_page": size, "page": 1})
+        seen = total = 0
+        while place is not None:
             if seen >= self.limits.pages:
                 message = f"the list at `{path}` has more than {counted(self.limits.pages, 'page')}"
                 raise self._final("service-pages", message)
+            answer = await self._get(place.path, place.query)
+            items, total, seen = self._parsed(answer), total + len(answer.body), seen + 1
+            if total > self.limits.size:
+                raise self._final("service-large", f"the list at `{path}` is larger than {self.limits.size} bytes")
+            items = items.get(member) if member is not None and isinstance(items, dict) else items
+            if not isinstance(items, list):
+                raise self._final("service-json", f"the answer to `{path}` is not a list")
+            yield items
+            place = following(place, answer.headers, len(items), size)
 
     async def post(self, path: str, content: Mapping[str, Any]) -> Any:
         """Send JSON and return the JSON of the answer.
 
-        It is sent again only if the service has certainly not taken it: no connection, or an answer of 429.
+        It is sent again only if the service has certainly not taken it: no connection, or too many requests.
         """
-        url = urljoin(self.base, path)
-        return self._parsed(await self._insist(lambda: self._once("POST", url, {}, content=content), (429,)))
+        return self._parsed(await self.deliver(path, content))
 
-    async def _get(self, path: str, query: Mapping[str, str | int], file: int | None = None) -> Answer:
+    async def deliver(self, path: str, content: Mapping[str, Any]) -> Answer:
+        """Send JSON in the same way, to a service whose answer may be any text."""
+        request = Request("POST", urljoin(self.base, path), content=content)
+        return await self._insist(lambda: self._once(request), (429,))
+
+    async def _get(
+        self, path: str, query: Mapping[str, str | int], file: int | None = None, accept: str | None = None
+    ) -> Answer:
         url = urljoin(self.base, path)
         if not is_same_host(url, self.base):
             raise self._final("service-host", f"`{shown(url, 120)}` is not on the configured host")
-        return await self._insist(lambda: self._once("GET", url, query, file=file), AGAIN)
+        request = Request("GET", url, query, file=file, accept=accept)
+        return await self._insist(lambda: self._once(request), AGAIN)
 
     async def _insist(self, send: Callable[[], Awaitable[Answer]], again: tuple[int, ...]) -> Answer:
         """Send a request until it is answered, or the attempts are used up."""
@@ -172,38 +186,29 @@ class Service:
                 await self.rest(seconds)
         raise AssertionError("a service has at least one attempt")
 
-    async def _once(
-        self,
-        method: str,
-        url: str,
-        query: Mapping[str, str | int],
-        *,
-        content: Mapping[str, Any] | None = None,
-        file: int | None = None,
-    ) -> Answer:
-        """Send a request and follow its redirects. `file` is the size limit of a file; only a file may be elsewhere."""
+    async def _once(self, request: Request) -> Answer:
+        """Send a request and follow its redirects."""
         try:
             async with asyncio.timeout(self.limits.seconds):
                 for _ in range(self.limits.redirects + 1):
-                    answer = await self._send(method, url, query, content, file or self.limits.size)
+                    answer = await self._send(request)
                     if answer.status not in REDIRECTS:
                         return answer
-                    url, query = self._redirected(method, answer, elsewhere=file is not None), {}
+                    request = request._replace(url=self._redirected(request, answer), query={})
         except TimeoutError:
             raise self._slow() from None
         message = f"it redirects more than {counted(self.limits.redirects, 'time')}"
         raise self._final("service-redirect", message)
 
-    async def _send(
-        self, method: str, url: str, query: Mapping[str, str | int], content: Mapping[str, Any] | None, most: int
-    ) -> Answer:
+    async def _send(self, request: Request) -> Answer:
         """Send one request. Credentials go to the configured host only."""
+        method, url, most = request.method, request.url, request.file or self.limits.size
         headers = {"Accept-Encoding": "identity", "User-Agent": "Handrail"}
         if is_same_host(url, self.base):
-            headers |= self.headers
+            headers |= {**self.headers, **({} if request.accept is None else {"Accept": request.accept})}
         try:
             async with self._client.stream(
-                method, url, params=query or None, headers=headers, json=content
+                method, url, params=request.query or None, headers=headers, json=request.content
             ) as response:
                 body = bytearray()
                 async for part in response.aiter_bytes():
@@ -231,7 +236,7 @@ class Service:
         except (httpx2.DecodingError, httpx2.InvalidURL) as error:
             raise self._final("service-broken", f"its answer cannot be read ({type(error).__name__})") from None
 
-    def _redirected(self, method: str, answer: Answer, *, elsewhere: bool) -> str:
+    def _redirected(self, request: Request, answer: Answer) -> str:
         """The address that a redirect leads to, if it may be followed."""
         try:
             to = urljoin(answer.url, answer.headers.get("location", ""))
@@ -240,7 +245,7 @@ class Service:
             raise self._final("service-redirect", "it redirects to an address that is not HTTP") from None
         if here.scheme == "https" and target.scheme == "http":
             raise self._final("service-redirect", f"it redirects to `{target.host}` without encryption")
-        if method != "GET" or (target != origin(self.base) and not elsewhere):
+        if request.method != "GET" or (target != origin(self.base) and request.file is None):
             hint = "is the configured address complete, and are the credentials valid?"
             raise self._final("service-redirect", f"it redirects to `{target.host}:{target.port}`; {hint}")
         return to
@@ -253,7 +258,9 @@ class Service:
         told = f"it answers with {answer.status}" + (f": {shown(words, LONGEST_REASON)}" if words else "")
         told += f"; {self.advice[answer.status]}" if answer.status in self.advice else ""
         code = BY_STATUS.get(answer.status, "service-failed")
-        if answer.status in again:
+        is_busy = is_limited(answer.status, answer.headers, words)
+        if is_busy or answer.status in again:
+            code = "service-busy" if is_busy else code
             asked = self.asked(said) if isinstance(said, dict) else None
             raise Again(code, self._told(told), answer.headers, asked)
         raise self._final(code, told)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
-from handrail.nodes.gitlab.markdown import document, fenced, one_line
 from handrail.nodes.gitlab.place import FILES, PARAMS, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
+from handrail.nodes.markdown import document, one_line
+from handrail.nodes.remarks import change_sections
 from handrail.nodes.write_file import put_files
 
 NODE = Node(
@@ -28,7 +29,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     from handrail.services.gitlab import fetch_diff, gitlab
 
     at = place(work, context)
-    async with gitlab(at.wanted, context.env) as service:
+    async with gitlab(at.wanted.base, context.env) as service:
         found = await fetch_diff(service, at.wanted, at.url, time_text())
     put_files({at.real_json: json_bytes(found), at.real: as_bytes(_markdown(found))}, context)
     return {**at.outputs, "filesCount": len(found["files"])}
@@ -45,11 +46,7 @@ def _markdown(found: dict[str, Any]) -> str:
         "Updated": one_line(about["updated_at"]),
         "Changed files": str(len(found["files"])),
     }
-    sections = [("Description", about["description"].strip())] if about["description"].strip() else []
-    for file in found["files"]:
-        moved = f" (from {one_line(file['old_path'])})" if file["old_path"] != file["new_path"] else ""
-        title = f"{one_line(file['new_path'])}: {file['change_type']}{moved}"
-        sections.append((title, fenced(file["diff"], "diff")))
+    sections = change_sections(about, found["files"])
     nothing = "" if found["files"] else "No changes were found."
     text = document(f"!{found['merge_request_iid']} {one_line(about['title'])}", facts, sections, nothing)
     return text if not nothing or not sections else f"{text}\n{nothing}\n"

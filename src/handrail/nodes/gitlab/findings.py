@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.gitlab.markdown import document, one_line
-from handrail.nodes.gitlab.place import where
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, read_json
+from handrail.nodes.remarks import findings_text, remark
 from handrail.nodes.write_file import inside, put_files
 from handrail.source.fields import Field
 from handrail.source.plain import counted
 from handrail.source.values import as_text
 
 SEVERITY = "medium"
-LONGEST_EXCERPT = 72
 NODE = Node(
     about="Turns the comments of a GitLab merge request into findings of a review.",
     params=(
@@ -44,25 +42,10 @@ async def run(work: Work, context: NodeContext) -> Any:
         "ready_to_merge": not findings,
         "findings": findings,
     }
-    facts = {"Merge request": said["merge_request_url"], "Ready to merge": "no" if findings else "yes"}
-    sections = [(item["title"], f"- Severity: {item['severity']}\n\n{item['description']}") for item in findings]
-    text = document("Review", facts, sections, "No findings.")
+    text = findings_text({"Merge request": said["merge_request_url"]}, found)
     put_files({real[1]: json_bytes(found), real[0]: as_bytes(text)}, context)
     return {"findingsCount": len(findings), "readyToMerge": not findings}
 
 
 def _finding(number: int, comment: dict[str, Any]) -> dict[str, str]:
-    author, at = one_line(comment["author"]), where(comment)
-    excerpt = one_line(comment["body"], LONGEST_EXCERPT)
-    about = {
-        "Place": at,
-        "Author": author,
-        "Discussion": one_line(comment["discussion_id"]),
-        "Time": one_line(comment["created_at"]),
-    }
-    lines = "\n".join(f"{name}: {value}" for name, value in about.items())
-    return {
-        "severity": SEVERITY,
-        "title": f"GitLab comment {number} | {at} | {author} | {excerpt}",
-        "description": f"{lines}\n\n{comment['body'].strip()}",
-    }
+    return remark(f"GitLab comment {number}", SEVERITY, comment, {"Discussion": comment["discussion_id"]})

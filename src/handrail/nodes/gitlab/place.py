@@ -1,11 +1,10 @@
-"""What the nodes of GitLab share: their params, the merge request that these mean, and where a comment belongs."""
+"""What the nodes of GitLab share: their params, and the merge request that these mean."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from handrail.contracts import NodeContext, NodeError, Work
-from handrail.nodes.gitlab.markdown import one_line
 from handrail.nodes.write_file import inside
 from handrail.services.references import MergeRequest, merge_request
 from handrail.source.fields import Field
@@ -37,12 +36,3 @@ def place(work: Work, context: NodeContext) -> Place:
         raise NodeError("params", "`outputFile` and `outputJsonFile` have to be different", transient=False)
     outputs = {"outputFile": output, "outputJsonFile": output_json, "mergeRequestUrl": url}
     return Place(merge_request(url, context.env), url, real, real_json, outputs)
-
-
-def where(comment: dict[str, Any]) -> str:
-    """The place of a comment: a line of a file, a file, or `general`."""
-    path = comment.get("file_path")
-    if not isinstance(path, str) or not path:
-        return "general"
-    line = comment.get("new_line") or comment.get("old_line")
-    return one_line(path) if line is None else f"{one_line(path)}:{line}"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
-from handrail.nodes.gitlab.markdown import document, one_line
-from handrail.nodes.gitlab.place import FILES, PARAMS, place, where
+from handrail.nodes.gitlab.place import FILES, PARAMS, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
+from handrail.nodes.markdown import document, one_line
+from handrail.nodes.remarks import where
 from handrail.nodes.write_file import put_files
 
 NODE = Node(
@@ -28,7 +29,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     from handrail.services.gitlab import fetch_review, gitlab
 
     at = place(work, context)
-    async with gitlab(at.wanted, context.env) as service:
+    async with gitlab(at.wanted.base, context.env) as service:
         found = await fetch_review(service, at.wanted, at.url, time_text())
     put_files({at.real_json: json_bytes(found), at.real: as_bytes(_markdown(found))}, context)
     return {**at.outputs, "commentsCount": len(found["comments"])}

@@ -1,4 +1,4 @@
-"""Markdown for people and agents from texts of GitLab. Pure."""
+"""Markdown for people and agents from texts of services. Pure."""
 
 from __future__ import annotations
 

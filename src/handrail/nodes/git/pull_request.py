@@ -1,0 +1,132 @@
+"""`pr-open`: opens a pull request on GitHub or a merge request on GitLab, once. The remote says where."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.nodes.git.branches import REMOTE, checked_branch, current_branch, flag, remote_address
+from handrail.nodes.git.repository import CWD, Repository, opened
+from handrail.secrets.redaction import Secrets
+from handrail.services.forges import Kind, forge, project_path, site
+from handrail.services.github.references import GITHUB, repository
+from handrail.services.marks import mark
+from handrail.services.proposals import Opened, Proposal
+from handrail.services.remotes import public, remote
+from handrail.source.fields import SCALARS, Field
+from handrail.source.values import as_text, shown
+
+LONGEST_TITLE = 250
+FORGES: tuple[Kind, ...] = ("github", "gitlab")
+NODE = Node(
+    about="Opens a pull request on GitHub with GITHUB_TOKEN, or a merge request on GitLab with GITLAB_TOKEN. The "
+    "branch has to be pushed before. If there is an open one from the branch to the base, that one is used.",
+    params=(
+        Field("title", SCALARS, "the title; at most 250 characters are used", required=True),
+        Field("body", (*SCALARS, "null"), "the description, as Markdown", also=("description", "text")),
+        Field("base", ("text", "null"), "the branch to merge into; by default the default branch", also=("target",)),
+        Field("head", ("text", "null"), "the branch to merge; by default the one that is checked out"),
+        Field("headOwner", ("text", "null"), "on GitHub: whose fork has the branch; by default the repository itself"),
+        Field("draft", ("boolean",), "open it as a draft", default=False),
+        REMOTE,
+        Field("forge", ("text", "null"), "the forge; by default the host of the remote says it", choices=FORGES),
+        Field(
+            "repository",
+            ("text", "null"),
+            "`OWNER/NAME` or `GROUP/PROJECT`; by default the address of the remote says it",
+        ),
+        CWD,
+    ),
+    outputs={
+        "url": "the address of the pull or merge request",
+        "number": "its number",
+        "state": "`open`; `closed` or `merged` if that happened to the one that this step opened before",
+        "created": "true if this step opened it",
+        "forge": "`github` or `gitlab`",
+        "repository": "`OWNER/NAME` or `GROUP/PROJECT`",
+        "head": "the branch to merge",
+        "base": "the branch to merge into",
+    },
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    params = work.params
+    checkout = await opened(work, context)
+    hidden = Secrets(context.env, context.secrets)
+    title = " ".join(hidden.mask(as_text(params["title"])).split())
+    if not title:
+        raise NodeError("params", "`title` is blank", transient=False)
+    base = None if params.get("base") is None else await checked_branch(checkout, params["base"], "base")
+    kind, project = await _project(checkout, params, context)
+    wanted = Proposal(
+        head=await _head(checkout, params),
+        base=base,
+        title=title if len(title) <= LONGEST_TITLE else f"{title[: LONGEST_TITLE - 1]}…",
+        body=hidden.mask("" if params.get("body") is None else as_text(params["body"])),
+        draft=flag(params, "draft"),
+        mark=mark(context.key),
+    )
+    if wanted.head == base:
+        raise NodeError("params", f"`head` and `base` are the same branch, `{base}`", transient=False)
+    made = await _open(kind, project, wanted, params, context)
+    return {
+        "url": made.url,
+        "number": made.number,
+        "state": made.state,
+        "created": made.is_new,
+        "forge": kind,
+        "repository": project,
+        "head": made.head,
+        "base": made.base,
+    }
+
+
+async def _head(checkout: Repository, params: dict[str, Any]) -> str:
+    if params.get("head") is not None:
+        return await checked_branch(checkout, params["head"], "head")
+    current = await current_branch(checkout)
+    if current is None:
+        raise NodeError("git-missing", "no branch is checked out, so say in `head` which one is meant", transient=False)
+    return current
+
+
+async def _project(checkout: Repository, params: dict[str, Any], context: NodeContext) -> tuple[Kind, str]:
+    """The forge and the path of the repository there, from the params or from the address of the remote."""
+    given, named = _forge(params.get("forge")), params.get("repository")
+    if given is not None and named is not None:
+        return given, as_text(named).strip().strip("/")
+    address = await remote_address(checkout, as_text(params.get("remote") or REMOTE.default))
+    found = remote(address)
+    if found is None:
+        message = f"`{shown(public(address), 120)}` is not the address of a repository on GitHub or GitLab"
+        raise NodeError("remote-address", f"{message}; say `forge` and `repository`", transient=False)
+    kind = given or forge(found, context.env)
+    return kind, project_path(found, kind, context.env) if named is None else as_text(named).strip().strip("/")
+
+
+def _forge(given: Any) -> Kind | None:
+    found = next((kind for kind in FORGES if kind == given), None)
+    if given is not None and found is None:
+        raise NodeError(
+            "params", f"`forge` has to be `github` or `gitlab`, found `{shown(given, 40)}`", transient=False
+        )
+    return found
+
+
+async def _open(kind: Kind, project: str, wanted: Proposal, params: dict[str, Any], context: NodeContext) -> Opened:
+    if kind == "gitlab":
+        from handrail.services.gitlab import gitlab, open_merge_request
+
+        async with gitlab(site(kind, context.env), context.env, "api") as service:
+            return await open_merge_request(service, project, wanted)
+    from handrail.services.github.site import github
+    from handrail.services.github.writing import open_pull_request
+
+    at = repository(project, context.env)
+    owner = params.get("headOwner")
+    if at is None:
+        message = f"{GITHUB}: `{shown(project, 120)}` is not a repository such as OWNER/NAME"
+        raise NodeError("remote-address", message, transient=False)
+    async with github(context.env) as service:
+        return await open_pull_request(service, at, wanted, None if owner is None else as_text(owner).strip())

@@ -1,0 +1,45 @@
+"""`github-comment`: writes a comment below an issue or a pull request, once.
+
+The comment ends with a mark that readers do not see. A resumed run finds its comment by it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.secrets.redaction import Secrets
+from handrail.services.github.references import github_issue
+from handrail.services.marks import mark
+from handrail.source.fields import SCALARS, Field
+from handrail.source.values import as_text
+
+NODE = Node(
+    about="Writes a comment below a GitHub issue or pull request with GITHUB_TOKEN. A resumed run finds the comment "
+    "that it wrote before.",
+    params=(
+        Field(
+            "issue",
+            ("text",),
+            "the issue or pull request: its address, or `OWNER/NAME#12`",
+            required=True,
+            shortest=1,
+            also=("issueUrl", "pullRequestUrl", "url"),
+        ),
+        Field("text", SCALARS, "the comment, as Markdown", required=True, also=("body", "comment", "message")),
+    ),
+    outputs={"commentUrl": "the address of the comment", "commentId": "the id of the comment"},
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    from handrail.services.github.site import github
+    from handrail.services.github.writing import comment_once
+
+    text = Secrets(context.env, context.secrets).mask(as_text(work.params["text"]))
+    if not text.strip():
+        raise NodeError("params", "`text` is blank", transient=False)
+    wanted = github_issue(as_text(work.params["issue"]), context.env)
+    async with github(context.env) as service:
+        made = await comment_once(service, wanted, text, mark(context.key))
+    return {"commentUrl": made.url, "commentId": made.id}

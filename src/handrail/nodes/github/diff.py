@@ -1,0 +1,64 @@
+"""`github-pr-diff`: the changes of a pull request, as JSON and as Markdown, and as one text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.contracts import Node, NodeContext, Work
+from handrail.nodes.github.place import FILES, OUTPUT_FILES, PULL_REQUEST, place
+from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
+from handrail.nodes.markdown import document, one_line
+from handrail.nodes.remarks import change_sections
+from handrail.nodes.write_file import put_files
+from handrail.services.github.references import pull_request
+from handrail.source.fields import Field
+from handrail.source.values import as_text
+
+NODE = Node(
+    about="Fetches the changes of a GitHub pull request with GITHUB_TOKEN.",
+    params=(
+        PULL_REQUEST,
+        *OUTPUT_FILES,
+        Field("diffFile", ("text",), "a file for the whole difference, as git writes it", shortest=1, names="path"),
+    ),
+    outputs={
+        "outputFile": "the file with Markdown",
+        "outputJsonFile": "the file with JSON of the schema `github-pr-diff/v1`",
+        "diffFile": "the file with the whole difference; null if none was asked for",
+        "pullRequestUrl": "the address of the pull request",
+        "filesCount": "how many files are changed",
+        "commit": "the last commit of the pull request",
+    },
+    makes=(*FILES, "diffFile"),
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    from handrail.services.github.pulls import fetch_changes, fetch_diff
+    from handrail.services.github.site import github
+
+    at = place(work, context, "diffFile")
+    wanted = pull_request(as_text(work.params["pullRequestUrl"]), context.env)
+    async with github(context.env) as service:
+        found = await fetch_changes(service, wanted, time_text())
+        diff = await fetch_diff(service, wanted) if "diffFile" in at.given else b""
+    files = {"outputJsonFile": json_bytes(found), "outputFile": as_bytes(_markdown(found)), "diffFile": diff}
+    put_files({at.real[name]: data for name, data in files.items() if name in at.real}, context)
+    about = {"pullRequestUrl": wanted.page, "filesCount": len(found["files"]), "commit": found["pull_request"]["sha"]}
+    return {"diffFile": None, **at.given, **about}
+
+
+def _markdown(found: dict[str, Any]) -> str:
+    about = found["pull_request"]
+    facts = {
+        "Pull request": found["pull_request_url"],
+        "State": f"{one_line(about['state'])}{' (draft)' if about['draft'] else ''}",
+        "Branches": f"{one_line(about['source_branch'])} → {one_line(about['target_branch'])}",
+        "Commit": one_line(about["sha"]),
+        "Author": one_line(about["author"]),
+        "Updated": one_line(about["updated_at"]),
+        "Changed files": str(len(found["files"])),
+    }
+    sections = change_sections(about, found["files"])
+    sections += [] if found["files"] else [("Changes", "No changes were found.")]
+    return document(f"#{found['number']} {one_line(about['title'])}", facts, sections, "")

@@ -1,0 +1,69 @@
+"""`github-issue`: an issue and its comments, as JSON and as Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.contracts import Node, NodeContext, Work
+from handrail.nodes.github.place import FILES, OUTPUT_FILES, place
+from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
+from handrail.nodes.markdown import document, one_line
+from handrail.nodes.write_file import put_files
+from handrail.services.github.references import github_issue
+from handrail.source.fields import Field
+from handrail.source.values import as_text
+
+NODE = Node(
+    about="Fetches a GitHub issue and its comments with GITHUB_TOKEN.",
+    params=(
+        Field(
+            "issue",
+            ("text",),
+            "the issue: its address, or `OWNER/NAME#12`",
+            required=True,
+            shortest=1,
+            also=("issueUrl", "url"),
+        ),
+        *OUTPUT_FILES,
+    ),
+    outputs={
+        "outputFile": "the file with Markdown",
+        "outputJsonFile": "the file with JSON of the schema `github-issue/v1`",
+        "issueUrl": "the address of the issue",
+        "title": "its title",
+        "state": "`open` or `closed`",
+        "commentsCount": "how many comments there are",
+    },
+    makes=FILES,
+)
+
+
+async def run(work: Work, context: NodeContext) -> Any:
+    from handrail.services.github.issues import fetch_issue
+    from handrail.services.github.site import github
+
+    at = place(work, context)
+    wanted = github_issue(as_text(work.params["issue"]), context.env)
+    async with github(context.env) as service:
+        found = await fetch_issue(service, wanted, time_text())
+    files = {"outputJsonFile": json_bytes(found), "outputFile": as_bytes(_markdown(found))}
+    put_files({at.real[name]: data for name, data in files.items()}, context)
+    about = {"issueUrl": wanted.page, "title": found["issue"]["title"], "state": found["issue"]["state"]}
+    return {**at.given, **about, "commentsCount": len(found["comments"])}
+
+
+def _markdown(found: dict[str, Any]) -> str:
+    issue = found["issue"]
+    facts = {
+        "Issue": found["issue_url"],
+        "State": one_line(issue["state"]),
+        "Author": one_line(issue["author"]),
+        "Labels": one_line(", ".join(issue["labels"])) or "none",
+        "Milestone": one_line(issue["milestone"] or "none"),
+        "Updated": one_line(issue["updated_at"]),
+    }
+    sections = [("Description", issue["body"].strip() or "There is no description.")]
+    for number, comment in enumerate(found["comments"], 1):
+        title = f"Comment {number}: {one_line(comment['author'])}, {one_line(comment['created_at'])}"
+        sections.append((title, comment["body"].strip()))
+    return document(f"#{found['number']} {one_line(issue['title'])}", facts, sections, "")

@@ -1,0 +1,1 @@
+"""A message to people on one or several channels."""

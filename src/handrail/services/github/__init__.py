@@ -1,0 +1,1 @@
+"""GitHub, github.com or Enterprise: issues, pull requests, their reviews and checks."""
