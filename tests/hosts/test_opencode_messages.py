@@ -113,6 +113,7 @@ def test_what_a_call_does_is_read_from_its_arguments() -> None:
     assert done("read", filePath="a") == (None, ("/p/a",), ())
     assert done("grep", pattern="x", path="src") == (None, ("/p/src",), ())
     assert done("apply_patch", patchText=PATCH) == (None, (), ("/p/a", "/p/b", "/c", "/p/d"))
+    assert done("apply_patch", patchText=PATCH.replace("File: ", "File:")) == (None, (), ("/p/a", "/p/b", "/c", "/p/d"))
     assert done("write", filePath=3) == (None, (), ())
     assert done("bash", command=None) == (None, (), ())
 
