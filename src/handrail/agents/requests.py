@@ -65,8 +65,9 @@ def opened(origin: Origin, source: str) -> ConversationOpened:
     return {**origin, "event": "begin", "source": "fork" if source == "fork" else known}
 
 
-def model(origin: Origin) -> ModelCalled:
-    return {**origin, "event": "model"}
+def model(origin: Origin, told: Any) -> ModelCalled:
+    """The model is about to be called. `told` are the marks that a plugin found in the history."""
+    return {**origin, "event": "model", "told": tuple(str(mark) for mark in told or ())}
 
 
 def branch(origin: Origin, at: BranchPoint | None) -> BranchChanged:

@@ -102,9 +102,9 @@ class ConversationOpened(Origin):
 class ModelCalled(Origin):
     """The model is about to be called. What is added to the call is not kept in the history.
 
-    The host says what it knows about the history that the model gets. `told`: the marks of Handrail's texts in it.
-    `messages`: its length; a history that became shorter was compacted or rewound. A host that gives neither gets a
-    `Recall`, and looks for the signs in the history itself.
+    The host says what it knows about the history that the model gets. A plugin that stays loaded gives `told`: the
+    marks that it stored there together with texts of Handrail. A hook gives `messages`, the length of the history: one
+    that became shorter was compacted or rewound.
     """
 
     event: Literal["model"]
@@ -211,7 +211,8 @@ class Verdict(TypedDict):
 class Context(TypedDict):
     """The text for the agent, the title of its conversation, the status line; None if there is nothing new.
 
-    After a start, `opening` is the first message of the workflow alone.
+    `mark` is given if `text` has the context text of the phase: a plugin stores it in the history together with the
+    text. After a start, `opening` is the first message of the workflow alone.
     """
 
     kind: Literal["context"]
@@ -219,18 +220,8 @@ class Context(TypedDict):
     title: str | None
     status_line: str | None
     notice: str | None
+    mark: NotRequired[str]
     opening: NotRequired[str]
-
-
-class Recall(TypedDict):
-    """The context text of the phase, for a call of the model that does not have it in its history.
-
-    The history has it if it contains one of the `signs`: a text, or the id of a call of `workflow_step`.
-    """
-
-    kind: Literal["recall"]
-    text: str
-    signs: tuple[str, ...]
 
 
 class Held(TypedDict):
@@ -267,14 +258,14 @@ class Names(TypedDict):
     names: dict[str, str]
 
 
-Answer = Verdict | Context | Recall | Held | StopPolicy | Notice | Names
+Answer = Verdict | Context | Held | StopPolicy | Notice | Names
 
 
 class Standing(TypedDict):
     """Where a conversation's session is, for a plugin that stays loaded.
 
     The first three lead back to this place: they are a `BranchPoint`, which the plugin stores in the host's history if
-    the place `is_new`. `mark` changes with every text for the agent.
+    the place `is_new`. `mark` changes with every context text; a `workflow_step` that is not refused tells this text.
     """
 
     session: str

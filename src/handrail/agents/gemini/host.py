@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from handrail.contracts import Recipe, Stubs
     from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, Context, Origin, Request, StepCaller, Verdict
+    from handrail.contracts.messages import Answer, Context, ModelCalled, Origin, Request, StepCaller, Verdict
 
 __all__ = ["aliases", "arguments"]
 
@@ -59,7 +59,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
     if event == "BeforeAgent":
         return _prompt(str(data.get("prompt") or ""), origin)
     if event == "BeforeModel":
-        return {**requests.model(origin), "messages": len(_messages(data))}
+        return _model_call(data, origin)
     if event in ("SessionStart", "PreCompress"):
         return _begin(data, origin)
     if event == "AfterTool" and data["tool_name"] == AGENT_TOOL:
@@ -131,6 +131,10 @@ def _prompt(text: str, origin: Origin) -> Request | None:
     if text.startswith(STARTS) and STARTED in text:
         return requests.command(origin, "start", text[len(STARTS) : text.rindex(STARTED)])
     return requests.prompt(origin)
+
+
+def _model_call(data: Mapping[str, Any], origin: Origin) -> ModelCalled:
+    return {**origin, "event": "model", "messages": len(_messages(data))}
 
 
 def _messages(data: Mapping[str, Any]) -> list[Any]:

@@ -46,7 +46,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
     if kind == "tool":
         return _before_tool(data, origin)
     if kind == "model":
-        return requests.model(origin)
+        return requests.model(origin, data.get("told"))
     if kind == "subagent":
         return requests.subagent(origin)
     if kind == "prompt":
@@ -84,14 +84,12 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
         return {"held": answer["text"]}
     if answer["kind"] == "notice":
         return {"failed" if request["event"] == "branch" else "notice": answer["text"]}
-    if answer["kind"] == "recall":
-        return {"text": answer["text"], "signs": list(answer["signs"])}
     if answer["kind"] == "names":
         return None
     if answer["kind"] == "stop":
         said = {"prompt": answer["send_on"], "notice": requests.for_person(answer)}
     else:
-        said = {name: answer[name] for name in ("text", "title", "notice")}
+        said = {name: answer[name] for name in ("text", "title", "notice")} | {"mark": answer.get("mark")}
     return {name: text for name, text in said.items() if text}
 
 

@@ -48,7 +48,7 @@ def request(data: Mapping[str, Any]) -> Request | None:
     if event == "tool_call":
         return _tool(data, origin)
     if event == "context":
-        return {**requests.model(origin), "told": tuple(str(mark) for mark in data.get("told") or ())}
+        return requests.model(origin, data.get("told"))
     if event == "agent_end":
         return requests.stop(origin, was_aborted=data.get("stopReason") in _FAILED)
     if event == "command":
@@ -98,8 +98,6 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
         return {"names": answer["names"]}
     if answer["kind"] == "notice":
         return {"failed": answer["text"]} if request["event"] == "branch" else {"notice": answer["text"]}
-    if answer["kind"] != "context":
-        return None
     return {"text": answer["text"], "opening": answer.get("opening"), "notice": answer["notice"]}
 
 
