@@ -16,7 +16,9 @@ from bench.place import ROOT
 
 sys.path.append(str(ROOT / "tests"))
 
-from real.claude import PROGRAMS, STEP, Claude
+from handrail.agents.claude.offline import STEP
+from real.claude import Claude
+from real.hosts import NODE
 from real.model import Model, Turn, texts, tool_results
 
 __all__ = ["Claude", "Model", "Turn", "answer", "converse", "find_claude", "texts", "tool_results"]
@@ -32,7 +34,7 @@ def find_claude() -> Missing | None:
     """Install the pinned version if needed. None if Claude Code can be run."""
     talk("Claude Code: installing if needed")
     done = subprocess.run([str(ROOT / "scripts" / "agents")], stdout=subprocess.DEVNULL, check=False)
-    if done.returncode != 0 or not (PROGRAMS / "claude").exists():
+    if done.returncode != 0 or not (NODE / "claude").exists():
         return Missing("Claude Code could not be installed; see above")
     return None
 

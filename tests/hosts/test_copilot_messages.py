@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -120,7 +121,20 @@ def test_a_subagent_is_gated_in_every_depth(project: Project) -> None:
         assert said["permissionDecision"] == "deny"
 
 
-def test_a_subagent_of_an_unknown_conversation_is_an_error(project: Project) -> None:
+def test_a_subagent_that_is_recorded_a_little_later_is_found(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    record(project, "C")
+
+    def pause(seconds: float) -> None:
+        del seconds
+        record(project, "C", '{"type":"subagent.started","agentId":"S"}\n')
+
+    monkeypatch.setattr(time, "sleep", pause)
+    message = {"sessionId": "T", "cwd": "/p", "toolName": "edit", "toolArgs": {}, **subagent("T", "S")}
+    assert host.conversation(message) == "C"
+
+
+def test_a_subagent_of_an_unknown_conversation_is_an_error(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transcript, "SECONDS", 0.0)
     record(project, "C")
     message = {"sessionId": "T", "cwd": "/p", "toolName": "edit", "toolArgs": {}, **subagent("T", "nobody")}
     with pytest.raises(ValueError, match="no conversation has the subagent nobody"):

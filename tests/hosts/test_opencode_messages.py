@@ -37,7 +37,7 @@ def link(project: Project, session: str = ROOT) -> bool:
 def test_the_command_starts_a_workflow_with_its_first_phase(project: Project) -> None:
     said = begin(project)
     assert "Do look." in said["text"]
-    assert set(said) == {"text"}
+    assert set(said) == {"text", "mark"}
     assert link(project)
 
 
@@ -113,6 +113,7 @@ def test_what_a_call_does_is_read_from_its_arguments() -> None:
     assert done("read", filePath="a") == (None, ("/p/a",), ())
     assert done("grep", pattern="x", path="src") == (None, ("/p/src",), ())
     assert done("apply_patch", patchText=PATCH) == (None, (), ("/p/a", "/p/b", "/c", "/p/d"))
+    assert done("apply_patch", patchText=PATCH.replace("File: ", "File:")) == (None, (), ("/p/a", "/p/b", "/c", "/p/d"))
     assert done("write", filePath=3) == (None, (), ())
     assert done("bash", command=None) == (None, (), ())
 
@@ -142,12 +143,14 @@ def test_a_subagent_gets_the_brief_text(project: Project) -> None:
     assert "Look" in say(project, "subagent")["text"]
 
 
-def test_a_call_of_the_model_gets_the_phase_and_the_signs_that_it_was_told(project: Project) -> None:
-    started = begin(project)
-    said = say(project, "model")
-    assert "Do look." in said["text"]
-    (sign,) = said["signs"]
-    assert sign in started["text"]
+def test_a_call_of_the_model_gets_the_phase_if_its_history_does_not_have_it(project: Project) -> None:
+    mark = begin(project)["mark"]
+    assert say(project, "model", told=["another", mark]) == {}
+    assert "mark" not in say(project, "prompt"), "it has been told, so a prompt adds only the status line"
+    assert "Do look." in say(project, "model", told=["another"])["text"]
+    prompted = say(project, "prompt")
+    assert "Do look." in prompted["text"], "the history has lost it, so the next prompt tells it"
+    assert prompted["mark"] == mark
     assert say(project, "model", session="ses_2") == {}
 
 

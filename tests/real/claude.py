@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 import uuid
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from handrail.agents.claude import offline
+from handrail.contracts.offline import filled
+from real.guests.guest import HANDRAIL, Phase, mark
+from real.hosts import NODE, surroundings
 from real.model import Model
 from real.waiting import LONG
 
-STEP = "mcp__plugin_handrail_handrail__workflow_step"
-PROGRAMS = Path(__file__).parent.parent.parent / ".cache" / "agents" / "node_modules" / ".bin"
-HANDRAIL = str(Path(sys.executable).parent / "handrail")
 LIMIT = LONG
 FREE = ("--allowedTools", "Read,Write,Edit,Bash")
 
@@ -35,55 +34,22 @@ class Ran(NamedTuple):
         return next((str(e.get("result", "")) for e in reversed(self.events) if e.get("type") == "result"), "")
 
 
-class Phase(NamedTuple):
-    """A phase for tests. `more` is the rest of its front matter; `text` follows its mark."""
-
-    id: str
-    more: str = ""
-    text: str = ""
-
-
-def mark(workflow: str, phase: str) -> str:
-    """A text that only the instructions of this phase contain."""
-    return f"DO-{workflow}-{phase}-NOW"
-
-
 class Claude:
     """One home, one project, one scripted model."""
 
     def __init__(self, folder: Path, model: Model, program: str = "claude") -> None:
         self.model = model
-        self.program = str(PROGRAMS / program)
+        self.program = str(NODE / program)
         self.home = folder / "home"
         self.project = folder / "project"
         self.state = self.home / ".local" / "state" / "handrail"
         for path in (self.home / ".claude", self.project / ".handrail"):
             path.mkdir(parents=True)
-        self.env = {
-            "PATH": f"{PROGRAMS}{os.pathsep}/usr/local/bin:/usr/bin:/bin",
-            "HOME": str(self.home),
-            "ANTHROPIC_BASE_URL": model.url,
-            "ANTHROPIC_API_KEY": "fake",
-            "DISABLE_TELEMETRY": "1",
-            "DISABLE_AUTOUPDATER": "1",
-            "DISABLE_ERROR_REPORTING": "1",
-            "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-            "CLAUDE_CODE_MAX_RETRIES": "1",
-            "IS_SANDBOX": "1",
-            "LANG": "C.UTF-8",
-            "TERM": "xterm-256color",
-        }
+        self.env = surroundings(self.home)
+        self.env |= {name: filled(text, model.url, str(self.project)) for name, text in offline.ENVIRONMENT.items()}
         subprocess.run(["git", "init", "-q"], cwd=self.project, check=True)
-        seen = {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}
-        start = {
-            "hasCompletedOnboarding": True,
-            "theme": "dark",
-            "lastOnboardingVersion": "9.9.9",
-            "bypassPermissionsModeAccepted": True,
-            "customApiKeyResponses": {"approved": ["fake"], "rejected": []},
-            "projects": {str(self.project): seen},
-        }
-        (self.home / ".claude.json").write_text(json.dumps(start))
+        for name, text in offline.FILES.items():
+            (self.home / name).write_text(filled(text, model.url, str(self.project)))
 
     def write(self, name: str, text: str) -> Path:
         path = self.project / name

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from real.claude import PROGRAMS, Claude
+from real.claude import Claude
 from real.guests import GUESTS
 from real.guests.guest import Guest
+from real.hosts import NODE
 from real.model import Model
 
 
@@ -23,7 +24,7 @@ def model() -> Iterator[Model]:
 @pytest.fixture
 def bare(tmp_path: Path, model: Model) -> Claude:
     """The program without Handrail."""
-    assert (PROGRAMS / "claude").exists(), "the agents are not installed; run scripts/agents"
+    assert (NODE / "claude").exists(), "the agents are not installed; run scripts/agents"
     return Claude(tmp_path, model)
 
 

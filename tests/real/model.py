@@ -1,21 +1,23 @@
-"""A scripted model on loopback with Anthropic's Messages protocol, so that the real program runs offline.
+"""The scripted model of Anthropic's protocol for tests of Claude Code alone.
 
-Every request with tools gets the next turn of the script. All requests are recorded for assertions.
+Subagents have a script of their own, and an answer can be held. The requests of both are recorded for assertions.
 """
 
 from __future__ import annotations
 
-import json
 import threading
-import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 from handrail.models import turn as protocols
-from handrail.models.anthropic import ending, message, opening
+from handrail.models.anthropic import Anthropic
+from handrail.models.server import Event, Received
+from handrail.models.turn import Json
 from real.waiting import until
+
+AGENT = "x-claude-code-agent-id"
+"""The header of a request of a subagent."""
 
 
 class Turn(NamedTuple):
@@ -39,13 +41,8 @@ class Model:
         self.requests: list[dict[str, Any]] = []
         self.lock = threading.Lock()
         self.released = threading.Event()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), type("BoundHandler", (Handler,), {"model": self}))
-        self.server.daemon_threads = True
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.server = _Server(self)
+        self.url = self.server.url
 
     def release(self) -> None:
         """End the held answer and all later ones."""
@@ -53,8 +50,7 @@ class Model:
 
     def close(self) -> None:
         self.release()
-        self.server.shutdown()
-        self.server.server_close()
+        self.server.close()
 
     def script(self, *turns: Turn) -> None:
         """Set the next turns of the model."""
@@ -68,8 +64,6 @@ class Model:
     def next_turn(self, body: dict[str, Any], subagent: bool) -> Turn:
         with self.lock:
             self.requests.append({"subagent": subagent, **body})
-            if not body.get("tools"):
-                return Turn("ok")
             script = self.scripts["sub" if subagent else "main"]
             return script.popleft() if script else Turn("(the script is over)")
 
@@ -78,8 +72,8 @@ class Model:
         until(lambda: len(self.received()) >= count, lambda: f"{count} requests; {len(self.received())} came")
 
     def received(self, *, subagent: bool = False) -> list[dict[str, Any]]:
-        """The requests of the conversation, in order, without side requests (which have no tools)."""
-        return [r for r in self.requests if r.get("tools") and r["subagent"] == subagent]
+        """The requests of the conversation, in order, without side requests."""
+        return [request for request in self.requests if request["subagent"] == subagent]
 
     def last_texts(self) -> str:
         """All texts of the newest request of the conversation, joined."""
@@ -109,73 +103,28 @@ def tool_results(request: dict[str, Any]) -> list[str]:
     return ["\n".join(_texts(block.get("content", ""))) for block in blocks]
 
 
-class Handler(BaseHTTPRequestHandler):
-    """Answers the program's requests with the turns of the script."""
+class _Server(Anthropic):
+    """Answers the program's requests with the turns of a model, and holds answers."""
 
-    model: Model
-    protocol_version = "HTTP/1.1"
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self.holding: list[protocols.Turn] = []
+        super().__init__()
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the base class's
-        """Print nothing."""
+    def answer(self, request: Received) -> protocols.Turn | Json:
+        aside = self.side(request)
+        if aside is not None:
+            return aside
+        turn = self.model.next_turn(request.body, AGENT in request.headers)
+        sent = protocols.Turn(turn.text, turn.tools, turn.slow, turn.status)
+        if turn.held:
+            self.holding.append(sent)
+        return sent
 
-    def reply(self, value: Any, status: int = 200) -> None:
-        data = json.dumps(value).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
-
-    def do_HEAD(self) -> None:
-        self.reply({})
-
-    def do_GET(self) -> None:
-        self.reply({"data": [], "has_more": False, "first_id": None, "last_id": None})
-
-    def do_POST(self) -> None:
-        raw = self.rfile.read(int(self.headers.get("content-length") or 0))
-        path = self.path.split("?")[0]
-        if path.endswith("/count_tokens"):
-            return self.reply({"input_tokens": len(raw) // 4})
-        if path != "/v1/messages":
-            return self.reply(_error("not_found_error"), 404)
-        body = json.loads(raw)
-        turn = self.model.next_turn(body, bool(self.headers.get("x-claude-code-agent-id")))
-        if turn.status != 200:
-            return self.reply(_error("invalid_request_error"), turn.status)
-        if not body.get("stream"):
-            return self.reply(message(body, plain(turn)))
-        return self.stream(body, turn)
-
-    def stream(self, body: dict[str, Any], turn: Turn) -> None:
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.send_header("connection", "close")
-        self.end_headers()
-        try:
-            whole = message(body, plain(turn))
-            for name, event in (*opening(whole, plain(turn)), *ending(whole)):
-                self.wfile.write(f"event: {name}\ndata: {json.dumps(event)}\n\n".encode())
-                self.wfile.flush()
-                if name == "content_block_delta":
-                    time.sleep(turn.slow)
-                    self.hold(turn)
-        except (BrokenPipeError, ConnectionResetError):
-            pass
-        self.close_connection = True
-
-    def hold(self, turn: Turn) -> None:
-        """Wait until the answer is released. Pings keep the client waiting."""
-        while turn.held and not self.model.released.wait(0.5):
-            self.wfile.write(b'event: ping\ndata: {"type": "ping"}\n\n')
-            self.wfile.flush()
-
-
-def _error(kind: str) -> dict[str, Any]:
-    return {"type": "error", "error": {"type": kind, "message": "scripted"}}
-
-
-def plain(turn: Turn) -> protocols.Turn:
-    """The turn for the protocol; only this model knows how to hold an answer."""
-    return protocols.Turn(turn.text, turn.tools, turn.slow, turn.status)
+    def opening(self, whole: Json, turn: protocols.Turn) -> Iterator[Event]:
+        """The stream of an answer. A held one waits after its text; pings keep the client waiting."""
+        is_held = any(turn is one for one in self.holding)
+        for event in super().opening(whole, turn):
+            yield event
+            while is_held and event[0] == "content_block_delta" and not self.model.released.wait(0.5):
+                yield "ping", {"type": "ping"}

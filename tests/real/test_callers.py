@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from real.claude import HANDRAIL, Claude, Phase, ended, new_id
+from real.claude import Claude, ended, new_id
+from real.guests.guest import HANDRAIL, Phase
 from real.model import Model, Turn, tool_results
 from real.turns import bash, write
 

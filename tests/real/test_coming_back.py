@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from real.claude import FREE, Claude, Phase, Ran, ended, mark, new_id
+from real.claude import FREE, Claude, Ran, ended, new_id
+from real.guests.guest import Phase, mark
 from real.model import Model, Turn, tool_results
 from real.turns import call, step, write
 from real.waiting import until

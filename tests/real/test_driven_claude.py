@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from real.claude import HANDRAIL, STEP, Claude, Phase
+from handrail.agents.claude.offline import STEP
+from real.claude import Claude
+from real.guests.guest import HANDRAIL, Phase
 from real.model import Model, Turn
 from real.turns import bash, call, step, write
 from real.waiting import LONG, said, until

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from real.claude import FREE, Claude, Phase, ended, new_id
+from real.claude import FREE, Claude, ended, new_id
+from real.guests.guest import Phase
 from real.model import Model, Turn, tool_results
 from real.turns import bash, step, write
 

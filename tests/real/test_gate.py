@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from real.claude import FREE, Claude, Phase, new_id
+from real.claude import FREE, Claude, new_id
+from real.guests.guest import Phase
 from real.model import Model, Turn, tool_results
 from real.turns import bash, call, deeds, notes, step, write
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from real.claude import FREE, HANDRAIL, LIMIT, STEP, Claude, Phase, mark, new_id
+from handrail.agents.claude.offline import STEP
+from real.claude import FREE, LIMIT, Claude, new_id
+from real.guests.guest import HANDRAIL, Phase, mark
 from real.model import Model, Turn, tool_results
 from real.terminal import Terminal
 from real.turns import NOTES, call, step, write

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from real.claude import FREE, Claude, Phase, new_id
+from real.claude import FREE, Claude, new_id
+from real.guests.guest import Phase
 from real.model import Model, Turn
 from real.terminal import Terminal
 from real.turns import bash, call, step

@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
-from real.claude import STEP, Claude, Phase, ended, new_id
+from handrail.agents.claude.offline import STEP
+from real.claude import Claude, ended, new_id
+from real.guests.guest import Phase
 from real.model import Model, Turn, tool_results
 from real.turns import bash, call, step, write
 from real.waiting import until

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
-from real.claude import HANDRAIL, LIMIT, PROGRAMS, Claude, Phase, mark, new_id
+from real.claude import LIMIT, Claude, new_id
+from real.guests.guest import HANDRAIL, Phase, mark
+from real.hosts import NODE
 from real.waiting import until
 from support import is_running
 
@@ -170,7 +172,7 @@ def test_a_closed_connection_ends_the_server_and_its_check(peer: Peer, claude: C
 @pytest.fixture(scope="session")
 def sdk() -> str:
     """An interpreter with the MCP SDK in its own environment, created once."""
-    folder = PROGRAMS.parent.parent / SDK
+    folder = NODE.parent.parent / SDK
     python = folder / "bin" / "python"
     if not (folder / "ready").exists():
         venv.create(folder, with_pip=True, clear=True)

@@ -287,11 +287,11 @@ def test_the_phase_is_shown_again_only_if_the_history_has_lost_it(played: Played
 
     assert parts(*opening) == 2
     assert parts() == 1
-    played.step("next")
+    stored = played.step("next")["result"]["metadata"]
     assert parts(*opening) == 3
-    told = {"type": "tool", "tool": "workflow_step", "callID": "call_2", "state": {"status": "completed"}}
-    assert parts(*opening, told) == 3
-    pruned = {**told, "state": {"status": "completed", "time": {"compacted": 1}}}
+    state = {"status": "completed", "metadata": stored}
+    assert parts(*opening, {"type": "tool", "tool": "workflow_step", "state": state}) == 3
+    pruned = {"type": "tool", "tool": "workflow_step", "state": {**state, "time": {"compacted": 1}}}
     assert parts(*opening, pruned) == 4
 
 

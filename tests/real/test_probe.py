@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,9 +19,10 @@ from handrail.doctor import scenes
 from handrail.doctor.place import Place
 from handrail.doctor.probe import ORDER
 from handrail.models.turn import Turn
+from handrail.process.family import alive, descendants
 from handrail.sessions.required import MATTER, Probe, Row, stamp, write
 from real.hosts import CACHE, HOSTS, NODE
-from real.waiting import LONG
+from real.waiting import LONG, until
 
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
 ENV = {
@@ -95,6 +97,24 @@ def test_a_phase_that_requires_a_probe_does_not_start_without_one(claude: Place)
     claude.model.script(claude.step("next"), Turn("Done."))
     asyncio.run(claude.start("strict tea"))
     assert [report.state.status for report in app.sessions.reports()] == ["done"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_probe_that_is_ended_ends_what_it_started(tmp_path: Path, number: signal.Signals) -> None:
+    for name in ("project", "home", "temporary"):
+        (tmp_path / name).mkdir()
+    own = {"HOME": str(tmp_path / "home"), "HANDRAIL_HOME": str(tmp_path / "handrail"), "NO_COLOR": "1"}
+    env = {**ENV, **own, "TMPDIR": str(tmp_path / "temporary")}
+    argv = [HANDRAIL, "doctor", "pi", "--probe", "--program", str(HOSTS["pi"].program)]
+    with subprocess.Popen(argv, cwd=tmp_path / "project", env=env, stderr=subprocess.PIPE, text=True) as probing:
+        until(lambda: list((tmp_path / "temporary").glob("*/own/home/.pi/agent/sessions/*/*")), "a conversation")
+        until(lambda: descendants({probing.pid}), "the agent to run")
+        started = descendants({probing.pid})
+        probing.send_signal(number)
+        _, errors = probing.communicate(timeout=LONG)
+    assert (probing.returncode, errors.splitlines()[-1]) == (130, "interrupted")
+    assert not started & alive()
+    assert not list((tmp_path / "temporary").glob("handrail-probe-*"))
 
 
 def test_the_whole_probe_is_kept_and_meets_require_hard(tmp_path: Path) -> None:

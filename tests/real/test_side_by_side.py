@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from real.claude import FREE, Claude, Phase, ended, mark, new_id
+from real.claude import FREE, Claude, ended, new_id
+from real.guests.guest import Phase, mark
 from real.model import Model, Turn, tool_results
 from real.turns import bash, step, write
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from real.claude import FREE, Claude, Phase, Ran, ended, new_id
+from real.claude import FREE, Claude, Ran, ended, new_id
+from real.guests.guest import Phase
 from real.model import Model, Turn
 from real.turns import bash, call, step
 
@@ -93,7 +94,7 @@ def test_an_agent_whose_model_fails_may_stop(claude: Claude, model: Model) -> No
     conversation = new_id()
     model.script(step("next"), *[Turn(status=400)] * 20)
     ran = claude.run("/workflow w tea", *FREE, "--session-id", conversation)
-    assert ran.result == "API Error: 400 scripted"
+    assert ran.result == "API Error: 400 invalid_request_error"
     assert reminders(model) == []
     assert ran.hooks("Stop") == []
     assert claude.at(conversation) == "build"

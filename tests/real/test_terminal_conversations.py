@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from real.claude import FREE, Claude, Phase, mark, new_id
+from real.claude import FREE, Claude, new_id
+from real.guests.guest import Phase, mark
 from real.model import Model, Turn, tool_results
 from real.terminal import Terminal
 from real.turns import step, write

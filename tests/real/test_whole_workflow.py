@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from handrail.workflows.placeholders import VARIABLES
-from real.claude import FREE, Claude, Phase, mark, new_id
+from real.claude import FREE, Claude, new_id
+from real.guests.guest import Phase, mark
 from real.model import Model, Turn, texts, tool_results
 from real.turns import step, write
 

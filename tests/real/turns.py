@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from handrail.agents.claude.offline import STEP
 from handrail.doctor import notes as notes_server
-from real.claude import STEP, Claude
+from real.claude import Claude
 from real.model import Turn
 
 NOTES = Path(notes_server.__file__)

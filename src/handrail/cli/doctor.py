@@ -11,6 +11,7 @@ from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell, painted
+from handrail.cli.signals import run_interruptibly
 from handrail.doctor.agents import agent_checks, kept_probe, probe_json
 from handrail.doctor.checkup import Checkup, is_ok
 from handrail.doctor.machine import machine_checks
@@ -18,6 +19,7 @@ from handrail.doctor.probe import probe
 from handrail.doctor.programs import find_program, version_of
 from handrail.errors import NotFound, UsageError
 from handrail.sessions import required
+from handrail.sessions.required import Probe, Row
 from handrail.source.plain import plain
 from handrail.source.suggest import did_you_mean
 
@@ -64,14 +66,10 @@ def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None
     if program is None:
         wanted = named or registry.executor(agent).PROGRAM
         raise NotFound(f"`{wanted}` is not on the PATH", "name it with `--program FILE`")
-    version = asyncio.run(version_of(program, app.env))
-    shell.talk(f"probing {agent} {version}: {program}")
-    probed = asyncio.run(
-        probe(agent, program, version, app.env, app.clock(), lambda row: shell.talk(_row_line(row.row, row.level, "")))
-    )
+    probed = run_interruptibly(_measured(app, shell, agent, program))
     required.write(app.places, probed)
     why = required.unmet(app.places, agent)
-    result = Checkup(f"{agent}.probe", "ok", f"version {version} meets `require: hard`")
+    result = Checkup(f"{agent}.probe", "ok", f"version {probed.version} meets `require: hard`")
     if why is not None:
         result = Checkup(f"{agent}.probe", "warning", f"`require: hard` is not met: {why}")
     if shell.as_json:
@@ -79,6 +77,16 @@ def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None
     _say_rows(shell, probe_json(probed))
     shell.say()
     return _say(shell, [result])
+
+
+async def _measured(app: App, shell: Shell, agent: str, program: str) -> Probe:
+    version = await version_of(program, app.env)
+    shell.talk(f"probing {agent} {version}: {program}")
+
+    def shown(row: Row) -> None:
+        shell.talk(_row_line(row.row, row.level, ""))
+
+    return await probe(agent, program, version, app.env, app.clock(), shown)
 
 
 def _known(agent: str | None) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import signal
 import sys
-from collections.abc import Coroutine
 from typing import Any
 
 import click
@@ -16,6 +13,7 @@ from handrail.app import App
 from handrail.cli.common import command, complete_workflow, session_option
 from handrail.cli.output import Shell, date_and_time
 from handrail.cli.reply import WIDEST_CELL, print_table, reply, sign_of
+from handrail.cli.signals import run_interruptibly
 from handrail.errors import UsageError
 from handrail.hosts.judging import doubt, judge
 from handrail.pruning import LEFT
@@ -68,17 +66,7 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     def shown(check: ExitCheck) -> None:
         shell.talk(f"checking: {check.name}")
 
-    reply(shell, asyncio.run(_ended_by_sigterm(app.next(session, summary.strip(), shown))), session)
-
-
-async def _ended_by_sigterm(work: Coroutine[Any, Any, Report]) -> Report:
-    """Run the work. SIGTERM cancels it, which also kills the programs that it started."""
-    task = asyncio.ensure_future(work)
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-    try:
-        return await task
-    except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+    reply(shell, run_interruptibly(app.next(session, summary.strip(), shown)), session)
 
 
 @click.command()

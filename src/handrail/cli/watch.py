@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import signal
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +16,7 @@ from handrail.cli.ask import ask, can_ask
 from handrail.cli.output import Shell, echo, time_of_day
 from handrail.cli.progress import Live, Plain, can_draw
 from handrail.cli.reply import run_line
+from handrail.cli.signals import cancelling
 from handrail.forms import read as formspec
 from handrail.forms.answers import accepted, read_answers
 from handrail.project import shown_path
@@ -136,26 +135,12 @@ def _once(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: tuple[Driving
 
 
 async def _drive(app: App, run: LoadedRun, mode: Mode, watch: Watch, how: tuple[Driving, Person]) -> LoadedRun:
-    with _ended_by(signal.SIGTERM, signal.SIGHUP):
+    with cancelling():
         ticking = asyncio.ensure_future(watch.ticking())
         try:
             return await app.runs.drive(run, mode, watch.observer, how[1].answer, how[0].choice)
         finally:
             ticking.cancel()
-
-
-@contextlib.contextmanager
-def _ended_by(*signals: signal.Signals) -> Iterator[None]:
-    """These signals stop a run as Ctrl-C does: its programs are killed, and its finished work is kept."""
-    loop, task = asyncio.get_running_loop(), asyncio.current_task()
-    end: Callable[[], object] = task.cancel if task is not None else lambda: None
-    for number in signals:
-        loop.add_signal_handler(number, end)
-    try:
-        yield
-    finally:
-        for number in signals:
-            loop.remove_signal_handler(number)
 
 
 def view_of(run: LoadedRun) -> RunView:

@@ -17,8 +17,8 @@ class Call(TypedDict):
     writes: tuple[str, ...]
 
 
-class _Asked(TypedDict):
-    """What every request has. If a host names `project` itself, its conversation is the id of the session."""
+class Origin(TypedDict):
+    """Where a request comes from. If a host names `project` itself, its conversation is the id of the session."""
 
     conversation: str
     cwd: str
@@ -26,7 +26,7 @@ class _Asked(TypedDict):
     project: NotRequired[str]
 
 
-class ToolCall(_Asked):
+class ToolCall(Origin):
     """A tool is about to be called. `is_harmless`: the tool changes nothing, so a whitelist need not name it.
 
     `is_last`: the conversation ends with this call, and no stop hook can keep it going. `also`: the names of other
@@ -47,7 +47,7 @@ class ToolCall(_Asked):
     runs_subagent: NotRequired[bool]
 
 
-class StepCall(_Asked):
+class StepCall(Origin):
     """`workflow_step` is about to be called.
 
     `installed` is given if other servers can have the name of ours: a file in the project and the keys of our entry.
@@ -64,7 +64,7 @@ class StepCall(_Asked):
     aliases: NotRequired[tuple[str, ...]]
 
 
-class PromptGiven(_Asked):
+class PromptGiven(Origin):
     """A turn begins. `starts` are the arguments of a start command, if the prompt is one.
 
     `by_person` is False for a notification; `was_interrupted` says that a person interrupted the turn before it.
@@ -78,7 +78,7 @@ class PromptGiven(_Asked):
     turn: NotRequired[str | None]
 
 
-class CommandTyped(_Asked):
+class CommandTyped(Origin):
     """A person typed one of Handrail's commands in the host."""
 
     event: Literal["command"]
@@ -87,7 +87,7 @@ class CommandTyped(_Asked):
     turn: NotRequired[str | None]
 
 
-class ConversationOpened(_Asked):
+class ConversationOpened(Origin):
     """A conversation was resumed, compacted or forked from another; or it is about to be compacted (`compacting`).
 
     `waits`: what a hook adds now does not stay in the history, so the agent is told at its next prompt, as it always is
@@ -99,12 +99,12 @@ class ConversationOpened(_Asked):
     waits: NotRequired[bool]
 
 
-class ModelCalled(_Asked):
+class ModelCalled(Origin):
     """The model is about to be called. What is added to the call is not kept in the history.
 
-    The host says what it knows about the history that the model gets. `told`: the marks of Handrail's texts in it.
-    `messages`: its length; a history that became shorter was compacted or rewound. A host that gives neither gets a
-    `Recall`, and looks for the signs in the history itself.
+    The host says what it knows about the history that the model gets. A plugin that stays loaded gives `told`: the
+    marks that it stored there together with texts of Handrail. A hook gives `messages`, the length of the history: one
+    that became shorter was compacted or rewound.
     """
 
     event: Literal["model"]
@@ -112,17 +112,17 @@ class ModelCalled(_Asked):
     messages: NotRequired[int]
 
 
-class SubagentStarted(_Asked):
+class SubagentStarted(Origin):
     event: Literal["subagent"]
 
 
-class SubagentEnded(_Asked):
+class SubagentEnded(Origin):
     """A call with `runs_subagent` ended."""
 
     event: Literal["subagent-end"]
 
 
-class AgentStops(_Asked):
+class AgentStops(Origin):
     """The agent wants to end its turn. `hands_off`: a cancel waits for a person. `awaits`: ids of background work.
 
     `cap`: how often the host lets us send the agent on after one prompt, if it has such a limit. `was_sent_on` is then
@@ -146,7 +146,7 @@ class BranchPoint(TypedDict):
     number: int
 
 
-class BranchChanged(_Asked):
+class BranchChanged(Origin):
     """A conversation was opened, forked, or is at another place of its history.
 
     `at` is the last place on the branch that leads there; None if there is none. `foreign` is the state of a workflow
@@ -173,7 +173,7 @@ class ForeignState(TypedDict):
     told: bool
 
 
-class NamesAsked(_Asked):
+class NamesAsked(Origin):
     """A person types a command and wants to know which workflows can be started."""
 
     event: Literal["names"]
@@ -211,7 +211,8 @@ class Verdict(TypedDict):
 class Context(TypedDict):
     """The text for the agent, the title of its conversation, the status line; None if there is nothing new.
 
-    After a start, `opening` is the first message of the workflow alone.
+    `mark` is given if `text` has the context text of the phase: a plugin stores it in the history together with the
+    text. After a start, `opening` is the first message of the workflow alone.
     """
 
     kind: Literal["context"]
@@ -219,18 +220,8 @@ class Context(TypedDict):
     title: str | None
     status_line: str | None
     notice: str | None
+    mark: NotRequired[str]
     opening: NotRequired[str]
-
-
-class Recall(TypedDict):
-    """The context text of the phase, for a call of the model that does not have it in its history.
-
-    The history has it if it contains one of the `signs`: a text, or the id of a call of `workflow_step`.
-    """
-
-    kind: Literal["recall"]
-    text: str
-    signs: tuple[str, ...]
 
 
 class Held(TypedDict):
@@ -267,14 +258,14 @@ class Names(TypedDict):
     names: dict[str, str]
 
 
-Answer = Verdict | Context | Recall | Held | StopPolicy | Notice | Names
+Answer = Verdict | Context | Held | StopPolicy | Notice | Names
 
 
 class Standing(TypedDict):
     """Where a conversation's session is, for a plugin that stays loaded.
 
     The first three lead back to this place: they are a `BranchPoint`, which the plugin stores in the host's history if
-    the place `is_new`. `mark` changes with every text for the agent.
+    the place `is_new`. `mark` changes with every context text; a `workflow_step` that is not refused tells this text.
     """
 
     session: str

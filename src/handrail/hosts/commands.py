@@ -7,6 +7,7 @@ from handrail.errors import HandrailError, StateError
 from handrail.hosts.context import context, mark_of
 from handrail.project import find_root
 from handrail.sessions import links, marks, words
+from handrail.sessions.machine import state_to_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class _TypedCommand:
                 links.remove(self.link)
             raise
         opening = context(self._opening(report, turn), notice="\n".join(report.notices) or None)
-        return {**opening, "opening": report.message}
+        return {**opening, "opening": report.message, "mark": mark_of(state_to_json(report.state))}
 
     def _blocking_workflow(self, *, replaces: bool) -> str | None:
         """A message about the active workflow that prevents the start; None if nothing prevents it.

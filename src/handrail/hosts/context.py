@@ -14,7 +14,6 @@ if TYPE_CHECKING:
         ConversationOpened,
         ModelCalled,
         PromptGiven,
-        Recall,
         StateData,
         SubagentEnded,
         SubagentStarted,
@@ -26,7 +25,7 @@ def tell(
     host: Host,
     ref: SessionRef | None,
     request: PromptGiven | ConversationOpened | ModelCalled | SubagentStarted | SubagentEnded,
-) -> Context | Recall:
+) -> Context:
     if ref is not None and request["event"] == "subagent-end":
         marks.end_subagent(ref.folder)
     card = current_card(ref) if ref is not None else None
@@ -39,19 +38,19 @@ def tell(
     if request["event"] == "model":
         return _before_model(ref.folder, card, request)
     begin_turn(ref.folder, request)
-    answer = context(news(ref.folder, card) or card["statusLine"], card["title"])
-    return {**answer, "status_line": card["statusLine"]}
+    answer = _told(ref.folder, card)
+    text = answer["text"] or card["statusLine"]
+    return {**answer, "text": text, "title": card["title"], "status_line": card["statusLine"]}
 
 
 def context(text: str | None, title: str | None = None, notice: str | None = None) -> Context:
     return {"kind": "context", "text": text, "title": title, "status_line": None, "notice": notice}
 
 
-def _recall(folder: str, card: CardBody) -> Recall:
-    """The context text, and the signs that the agent has it: a part of the text, or the call that told it."""
-    text, (told, call) = str(card["context"]), marks.shown(folder)
-    signs = (_fingerprint(card), call) if call and told == mark_of(card["state"]) else (_fingerprint(card),)
-    return {"kind": "recall", "text": text, "signs": signs}
+def _told(folder: str, card: CardBody) -> Context:
+    """The context text with its mark, if the agent does not have it yet."""
+    text = news(folder, card)
+    return context(None) if text is None else {**context(text), "mark": mark_of(card["state"])}
 
 
 def begin_turn(folder: str, request: PromptGiven) -> None:
@@ -88,23 +87,23 @@ def _begin(host: Host, ref: SessionRef, card: CardBody, request: ConversationOpe
     marks.clear(ref.folder, marks.HISTORY)
     if card["state"]["cancel_asked"]:
         _withdraw_cancel(ref)
-    return context(None if request.get("waits") else news(ref.folder, card))
+    return context(None) if request.get("waits") else _told(ref.folder, card)
 
 
-def _before_model(folder: str, card: CardBody, request: ModelCalled) -> Context | Recall:
+def _before_model(folder: str, card: CardBody, request: ModelCalled) -> Context:
     """The brief for a subagent; for the main agent the context text, if its history does not have it.
 
     The history does not keep this text, so it is not recorded as told: the next prompt tells it.
     """
     mark = mark_of(card["state"])
     if "told" in request:
-        marks.remember(folder, mark)
-        return context(None if mark in request["told"] else card["context"])
-    if "messages" not in request:
-        return _recall(folder, card)
+        if mark in request["told"]:
+            return context(None)
+        marks.clear(folder, marks.SHOWN)
+        return context(card["context"])
     if marks.has_subagent(folder):
         return context(card["brief"])
-    known, messages = marks.content(folder, marks.HISTORY), request["messages"]
+    known, messages = marks.content(folder, marks.HISTORY), request.get("messages", 0)
     if known.isdigit() and messages < int(known):
         marks.clear(folder, marks.SHOWN)
     if known != str(messages):

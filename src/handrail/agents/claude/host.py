@@ -6,7 +6,9 @@ every tool call, so it imports little, and only from the standard library.
 
 from __future__ import annotations
 
-from handrail.agents.claude.tools import HARMLESS, LAST, PROJECT_STEP, STEP, aliases, arguments, foreign_aliases
+from handrail import STEP_TOOL
+from handrail.agents import requests
+from handrail.agents.claude.tools import HARMLESS, LAST, PROJECT_STEP, aliases, arguments, foreign_aliases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
         Answer,
         CommandTyped,
         Context,
+        Origin,
         PromptGiven,
         Request,
         StepCall,
@@ -54,58 +57,34 @@ def request(data: Mapping[str, Any]) -> Request | None:
     event = data["hook_event_name"]
     if event == "PreToolUse":
         return _before_tool(data)
-    conversation, cwd, transcript = _common_fields(data)
+    origin = requests.hook_origin(data)
     if event == "UserPromptSubmit":
-        return _prompt(data, conversation, cwd, transcript)
+        return _prompt(data, origin)
     if event == "UserPromptExpansion":
-        return _command(data, conversation, cwd, transcript)
+        return _command(data, origin)
     if event == "SessionStart":
-        source = data["source"]
-        return {
-            "event": "begin",
-            "conversation": conversation,
-            "cwd": cwd,
-            "transcript": transcript,
-            "source": source if source in ("compact", "fork") else "resume",
-        }
+        return requests.opened(origin, data["source"])
     if event == "SubagentStart":
-        return {"event": "subagent", "conversation": conversation, "cwd": cwd, "transcript": transcript}
+        return requests.subagent(origin)
     if event == "Stop":
-        return {
-            "event": "stop",
-            "conversation": conversation,
-            "cwd": cwd,
-            "transcript": transcript,
-            "awaits": _background_work(data),
-            "hands_off": _has_queued_cancel(data),
-            "was_aborted": False,
-            "has_progress": None,
-        }
+        awaits, hands_off = _background_work(data), _has_queued_cancel(data)
+        return {**requests.stop(origin), "awaits": awaits, "hands_off": hands_off}
     return None
 
 
-def _common_fields(data: Mapping[str, Any]) -> tuple[str, str, str | None]:
-    return str(data["session_id"]), str(data.get("cwd") or "."), data.get("transcript_path")
-
-
 def _before_tool(data: Mapping[str, Any]) -> Request:
-    conversation, cwd, transcript = _common_fields(data)
-    tool, given = str(data["tool_name"]), data.get("tool_input")
-    if not isinstance(given, dict):
-        given = {}
+    origin, tool, given = requests.hook_origin(data), str(data["tool_name"]), requests.given(data.get("tool_input"))
     names = aliases(tool)
-    if STEP in names or tool == PROJECT_STEP:
+    if STEP_TOOL in names or tool == PROJECT_STEP:
         if _is_own_server(tool, data.get("mcp_server")):
-            return _step(data, tool, given)
+            return _step(data, origin, tool, given)
         names = foreign_aliases(tool)
     return {
+        **origin,
         "event": "tool",
-        "conversation": conversation,
-        "cwd": cwd,
-        "transcript": transcript,
         "tool": tool,
         "aliases": names,
-        "call": arguments(tool, given, cwd),
+        "call": arguments(tool, given, origin["cwd"]),
         "is_harmless": tool in HARMLESS,
         "is_last": tool == LAST,
         "is_subagent": bool(data.get("agent_id")),
@@ -122,52 +101,32 @@ def _is_own_server(tool: str, server: Any) -> bool:
     return bool(server.get("source") == ("project" if tool == PROJECT_STEP else "plugin"))
 
 
-def _step(data: Mapping[str, Any], tool: str, given: Mapping[str, Any]) -> StepCall:
-    conversation, cwd, transcript = _common_fields(data)
-    step: StepCall = {
-        "event": "step",
-        "conversation": conversation,
-        "cwd": cwd,
-        "transcript": transcript,
-        "tool": tool,
-        "action": str(given.get("action")),
-        "is_subagent": bool(data.get("agent_id")),
-    }
+def _step(data: Mapping[str, Any], origin: Origin, tool: str, given: Mapping[str, Any]) -> StepCall:
+    step = requests.step(origin, tool, given, is_subagent=bool(data.get("agent_id")))
     if tool == PROJECT_STEP:
         step["aliases"], step["installed"] = foreign_aliases(tool), (".mcp.json", "mcpServers", _OURS)
     return step
 
 
-def _prompt(data: Mapping[str, Any], conversation: str, cwd: str, transcript: str | None) -> PromptGiven:
+def _prompt(data: Mapping[str, Any], origin: Origin) -> PromptGiven:
     text = str(data.get("prompt", ""))
     words = text.split(None, 1)
     is_start = bool(words) and _command_name(words[0]) == "workflow"
     by_person, was_interrupted = _prompt_origin(text, data)
     return {
-        "event": "prompt",
-        "conversation": conversation,
-        "cwd": cwd,
-        "transcript": transcript,
+        **requests.prompt(origin, data.get("prompt_id")),
         "starts": " ".join(words[1:]) if is_start else None,
         "by_person": by_person,
         "was_interrupted": was_interrupted,
-        "turn": data.get("prompt_id"),
     }
 
 
-def _command(data: Mapping[str, Any], conversation: str, cwd: str, transcript: str | None) -> CommandTyped | None:
+def _command(data: Mapping[str, Any], origin: Origin) -> CommandTyped | None:
     name = _COMMANDS.get(_command_name("/" + str(data.get("command_name", ""))))
     if name is None:
         return None
-    return {
-        "event": "command",
-        "conversation": conversation,
-        "cwd": cwd,
-        "transcript": transcript,
-        "name": "start" if name == "start" else "cancel",
-        "arguments": str(data.get("command_args", "")),
-        "turn": data.get("prompt_id"),
-    }
+    arguments = str(data.get("command_args", ""))
+    return requests.command(origin, "start" if name == "start" else "cancel", arguments, data.get("prompt_id"))
 
 
 def _command_name(word: str) -> str:
@@ -213,7 +172,7 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
     if answer["kind"] == "stop":
         if answer["send_on"]:
             return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": fitting(answer["send_on"])}}
-        told = answer["farewell"] or answer["let_go"]
+        told = requests.for_person(answer)
         return {"systemMessage": told} if told else None
     return _context(str(event), answer) if answer["kind"] == "context" else None
 
@@ -236,9 +195,9 @@ def _decision(data: Mapping[str, Any], answer: Verdict) -> dict[str, Any]:
     if not answer["allow"]:
         said |= {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
     elif answer["rule"] == "workflow-step":
-        who = {"session_id": data["session_id"], "agent_id": data.get("agent_id") or ""}
-        own = {**who, "call_id": data.get("tool_use_id") or "", "cwd": data.get("cwd") or ""}
-        said |= {"permissionDecision": "allow", "updatedInput": {**(data.get("tool_input") or {}), **own}}
+        given, call, cwd = data.get("tool_input"), data.get("tool_use_id"), data.get("cwd")
+        updated = requests.with_caller(given, conversation(data), call, cwd, data.get("agent_id"))
+        said |= {"permissionDecision": "allow", "updatedInput": updated}
     else:
         return {}
     return {"hookSpecificOutput": said}
@@ -276,12 +235,7 @@ def was_told(history: bytes, call: str) -> bool:
 def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
     """Who calls `workflow_step`. `reply` added this to the arguments."""
     del meta
-    return {
-        "conversation": str(arguments.get("session_id") or ""),
-        "is_subagent": bool(arguments.get("agent_id")),
-        "call": str(arguments.get("call_id") or ""),
-        "cwd": str(arguments.get("cwd") or ""),
-    }
+    return requests.named_caller(arguments)
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:

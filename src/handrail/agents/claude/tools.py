@@ -6,6 +6,9 @@ tools, because workflows for pi-workflows use them.
 
 from __future__ import annotations
 
+from handrail import STEP_TOOL
+from handrail.agents.vocabulary import AGENT, mcp_aliases, paths
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,9 +16,8 @@ if TYPE_CHECKING:
 
     from handrail.contracts.messages import Call
 
-STEP = "workflow_step"
-OWN_STEP = f"mcp__plugin_handrail_handrail__{STEP}"
-PROJECT_STEP = f"mcp__handrail__{STEP}"
+OWN_STEP = f"mcp__plugin_handrail_handrail__{STEP_TOOL}"
+PROJECT_STEP = f"mcp__handrail__{STEP_TOOL}"
 """The names of our tool: in our plugin, and in a project's list of servers, where another server may have this name."""
 HARMLESS = ("AskUserQuestion", "ExitPlanMode", "StructuredOutput", "ToolSearch")
 """Tools that change nothing: they talk to the person, end plan mode, return the result, or look up another tool."""
@@ -23,7 +25,7 @@ LAST = "StructuredOutput"
 """Claude Code ends a conversation with this call, whatever the hooks of `Stop` answer."""
 
 _NAMES: dict[str, tuple[str, ...]] = {
-    "Agent": ("agent", "task", "subagent", "delegate_to_subagents"),
+    "Agent": AGENT,
     "Bash": ("bash",),
     "Edit": ("edit",),
     "Glob": ("search", "find"),
@@ -36,7 +38,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "PowerShell": ("bash",),
     "Read": ("read",),
     "Skill": ("skill", "bash"),  # a skill may contain shell commands that run when it is loaded
-    "Task": ("agent", "task", "subagent", "delegate_to_subagents"),
+    "Task": AGENT,
     "WebFetch": ("fetch",),
     "WebSearch": ("fetch",),
     "Workflow": ("agent",),
@@ -53,16 +55,9 @@ def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
     """What a call runs, reads and writes."""
     return {
         "runs": str(given["command"]) if tool in _RUNS and "command" in given else None,
-        "reads": _paths(_READS.get(tool), given, cwd),
-        "writes": _paths(_WRITES.get(tool), given, cwd),
+        "reads": paths(given.get(_READS.get(tool, "")), cwd),
+        "writes": paths(given.get(_WRITES.get(tool, "")), cwd),
     }
-
-
-def _paths(name: str | None, given: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
-    path = given.get(name) if name is not None else None
-    if not isinstance(path, str) or not path:
-        return ()
-    return (path if path.startswith("/") else f"{cwd}/{path}",)
 
 
 def aliases(tool: str) -> tuple[str, ...]:
@@ -70,18 +65,16 @@ def aliases(tool: str) -> tuple[str, ...]:
     known = _NAMES.get(tool)
     if known is not None:
         return known
-    return (STEP,) if tool == OWN_STEP else foreign_aliases(tool)
+    return (STEP_TOOL,) if tool == OWN_STEP else foreign_aliases(tool)
 
 
 def foreign_aliases(tool: str) -> tuple[str, ...]:
     """The other names of a tool of an MCP server that is not ours."""
-    if not tool.startswith("mcp__"):
-        return ()
     server, _, name = tool[5:].partition("__")
-    names = [f"mcp:{server}/{name}"]
-    if server.startswith("plugin_"):
-        names += [f"mcp:{part}/{name}" for part in _plugin_servers(server[7:])]
-    return tuple(names)
+    names = mcp_aliases(tool)
+    if not names or not server.startswith("plugin_"):
+        return names
+    return (*names, *(f"mcp:{part}/{name}" for part in _plugin_servers(server[7:])))
 
 
 def _plugin_servers(server: str) -> list[str]:

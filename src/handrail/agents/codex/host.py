@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import os
 
+from handrail.agents import requests
 from handrail.agents.codex.tools import (
     HARMLESS,
     OWN_STEP,
     aliases,
     arguments,
     call_aliases,
-    foreign_aliases,
     parts,
     plain,
 )
+from handrail.agents.vocabulary import mcp_aliases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from handrail.contracts import Recipe, Stubs
     from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, Request, StepCall, StepCaller, ToolCall
+    from handrail.contracts.messages import Answer, Origin, Request, StepCall, StepCaller, ToolCall
 
 __all__ = ["aliases", "arguments"]
 
@@ -63,76 +64,40 @@ def request(data: Mapping[str, Any]) -> Request | None:
     event = data["hook_event_name"]
     if event == "PreToolUse":
         return _before_tool(data)
-    conversation, cwd, transcript = _common_fields(data)
+    origin = requests.hook_origin(data)
     if event == "SubagentStart":
-        return {"event": "subagent", "conversation": conversation, "cwd": cwd, "transcript": transcript}
+        return requests.subagent(origin)
     if data.get("agent_id"):
         return None
     if event == "UserPromptSubmit":
-        return _prompt(data, conversation, cwd, transcript)
+        return _prompt(data, origin)
     if event == "SessionStart":
-        source = data["source"]
-        return {
-            "event": "begin",
-            "conversation": conversation,
-            "cwd": cwd,
-            "transcript": transcript,
-            "source": source if source in ("compact", "fork") else "resume",
-        }
-    if event == "Stop":
-        return {
-            "event": "stop",
-            "conversation": conversation,
-            "cwd": cwd,
-            "transcript": transcript,
-            "awaits": (),
-            "hands_off": False,
-            "was_aborted": False,
-            "has_progress": None,
-        }
-    return None
-
-
-def _common_fields(data: Mapping[str, Any]) -> tuple[str, str, str | None]:
-    return str(data["session_id"]), str(data.get("cwd") or "."), data.get("transcript_path")
+        return requests.opened(origin, data["source"])
+    return requests.stop(origin) if event == "Stop" else None
 
 
 def _before_tool(data: Mapping[str, Any]) -> ToolCall | StepCall:
-    conversation, cwd, transcript = _common_fields(data)
-    tool, given = str(data["tool_name"]), data.get("tool_input")
-    if not isinstance(given, dict):
-        given = {}
+    origin, tool, given = requests.hook_origin(data), str(data["tool_name"]), requests.given(data.get("tool_input"))
     if tool == OWN_STEP:
-        return _step(data, given)
+        return _step(data, origin, given)
     return {
+        **origin,
         "event": "tool",
-        "conversation": conversation,
-        "cwd": cwd,
-        "transcript": transcript,
         "tool": tool,
         "aliases": call_aliases(tool, given),
         "also": parts(tool, given),
-        "call": arguments(tool, given, cwd),
+        "call": arguments(tool, given, origin["cwd"]),
         "is_harmless": plain(tool) in HARMLESS,
         "is_subagent": bool(data.get("agent_id")),
     }
 
 
-def _step(data: Mapping[str, Any], given: Mapping[str, Any]) -> StepCall:
+def _step(data: Mapping[str, Any], origin: Origin, given: Mapping[str, Any]) -> StepCall:
     """A call of `workflow_step`. The settings of a project can name another server as ours is named in the user's."""
-    conversation, cwd, transcript = _common_fields(data)
-    step: StepCall = {
-        "event": "step",
-        "conversation": conversation,
-        "cwd": cwd,
-        "transcript": transcript,
-        "tool": OWN_STEP,
-        "action": str(given.get("action")),
-        "call_id": str(data.get("tool_use_id") or ""),
-        "is_subagent": bool(data.get("agent_id")),
-    }
-    if _has_project_server(cwd):
-        step["aliases"], step["installed"] = foreign_aliases(OWN_STEP), (_CONFIG, *_SERVER)
+    step = requests.step(origin, OWN_STEP, given, is_subagent=bool(data.get("agent_id")))
+    step["call_id"] = str(data.get("tool_use_id") or "")
+    if _has_project_server(origin["cwd"]):
+        step["aliases"], step["installed"] = mcp_aliases(OWN_STEP), (_CONFIG, *_SERVER)
     return step
 
 
@@ -160,32 +125,15 @@ def _mentions_server(path: str) -> bool:
     return b"mcp_servers" in text and b"handrail" in text
 
 
-def _prompt(data: Mapping[str, Any], conversation: str, cwd: str, transcript: str | None) -> Request:
+def _prompt(data: Mapping[str, Any], origin: Origin) -> Request:
     """A prompt, or one of our commands: `$workflow`, or `/workflow` with a space before it.
 
     An agent can start Codex in its shell and resume its own conversation there. Such a prompt is no command.
     """
     name, rest = typed(str(data.get("prompt", "")))
-    if name is not None and not os.environ.get(_AGENT_SHELL):
-        return {
-            "event": "command",
-            "conversation": conversation,
-            "cwd": cwd,
-            "transcript": transcript,
-            "name": "start" if name == "start" else "cancel",
-            "arguments": rest,
-            "turn": data.get("turn_id"),
-        }
-    return {
-        "event": "prompt",
-        "conversation": conversation,
-        "cwd": cwd,
-        "transcript": transcript,
-        "starts": None,
-        "by_person": True,
-        "was_interrupted": False,
-        "turn": data.get("turn_id"),
-    }
+    if name is None or os.environ.get(_AGENT_SHELL):
+        return requests.prompt(origin, data.get("turn_id"))
+    return requests.command(origin, "start" if name == "start" else "cancel", rest, data.get("turn_id"))
 
 
 def typed(text: str) -> tuple[str | None, str]:
@@ -219,7 +167,7 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
     if answer["kind"] == "stop":
         if answer["send_on"]:
             return {"decision": "block", "reason": answer["send_on"]}
-        told = answer["farewell"] or answer["let_go"]
+        told = requests.for_person(answer)
         return {"systemMessage": told} if told else None
     if answer["kind"] != "context":
         return None

@@ -7,6 +7,9 @@ depend on its command. Some names are those of pi's tools, because workflows for
 
 from __future__ import annotations
 
+from handrail import STEP_TOOL
+from handrail.agents.vocabulary import AGENT, absolute, mcp_aliases, patched, paths
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,12 +17,10 @@ if TYPE_CHECKING:
 
     from handrail.contracts.messages import Call
 
-STEP = "workflow_step"
-OWN_STEP = f"mcp__handrail__{STEP}"
+OWN_STEP = f"mcp__handrail__{STEP_TOOL}"
 HARMLESS = ("get_goal", "list_agents", "request_user_input", "request_user_input_async", "sleep", "update_plan", "wait")
 """Tools that change nothing: they ask the person, wait, or note what the agent plans."""
 PATCH = ("apply_patch", "edit", "write")
-_AGENT = ("agent", "task", "subagent", "delegate_to_subagents")
 _SHELL = ("bash", "exec_command", "shell", "write_stdin")
 _NAMESPACES = ("collaboration", "clock", "functions", "multi_agent_v1", "multi_agent_v2")
 """Codex writes the namespace of a tool before its name, without a separator: `collaborationspawn_agent`."""
@@ -29,21 +30,20 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "write_stdin": ("bash", "Bash"),
     "shell": ("bash", "Bash"),
     "apply_patch": PATCH[1:],
-    "followup_task": _AGENT,
-    "interrupt_agent": _AGENT,
+    "followup_task": AGENT,
+    "interrupt_agent": AGENT,
     "list_mcp_resource_templates": ("search",),
     "list_mcp_resources": ("search",),
     "read_mcp_resource": ("read",),
-    "resume_agent": _AGENT,
-    "send_input": _AGENT,
-    "send_message": _AGENT,
-    "spawn_agent": _AGENT,
-    "spawn_agents_on_csv": _AGENT,
+    "resume_agent": AGENT,
+    "send_input": AGENT,
+    "send_message": AGENT,
+    "spawn_agent": AGENT,
+    "spawn_agents_on_csv": AGENT,
     "view_image": ("read",),
-    "wait_agent": _AGENT,
+    "wait_agent": AGENT,
     "web_search": ("fetch",),
 }
-_HEADERS = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
 def plain(tool: str) -> str:
@@ -58,18 +58,12 @@ def plain(tool: str) -> str:
 def aliases(tool: str) -> tuple[str, ...]:
     """The other names of a tool. A workflow may use any of them."""
     if tool == OWN_STEP:
-        return (STEP,)
+        return (STEP_TOOL,)
     if tool.startswith("mcp__"):
-        return foreign_aliases(tool)
+        return mcp_aliases(tool)
     name = plain(tool)
     known = _NAMES.get(name, ())
     return known if name == tool else (name, *known)
-
-
-def foreign_aliases(tool: str) -> tuple[str, ...]:
-    """The other names of a tool of an MCP server that is not ours."""
-    server, _, name = tool[5:].partition("__")
-    return (f"mcp:{server}/{name}",)
 
 
 def call_aliases(tool: str, given: Mapping[str, Any]) -> tuple[str, ...]:
@@ -90,10 +84,9 @@ def parts(tool: str, given: Mapping[str, Any]) -> tuple[tuple[str, ...], ...]:
 def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
     """What a call runs, reads and writes."""
     command, runs = _command(given), tool in ("Bash", *_NAMES["exec_command"], "exec_command", "shell")
-    path = given.get("path")
     return {
         "runs": command if runs and command else None,
-        "reads": (_absolute(path, cwd),) if tool == "view_image" and isinstance(path, str) and path else (),
+        "reads": paths(given.get("path"), cwd) if tool == "view_image" else (),
         "writes": _patched(command, cwd) if tool == "apply_patch" or (runs and _has_patch(command)) else (),
     }
 
@@ -118,21 +111,11 @@ def _has_patch(command: str) -> bool:
 
 def _patched(text: str, cwd: str) -> tuple[str, ...]:
     """The files that a patch names. In a shell command, a patch may be applied in another folder."""
-    folders = [cwd, *(_absolute(word, cwd) for word in _changed_folders(text))]
-    found = []
-    for line in text.splitlines():
-        for header in _HEADERS:
-            if line.strip().startswith(header.strip()):
-                name = line.strip()[len(header.strip()) :].strip()
-                found += [_absolute(name, folder) for folder in folders if name]
-    return tuple(dict.fromkeys(found))
+    folders = [cwd, *(absolute(word, cwd) for word in _changed_folders(text))]
+    return tuple(dict.fromkeys(absolute(name, folder) for name in patched(text) for folder in folders))
 
 
 def _changed_folders(text: str) -> list[str]:
     """The folders that the shell command before a patch changes to."""
     words = text.partition("*** Begin Patch")[0].replace(";", " ; ").replace("&&", " && ").split()
     return [words[i + 1].strip("'\"") for i, word in enumerate(words[:-1]) if word == "cd"]
-
-
-def _absolute(path: str, cwd: str) -> str:
-    return path if path.startswith("/") else f"{cwd}/{path}"

@@ -19,9 +19,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from handrail import STEP_TOOL
 from handrail.agents import stubs as shell
 from handrail.agents.copilot import plugin
-from handrail.agents.copilot.tools import OWN_STEP, SERVER, STEP
+from handrail.agents.copilot.tools import OWN_STEP, SERVER
 from handrail.agents.outcomes import (
     DONE,
     Outcome,
@@ -58,7 +59,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
         files |= {os.path.join("plugin", name): text for name, text in plugin.files(job.stubs).items()}
         env |= shell.variables(job.stubs)  # installed stubs then leave this conversation to those of the plugin
         argv = [f"{option},{OWN_STEP}" if option.startswith(_AVAILABLE) else option for option in argv]
-        argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allow-tool={SERVER}({STEP})"]
+        argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allow-tool={SERVER}({STEP_TOOL})"]
     argv.append(f"--resume={session}" if job.session else f"--session-id={session}")
     if job.model is not None:
         argv.append(f"--model={job.model}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 
 from handrail import FOR_ONE_CALL
+from handrail.agents import requests
 from handrail.agents.copilot import transcript
 from handrail.agents.copilot.commands import HANDRAIL, typed
 from handrail.agents.copilot.tools import (
@@ -32,10 +33,12 @@ if TYPE_CHECKING:
     from handrail.contracts.messages import (
         Answer,
         ConversationOpened,
+        Origin,
         Request,
         StepCall,
         StepCaller,
         SubagentStarted,
+        ToolCall,
         Verdict,
     )
 
@@ -85,10 +88,10 @@ def request(data: Mapping[str, Any]) -> Request | None:
     return _begin(data, "fork") if data.get("source") == "resume" else None
 
 
-def _common(data: Mapping[str, Any]) -> tuple[str, str, str]:
-    """Conversation, folder and transcript. The stubs of one call know their conversation, so it is not looked up."""
+def _origin(data: Mapping[str, Any]) -> Origin:
+    """Where a message comes from. The stubs of one call know their conversation, so it is not looked up."""
     named = str(data["sessionId"]) if os.environ.get(FOR_ONE_CALL) else conversation(data)
-    return named, str(data.get("cwd") or "."), transcript.path(named)
+    return requests.origin(named, data.get("cwd"), transcript.path(named))
 
 
 def _begin(data: Mapping[str, Any], source: Literal["compacting", "fork"]) -> ConversationOpened:
@@ -96,23 +99,12 @@ def _begin(data: Mapping[str, Any], source: Literal["compacting", "fork"]) -> Co
 
     What a hook adds here is lost when the conversation is resumed again, so the agent is told at its next prompt.
     """
-    named, cwd, told = _common(data)
-    return {
-        "event": "begin",
-        "conversation": named,
-        "cwd": cwd,
-        "transcript": told,
-        "source": source,
-        "waits": True,
-    }
+    return {**_origin(data), "event": "begin", "source": source, "waits": True}
 
 
 def _subagent(data: Mapping[str, Any]) -> SubagentStarted | None:
     """A subagent that starts; one that ends has a response."""
-    named, cwd, told = _common(data)
-    if "response" in data:
-        return None
-    return {"event": "subagent", "conversation": named, "cwd": cwd, "transcript": told}
+    return None if "response" in data else requests.subagent(_origin(data))
 
 
 def _tool(data: Mapping[str, Any]) -> Request | None:
@@ -124,19 +116,18 @@ def _tool(data: Mapping[str, Any]) -> Request | None:
         return None
     if tool == OWN_STEP:
         return _step(data, given)
-    named, cwd, told = _common(data)
-    return {
+    origin = _origin(data)
+    call: ToolCall = {
+        **origin,
         "event": "tool",
-        "conversation": named,
-        "cwd": cwd,
-        "transcript": told,
         "tool": tool,
         "aliases": aliases(tool),
-        "call": arguments(tool, given, cwd),
+        "call": arguments(tool, given, origin["cwd"]),
         "is_harmless": tool in HARMLESS,
         "is_subagent": bool(data.get("agentId")),
         "takes_context": True,
     }
+    return call
 
 
 def _given(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -154,17 +145,8 @@ def _given(data: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _step(data: Mapping[str, Any], given: Mapping[str, Any]) -> StepCall:
-    named, cwd, told = _common(data)
-    step: StepCall = {
-        "event": "step",
-        "conversation": named,
-        "cwd": cwd,
-        "transcript": told,
-        "tool": OWN_STEP,
-        "action": str(given.get("action")),
-        "is_subagent": bool(data.get("agentId")),
-    }
-    claimed = _claimed(cwd)
+    step = requests.step(_origin(data), OWN_STEP, given, is_subagent=bool(data.get("agentId")))
+    claimed = _claimed(step["cwd"])
     if claimed is not None:
         step["aliases"], step["installed"] = foreign_aliases(OWN_STEP), (claimed, "mcpServers", SERVER)
     return step
@@ -194,42 +176,17 @@ def _prompt(data: Mapping[str, Any]) -> Request | None:
     text = str(data["prompt"])
     if data.get("agentId") or "transformedPrompt" in data or text.startswith(HANDRAIL):
         return None
-    named, cwd, told = _common(data)
     command = typed(text)
-    if command is not None:
-        return {
-            "event": "command",
-            "conversation": named,
-            "cwd": cwd,
-            "transcript": told,
-            "name": command[0],
-            "arguments": command[1],
-        }
-    return {
-        "event": "prompt",
-        "conversation": named,
-        "cwd": cwd,
-        "transcript": told,
-        "starts": None,
-        "by_person": True,
-        "was_interrupted": False,
-    }
+    return requests.prompt(_origin(data)) if command is None else requests.command(_origin(data), *command)
 
 
 def _stop(data: Mapping[str, Any]) -> Request | None:
     if data.get("agentId"):
         return None
-    named, cwd, told = _common(data)
     command = typed(transcript.last_typed(data.get("transcriptPath")))
     return {
-        "event": "stop",
-        "conversation": named,
-        "cwd": cwd,
-        "transcript": told,
-        "awaits": (),
+        **requests.stop(_origin(data)),
         "hands_off": command is not None and command[0] == "cancel",
-        "was_aborted": False,
-        "has_progress": None,
         "cap": STOP_CAP,
         "was_sent_on": bool(data.get("stop_hook_active")),
     }
@@ -260,9 +217,9 @@ def _decision(data: Mapping[str, Any], request: Request, answer: Verdict) -> dic
         return {"permissionDecision": "deny", "permissionDecisionReason": answer["reason"]}
     if not is_step:
         return {"additionalContext": answer["context"]} if answer.get("context") else {}
-    who = {"session_id": request["conversation"], "agent_id": str(data.get("agentId") or "")}
-    own = {**who, "call_id": f"handrail-{data.get('timestamp')}", "cwd": request["cwd"]}
-    return {"modifiedArgs": {**_given(data), **own}}
+    call, subagent = f"handrail-{data.get('timestamp')}", str(data.get("agentId") or "")
+    own = requests.with_caller(_given(data), request["conversation"], call, request["cwd"], subagent)
+    return {"modifiedArgs": own}
 
 
 def protected(env: Mapping[str, str], home: str, project: str) -> tuple[str, ...]:
@@ -290,12 +247,7 @@ def kept(history: bytes) -> bytes:
 def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
     """Who calls `workflow_step`. `reply` wrote this over whatever the model had written."""
     del meta
-    return {
-        "conversation": str(arguments.get("session_id") or ""),
-        "is_subagent": bool(arguments.get("agent_id")),
-        "call": str(arguments.get("call_id") or ""),
-        "cwd": str(arguments.get("cwd") or ""),
-    }
+    return requests.named_caller(arguments)
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:

@@ -10,10 +10,10 @@ import json
 import shlex
 from typing import Any
 
-from handrail import FOR_ONE_CALL
+from handrail import FOR_ONE_CALL, STEP_TOOL
 from handrail.agents import stubs as shell
 from handrail.agents.copilot.commands import HANDRAIL
-from handrail.agents.copilot.tools import ASKED_STEP, OWN_STEP, SERVER, STEP
+from handrail.agents.copilot.tools import ASKED_STEP, OWN_STEP, SERVER
 from handrail.contracts import Stubs
 
 NAME = "handrail"
@@ -51,7 +51,7 @@ def bin_files(stubs: Stubs) -> dict[str, str]:
 def mcp_servers(stubs: Stubs) -> dict[str, Any]:
     command, *args = [*stubs.handrail, "mcp", "--agent", AGENT]
     env = shell.variables(stubs)
-    server = {"type": "local", "command": command, "args": args, **({"env": env} if env else {}), "tools": [STEP]}
+    server = {"type": "local", "command": command, "args": args, **({"env": env} if env else {}), "tools": [STEP_TOOL]}
     return {SERVER: server}
 
 

@@ -6,6 +6,9 @@ tools, because workflows for pi-workflows use them.
 
 from __future__ import annotations
 
+from handrail import STEP_TOOL
+from handrail.agents.vocabulary import AGENT, absolute, joined_aliases, other_names, patched
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,11 +16,10 @@ if TYPE_CHECKING:
 
     from handrail.contracts.messages import Call
 
-STEP = "workflow_step"
 SERVER = "handrail-copilot"
 """The name of our MCP server. Other agents' lists of servers are loaded, too, and theirs is called `handrail`."""
-OWN_STEP = f"{SERVER}-{STEP}"
-ASKED_STEP = f"{SERVER}/{STEP}"
+OWN_STEP = f"{SERVER}-{STEP_TOOL}"
+ASKED_STEP = f"{SERVER}/{STEP_TOOL}"
 """The names of our tool: when it is called, and when the person is asked for permission."""
 HARMLESS = (
     "ask_user",
@@ -37,7 +39,6 @@ HARMLESS = (
 )
 """Tools that change nothing outside of the conversation. `sql` is a list of tasks that belongs to the conversation."""
 
-_DELEGATES = ("agent", "subagent", "delegate_to_subagents")
 _NAMES: dict[str, tuple[str, ...]] = {
     "apply_patch": ("edit", "write"),
     "bash": ("bash",),
@@ -48,26 +49,25 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "powershell": ("bash",),
     "skill": ("skill", "bash"),  # a skill may tell the agent to run its scripts
     "str_replace_editor": ("edit", "write"),
-    "task": _DELEGATES,
+    "task": AGENT,
     "view": ("read",),
     "web_fetch": ("fetch",),
     "web_search": ("fetch",),
-    "write_agent": _DELEGATES,
+    "write_agent": AGENT,
     "write_bash": ("bash",),
     "write_powershell": ("bash",),
 }
 _RUNS = {"bash": "command", "powershell": "command", "write_bash": "input", "write_powershell": "input"}
 _WRITES = ("create", "edit", "str_replace_editor")
 _READS = ("view", "grep", "glob")
-_PATCHED = ("*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: ")
 
 
 def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
-    """What a call runs, reads and writes."""
+    """What a call runs, reads and writes. A patch is in an argument of any name."""
     runs = given.get(_RUNS[tool]) if tool in _RUNS else None
     paths = _paths(given, cwd)
     if tool == "apply_patch":
-        paths = tuple(_absolute(path, cwd) for path in _patched(given))
+        paths = tuple(absolute(path, cwd) for text in given.values() for path in patched(text))
     return {
         "runs": str(runs) if runs is not None else None,
         "reads": paths if tool in _READS else (),
@@ -79,28 +79,17 @@ def _paths(given: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
     """The paths of a call: one in `path`, or one or several in `paths`."""
     several = given.get("paths")
     found = [given.get("path"), *(several if isinstance(several, list) else [several])]
-    return tuple(_absolute(path, cwd) for path in found if isinstance(path, str) and path)
-
-
-def _absolute(path: str, cwd: str) -> str:
-    return path if path.startswith("/") else f"{cwd}/{path}"
-
-
-def _patched(given: Mapping[str, Any]) -> list[str]:
-    """The files that a patch changes. The patch is in an argument of any name."""
-    lines = [line for text in given.values() if isinstance(text, str) for line in text.splitlines()]
-    return [line[len(mark) :].strip() for line in lines for mark in _PATCHED if line.startswith(mark)]
+    return tuple(absolute(path, cwd) for path in found if isinstance(path, str) and path)
 
 
 def aliases(tool: str) -> tuple[str, ...]:
     """The other names of a tool. A workflow may use any of them."""
     known = _NAMES.get(tool)
     if known is not None:
-        return known
-    return (STEP,) if tool == OWN_STEP else foreign_aliases(tool)
+        return other_names(tool, known)
+    return (STEP_TOOL,) if tool == OWN_STEP else foreign_aliases(tool)
 
 
 def foreign_aliases(tool: str) -> tuple[str, ...]:
     """The other names of `SERVER-TOOL`, a tool of a foreign MCP server. Both parts may contain hyphens."""
-    parts = tool.split("-") if ":" not in tool else []
-    return tuple(f"mcp:{'-'.join(parts[:at])}/{'-'.join(parts[at:])}" for at in range(1, len(parts)))
+    return joined_aliases(tool, "-") if ":" not in tool else ()

@@ -6,6 +6,7 @@ Its lines are JSON events. Standard library only.
 from __future__ import annotations
 
 import os
+import time
 
 from handrail.state import jsonlite
 
@@ -13,6 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+SECONDS = 3.0
+"""How long to wait until Copilot CLI has recorded a subagent. It takes about a tenth of a second."""
+_PAUSE = 0.02
 _EVENTS = "events.jsonl"
 _CALL = b'"toolCallId":"'
 _COMPACTED = b'{"type":"session.compaction_complete"'
@@ -36,17 +40,28 @@ def _conversations() -> str:
 def root(agent: str) -> str:
     """The conversation in which a subagent works. `agent` is the conversation itself or a subagent of it.
 
-    Raises `ValueError` if it is not known: the call is then denied.
+    Copilot CLI writes its record in the background, so a subagent may act before the record has it. Raises
+    `ValueError` if it stays unknown: the call is then denied.
     """
-    folder = _conversations()
     if os.path.exists(path(agent)):
         return agent
+    end, last_second = time.monotonic() + SECONDS, time.time() - 1
+    found = _recorded_in(agent)
+    while found is None:
+        if time.monotonic() >= end:
+            raise ValueError(f"no conversation has the subagent {agent}")
+        time.sleep(_PAUSE)
+        found = _recorded_in(agent, last_second)
+    return found
+
+
+def _recorded_in(agent: str, since: float = 0.0) -> str | None:
+    """The conversation whose record has an event of this subagent, of those that changed since a time; or None."""
+    folder = _conversations()
     names = os.listdir(folder) if os.path.isdir(folder) else []
     mark = f'"agentId":"{agent}"'.encode()
-    for name in sorted(names, key=lambda name: -_changed(path(name))):
-        if mark in _content(path(name)):
-            return name
-    raise ValueError(f"no conversation has the subagent {agent}")
+    latest = sorted((name for name in names if _changed(path(name)) > since), key=lambda name: -_changed(path(name)))
+    return next((name for name in latest if mark in _content(path(name))), None)
 
 
 def _changed(file: str) -> float:

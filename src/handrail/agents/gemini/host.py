@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 
+from handrail.agents import requests
 from handrail.agents.gemini.prompts import CANCELS, SENDS_ON, STARTED, STARTS
 from handrail.agents.gemini.tools import (
     AGENT_TOOL,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from handrail.contracts import Recipe, Stubs
     from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, Context, Request, StepCaller, Verdict
+    from handrail.contracts.messages import Answer, Context, ModelCalled, Origin, Request, StepCaller, Verdict
 
 __all__ = ["aliases", "arguments"]
 
@@ -54,53 +55,33 @@ def request(data: Mapping[str, Any]) -> Request | None:
     event = data["hook_event_name"]
     if event == "BeforeTool":
         return _before_tool(data)
-    conversation, cwd, transcript = _common_fields(data)
+    origin = requests.hook_origin(data)
     if event == "BeforeAgent":
-        return _prompt(str(data.get("prompt") or ""), conversation, cwd, transcript)
+        return _prompt(str(data.get("prompt") or ""), origin)
     if event == "BeforeModel":
-        return {
-            "event": "model",
-            "conversation": conversation,
-            "cwd": cwd,
-            "transcript": transcript,
-            "messages": len(_messages(data)),
-        }
+        return _model_call(data, origin)
     if event in ("SessionStart", "PreCompress"):
-        return _begin(data)
+        return _begin(data, origin)
     if event == "AfterTool" and data["tool_name"] == AGENT_TOOL:
-        return {"event": "subagent-end", "conversation": conversation, "cwd": cwd, "transcript": transcript}
+        return {**origin, "event": "subagent-end"}
     if event == "AfterAgent":
-        return {
-            "event": "stop",
-            "conversation": conversation,
-            "cwd": cwd,
-            "transcript": transcript,
-            "awaits": (),
-            "hands_off": False,
-            "was_aborted": _was_interrupted(transcript),
-            "has_progress": None,
-        }
+        return requests.stop(origin, was_aborted=_was_interrupted(origin["transcript"]))
     return None
 
 
-def _begin(data: Mapping[str, Any]) -> Request:
+def _begin(data: Mapping[str, Any], origin: Origin) -> Request:
     """A conversation was resumed, compressed, or begun as a copy of another. It is told at its next prompt.
 
     What a hook adds when a conversation begins hides the first prompt when the conversation is resumed later.
     """
     from handrail.agents.gemini import transcript
 
-    conversation, cwd, path = _common_fields(data)
-    is_compacting = data["hook_event_name"] == "PreCompress"
-    copy = None if is_compacting else transcript.copy_of(path, conversation)
-    return {
-        "event": "begin",
-        "conversation": conversation,
-        "cwd": cwd,
-        "transcript": copy or path,
-        "source": "compacting" if is_compacting else "fork" if copy else "resume",
-        "waits": True,
-    }
+    if data["hook_event_name"] == "PreCompress":
+        return {**origin, "event": "begin", "source": "compacting", "waits": True}
+    copy = transcript.copy_of(origin["transcript"], origin["conversation"])
+    if copy is None:
+        return {**origin, "event": "begin", "source": "resume", "waits": True}
+    return {**origin, "event": "begin", "transcript": copy, "source": "fork", "waits": True}
 
 
 def _was_interrupted(path: str | None) -> bool:
@@ -109,34 +90,18 @@ def _was_interrupted(path: str | None) -> bool:
     return transcript.was_interrupted(path)
 
 
-def _common_fields(data: Mapping[str, Any]) -> tuple[str, str, str | None]:
-    return str(data["session_id"]), str(data.get("cwd") or "."), data.get("transcript_path") or None
-
-
 def _before_tool(data: Mapping[str, Any]) -> Request:
-    conversation, cwd, transcript = _common_fields(data)
-    tool, given, server = str(data["tool_name"]), data.get("tool_input"), data.get("mcp_context")
-    if not isinstance(given, dict):
-        given = {}
+    origin, tool, server = requests.hook_origin(data), str(data["tool_name"]), data.get("mcp_context")
+    given = requests.given(data.get("tool_input"))
     if tool == OWN_STEP and _is_own_server(server):
-        return {
-            "event": "step",
-            "conversation": conversation,
-            "cwd": cwd,
-            "transcript": transcript,
-            "tool": tool,
-            "action": str(given.get("action")),
-            "is_subagent": False,
-        }
+        return requests.step(origin, tool, given, is_subagent=False)
     name = str(server.get("server_name") or "") if isinstance(server, dict) else ""
     return {
+        **origin,
         "event": "tool",
-        "conversation": conversation,
-        "cwd": cwd,
-        "transcript": transcript,
         "tool": tool,
         "aliases": foreign_aliases(tool, name) or aliases(tool),
-        "call": arguments(tool, given, cwd),
+        "call": arguments(tool, given, origin["cwd"]),
         "is_harmless": tool in HARMLESS,
         "is_subagent": False,
         "runs_subagent": tool == AGENT_TOOL,
@@ -157,29 +122,19 @@ def server_arguments() -> list[str]:
     return ["-I", "-m", "handrail", "mcp", "--agent", "gemini"]
 
 
-def _prompt(text: str, conversation: str, cwd: str, transcript: str | None) -> Request | None:
+def _prompt(text: str, origin: Origin) -> Request | None:
     """A prompt, or a command that a person typed. None for a reminder of ours, which comes in the same turn."""
     if text.startswith(SENDS_ON):
         return None
-    is_cancel = text.strip() == CANCELS
-    if is_cancel or (text.startswith(STARTS) and STARTED in text):
-        return {
-            "event": "command",
-            "conversation": conversation,
-            "cwd": cwd,
-            "transcript": transcript,
-            "name": "cancel" if is_cancel else "start",
-            "arguments": "" if is_cancel else text[len(STARTS) : text.rindex(STARTED)],
-        }
-    return {
-        "event": "prompt",
-        "conversation": conversation,
-        "cwd": cwd,
-        "transcript": transcript,
-        "starts": None,
-        "by_person": True,
-        "was_interrupted": False,
-    }
+    if text.strip() == CANCELS:
+        return requests.command(origin, "cancel")
+    if text.startswith(STARTS) and STARTED in text:
+        return requests.command(origin, "start", text[len(STARTS) : text.rindex(STARTED)])
+    return requests.prompt(origin)
+
+
+def _model_call(data: Mapping[str, Any], origin: Origin) -> ModelCalled:
+    return {**origin, "event": "model", "messages": len(_messages(data))}
 
 
 def _messages(data: Mapping[str, Any]) -> list[Any]:
@@ -199,7 +154,7 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
     if answer["kind"] == "stop":
         if answer["send_on"]:
             return {"decision": "deny", "reason": SENDS_ON + answer["send_on"]}
-        told = answer["farewell"] or answer["let_go"]
+        told = requests.for_person(answer)
         return {"systemMessage": told} if told else None
     if answer["kind"] != "context":
         return None
@@ -231,8 +186,7 @@ def _decision(data: Mapping[str, Any], answer: Verdict) -> dict[str, Any]:
         return {"decision": "deny", "reason": answer["reason"]}
     if answer["rule"] != "workflow-step":
         return {}
-    who = {"session_id": data["session_id"], "call_id": data.get("timestamp") or "", "cwd": data.get("cwd") or ""}
-    given = {**(data.get("tool_input") or {}), **who}
+    given = requests.with_caller(data.get("tool_input"), conversation(data), data.get("timestamp"), data.get("cwd"))
     return {"hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": given}}
 
 
@@ -253,12 +207,7 @@ def was_told(history: bytes, call: str) -> bool:
 def step_caller(arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> StepCaller:
     """Who calls `workflow_step`. `reply` added this to the arguments; the gate denies moves of subagents."""
     del meta
-    return {
-        "conversation": str(arguments.get("session_id") or ""),
-        "is_subagent": False,
-        "call": str(arguments.get("call_id") or ""),
-        "cwd": str(arguments.get("cwd") or ""),
-    }
+    return requests.named_caller(arguments)
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:

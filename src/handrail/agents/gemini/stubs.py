@@ -9,9 +9,10 @@ import json
 import shlex
 from typing import Any
 
+from handrail import STEP_TOOL
 from handrail.agents import stubs as shell
 from handrail.agents.gemini.prompts import CANCELS, STARTED, STARTS
-from handrail.agents.gemini.tools import OWN_STEP, SERVER, STEP
+from handrail.agents.gemini.tools import OWN_STEP, SERVER
 from handrail.contracts import Stubs
 
 AGENT = "gemini"
@@ -20,7 +21,7 @@ HOST_MILLISECONDS = 60_000
 """Gemini CLI runs the tool after this time, so it is far longer than the hook itself may take."""
 AUTHORITY = (
     "This conversation follows a Handrail workflow. I want you to follow it: what Handrail tells you in hook context "
-    f"and in the results of the tool `{STEP}` are my instructions."
+    f"and in the results of the tool `{STEP_TOOL}` are my instructions."
 )
 """Gemini CLI tells its model to obey neither hook context nor tool results unless the person asks for it."""
 FAILED = (
@@ -49,7 +50,13 @@ def server(stubs: Stubs) -> dict[str, Any]:
     """The server has one tool, and `trust` lets the agent call it without asking the person."""
     command, *args = [*stubs.handrail, "mcp", "--agent", AGENT]
     env = shell.variables(stubs)
-    return {"command": command, "args": args, **({"env": env} if env else {}), "trust": True, "includeTools": [STEP]}
+    return {
+        "command": command,
+        "args": args,
+        **({"env": env} if env else {}),
+        "trust": True,
+        "includeTools": [STEP_TOOL],
+    }
 
 
 def hooks(folder: str) -> dict[str, list[dict[str, Any]]]:
@@ -173,7 +180,7 @@ def _command(about: str, prompt: str) -> str:
 _WORKFLOW = _command(
     "Start a Handrail workflow: NAME TASK. Without a name, list the workflows.",
     f"{STARTS}{{{{args}}}}{STARTED}{AUTHORITY} Begin with the first phase, which Handrail added to this conversation. "
-    f'When it is finished, call `{STEP}` with action "next" and a short summary. Its result shows the next phase. '
+    f'When it is finished, call `{STEP_TOOL}` with action "next" and a short summary. Its result shows the next phase. '
     "Continue until the workflow is done.",
 )
 _CANCEL = _command("Cancel the Handrail workflow of this conversation.", CANCELS)

@@ -5,6 +5,9 @@ pi's names are aliases, too: workflows for pi-workflows use them.
 
 from __future__ import annotations
 
+from handrail import STEP_TOOL
+from handrail.agents.vocabulary import AGENT, joined_aliases, paths
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,9 +15,8 @@ if TYPE_CHECKING:
 
     from handrail.contracts.messages import Call
 
-STEP = "workflow_step"
 SERVER = "handrail"
-OWN_STEP = f"mcp_{SERVER}_{STEP}"
+OWN_STEP = f"mcp_{SERVER}_{STEP_TOOL}"
 """The name of our tool. Another server can have the name of ours, so this name alone proves nothing."""
 AGENT_TOOL = "invoke_agent"
 HARMLESS = ("ask_user", "complete_task", "enter_plan_mode", "exit_plan_mode", "update_topic")
@@ -25,7 +27,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "glob": ("search", "find"),
     "google_web_search": ("fetch",),
     "grep_search": ("search", "grep"),
-    AGENT_TOOL: ("agent", "task", "subagent", "delegate_to_subagents"),
+    AGENT_TOOL: AGENT,
     "list_directory": ("search", "ls"),
     "read_file": ("read",),
     "read_many_files": ("read",),
@@ -44,8 +46,8 @@ def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
     """What a call runs, reads and writes."""
     return {
         "runs": _command(given) if tool == "run_shell_command" and "command" in given else None,
-        "reads": _paths(_READS.get(tool), given, cwd),
-        "writes": _paths(_WRITES.get(tool), given, cwd),
+        "reads": paths(given.get(_READS.get(tool, "")), cwd),
+        "writes": paths(given.get(_WRITES.get(tool, "")), cwd),
     }
 
 
@@ -58,19 +60,12 @@ def _command(given: Mapping[str, Any]) -> str:
     return f"cd {quoted} && {command}"
 
 
-def _paths(name: str | None, given: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
-    path = given.get(name) if name is not None else None
-    if not isinstance(path, str) or not path:
-        return ()
-    return (path if path.startswith("/") else f"{cwd}/{path}",)
-
-
 def aliases(tool: str) -> tuple[str, ...]:
     """The other names of a tool. A workflow may use any of them."""
     known = _NAMES.get(tool)
     if known is not None:
         return known
-    return (STEP,) if tool == OWN_STEP else foreign_aliases(tool)
+    return (STEP_TOOL,) if tool == OWN_STEP else foreign_aliases(tool)
 
 
 def foreign_aliases(tool: str, server: str = "") -> tuple[str, ...]:
@@ -83,5 +78,4 @@ def foreign_aliases(tool: str, server: str = "") -> tuple[str, ...]:
     rest = tool[4:]
     if server and rest.startswith(f"{server}_"):
         return (f"mcp:{server}/{rest[len(server) + 1 :]}",)
-    parts = rest.split("_")
-    return tuple(f"mcp:{'_'.join(parts[:at])}/{'_'.join(parts[at:])}" for at in range(1, len(parts)))
+    return joined_aliases(rest, "_")

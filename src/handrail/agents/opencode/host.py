@@ -6,6 +6,8 @@ Runs at every tool call, so it imports little, and only from the standard librar
 
 from __future__ import annotations
 
+from handrail import STEP_TOOL
+from handrail.agents import requests
 from handrail.agents.opencode.tools import HARMLESS, aliases, arguments, foreign_aliases
 from handrail.agents.plugins import branch_point
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from handrail.contracts import Recipe, Stubs
     from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import AgentStops, Answer, CommandTyped, PromptGiven, Request, StepCaller
+    from handrail.contracts.messages import Answer, Origin, Request, StepCaller
 
 __all__ = ["aliases", "arguments"]
 
@@ -32,7 +34,6 @@ ENFORCES: dict[str, Level] = {
     "interrupts": "hard",
 }
 LINKS = True
-_STEP = "workflow_step"
 
 
 def conversation(data: Mapping[str, Any]) -> str:
@@ -41,86 +42,36 @@ def conversation(data: Mapping[str, Any]) -> str:
 
 def request(data: Mapping[str, Any]) -> Request | None:
     """A message of the plugin as a request; None for one that Handrail does not know."""
-    kind, id_, cwd = data["type"], str(data["session"]), str(data.get("cwd") or ".")
+    kind, origin = data["type"], requests.origin(conversation(data), data.get("cwd"))
     if kind == "tool":
-        return _before_tool(data, id_, cwd)
+        return _before_tool(data, origin)
     if kind == "model":
-        return {"event": "model", "conversation": id_, "cwd": cwd, "transcript": None}
+        return requests.model(origin, data.get("told"))
     if kind == "subagent":
-        return {"event": "subagent", "conversation": id_, "cwd": cwd, "transcript": None}
+        return requests.subagent(origin)
     if kind == "prompt":
-        return _prompt(data, id_, cwd)
+        return requests.prompt(origin, data.get("turn"))  # of a person: the plugin does not report our own reminders
     if kind == "command":
-        return _command(data, id_, cwd)
+        name, arguments = data["name"], str(data.get("arguments") or "")
+        return requests.command(origin, "cancel" if name == "cancel" else "start", arguments)
     if kind == "branch":
-        at = branch_point(data.get("at"))
-        return {"event": "branch", "conversation": id_, "cwd": cwd, "transcript": None, "at": at, "foreign": None}
-    return _stop(data, id_, cwd) if kind == "stop" else None
+        return requests.branch(origin, branch_point(data.get("at")))
+    return requests.stop(origin, was_aborted=bool(data.get("wasAborted"))) if kind == "stop" else None
 
 
-def _prompt(data: Mapping[str, Any], id_: str, cwd: str) -> PromptGiven:
-    """A prompt of a person: the plugin does not report our own reminders."""
-    return {
-        "event": "prompt",
-        "conversation": id_,
-        "cwd": cwd,
-        "transcript": None,
-        "starts": None,
-        "by_person": True,
-        "was_interrupted": False,
-        "turn": data.get("turn"),
-    }
-
-
-def _command(data: Mapping[str, Any], id_: str, cwd: str) -> CommandTyped:
-    return {
-        "event": "command",
-        "conversation": id_,
-        "cwd": cwd,
-        "transcript": None,
-        "name": "cancel" if data["name"] == "cancel" else "start",
-        "arguments": str(data.get("arguments") or ""),
-    }
-
-
-def _stop(data: Mapping[str, Any], id_: str, cwd: str) -> AgentStops:
-    return {
-        "event": "stop",
-        "conversation": id_,
-        "cwd": cwd,
-        "transcript": None,
-        "awaits": (),
-        "hands_off": False,
-        "was_aborted": bool(data.get("wasAborted")),
-        "has_progress": None,
-    }
-
-
-def _before_tool(data: Mapping[str, Any], id_: str, cwd: str) -> Request:
+def _before_tool(data: Mapping[str, Any], origin: Origin) -> Request:
     """A call. A server with the name `workflow` can have a tool with the name of ours; the plugin tells which it is."""
-    tool, given = str(data["tool"]), data.get("args")
-    if not isinstance(given, dict):
-        given = {}
-    if tool == _STEP and data.get("isOwn") is True:
-        return {
-            "event": "step",
-            "conversation": id_,
-            "cwd": cwd,
-            "transcript": None,
-            "tool": tool,
-            "action": str(given.get("action")),
-            "is_subagent": bool(data["isSubagent"]),
-        }
+    tool, given, is_subagent = str(data["tool"]), requests.given(data.get("args")), bool(data["isSubagent"])
+    if tool == STEP_TOOL and data.get("isOwn") is True:
+        return requests.step(origin, tool, given, is_subagent=is_subagent)
     return {
+        **origin,
         "event": "tool",
-        "conversation": id_,
-        "cwd": cwd,
-        "transcript": None,
-        "tool": foreign_aliases(tool)[0] if tool == _STEP else tool,
+        "tool": foreign_aliases(tool)[0] if tool == STEP_TOOL else tool,
         "aliases": aliases(tool),
-        "call": arguments(tool, given, cwd),
+        "call": arguments(tool, given, origin["cwd"]),
         "is_harmless": tool in HARMLESS,
-        "is_subagent": bool(data["isSubagent"]),
+        "is_subagent": is_subagent,
     }
 
 
@@ -133,14 +84,12 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
         return {"held": answer["text"]}
     if answer["kind"] == "notice":
         return {"failed" if request["event"] == "branch" else "notice": answer["text"]}
-    if answer["kind"] == "recall":
-        return {"text": answer["text"], "signs": list(answer["signs"])}
     if answer["kind"] == "names":
         return None
     if answer["kind"] == "stop":
-        said = {"prompt": answer["send_on"], "notice": answer["farewell"] or answer["let_go"]}
+        said = {"prompt": answer["send_on"], "notice": requests.for_person(answer)}
     else:
-        said = {name: answer[name] for name in ("text", "title", "notice")}
+        said = {name: answer[name] for name in ("text", "title", "notice")} | {"mark": answer.get("mark")}
     return {name: text for name, text in said.items() if text}
 
 

@@ -33,23 +33,20 @@ const hasNoLinks = () => {
 
 const isLinked = (root) => !isAbsent(join(LINKS, STUBS.conversation || root))
 
-/** What we store with a part of ours: its conversation, and where the session is if that is new. */
-const stored = (root, standing) => {
-  if (!standing?.is_new) return { handrail: { conversation: root } }
+/** What we store with a part of ours: its conversation, the phase it tells, and where the session is if that is new. */
+const stored = (root, standing, mark) => {
+  if (!standing?.is_new) return { handrail: { conversation: root, mark } }
   const { session, project, number, status } = standing
-  return { handrail: { conversation: root, place: { session, project, number, status } } }
+  return { handrail: { conversation: root, mark, place: { session, project, number, status } } }
 }
-const note = (text, root, standing) => ({ type: "text", text, synthetic: true, metadata: stored(root, standing) })
+const note = (text, root, ...more) => ({ type: "text", text, synthetic: true, metadata: stored(root, ...more) })
 const ours = (part) => (part.state ?? part).metadata?.handrail
 
-/** True if the model can read one of these texts in a message, or the result of the call with this id. */
-const isTold = (messages, signs) =>
-  messages.some(({ parts }) =>
-    parts.some((part) => {
-      if (part.type === "text") return !part.ignored && signs.some((sign) => part.text.includes(sign))
-      return part.type === "tool" && !part.state?.time?.compacted && signs.includes(part.callID)
-    }),
-  )
+/** The marks of the phases that the model can read about in these messages. */
+const marksIn = (messages) => {
+  const parts = messages.flatMap((message) => message.parts).filter((part) => !part.ignored && !part.state?.time?.compacted)
+  return parts.map((part) => ours(part)?.mark).filter(Boolean)
+}
 
 const failed = (error) =>
   `Handrail did not carry out this command: ${error.message}. ` +
@@ -150,7 +147,8 @@ const server = async ({ client, directory }) => {
     const result = await child.ask("tools/call", params, { seconds: 0, signal: context.abort })
     const output = result.content.map((part) => part.text).join("\n")
     await showLine(result.standing)
-    return { title: args.action, output, metadata: stored(root, result.standing) }
+    const mark = result.isError ? undefined : result.standing?.mark
+    return { title: args.action, output, metadata: stored(root, result.standing, mark) }
   }
 
   const command = async (input, output) => {
@@ -169,7 +167,7 @@ const server = async ({ client, directory }) => {
     }
     await showLine(standing)
     const typed = { type: "text", text: `/${input.command} ${input.arguments}` }
-    output.parts.splice(0, output.parts.length, typed, note(said.text, root, standing))
+    output.parts.splice(0, output.parts.length, typed, note(said.text, root, standing, said.mark))
   }
 
   const prompt = async ({ sessionID }, { message, parts }) => {
@@ -181,7 +179,7 @@ const server = async ({ client, directory }) => {
     const { reply: said, standing } = await ask({ ...asked, keeps: !isSubagent && !isTold })
     if (said.text && !isTold) {
       const ids = { id: `prt_${message.id.slice(4)}handrail`, sessionID, messageID: message.id }
-      parts.push({ ...note(said.text, root, standing), ...ids })
+      parts.push({ ...note(said.text, root, standing, said.mark), ...ids })
     }
     if (said.title && !isSubagent && titles.get(root) !== said.title) {
       titles.set(root, said.title)
@@ -196,8 +194,8 @@ const server = async ({ client, directory }) => {
     const { sessionID, id } = last.info
     const root = await rootOf(sessionID)
     if (sessionID !== root || (await isFree(root))) return
-    const said = await hook({ type: "model", session: root })
-    if (!said.text || isTold(messages, said.signs)) return
+    const said = await hook({ type: "model", session: root, told: marksIn(messages) })
+    if (!said.text) return
     last.parts.push({ ...note(said.text, root), id: `prt_${id.slice(4)}handrail`, sessionID, messageID: id })
   }
 

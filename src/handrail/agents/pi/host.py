@@ -6,7 +6,9 @@ what the answers say. Runs at every tool call, so it imports little, and only fr
 
 from __future__ import annotations
 
-from handrail.agents.pi.tools import HARMLESS, STEP, aliases, arguments
+from handrail import STEP_TOOL
+from handrail.agents import requests
+from handrail.agents.pi.tools import HARMLESS, aliases, arguments
 from handrail.agents.plugins import branch_point
 
 TYPE_CHECKING = False
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     from handrail.contracts import Recipe, Stubs
     from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, BranchChanged, Request, StepCaller
+    from handrail.contracts.messages import Answer, BranchChanged, Origin, Request, StepCaller
 
 __all__ = ["aliases", "arguments"]
 
@@ -42,74 +44,38 @@ def conversation(data: Mapping[str, Any]) -> str:
 
 def request(data: Mapping[str, Any]) -> Request | None:
     """The message of the extension as a request; None for an event that Handrail ignores."""
-    event, id_, cwd = data["event"], conversation(data), str(data.get("cwd") or ".")
+    event, origin = data["event"], requests.origin(conversation(data), data.get("cwd"))
     if event == "tool_call":
-        return _tool(data, id_, cwd)
+        return _tool(data, origin)
     if event == "context":
-        told = tuple(str(mark) for mark in data.get("told") or ())
-        return {"event": "model", "conversation": id_, "cwd": cwd, "transcript": None, "told": told}
+        return requests.model(origin, data.get("told"))
     if event == "agent_end":
-        return {
-            "event": "stop",
-            "conversation": id_,
-            "cwd": cwd,
-            "transcript": None,
-            "awaits": (),
-            "hands_off": False,
-            "was_aborted": data.get("stopReason") in _FAILED,
-            "has_progress": None,
-        }
+        return requests.stop(origin, was_aborted=data.get("stopReason") in _FAILED)
     if event == "command":
-        return {
-            "event": "command",
-            "conversation": id_,
-            "cwd": cwd,
-            "transcript": None,
-            "name": "start" if data["name"] == "workflow" else "cancel",
-            "arguments": str(data.get("arguments") or ""),
-        }
+        name, arguments = data["name"], str(data.get("arguments") or "")
+        return requests.command(origin, "start" if name == "workflow" else "cancel", arguments)
     if event == "branch":
-        return _branch(data, id_, cwd)
-    if event == "names":
-        return {"event": "names", "conversation": id_, "cwd": cwd, "transcript": None}
-    return None
+        return _branch(data, origin)
+    return {**origin, "event": "names"} if event == "names" else None
 
 
-def _tool(data: Mapping[str, Any], id_: str, cwd: str) -> Request:
-    tool, given, is_subagent = str(data["tool"]), data.get("input"), bool(data.get("isSubagent"))
-    given = given if isinstance(given, dict) else {}
-    if tool == STEP and data.get("isOwn", True):
-        return {
-            "event": "step",
-            "conversation": id_,
-            "cwd": cwd,
-            "transcript": None,
-            "tool": tool,
-            "action": str(given.get("action")),
-            "is_subagent": is_subagent,
-        }
+def _tool(data: Mapping[str, Any], origin: Origin) -> Request:
+    tool, given, is_subagent = str(data["tool"]), requests.given(data.get("input")), bool(data.get("isSubagent"))
+    if tool == STEP_TOOL and data.get("isOwn", True):
+        return requests.step(origin, tool, given, is_subagent=is_subagent)
     return {
+        **origin,
         "event": "tool",
-        "conversation": id_,
-        "cwd": cwd,
-        "transcript": None,
-        "tool": f"{tool} of another extension" if tool == STEP else tool,
+        "tool": f"{tool} of another extension" if tool == STEP_TOOL else tool,
         "aliases": aliases(tool),
-        "call": arguments(tool, given, cwd),
+        "call": arguments(tool, given, origin["cwd"]),
         "is_harmless": tool in HARMLESS,
         "is_subagent": is_subagent,
     }
 
 
-def _branch(data: Mapping[str, Any], id_: str, cwd: str) -> BranchChanged:
-    request: BranchChanged = {
-        "event": "branch",
-        "conversation": id_,
-        "cwd": cwd,
-        "transcript": None,
-        "at": branch_point(data.get("at")),
-        "foreign": None,
-    }
+def _branch(data: Mapping[str, Any], origin: Origin) -> BranchChanged:
+    request = requests.branch(origin, branch_point(data.get("at")))
     if data.get("states"):
         from handrail.agents.pi.adopt import foreign_state
 
@@ -132,8 +98,6 @@ def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str
         return {"names": answer["names"]}
     if answer["kind"] == "notice":
         return {"failed": answer["text"]} if request["event"] == "branch" else {"notice": answer["text"]}
-    if answer["kind"] != "context":
-        return None
     return {"text": answer["text"], "opening": answer.get("opening"), "notice": answer["notice"]}
 
 

@@ -5,6 +5,8 @@ This runs at every tool call, so it imports little, and only from the standard l
 
 from __future__ import annotations
 
+from handrail.agents.vocabulary import AGENT, absolute, mcp_aliases, other_names
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -12,18 +14,16 @@ if TYPE_CHECKING:
 
     from handrail.contracts.messages import Call
 
-STEP = "workflow_step"
 HARMLESS = ("tool_search",)
 """Tools that change nothing: this one looks up another tool."""
-_AGENT = ("agent", "task", "subagent", "delegate_to_subagents")
 _NAMES: dict[str, tuple[str, ...]] = {
-    "delegate_to_subagents": _AGENT,
+    "delegate_to_subagents": AGENT,
     "find": ("search",),
     "grep": ("search",),
     "ls": ("search",),
     "powershell": ("bash",),
-    "subagent": _AGENT,
-    "task": _AGENT,
+    "subagent": AGENT,
+    "task": AGENT,
 }
 _READS = ("read", "grep", "find", "ls")
 _WRITES = ("edit", "write")
@@ -51,14 +51,11 @@ def _paths(given: Mapping[str, Any], cwd: str) -> tuple[str, ...]:
         import os
 
         return (os.path.expanduser(path),)
-    return (path if path.startswith("/") else f"{cwd}/{path}",)
+    return (absolute(path, cwd),)
 
 
 def aliases(tool: str) -> tuple[str, ...]:
     """The other names of a tool. A workflow may use any of them."""
     if tool in _NAMES:
-        return tuple(name for name in _NAMES[tool] if name != tool)
-    if not tool.startswith("mcp__"):
-        return ()
-    server, _, name = tool[5:].partition("__")
-    return (f"mcp:{server}/{name}",)
+        return other_names(tool, _NAMES[tool])
+    return mcp_aliases(tool)

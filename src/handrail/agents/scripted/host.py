@@ -7,6 +7,8 @@ library only.
 from __future__ import annotations
 
 from handrail import TOOLS as TOOLS
+from handrail.agents import requests
+from handrail.agents.vocabulary import paths
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
     from handrail.contracts import Recipe, Stubs
     from handrail.contracts.host import Commands, Level
-    from handrail.contracts.messages import Answer, Call, Request, StepCaller
+    from handrail.contracts.messages import Answer, Call, Origin, Request, StepCaller, ToolCall
 
 COMMANDS: Commands = {"start": "handrail start", "cancel": "handrail cancel"}
 ENFORCES: dict[str, Level] = {"tools": "hard", "protected files": "hard", "stop": "hard"}
@@ -29,45 +31,29 @@ def conversation(data: Mapping[str, Any]) -> str:
 
 
 def request(data: Mapping[str, Any]) -> Request | None:
-    event, session, project = data["event"], str(data["session"]), str(data["project"])
+    event, project = data["event"], str(data["project"])
+    origin: Origin = {**requests.origin(conversation(data), project), "project": project}
     if event == "tool":
-        tool, given = str(data["tool"]), data.get("input")
-        return {
-            "event": "tool",
-            "conversation": session,
-            "project": project,
-            "cwd": project,
-            "transcript": None,
-            "tool": tool,
-            "aliases": tuple(data.get("aliases") or ()),
-            "call": arguments(tool, given if isinstance(given, dict) else {}, project),
-            "is_harmless": False,
-            "is_subagent": False,
-        }
+        return _tool(data, origin)
     if event == "prompt":
-        return {
-            "event": "prompt",
-            "conversation": session,
-            "project": project,
-            "cwd": project,
-            "transcript": None,
-            "starts": None,
-            "by_person": True,
-            "was_interrupted": False,
-        }
+        return requests.prompt(origin)
     if event == "stop":
-        return {
-            "event": "stop",
-            "conversation": session,
-            "project": project,
-            "cwd": project,
-            "transcript": None,
-            "awaits": tuple(data.get("awaits") or ()),
-            "hands_off": False,
-            "was_aborted": bool(data.get("aborted")),
-            "has_progress": data.get("progress"),
-        }
+        stop = requests.stop(origin, was_aborted=bool(data.get("aborted")))
+        return {**stop, "awaits": tuple(data.get("awaits") or ()), "has_progress": data.get("progress")}
     raise ValueError(f"unknown event: {event}")
+
+
+def _tool(data: Mapping[str, Any], origin: Origin) -> ToolCall:
+    tool = str(data["tool"])
+    return {
+        **origin,
+        "event": "tool",
+        "tool": tool,
+        "aliases": tuple(data.get("aliases") or ()),
+        "call": arguments(tool, requests.given(data.get("input")), origin["cwd"]),
+        "is_harmless": False,
+        "is_subagent": False,
+    }
 
 
 def reply(data: Mapping[str, Any], request: Request, answer: Answer) -> dict[str, Any] | None:
@@ -89,13 +75,12 @@ def aliases(tool: str) -> tuple[str, ...]:
 
 
 def arguments(tool: str, given: Mapping[str, Any], cwd: str) -> Call:
-    path = given.get("path") or given.get("file_path")
-    paths = (path if path.startswith("/") else f"{cwd}/{path}",) if isinstance(path, str) and path else ()
+    named = paths(given.get("path") or given.get("file_path"), cwd)
     command = given.get("command")
     return {
         "runs": command if tool == "bash" and isinstance(command, str) else None,
-        "reads": paths if tool == "read" else (),
-        "writes": paths if tool in ("edit", "write") else (),
+        "reads": named if tool == "read" else (),
+        "writes": named if tool in ("edit", "write") else (),
     }
 
 
