@@ -56,10 +56,12 @@ def test_user_input_has_all_outputs_and_its_file(project: Project) -> None:
     assert json.loads(text) == {"form_id": "f", "submitted_at": value["submittedAt"], "values": answers}
 
 
-def test_a_form_without_fields_is_answered_at_once(project: Project) -> None:
+@pytest.mark.parametrize("none", ['{"ref": "params.none"}', "[]", '{"const": []}', '{"list": []}'])
+def test_a_form_without_fields_is_answered_at_once(project: Project, none: str) -> None:
     flow(project, "user-input", FORM)
     path = project.folder / ".handrail/flows/f.json"
-    path.write_text(path.read_text().replace('"params": {', '"params": {"fields": {"ref": "params.none"}, '))
+    path.write_text(path.read_text().replace('"params": {', f'"params": {{"fields": {none}, '))
+    assert project.json("validate")["problems"] == []
     (step,) = project.json("run", "f", "--param", "none=[]")["phases"][0]["steps"]
     assert step["value"]["values"] == {}
     assert (step["value"]["promptSuffix"], step["value"]["summaryText"]) == ("", "")

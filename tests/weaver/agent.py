@@ -44,6 +44,11 @@ SAYS = {
     "The linter or the code generation": "fixed",
     "The tests of this project fail.": "fixed",
     "A check of this project fails.": "fixed",
+    "Add a line to notes/codex.md": "notes/codex.md",
+    "Add a line to notes/opencode.md": "notes/opencode.md",
+    "Add a line to notes/plan.md": "notes/plan.md",
+    "write a short summary of it to": "notes/summary.md",
+    "A build or a test of this project failed": "notes/failure.md",
 }
 """A part of a prompt that asks for a change of the code, and a file that the agent changes then."""
 FINDING = {"severity": "critical", "title": "A wrong result", "description": "It adds one too many."}
@@ -90,9 +95,9 @@ def write_script(target: Path, project: Path, key: str, mood: Mood) -> Path:
             paths = stage(staged, key, kinds, turn, mood)
             copy = f"cp -R {shlex.quote(str(staged))}/. ."
             entries.append((f"Write `{project / paths[0]}`", copy))
-            if first == "jira-description":
-                entries.append((f"JSON to {project / paths[0]} as object", copy))
-    entries += [(words, f"echo changed >> {name}") for words, name in SAYS.items()]
+            if first == "jira-description":  # a flow may have its own words for this
+                entries.append((str(project / paths[0]), copy))
+    entries += [(words, f"mkdir -p $(dirname {name}); echo changed >> {name}") for words, name in SAYS.items()]
     lines = ["prompts:"]
     for match, command in dict(entries).items():
         call = {"tool": "bash", "input": {"command": command}}

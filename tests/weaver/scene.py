@@ -53,7 +53,10 @@ def services() -> Iterator[Webs]:
 
 
 def _jira(asked: Asked) -> Reply:
-    fields = {"summary": "Wrong order", "issuetype": {"name": "Bug", "subtask": False}, "attachment": []}
+    if asked.path.startswith("/file/"):
+        return Reply(b"Keep the order.\n", headers={"Content-Type": "text/plain"})
+    file = {"id": "1", "filename": "notes.txt", "content": f"http://{asked.headers['host']}/file/1"}
+    fields = {"summary": "Wrong order", "issuetype": {"name": "Bug", "subtask": False}, "attachment": [file]}
     return Reply({"key": asked.path.rpartition("/")[2], "fields": fields})
 
 

@@ -1,19 +1,22 @@
 """Every flow of AgentWeaver runs to its end: those that Handrail ships, and those of a folder, unchanged.
 
-`HANDRAIL_AGENTWEAVER_FLOWS` names a folder with the flow files that AgentWeaver publishes.
+`HANDRAIL_AGENTWEAVER_FLOWS` names a folder with the flow files that AgentWeaver publishes, or its package.
 """
 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from weaver.agent import Mood
-from weaver.scene import ISSUE, KEY, Scene
+from weaver.published import copy_flows
+from weaver.scene import FOREIGN, ISSUE, KEY, Scene
 
 GIVEN = os.environ.get("HANDRAIL_AGENTWEAVER_FLOWS", "")
+FOLDER = Path(GIVEN).expanduser().absolute()
 PLAN = ("task-context", "design", "plan", "qa")
 BUG = ("bug-analyze", "bug-fix-design", "bug-fix-plan")
 
@@ -69,7 +72,7 @@ NAMED = {case.flow: case for case in CASES}
 def flows(request: pytest.FixtureRequest, scene: Scene) -> Scene:
     """The scene with flows that Handrail ships, or with those of the folder."""
     if request.param == "given":
-        scene.flows(GIVEN)
+        copy_flows(FOLDER, scene.project.folder / FOREIGN, NAMED)
     return scene
 
 

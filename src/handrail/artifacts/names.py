@@ -77,11 +77,15 @@ class ShelfReference:
 
 @dataclass(frozen=True)
 class Table:
-    """AgentWeaver's artifact kinds, its lists of kinds, and its schemas by the prefix of a file name."""
+    """AgentWeaver's artifact kinds, its lists of kinds, and its schemas by the prefix of a file name.
+
+    `keys` are the keys on the shelf of files whose names do not say what they are.
+    """
 
     kinds: Mapping[str, Kind]
     lists: Mapping[str, tuple[str, ...]]
     prefixes: Mapping[str, str]
+    keys: Mapping[str, str]
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Table:
@@ -89,7 +93,8 @@ class Table:
             name: Kind(row["file"], row.get("needsIteration", False), row.get("schema"))
             for name, row in data["kinds"].items()
         }
-        return cls(kinds, {name: tuple(members) for name, members in data["lists"].items()}, data["prefixes"])
+        lists = {name: tuple(members) for name, members in data["lists"].items()}
+        return cls(kinds, lists, data["prefixes"], data["keys"])
 
     def path(self, wanted: Wanted, project: str, names: Names) -> str:
         """The path of an artifact. `names` lists the files of a folder; it is empty if there is no folder."""
@@ -122,6 +127,12 @@ class Table:
         if members is None:
             raise Unresolved("artifact-kind", f"there is no artifact list `{wanted.kind}`")
         return [self.path(replace(wanted, kind=member), project, names) for member in members]
+
+    def key(self, path: str, project: str, scope: str) -> str:
+        """The key of a file on the shelf."""
+        below = _below(posixpath.normpath(path), AGENTWEAVER, scope)
+        named = {file.replace("{key}", scope): key for file, key in self.keys.items()}
+        return named.get(below or "") or artifact_key(path, project, scope)
 
     def contract(self, path: str, scope: str, schema: str | None = None) -> Contract:
         """The content that a file needs: the named schema, else what its name and extension imply."""

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from handrail.artifacts.fingerprint import MAX_BYTES
-from handrail.artifacts.names import artifact_key
 from handrail.artifacts.schemas import artifact_table
 from handrail.artifacts.shelf import Draft, Shelf
 from handrail.artifacts.world import World
@@ -63,8 +62,9 @@ class Publisher:
 
     def _draft(self, made: Made, step: str, inputs: list[str]) -> Draft:
         real, shown = self.world.inside(made.path), self.shown(made.path)
-        contract = artifact_table().contract(real, self.scope, made.schema)
-        key = artifact_key(real, os.path.realpath(self.world.project), self.scope)
+        table = artifact_table()
+        contract = table.contract(real, self.scope, made.schema)
+        key = table.key(real, os.path.realpath(self.world.project), self.scope)
         return Draft(
             scope=self.scope,
             key=key,

@@ -17,16 +17,15 @@ from handrail.source.diagnostics import Severity
 from handrail.source.values import MISSING, contents, is_true, member
 
 FIELDS = ("outputs", "value", "status")
-_NO_VALUE = "in AgentWeaver's flows; Handrail gives it no value, so it needs a `default`"
 CONTEXT = {
     "agent": "the agent that was chosen with `--agent`",
     "cwd": "the folder of the project",
     "dryRun": "true in a preview: `--dry-run`",
     "env": "the environment variables that the flow declares: `context.env.NAME`",
-    "executionRouting": _NO_VALUE,
+    "executionRouting": "in AgentWeaver's flows, the agent and the model of the run as `defaultRoute`; else null",
     "issueKey": "the same as `scope`",
-    "jiraRef": _NO_VALUE,
-    "mdLang": _NO_VALUE,
+    "jiraRef": "in AgentWeaver's flows, the issue that the task names; else null",
+    "mdLang": "the language of Markdown files: `--lang`, by default `en`",
     "model": "the model that was chosen with `--model`",
     "project": "the folder of the project",
     "run": "the id of the run; not in a preview",
@@ -34,7 +33,7 @@ CONTEXT = {
     "started": "when the run began, in UTC: `2026-02-03T04:05:06+00:00`; not in a preview",
     "task": "the text after the name of the flow: `handrail run NAME TASK`",
     "taskKey": "the same as `scope`",
-    "verbose": _NO_VALUE,
+    "verbose": "always false; AgentWeaver's flows ask for it",
 }
 MOST_COMPARED = 256
 _SHELL_VARIABLE = re.compile(r"([A-Z_][A-Z0-9_]*|[A-Za-z_][A-Za-z0-9_]*(?=:?[-=?+]|[#%^,/]))(?![A-Za-z0-9_.])")

@@ -47,7 +47,8 @@ async def made_by(values: Resolver, phase: Phase, step: Step, path: str, before:
             is_new = item not in before and "*" not in before
             made.append(Made(item, output.name, output.schema, output.required, is_new))
     written = output_of(values, phase, step, step.published)
-    return made + [Made(item, None, None, required=True) for item in written or () if isinstance(item, str)]
+    paths = [written] if isinstance(written, str) else written or ()
+    return made + [Made(item, None, None, required=True) for item in paths if isinstance(item, str)]
 
 
 def output_of(values: Resolver, phase: Phase, step: Step, name: str | None) -> Any:

@@ -59,7 +59,6 @@ NODE = Node(
             "the questions, each with `id`, `type`, `label`, `help`, `required`, `default`, `options`, `multiline`, "
             "`rows`, `placeholder`, `when`",
             required=True,
-            shortest=1,
             items=("mapping",),
             check=_check_fields,
         ),

@@ -49,9 +49,11 @@ NODE = Node(
         "planningContextAttachments": "how many of them are text",
         "attachmentsManifestFile": "the file with the list; null if none was asked for",
         "attachmentsContextFile": "the file with the texts; null if none was asked for",
-        "enrichedFile": "for a subtask, `NAME-enriched.json` beside `outputFile` with `issue` and `parent`; else null",
+        "enrichedFile": "for a subtask, `NAME-enriched.json` beside `outputFile` with `issue` and `parent`; it is "
+        "published, too. Else null",
     },
     makes=FILES,
+    published="enrichedFile",
 )
 
 

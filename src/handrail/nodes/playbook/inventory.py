@@ -41,7 +41,8 @@ NODE = Node(
 
 async def run(work: Work, context: NodeContext) -> Any:
     as_json, as_markdown = (text_param(work.params, name) for name in ("outputJsonFile", "outputFile"))
-    seen = Seen(tuple(_files(context.project)), lambda path: _text(context.project, path), _scripts(context.project))
+    project, own = context.project, (as_json, as_markdown)
+    seen = Seen(tuple(_files(project, own)), lambda path: _text(project, path), _scripts(project))
     sections = {
         name: [_observation(rule, paths, seen) for rule, paths in rows] for name, rows in observed(seen).items()
     }
@@ -61,8 +62,8 @@ async def run(work: Work, context: NodeContext) -> Any:
     return {"summary": summary, "outputJsonFile": as_json, "outputFile": as_markdown, "evidenceCount": len(evidence)}
 
 
-def _files(project: str) -> list[str]:
-    """The paths of the files of the project, sorted. Folders that are tools' own are left out."""
+def _files(project: str, own: tuple[str, ...]) -> list[str]:
+    """The paths of the files of the project, sorted. Folders of tools, and the files with the result, are left out."""
     found: list[str] = []
     for folder, folders, names in os.walk(project):
         folders[:] = sorted(name for name in folders if name not in IGNORED)
@@ -70,7 +71,8 @@ def _files(project: str) -> list[str]:
         found += [name if below == "." else f"{below}/{name}" for name in sorted(names)]
         if len(found) > MAX_FILES:
             raise NodeError("too-many-files", f"the project has more than {MAX_FILES} files", transient=False)
-    return sorted(path for path in found if path_flaw(path) is None and _is_printable(path))
+    results = {os.path.relpath(os.path.join(project, path), project) for path in own}
+    return sorted(path for path in found if path_flaw(path) is None and _is_printable(path) and path not in results)
 
 
 def _is_printable(path: str) -> bool:

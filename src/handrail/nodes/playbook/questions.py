@@ -54,7 +54,8 @@ async def run(work: Work, context: NodeContext) -> Any:
         given = await _ask(work, context, fields) if fields else {}
         answers = [{"question_id": field["id"], "answer": given[field["id"]]} for field in fields]
     told = counted(len(answers), "answer")
-    data = {"summary": f"{told}; the playbook is {'' if is_accepted else 'not '}accepted", "answered_at": time_text()}
+    summary = f"{told}; the playbook is {'' if is_accepted else 'not '}accepted"
+    data = {"summary": summary, "answered_at": context.remember("answeredAt", time_text())}
     write_json(context, target, {**data, "answers": answers, ACCEPTED: is_accepted})
     return {
         "formId": as_text(params["formId"]),

@@ -1,7 +1,11 @@
-"""`clear-ready-to-merge`: removes the file `ready-to-merge.md` of a task, before a new review."""
+"""`clear-ready-to-merge`: removes the file `ready-to-merge.md` of a task, before a new review.
+
+If it is interrupted after it removed the file, it still says so.
+"""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
@@ -17,4 +21,6 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    return {"cleared": remove_file(context, inputs_of(work, context).path("ready-to-merge-file"))}
+    path = inputs_of(work, context).path("ready-to-merge-file")
+    was_there = context.remember("wasThere", os.path.lexists(path)) is True
+    return {"cleared": remove_file(context, path) or was_there}

@@ -43,5 +43,6 @@ async def run(work: Work, context: NodeContext) -> Any:
     wanted = [finding for finding, counts in zip(findings, is_open, strict=True) if counts]
     titles = blocking_titles(wanted, blocking_of(work, context))
     values = {"apply_all": False, "selected_findings": titles, "extra_notes": ""}
-    write_json(context, target, {"form_id": FORM, "submitted_at": time_text(), "values": values})
+    submitted = context.remember("submittedAt", time_text())
+    write_json(context, target, {"form_id": FORM, "submitted_at": submitted, "values": values})
     return {"outputFile": target, "findingsCount": len(titles), "selectedFindings": titles, "applyAll": False}

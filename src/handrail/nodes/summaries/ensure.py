@@ -32,8 +32,10 @@ async def run(work: Work, context: NodeContext) -> Any:
         World(context.project),
         *(text_param(work.params, n) for n in ("outputFile", "markdownFile")),
     )
-    before = world.text(target)
-    if before is not None and _has_summary(before, target):
+    found = world.text(target)
+    is_whole = found is not None and _has_summary(found, target)
+    before = context.remember("before", "whole" if is_whole else "invalid" if found is not None else "missing")
+    if before == "whole":
         return {"outputFile": target, "created": False, "repaired": False, "writtenFiles": []}
     text = world.text(source)
     if text is None:
@@ -42,7 +44,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     if not summary:
         raise NodeError("inputs-invalid", f"`{source}` is empty", transient=False)
     write_json(context, target, {"summary": summary})
-    is_new = before is None
+    is_new = before == "missing"
     return {"outputFile": target, "created": is_new, "repaired": not is_new, "writtenFiles": [target]}
 
 
