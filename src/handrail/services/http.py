@@ -79,8 +79,7 @@ class Service:
     """A context manager. `name` and `base` are for messages and addresses; `headers` hold the credentials.
 
     `secrets` are texts that neither messages nor answers may contain. `reason` finds the service's own words in the
-    JSON of an error. `asked` finds the pause that the JSON of an error asks for. `advice` says what to check, by status.
-    `rest` waits.
+    JSON of an error, `asked` the pause that it asks for. `advice` says what to check, by status. `rest` waits.
     """
 
     name: str
