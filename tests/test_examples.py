@@ -28,6 +28,7 @@ EXAMPLES = runpy.run_path(str(ROOT / "scripts" / "examples.py"))
 NEEDED: dict[str, list[str]] = EXAMPLES["needed"]()
 ALL = [(kind, name) for kind, names in NEEDED.items() for name in names]
 UPDATE = "HANDRAIL_UPDATE_EXAMPLES"
+IS_UPDATE = UPDATE in os.environ
 SCHEMA = re.compile(r"```json\n\{.*?\n\}\n```", re.DOTALL)
 EXACT = {
     r"\br-[0-9a-z]{6}\b": "r-xxxxxx",
@@ -50,9 +51,8 @@ class Stage:
         isolate(patch)
         for address, answers in example.get("serves", {}).items():
             self.real[stack.enter_context(serve(_service(answers))).url] = address
-        if "agent" in example:
-            project.write("../agent.yaml", yaml.safe_dump(example["agent"]))
-            patch.setenv("HANDRAIL_SCRIPT", str(project.folder.parent / "agent.yaml"))
+        self.script(example.get("agent", [{"say": "done"}]))
+        patch.setenv("HANDRAIL_SCRIPT", str(project.folder.parent / "agent.yaml"))
         for name, value in example.get("env", {}).items():
             patch.setenv(name, self._local(str(value)))
         self._write()
@@ -69,6 +69,10 @@ class Stage:
             repository.commit()
             for path, text in changes.items():
                 self.write(path, text)
+
+    def script(self, lines: Any) -> None:
+        """Let the scripted agent do this."""
+        self.project.write("../agent.yaml", json.dumps(lines))
 
     def write(self, path: str, text: str) -> None:
         if path.startswith("~"):
@@ -112,6 +116,14 @@ def of_node(stage: Stage) -> str:
 def of_prompt(stage: Stage) -> str:
     """The prompt as the agent gets it, without schemas. The files that the step makes are valid, or the run fails."""
     row = stage.run("--dry-run")["rows"][-1]
+    written = []
+    for made in yaml.safe_load(stage.example["flow"])["phases"][0]["steps"][0].get("makes", []):
+        path = made if isinstance(made, str) else made["path"]
+        text = "{}" if path.endswith(".json") else "# Done\n"
+        if isinstance(made, dict):
+            text = EXAMPLES["document"](EXAMPLES["load"]("schemas", made["schema"])["value"])
+        written.append({"tool": "write", "input": {"path": path, "content": text}})
+    stage.script([*written, {"say": "done"}])
     stage.run()
     return SCHEMA.sub("(the JSON Schema)", row["prompt"])
 
@@ -156,7 +168,7 @@ def test_an_example_prints_what_the_reference_shows(
         assert name in stage.example["flow"], "the example has to use what it is an example of"
     makers = {"nodes": of_node, "prompts": of_prompt, "schemas": lambda stage: of_schema(stage, name)}
     printed = stage.same(makers.get(kind, of_command)(stage))
-    if UPDATE in os.environ:
+    if IS_UPDATE:
         text = path.read_text(encoding="utf-8").partition("\nprints:")[0].rstrip()
         lines = "".join(f"  {line}".rstrip() + "\n" for line in printed.splitlines())
         path.write_text(f"{text}\nprints: |\n{lines}", encoding="utf-8")
