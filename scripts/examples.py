@@ -4,7 +4,8 @@ An example is a small project and what Handrail prints in it. `tests/test_exampl
 `flow` is the flow `example`; `files` are other files by path; `settings` and `own` are the settings of the project and
 of the user; `env` are variables; `agent` is what the scripted agent does; `answers` are for forms; `serves` are the
 answers of a service by address and path; `git` makes the project a repository, in which `changes` are not committed yet;
-`value` is a document of a schema, `without` a member of it; `command` replaces `run example`; `prints` is the output.
+`value` is a document of a schema, `without` a member of it; `like` names the node with the rest of the example; `args`
+are further arguments of `run example`, `command` replaces it, `before` are commands before it; `prints` is the output.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from handrail.settings import SETTINGS
 
 FOLDER = Path(__file__).parent.parent / "docs" / "examples"
 AGENT = "AGENT"
-FLOW, SETTINGS_FILE, USER_FILE = ".handrail/flows/example.yaml", ".handrail/settings.yaml", "~/.config/handrail/settings.yaml"
-TOLD = {"nodes": "outputs", "prompts": "the agent is told", "schemas": "without", "settings": "", "variables": ""}
+FLOW, SETTINGS_FILE = ".handrail/flows/example.yaml", ".handrail/settings.yaml"
+USER_FILE = "~/.config/handrail/settings.yaml"
 
 
 def needed() -> dict[str, list[str]]:
@@ -56,9 +57,11 @@ def place(kind: str, name: str) -> Path:
 
 def load(kind: str, name: str) -> dict[str, Any]:
     text = place(kind, name).read_text(encoding="utf-8")
-    found = yaml.safe_load(text.replace(AGENT, name.removesuffix("-prompt")) if name not in registry.NODES else text)
+    if kind == "nodes" and name not in registry.NODES:
+        text = text.replace(AGENT, name.removesuffix("-prompt"))
+    found = yaml.safe_load(text)
     assert isinstance(found, dict), name
-    return found
+    return {**load("nodes", found["like"]), **found} if "like" in found else found
 
 
 def document(value: Any) -> str:
@@ -70,19 +73,24 @@ def files(example: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for key, path in (("settings", SETTINGS_FILE), ("own", USER_FILE), ("flow", FLOW)):
         if key in example:
             yield path, example[key]
-    for path, content in {**example.get("files", {}), **example.get("changes", {})}.items():
+    for path, content in example.get("files", {}).items():
         yield path, content if isinstance(content, str) else document(content)
 
 
 def shown(kind: str, name: str) -> str:
     """An example as its page shows it."""
-    example = load(kind, name) if name != AGENT else yaml.safe_load((FOLDER / "nodes" / "AGENT-prompt.yaml").read_text())
+    example = load(kind, name)
     parts = [f"{example['about']}\n"] if "about" in example else []
     for path, text in files(example):
         language = {"yaml": "yaml", "json": "json", "md": "markdown"}.get(path.rpartition(".")[2], "text")
         parts.append(f"`{path}`:\n\n```{language}\n{text.rstrip()}\n```\n")
+    for path, text in example.get("changes", {}).items():
+        parts.append(f"`{path}`, changed since the last commit:\n\n```text\n{text.rstrip()}\n```\n")
     if "answers" in example:
         parts.append(f"Answers, for `--answers FILE`:\n\n```json\n{document(example['answers'])}```\n")
+    if "agent" in example:
+        lines = "".join(f"- {json.dumps(line, ensure_ascii=False)}\n" for line in example["agent"])
+        parts.append(f"The [script](scripts.md) of the agent:\n\n```yaml\n{lines}```\n")
     parts.append(_printed(kind, example))
     return "\n".join(parts)
 
@@ -92,9 +100,12 @@ def _printed(kind: str, example: dict[str, Any]) -> str:
     if kind == "schemas":
         value = document(example["value"])
         return f"```json\n{value}```\n\nWithout `{example['without']}`: {text}.\n"
-    if kind == "nodes":
-        return f"The outputs of the last step:\n\n```json\n{text}\n```\n"
     if kind == "prompts":
         return f"The agent is told:\n\n````markdown\n{text}\n````\n"
     variables = "".join(f"{name}={value} " for name, value in example.get("env", {}).items())
-    return f"```console\n$ {variables}handrail {example['command']}\n{text}\n```\n"
+    if "command" in example:
+        before = "".join(f"$ handrail {line}\n" for line in example.get("before", []))
+        return f"```console\n{before}$ {variables}handrail {example['command']}\n{text}\n```\n"
+    args = "".join(f" {word}" for word in example.get("args", []))
+    called = f"`{variables}handrail run example{args}`: the" if variables or args else "The"
+    return f"{called} outputs of the last step:\n\n```json\n{text}\n```\n"
