@@ -3,7 +3,7 @@
 An example is a small project and what Handrail prints in it. `tests/test_examples.py` runs every one of them. Its keys:
 `flow` is the flow `example`; `files` are other files by path; `settings` and `own` are the settings of the project and
 of the user; `env` are variables; `agent` is what the scripted agent does; `answers` are for forms; `serves` are the
-answers of a service by address and path; `git` makes the project a repository, in which `changes` are not committed yet;
+answers of a service by address and path; `git` makes the project a repository, in which `changes` are not committed;
 `value` is a document of a schema, `without` a member of it; `like` names the node with the rest of the example; `args`
 are further arguments of `run example`, `command` replaces it, `before` are commands before it; `prints` is the output.
 """

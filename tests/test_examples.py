@@ -10,7 +10,7 @@ import os
 import re
 import runpy
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,9 @@ EXACT = {
 class Stage:
     """Runs one example in a project of its own."""
 
-    def __init__(self, project: Project, patch: pytest.MonkeyPatch, stack: ExitStack, example: dict[str, Any]) -> None:
-        self.project, self.example = project, example
+    def __init__(self, project: Project, patch: pytest.MonkeyPatch, stack: ExitStack, kind: str, name: str) -> None:
+        example: dict[str, Any] = EXAMPLES["load"](kind, name)
+        self.project, self.example, self.name = project, example, name
         self.real: dict[str, str] = {str(project.folder): "/project"}
         isolate(patch)
         for address, answers in example.get("serves", {}).items():
@@ -127,9 +128,10 @@ def of_prompt(stage: Stage) -> str:
     return SCHEMA.sub("(the JSON Schema)", row["prompt"])
 
 
-def of_schema(stage: Stage, name: str) -> str:
+def of_schema(stage: Stage) -> str:
     """What is said about a document without a member. The whole document is valid, or the run fails."""
-    step = {"id": "x", "node": "write-file", "makes": [{"path": "x.json", "schema": name}]}
+    made = [{"path": "x.json", "schema": stage.name}]
+    step: dict[str, Any] = {"id": "x", "node": "write-file", "makes": made}
     value = stage.example["value"]
     without = {key: found for key, found in value.items() if key != stage.example["without"]}
     for content, code in ((value, 0), (without, 1)):
@@ -166,10 +168,10 @@ def test_an_example_prints_what_the_reference_shows(
 ) -> None:
     path: Path = EXAMPLES["place"](kind, name)
     assert path.is_file(), f"the {kind.removesuffix('s')} `{name}` needs an example: write `{path.relative_to(ROOT)}`"
-    stage = Stage(project, monkeypatch, stack, EXAMPLES["load"](kind, name))
+    stage = Stage(project, monkeypatch, stack, kind, name)
     if kind in ("nodes", "prompts"):
         assert name in stage.example["flow"], "the example has to use what it is an example of"
-    makers = {"nodes": of_node, "prompts": of_prompt, "schemas": lambda stage: of_schema(stage, name)}
+    makers: dict[str, Callable[[Stage], str]] = {"nodes": of_node, "prompts": of_prompt, "schemas": of_schema}
     printed = stage.same(makers.get(kind, of_command)(stage))
     if IS_UPDATE:
         text = path.read_text(encoding="utf-8").partition("\nprints:")[0].rstrip()
