@@ -17,6 +17,7 @@ from bench import (
     hooks,
     host,
     injected,
+    large,
     loading,
     moves,
     peers,
@@ -30,8 +31,8 @@ from bench.place import CACHE, ROOT
 from bench.rows import Part
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-NAMES = ["gate", "hooks", "agents", "starts", "session", "injected", "loading", "moves", "growth", "flows", "history"]
-NAMES += ["peers", "artifacts"]
+NAMES = ["gate", "hooks", "agents", "starts", "session", "injected", "loading", "moves", "growth", "flows", "large"]
+NAMES += ["history", "peers", "artifacts"]
 WITH_PI_WORKFLOWS, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
 
 
@@ -48,6 +49,7 @@ def measure(names: list[str], pi: PiWorkflows | Missing, claude: Missing | None)
         "moves": lambda folder: moves.measure(folder, pi),
         "growth": growth.measure,
         "flows": flows.measure,
+        "large": large.measure,
         "history": history.measure,
         "peers": peers.measure,
         "artifacts": artifacts.measure,

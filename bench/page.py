@@ -22,7 +22,7 @@ REPEAT = """\
     .venv/bin/python -m bench gate        # one part, does not write this page: {parts}
     .venv/bin/python -m bench --no-bounds # only measure
 
-It takes about eight minutes. The comparison with pi-workflows needs node 20 or later and npm; its published package is
+It takes about ten minutes. The comparison with pi-workflows needs node 20 or later and npm; its published package is
 downloaded once to `.cache/bench` (see `bench/pi-workflows`). Sessions run the real Claude Code in the version that the
 tests use, downloaded once to `.cache/agents` (see `scripts/agents`); they need no key and no network. The other engines
 are Python packages, downloaded once to `.cache/bench-peers` (see `scripts/peers`). If one of these programs is missing,

@@ -21,7 +21,7 @@ STUBBORN = f"trap '' TERM; {FOREVER}"
 def without_table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The process table is empty, as on a system without `/proc`."""
     monkeypatch.setattr(family, "TABLE", str(tmp_path / "no-proc"))
-    assert family.alive() == set()
+    assert family.alive() == {}
 
 
 def shell(script: str, timeout: float = 60) -> Task:

@@ -10,6 +10,7 @@ from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.contracts.node import LITTER
+from handrail.secrets.redaction import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_json, as_text
 from handrail.state.files import real_inside, write_whole
@@ -70,9 +71,13 @@ def put_file(real: str, content: str | bytes, context: NodeContext) -> None:
 
 
 def put_files(files: Mapping[str, bytes], context: NodeContext) -> None:
-    """Write several files. None is written if one of the paths is not a file."""
-    for real in files:
+    """Write several files. None is written if one of the paths is not a file, or if one of them contains a secret."""
+    secrets = Secrets(context.env, context.secrets)
+    for real, content in files.items():
         _permissions(real)
+        if (name := secrets.found_in(content)) is not None:
+            what = f"`{os.path.relpath(real, context.project)}` would contain the value of the secret variable `{name}`"
+            raise NodeError("artifact-secret", f"{what}, so nothing is written", transient=False)
     for real, content in files.items():
         put_file(real, content, context)
 

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+from collections.abc import Mapping
 
 MARK = "HANDRAIL_CALL"
 TABLE = "/proc"
 
 
-def family(pid: int, mark: str) -> set[int]:
+def family(pid: int, mark: str, parents: Mapping[int, int] | None = None) -> set[int]:
     """The descendants of a process and the processes with its mark, without the process itself."""
-    return descendants({pid}) | processes_with(f"{MARK}={mark}") - {pid}
+    parents = alive() if parents is None else parents
+    return descendants({pid}, parents) | processes_with(f"{MARK}={mark}", parents) - {pid}
 
 
-def descendants(pids: set[int]) -> set[int]:
+def descendants(pids: set[int], parents: Mapping[int, int] | None = None) -> set[int]:
     """All direct and indirect children of these processes."""
-    parents = _parents()
+    parents = alive() if parents is None else parents
     found: set[int] = set()
     waiting = list(pids)
     while waiting:
@@ -31,19 +33,18 @@ def descendants(pids: set[int]) -> set[int]:
     return found - pids
 
 
-def processes_with(entry: str) -> set[int]:
+def processes_with(entry: str, parents: Mapping[int, int] | None = None) -> set[int]:
     """All other processes that have exactly this `NAME=value` in their environment."""
     wanted = entry.encode("utf-8", "surrogateescape")
-    return {pid for pid in _parents() if pid != os.getpid() and _has_entry(pid, wanted)}
+    parents = alive() if parents is None else parents
+    return {pid for pid in parents if pid != os.getpid() and _has_entry(pid, wanted)}
 
 
-def alive() -> set[int]:
-    """All living processes; empty if the system has no `/proc`."""
-    return set(_parents())
+def alive() -> dict[int, int]:
+    """All living processes, each with the id of its parent; empty if the system has no `/proc`.
 
-
-def _parents() -> dict[int, int]:
-    """All living processes, each with the id of its parent."""
+    Reading the whole table takes milliseconds, so a caller that needs it twice passes it on.
+    """
     found: dict[int, int] = {}
     try:
         names = os.listdir(TABLE)

@@ -96,9 +96,9 @@ class Program:
 
     def _still_alive(self, process: asyncio.subprocess.Process) -> bool:
         """True if a process of the program still runs. Found ones are kept: a child can outlive its parent."""
-        self._family |= family(process.pid, self.mark)
         running = alive()
-        self._family &= running
+        self._family |= family(process.pid, self.mark, running)
+        self._family &= running.keys()
         return process.returncode is None or bool(self._family) or (not running and has_group(process.pid))
 
 

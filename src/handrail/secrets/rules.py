@@ -21,10 +21,12 @@ BASE = (
 _NAME = re.compile(
     r"(?:(?:api|access|secret|private|auth|master|signing|encryption|account)[_.-]?keys?|secrets?|token|passwd"
     r"|passphrase|(?:^|_)(?:pass|pat|credentials?)|secret_key_base|docker_auth_config|npm_config__auth|mysql_pwd"
-    r"|rediscli_auth|sshpass|webhook(?:[_.-]?ur[il])?)$|password(?!.*_(?:file|path|dir|url|uri|name|length|policy|store|prompt|enabled)$)",
+    r"|rediscli_auth|sshpass|webhook(?:[_.-]?ur[il])?|(?:^|_)chat_id)$"
+    r"|password(?!.*_(?:file|path|dir|url|uri|name|length|policy|store|prompt|enabled)$)",
     re.IGNORECASE,
 )
-"""Names that end with one of these words, or contain `password`. A name that ends with `_ID` is public."""
+"""Names that end with one of these words, or contain `password`. A name that ends with `_ID` is public,
+except that of a chat."""
 _NOT_SECRET = ("GOOGLE_APPLICATION_CREDENTIALS", "GIT_ASKPASS", "SSH_ASKPASS", "PASSWORD_STORE_DIR")
 _VALUE = re.compile(
     r"://[^/\s:@]*:(?P<password>[^/\s@]+)@"

@@ -20,10 +20,11 @@ import httpx2
 
 from handrail.contracts import NodeError
 from handrail.services.addresses import is_same_host, origin
+from handrail.services.credentials import hidden, holds
 from handrail.services.paging import Place, following
 from handrail.services.pauses import is_limited, pause
 from handrail.source.plain import counted
-from handrail.source.values import shown
+from handrail.source.values import as_text, shown
 
 REDIRECTS = (301, 302, 303, 307, 308)
 AGAIN = (429, 500, 502, 503, 504)
@@ -87,8 +88,8 @@ class Again(Exception):
 class Service:
     """A context manager. `name` and `base` are for messages and addresses; `headers` hold the credentials.
 
-    `secrets` are texts that messages must not contain. `reason` finds the service's own words in the JSON of an error.
-    `asked` finds the pause that the JSON of an error asks for. `advice` says what to check, by status. `rest` waits.
+    `secrets` are texts that neither messages nor answers may contain. `reason` finds the service's own words in the
+    JSON of an error, `asked` the pause that it asks for. `advice` says what to check, by status. `rest` waits.
     """
 
     name: str
@@ -226,7 +227,9 @@ class Service:
         except httpx2.TimeoutException:
             raise self._slow() from None
         except httpx2.ProxyError as error:
-            raise self._final("service-proxy", f"the proxy refuses the connection: {shown(str(error), 80)}") from None
+            raise self._final(
+                "service-proxy", f"the proxy refuses the connection: {self._shown(str(error), 80)}"
+            ) from None
         except httpx2.TransportError as error:
             if method != "GET":
                 message = f"the connection broke ({type(error).__name__}); whether the message arrived is not known"
@@ -252,10 +255,12 @@ class Service:
 
     def _checked(self, answer: Answer, again: tuple[int, ...]) -> Answer:
         if 200 <= answer.status < 300:
+            if holds(answer.body, self.secrets):
+                raise self._final("service-secret", "its answer contains the credentials, so it is not used")
             return answer
         said = _loaded(answer.body)
         words = self.reason(said) if isinstance(said, dict) else None
-        told = f"it answers with {answer.status}" + (f": {shown(words, LONGEST_REASON)}" if words else "")
+        told = f"it answers with {answer.status}" + (f": {self._shown(words, LONGEST_REASON)}" if words else "")
         told += f"; {self.advice[answer.status]}" if answer.status in self.advice else ""
         code = BY_STATUS.get(answer.status, "service-failed")
         is_busy = is_limited(answer.status, answer.headers, words)
@@ -269,7 +274,9 @@ class Service:
         said = _loaded(answer.body)
         if said is _BROKEN:
             kind = answer.headers.get("content-type", "no content type")
-            raise self._final("service-json", f"its answer is not JSON ({shown(kind, 80)}, {len(answer.body)} bytes)")
+            raise self._final(
+                "service-json", f"its answer is not JSON ({self._shown(kind, 80)}, {len(answer.body)} bytes)"
+            )
         return said
 
     def _slow(self) -> NodeError:
@@ -278,10 +285,12 @@ class Service:
     def _final(self, code: str, message: str) -> NodeError:
         return NodeError(code, self._told(message), transient=False)
 
+    def _shown(self, value: object, most: int) -> str:
+        """The beginning of a value. Credentials are removed first: a part of them must not remain."""
+        return shown(hidden(as_text(value), self.secrets), most)
+
     def _told(self, message: str) -> str:
-        for secret in self.secrets:
-            message = message.replace(secret, "***") if secret else message
-        return f"{self.name}: {message}"
+        return f"{self.name}: {hidden(message, self.secrets)}"
 
 
 _BROKEN = object()
