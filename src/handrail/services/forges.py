@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from handrail.contracts import NodeError
 from handrail.services.addresses import host_of, is_same_host
-from handrail.services.github.references import github_web
+from handrail.services.numbered import github_web
 from handrail.services.references import gitlab_base
 from handrail.services.remotes import Remote
 

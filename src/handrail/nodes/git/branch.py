@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.git.branches import checked_branch, commit_at, current_branch, flag
+from handrail.nodes.git.refs import checked_branch, commit_at, current_branch, flag
 from handrail.nodes.git.repository import CWD, Repository, opened, shown_name
 from handrail.source.fields import Field
 from handrail.source.plain import some

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.git.branches import REMOTE, checked_branch, current_branch, flag, remote_address
+from handrail.nodes.git.refs import REMOTE, checked_branch, current_branch, flag, remote_address
 from handrail.nodes.git.repository import CWD, Repository, opened
 from handrail.secrets.redaction import Secrets
 from handrail.services.forges import Kind, forge, project_path, site
-from handrail.services.github.references import GITHUB, repository
 from handrail.services.marks import mark
+from handrail.services.numbered import GITHUB, repository
 from handrail.services.proposals import Opened, Proposal
 from handrail.services.remotes import public, remote
 from handrail.source.fields import SCALARS, Field

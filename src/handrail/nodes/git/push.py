@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.git.branches import REMOTE, checked_branch, commit_at, current_branch, flag
+from handrail.nodes.git.refs import REMOTE, checked_branch, commit_at, current_branch, flag
 from handrail.nodes.git.repository import CWD, Repository, opened
 from handrail.nodes.git.transport import transport
 from handrail.source.fields import Field

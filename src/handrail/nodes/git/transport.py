@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from handrail.contracts import NodeContext, NodeError, Work
-from handrail.nodes.git.branches import remote_address
+from handrail.nodes.git.refs import remote_address
 from handrail.nodes.git.repository import LINES, Repository
 from handrail.process.child import Task, perform, tail
 from handrail.services.forges import Login, login

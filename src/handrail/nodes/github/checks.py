@@ -10,7 +10,7 @@ from handrail.nodes.github.place import FILES, OUTPUT_FILES, PULL_REQUEST, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
 from handrail.nodes.markdown import document, fenced, one_line
 from handrail.nodes.write_file import put_files
-from handrail.services.github.references import pull_request
+from handrail.services.numbered import pull_request
 from handrail.source.fields import Field
 from handrail.source.values import as_text, shown
 

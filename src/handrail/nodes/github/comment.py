@@ -9,8 +9,8 @@ from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.secrets.redaction import Secrets
-from handrail.services.github.references import github_issue
 from handrail.services.marks import mark
+from handrail.services.numbered import github_issue
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
 

@@ -9,7 +9,7 @@ from handrail.nodes.github.place import FILES, OUTPUT_FILES, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
 from handrail.nodes.markdown import document, one_line
 from handrail.nodes.write_file import put_files
-from handrail.services.github.references import github_issue
+from handrail.services.numbered import github_issue
 from handrail.source.fields import Field
 from handrail.source.values import as_text
 

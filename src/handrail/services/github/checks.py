@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from handrail.contracts import NodeError
 from handrail.services.github.pulls import fetch_pull
-from handrail.services.github.references import GITHUB, Numbered
 from handrail.services.github.site import fetch_list, head, inner, number, raw_text, text
 from handrail.services.http import Service
+from handrail.services.numbered import GITHUB, Numbered
 from handrail.source.plain import counted
 
 MOST_TEXTS = 20

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.services.github.references import Numbered
 from handrail.services.github.site import author, fetch_list, fetch_object, head, inner, is_bot, raw_text, text
 from handrail.services.http import Service
 from handrail.services.marks import is_marked
+from handrail.services.numbered import Numbered
 from handrail.source.plain import counted
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.services.github.issues import general_comment
-from handrail.services.github.references import Numbered
 from handrail.services.github.site import (
     author,
     fetch_list,
@@ -19,6 +18,7 @@ from handrail.services.github.site import (
 )
 from handrail.services.http import Service
 from handrail.services.marks import is_marked
+from handrail.services.numbered import Numbered
 from handrail.source.plain import counted
 
 DIFF = "application/vnd.github.diff"

@@ -7,8 +7,8 @@ from typing import Any
 
 from handrail.contracts import NodeError
 from handrail.services.forges import token
-from handrail.services.github.references import GITHUB, Numbered, github_api
 from handrail.services.http import Limits, Service
+from handrail.services.numbered import GITHUB, Numbered, github_api
 
 LIMITS = Limits()
 PAGE = 100

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from handrail.contracts import NodeError
-from handrail.services.github.references import GITHUB, Numbered, Repository
 from handrail.services.github.site import fetch_list, fetch_object, inner, number, raw_text, text
 from handrail.services.http import Service
 from handrail.services.marks import is_marked, with_mark
+from handrail.services.numbered import GITHUB, Numbered, Repository
 from handrail.services.proposals import Opened, Proposal, once
 
 LONGEST_BODY = 60_000
