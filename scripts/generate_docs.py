@@ -37,6 +37,8 @@ from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.understood import VOCABULARY
 
 sys.path.insert(0, str(Path(__file__).parent))
+from examples import AGENT, load, needed
+from examples import shown as example
 from shipped_docs import prompts, schemas, shipped
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
@@ -120,7 +122,26 @@ def _tools(agent: str, name: str) -> str:
 def files() -> str:
     shapes = [WORKFLOW, PHASE, TOOLS, SETTINGS]
     checks = "Items of `exit` are [checks](checks.md).\n"
-    return "# Files\n\n" + "\n".join([*(_shape(shape) for shape in shapes[:3]), checks, _shape(SETTINGS)])
+    settings = [f"### {field.name}\n\n{example('settings', field.name)}" for field in SETTINGS.fields]
+    return "# Files\n\n" + "\n".join([*(_shape(shape) for shape in shapes[:3]), checks, _shape(SETTINGS), *settings])
+
+
+def variables() -> str:
+    about = (
+        "Environment variables that Handrail reads, and those that it sets for the programs of a run. Those of Jira, "
+        "GitLab and Telegram may also be in `~/.agentweaver/.env`, as for AgentWeaver.\n"
+    )
+    return f"# Variables\n\n{about}\n" + "\n".join(_variable(name) for name in needed()["variables"])
+
+
+def _variable(name: str) -> str:
+    """A variable. If the example of a node shows its use, the page refers to that node."""
+    found = load("variables", name)
+    if "like" not in found:
+        return f"## {name}\n\n{example('variables', name)}"
+    values = "\n".join(f"{key}={value}" for key, value in found["env"].items())
+    used = f"Used by the step of [`{found['like']}`](nodes.md#{found['like']}):"
+    return f"## {name}\n\n{found['about']}\n\n{used}\n\n```sh\n{values}\n```\n\n```json\n{found['prints']}```\n"
 
 
 def flows() -> str:
@@ -206,7 +227,8 @@ def nodes() -> str:
     more = f"{agents} are `llm-prompt` for one agent: they take the same params except `executor`. "
     more += "A file in `outputFile` has to exist afterwards.\n"
     declared = registry.node_declarations()
-    return f"# Nodes\n\n{about}\n{more}\n" + "\n".join(_node(name, declared[name]) for name in registry.NODES)
+    agent = f"## {AGENT}-prompt\n\n{more}\n{example('nodes', AGENT)}"
+    return f"# Nodes\n\n{about}\n" + "\n".join([*(_node(name, declared[name]) for name in registry.NODES), agent])
 
 
 def _node(name: str, node: Node) -> str:
@@ -218,7 +240,7 @@ def _node(name: str, node: Node) -> str:
     others = {"refused": "", "ignored": "Other params are ignored.\n", "used": "Takes any other params.\n"}[node.others]
     rows = "\n".join(f"| `{output}` | {about} |" for output, about in node.outputs.items())
     outputs = f"| output | holds |\n|---|---|\n{rows}\n" if node.outputs else ""
-    parts = (f"## {name}\n", f"{node.about}\n", params, others, outputs, " ".join(facts) + "\n")
+    parts = (f"## {name}\n", f"{node.about}\n", params, others, outputs, " ".join(facts) + "\n", example("nodes", name))
     return "\n".join(part for part in parts if part)
 
 
@@ -355,6 +377,7 @@ PAGES = {
     "tools.md": tools,
     "scripts.md": scripts,
     "values.md": values,
+    "variables.md": variables,
 }
 
 

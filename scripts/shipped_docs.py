@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Mapping
+import sys
 from pathlib import Path
-from typing import Any
 
-from handrail.artifacts.schemas import artifact_table, builtin_schema, find_schema, problems_of, schema_ids
-from handrail.flows.library import Library, without_references
+from handrail.artifacts.schemas import artifact_table, schema_ids
 from handrail.flows.shipped import Shipped
-from handrail.project import Places, prompt_roots, shipped_flows
-from handrail.source.templates import fill, placeholders
+from handrail.project import shipped_flows
+from handrail.source.templates import placeholders
+
+sys.path.insert(0, str(Path(__file__).parent))
+from examples import library, shown
 
 _SCHEMA = re.compile(r"^<!-- schema: (\S+) -->$", re.MULTILINE)
 _WRITES = re.compile(r"(?:Write|Markdown to) `\{(\w+)\}`")
 
 
 def prompts() -> str:
-    """Every shipped prompt: filled in with examples, so that a variable without a value fails here."""
-    roots = prompt_roots("/nowhere", Places({"HOME": "/nowhere"}))
-    library = Library(roots, lambda id_: find_schema(id_, "/nowhere"))
+    """Every shipped prompt: what it reads and writes, and a step that uses it."""
     about = (
         "The prompts that come with Handrail. A step uses one by its name, with `templateRef`. A file "
         "`.handrail/prompts/NAME.md` of the project, or one of the user, replaces it. Every variable is the path of a "
         "file; the agent reads it, or writes it. What it writes as JSON matches the [schema](schemas.md).\n"
     )
-    return f"# Prompts\n\n{about}\n" + "\n".join(_prompt(name, library, Path(roots[-1][1])) for name in library)
+    return f"# Prompts\n\n{about}\n" + "\n".join(_prompt(name) for name in library())
 
 
-def _prompt(name: str, library: Library, root: Path) -> str:
-    raw, text = (root / f"{name}.md").read_text("utf-8"), library[name].text
+def _prompt(name: str) -> str:
+    prompt = library()[name]
+    raw, text = Path(prompt.file).read_text("utf-8"), prompt.text
     names = list(dict.fromkeys(found for found, _ in placeholders(text)))
-    example = fill(text, dict.fromkeys(names, "FILE"))
-    assert not list(placeholders(example)), name
     written = dict.fromkeys(_WRITES.findall(raw))
     read = [found for found in names if found not in written]
     schemas = [f"[{id_}](schemas.md#{anchor(id_)})" for id_ in _SCHEMA.findall(raw)]
@@ -44,13 +41,11 @@ def _prompt(name: str, library: Library, root: Path) -> str:
         ("as", schemas),
     ]
     told = "\n".join(f"| {word} | {', '.join(found)} |" for word, found in rows if found)
-    first = example.split("\n\n", 1)[0].replace("\n", " ").strip()
-    use = f"prompt: {{templateRef: {name}, vars: {{{', '.join(f'{found}: FILE' for found in names)}}}}}"
-    return f"## {name}\n\n{first}\n\n| | |\n|---|---|\n{told}\n\n```yaml\n{use}\n```\n"
+    return f"## {name}\n\n| | |\n|---|---|\n{told}\n\n{shown('prompts', name)}"
 
 
 def schemas() -> str:
-    """Every shipped schema with an example, which is checked against it."""
+    """Every shipped schema with a document, and what is said if one of its members is missing."""
     kinds = artifact_table().kinds
     about = (
         "JSON Schemas that come with Handrail, for `schemaId` of "
@@ -59,38 +54,14 @@ def schemas() -> str:
     )
     parts = [f"# Schemas\n\n{about}"]
     for id_ in sorted(schema_ids()):
-        schema = builtin_schema(id_)
-        assert schema is not None
-        value = example(without_references(schema))
-        assert problems_of(schema, value) == [], id_
         files = sorted(f"`{kind.file}`" for kind in kinds.values() if kind.schema == id_)
         where = f"Artifacts of AgentWeaver: {', '.join(files)}.\n\n" if files else ""
-        parts.append(f"## {id_}\n\n{where}```json\n{json.dumps(value, indent=2, ensure_ascii=False)}\n```\n")
+        parts.append(f"## {id_}\n\n{where}{shown('schemas', id_)}")
     return "\n".join(parts)
 
 
 def anchor(title: str) -> str:
     return title.replace("/", "").replace(".", "")
-
-
-def example(schema: Mapping[str, Any]) -> Any:
-    """A small value that matches a schema."""
-    if "enum" in schema:
-        return schema["enum"][0]
-    if "const" in schema:
-        return schema["const"]
-    if "anyOf" in schema:
-        return example(schema["anyOf"][0])
-    if str(schema.get("pattern")).startswith("^sha256:"):
-        return "sha256:" + "0" * 64
-    kind = schema.get("type", "string")
-    kind = kind[0] if isinstance(kind, list) else kind
-    if kind == "object":
-        properties = schema.get("properties", {})
-        return {name: example(properties.get(name, {})) for name in schema.get("required", ())}
-    if kind == "array":
-        return [example(schema.get("items", {}))] * max(1, schema.get("minItems", 0))
-    return {"boolean": False, "number": 1, "integer": 1, "string": "text", "null": None}[kind]
 
 
 def shipped() -> str:

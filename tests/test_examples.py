@@ -1,0 +1,197 @@
+"""Every node, prompt, schema, setting and variable has an example, which prints what the reference shows.
+
+With `HANDRAIL_UPDATE_EXAMPLES=1`, what is printed is written to the examples instead. Then run `make docs`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import runpy
+import shlex
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import handrail
+from nodes.repositories import Checkout, isolate
+from services.web import Asked, Reply, serve
+from support import Project
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = runpy.run_path(str(ROOT / "scripts" / "examples.py"))
+NEEDED: dict[str, list[str]] = EXAMPLES["needed"]()
+ALL = [(kind, name) for kind, names in NEEDED.items() for name in names]
+UPDATE = "HANDRAIL_UPDATE_EXAMPLES"
+IS_UPDATE = UPDATE in os.environ
+SCHEMA = re.compile(r"```json\n\{.*?\n\}\n```", re.DOTALL)
+EXACT = {
+    r"\br-[0-9a-z]{6}\b": "r-xxxxxx",
+    r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}\b": "7dbf2379-8cf8-4290-a84a-93ff48703d6d",
+    r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z": "2026-02-03T04:05:06Z",
+    r"\b\d{4}-\d\d-\d\d \d\d:\d\d\b": "2026-02-03 04:05",
+    r"\b[0-9a-f]{40}\b": "1f0e3dad99908345f7439f8ffabdffc4d01a8c5b",
+    r"\[main [0-9a-f]{7}\]": "[main 1f0e3da]",
+    r"\b\d+\.\ds\b": "0.1s",
+}
+"""What differs from run to run, and what the examples show in its place."""
+
+
+class Stage:
+    """Runs one example in a project of its own."""
+
+    def __init__(self, project: Project, patch: pytest.MonkeyPatch, stack: ExitStack, kind: str, name: str) -> None:
+        example: dict[str, Any] = EXAMPLES["load"](kind, name)
+        self.project, self.example, self.name = project, example, name
+        self.real: dict[str, str] = {str(project.folder): "/project"}
+        isolate(patch)
+        for address, answers in example.get("serves", {}).items():
+            self.real[stack.enter_context(serve(_service(answers))).url] = address
+        self.script(example.get("agent", [{"say": "done"}]))
+        patch.setenv("HANDRAIL_SCRIPT", str(project.folder.parent / "agent.yaml"))
+        for name, value in example.get("env", {}).items():
+            patch.setenv(name, self._local(str(value)))
+        self._write()
+
+    def _write(self) -> None:
+        example = self.example
+        repository = Checkout(self.project.folder) if example.get("git") else None
+        for path, text in EXAMPLES["files"](example):
+            self.write(path, text)
+        if repository is not None:
+            repository.write(".gitignore", ".handrail\nanswers.json\n")
+            repository.commit()
+            for path, text in example.get("changes", {}).items():
+                self.write(path, text)
+
+    def script(self, lines: Any) -> None:
+        """Let the scripted agent do this."""
+        self.project.write("../agent.yaml", json.dumps(lines))
+
+    def write(self, path: str, text: str) -> None:
+        if path.startswith("~"):
+            path = "../home/config/settings.yaml"
+        self.project.write(path, self._local(text))
+
+    def _local(self, text: str) -> str:
+        for real, told in self.real.items():
+            text = text.replace(told, real)
+        return text
+
+    def same(self, text: str) -> str:
+        for real, told in self.real.items():
+            text = text.replace(real, told)
+        for pattern, told in EXACT.items():
+            text = re.sub(pattern, told, text)
+        return text.rstrip() + "\n"
+
+    def run(self, *more: str, code: int = 0) -> dict[str, Any]:
+        assert self.project.run("validate", "--strict").code == 0, self.project.run("validate", "--strict")
+        argv = ["run", "example", "--scope", "example", *self.example.get("args", []), *more]
+        argv += [] if "settings" in self.example else ["--agent", "scripted"]
+        if "answers" in self.example:
+            self.write("answers.json", json.dumps(self.example["answers"]))
+            argv += ["--answers", "answers.json"]
+        return self.project.json(*argv, code=code)
+
+
+def _service(answers: dict[str, Any]) -> Any:
+    def answer(asked: Asked) -> Reply:
+        found = answers.get(asked.path, answers.get("*"))
+        return Reply(found) if found is not None else Reply({"message": f"there is no {asked.path}"}, 404)
+
+    return answer
+
+
+def of_node(stage: Stage) -> str:
+    last = stage.run()["phases"][-1]["steps"][-1]
+    return str(EXAMPLES["document"](last["value"]))
+
+
+def of_prompt(stage: Stage) -> str:
+    """The prompt as the agent gets it, without schemas. The files that the step makes are valid, or the run fails."""
+    row = stage.run("--dry-run")["rows"][-1]
+    written = []
+    for made in yaml.safe_load(stage.example["flow"])["phases"][0]["steps"][0].get("makes", []):
+        path = made if isinstance(made, str) else made["path"]
+        text = "{}" if path.endswith(".json") else "# Done\n"
+        if isinstance(made, dict):
+            text = EXAMPLES["document"](EXAMPLES["load"]("schemas", made["schema"])["value"])
+        written.append({"tool": "write", "input": {"path": path, "content": text}})
+    stage.script([*written, {"say": "done"}])
+    stage.run()
+    return SCHEMA.sub("(the JSON Schema)", row["prompt"])
+
+
+def of_schema(stage: Stage) -> str:
+    """What is said about a document without a member. The whole document is valid, or the run fails."""
+    made = [{"path": "x.json", "schema": stage.name}]
+    step: dict[str, Any] = {"id": "x", "node": "write-file", "makes": made}
+    value = stage.example["value"]
+    without = {key: found for key, found in value.items() if key != stage.example["without"]}
+    for content, code in ((value, 0), (without, 1)):
+        step["params"] = {"path": "x.json", "text": {"const": content}}
+        flow = {"phases": [{"id": "a", "steps": [step]}]}
+        stage.write(".handrail/flows/example.yaml", json.dumps(flow))
+        ended = stage.run(code=code)
+    return str(ended["error"])
+
+
+def of_command(stage: Stage) -> str:
+    if "command" not in stage.example:
+        return of_node(stage)
+    for line in stage.example.get("before", []):
+        stage.project.run(*shlex.split(line))
+    said = stage.project.run(*shlex.split(stage.example["command"]))
+    return said.out or said.err
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
+    return Project(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+@pytest.mark.parametrize(("kind", "name"), ALL, ids=[f"{kind}-{name}" for kind, name in ALL])
+def test_an_example_prints_what_the_reference_shows(
+    project: Project, monkeypatch: pytest.MonkeyPatch, stack: ExitStack, kind: str, name: str
+) -> None:
+    path: Path = EXAMPLES["place"](kind, name)
+    assert path.is_file(), f"the {kind.removesuffix('s')} `{name}` needs an example: write `{path.relative_to(ROOT)}`"
+    stage = Stage(project, monkeypatch, stack, kind, name)
+    if kind in ("nodes", "prompts"):
+        assert name in stage.example["flow"], "the example has to use what it is an example of"
+    makers: dict[str, Callable[[Stage], str]] = {"nodes": of_node, "prompts": of_prompt, "schemas": of_schema}
+    printed = stage.same(makers.get(kind, of_command)(stage))
+    if IS_UPDATE:
+        text = path.read_text(encoding="utf-8").partition("\nprints:")[0].rstrip()
+        lines = "".join(f"  {line}".rstrip() + "\n" for line in printed.splitlines())
+        path.write_text(f"{text}\nprints: |\n{lines}", encoding="utf-8")
+    else:
+        assert stage.example.get("prints") == printed, f"run the tests with {UPDATE}=1, then `make docs`"
+
+
+def test_every_example_is_of_something() -> None:
+    found = set((ROOT / "docs" / "examples").rglob("*.yaml"))
+    assert found - {EXAMPLES["place"](kind, name) for kind, name in ALL} == set()
+
+
+def test_every_variable_of_handrail_and_of_the_services_has_an_example() -> None:
+    read = re.compile(r"\"((?:HANDRAIL|JIRA|GITLAB|TELEGRAM|AGENTWEAVER)_[A-Z_]+)\"")
+    sources = Path(handrail.__file__).parent.rglob("*.py")
+    found = {name for source in sources for name in read.findall(source.read_text(encoding="utf-8"))}
+    assert found - {*NEEDED["variables"], *INTERNAL} == set()
+
+
+INTERNAL = ("HANDRAIL_CALL", "HANDRAIL_FOR_ONE_CALL", "HANDRAIL_STATE")
+"""Handrail sets them for its own processes and for its stubs in agents."""
