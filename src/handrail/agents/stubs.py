@@ -10,6 +10,7 @@ import shlex
 from handrail import FOR_ONE_CALL
 from handrail.contracts import Stubs
 
+FAILED = "Handrail's gate failed, so this tool stays blocked while the workflow is active."
 LINK = '"$link"'
 
 
@@ -73,6 +74,19 @@ def hook(stubs: Stubs, agent: str, *more: str) -> str:
     told = 'HANDRAIL_STATE="$state" ' if stubs.state else ""
     told += f"{FOR_ONE_CALL}={shlex.quote(stubs.conversation)} " if stubs.conversation else ""
     return told + shlex.join([*stubs.hook, agent, *more])
+
+
+def defer(stubs: Stubs, user: str) -> str:
+    """Exit if this is not the user's installation and there is one: then only the user's installation answers.
+
+    `user` is a line that sets `user` to the same stub in the user's installation. A stub whose first line names another
+    state folder knows nothing about our sessions, so both answer.
+    """
+    end = "exit 0"
+    if stubs.state:
+        first = shlex.quote(state(stubs).rstrip("\n"))
+        end = f'IFS= read -r theirs < "$user"\n    case $theirs in {first}) exit 0 ;; state=*) ;; *) exit 0 ;; esac'
+    return f'{user}\nif [ -r "$user" ] && ! [ "${{stub:-$0}}" -ef "$user" ]; then\n    {end}\nfi\n'
 
 
 def ask(stubs: Stubs, agent: str, *, has_input: bool = False) -> str:

@@ -11,12 +11,12 @@ import json
 import os
 import re
 import time
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from handrail.agents.claude import plugin
+from handrail.agents.claude.tools import OWN_STEP
 from handrail.agents.outcomes import (
     DONE,
     LONGEST_MESSAGE,
@@ -29,15 +29,17 @@ from handrail.agents.outcomes import (
     plain,
     prompt_for_json,
 )
+from handrail.agents.threads import checked_id
 from handrail.agents.usage import Spent, total, within
-from handrail.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch
 
+_PRODUCT = "Claude Code"
+"""Its ids are checked: it would search the titles of all conversations for any other text."""
 PROGRAM = "claude"
 ENVIRONMENT = (
     "ANTHROPIC_*", "CLAUDE_*", "CLAUDECODE", "DISABLE_*", "MAX_THINKING_TOKENS", "MCP_*", "API_TIMEOUT_MS", "BASH_*",
     "IS_SANDBOX", "AWS_*", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUD_ML_REGION", "VERTEX_*", "USE_BUILTIN_RIPGREP",
 )  # fmt: skip
-_STEP = "mcp__plugin_handrail_handrail__workflow_step"
 _READ = "Read,Glob,Grep,WebFetch,WebSearch,TodoWrite,Task,Agent,Skill,ToolSearch"
 _MODES = {
     "read": ("--permission-mode=default", f"--tools={_READ}", f"--allowedTools={_READ}"),
@@ -74,14 +76,14 @@ def launch(job: AgentJob, folder: str) -> Launch:
     if job.usd is not None:
         argv.append(f"--max-budget-usd={job.usd:.6g}")
     if job.session is not None:
-        argv.append(f"--resume={_conversation(job.session)}")
+        argv.append(f"--resume={checked_id(job.session, _PRODUCT)}")
     elif job.new_session is not None:
         argv.append(f"--session-id={job.new_session}")
     files: dict[str, str] = {}
     if job.stubs is not None:
         made = plugin.files(job.stubs)
         files = {os.path.join("plugin", name): text for name, text in made.items()}
-        argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allowedTools={_STEP}"]
+        argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allowedTools={OWN_STEP}"]
     prompt = job.prompt
     if job.schema is not None and _is_native(job.schema):
         known = {name: value for name, value in job.schema.items() if name != "$schema"}
@@ -89,15 +91,6 @@ def launch(job: AgentJob, folder: str) -> Launch:
     elif job.schema is not None:
         prompt = prompt_for_json(prompt, job.schema)
     return Launch((*argv, *job.extra), stdin=_escape_command(prompt).encode(), files=files)
-
-
-def _conversation(session: str) -> str:
-    """A valid conversation id. Claude Code would search the titles of all conversations for any other text."""
-    try:
-        return str(uuid.UUID(session))
-    except ValueError:
-        message = f"`{session}` is not a conversation id of Claude Code"
-        raise NodeError("session-unknown", message, transient=False) from None
 
 
 def _escape_command(prompt: str) -> str:

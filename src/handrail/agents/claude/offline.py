@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 
+from handrail.agents.claude.tools import OWN_STEP
 from handrail.agents.offline import first
 from handrail.contracts.offline import PROJECT, PROMPT, URL, Path
 from handrail.models.anthropic import Anthropic
@@ -37,7 +38,7 @@ HOST_FILES: dict[str, str] = {}
 PASSED: tuple[str, ...] = ()
 NOTE: str | None = "mcp__probe__add"
 SETTINGS = ".claude/settings.json"
-STEP = "mcp__plugin_handrail_handrail__workflow_step"
+STEP = OWN_STEP
 
 
 def write(path: Path, text: str) -> Call:

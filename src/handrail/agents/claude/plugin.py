@@ -14,10 +14,7 @@ NAME = "handrail"
 AGENT = "claude"
 HOST_SECONDS = 20
 _COMMANDS = ("workflow", "cancel-workflow")
-FAILED = (
-    "Handrail's gate failed, so this tool stays blocked while the workflow is active. "
-    "A person can cancel the workflow with: handrail cancel --yes --session claude-SESSION"
-)
+FAILED = f"{shell.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
 
 
 _NO_LINK = shell.no_link(AGENT, "${CLAUDE_CODE_SESSION_ID-}")
@@ -85,24 +82,14 @@ def hooks(stubs: str) -> dict[str, Any]:
 
 
 def _defer_to_user_stub(name: str, stubs: Stubs) -> str:
-    """Exit if this is not the user's installation and there is one: then only the user's installation answers.
+    """Leave the answer to the stub of the user's installation, if there is one.
 
-    But a stub whose first line names another state folder knows nothing about our sessions, so both answer. And Claude
-    Code loads one plugin of a name: a plugin for one call hides the user's one, so it has to answer.
+    Claude Code loads one plugin of a name: a plugin for one call hides the user's one, so it has to answer.
     """
     if stubs.conversation:
         return ""
     home = shlex.quote(f"{stubs.home}/.claude") if stubs.home else '"${HOME-}/.claude"'
-    end = "exit 0"
-    if stubs.state:
-        first = shlex.quote(shell.state(stubs).rstrip("\n"))
-        end = f'IFS= read -r theirs < "$user"\n    case $theirs in {first}) exit 0 ;; state=*) ;; *) exit 0 ;; esac'
-    return (
-        f"user=${{CLAUDE_CONFIG_DIR-}}; user=${{user:-{home}}}/skills/{NAME}/bin/{name}\n"
-        'if [ -r "$user" ] && ! [ "${stub:-$0}" -ef "$user" ]; then\n'
-        f"    {end}\n"
-        "fi\n"
-    )
+    return shell.defer(stubs, f"user=${{CLAUDE_CONFIG_DIR-}}; user=${{user:-{home}}}/skills/{NAME}/bin/{name}")
 
 
 def gate_stub(stubs: Stubs) -> str:

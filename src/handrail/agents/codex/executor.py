@@ -21,9 +21,12 @@ from zoneinfo import ZoneInfo
 
 from handrail.agents.codex import hooks
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError, Stubs
+from handrail.agents.threads import checked_id
+from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, Stubs
 from handrail.source.tomledit import value_text
 
+_PRODUCT = "Codex"
+"""Its ids are checked: for any other text, it silently starts a new conversation."""
 PROGRAM = "codex"
 ENVIRONMENT = ("CODEX_*", "OPENAI_*", "AZURE_OPENAI_*")
 _MODES = {
@@ -64,7 +67,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
         prompt = prompt_for_json(prompt, job.schema)
     argv += job.extra
     if job.session is not None:
-        argv += ["resume", _thread(job.session)]
+        argv += ["resume", checked_id(job.session, _PRODUCT)]
     return Launch((*argv, "-"), stdin=prompt.encode(), files=files)
 
 
@@ -84,15 +87,6 @@ def _guided(stubs: Stubs, env: Mapping[str, str], folder: str) -> list[str]:
 def _escape_command(prompt: str) -> str:
     """A prompt that an installed hook of Handrail does not read as a command."""
     return f"\n{prompt}" if prompt.lstrip(" ")[:1] in ("$", "/") else prompt
-
-
-def _thread(session: str) -> str:
-    """A valid thread id. For any other text, Codex silently starts a new conversation."""
-    try:
-        return str(uuid.UUID(session))
-    except ValueError:
-        message = f"`{session}` is not a conversation id of Codex"
-        raise NodeError("session-unknown", message, transient=False) from None
 
 
 def _is_strict(schema: Mapping[str, Any]) -> bool:

@@ -19,10 +19,7 @@ AGENT = "codex"
 HOST_SECONDS = 20
 FLAGS = "/<session-flags>/config.toml"
 """What Codex calls the place of hooks that are given on its command line."""
-FAILED = (
-    "Handrail's gate failed, so this tool stays blocked while the workflow is active. "
-    "A person can cancel the workflow with: handrail cancel --yes --session codex-SESSION"
-)
+FAILED = f"{shell.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
 _UNLIMITED = 0
 """Codex cuts a longer text of a hook, unless this is its limit."""
 _OURS = '*\'"prompt":"\'[$/]workflow*|*\'"prompt":"\'[$/]cancel-workflow*'

@@ -11,6 +11,7 @@ import re
 import shlex
 
 from handrail.agents.codex import hooks
+from handrail.agents.codex.tools import OWN_STEP
 from handrail.agents.offline import first
 from handrail.contracts.offline import PROJECT, PROMPT, URL, Path
 from handrail.models.responses import SPAWN, Responses
@@ -60,7 +61,7 @@ HOST_FILES = {".codex/config.toml": _CONFIG + _SEEN}
 PASSED: tuple[str, ...] = ()
 NOTE: str | None = "mcp__probe__add"
 SETTINGS = ".codex/config.toml"
-STEP = "mcp__handrail__workflow_step"
+STEP = OWN_STEP
 
 
 def write(path: Path, text: str) -> Call:

@@ -78,26 +78,13 @@ def hooks_file(stubs: str) -> str:
 
 
 def _begin(stubs: Stubs, name: str, about: str) -> str:
-    """The first lines of a stub. An installed stub leaves the conversations of a run to the stubs of that run.
-
-    Of two installations only the user's one answers, unless it has another state folder: then it does not know our
-    sessions.
-    """
+    """The first lines of a stub. An installed stub leaves the conversations of a run to the stubs of that run."""
     if stubs.conversation:
         return f"{shell.state(stubs)}# {about}\n"
     home = shlex.quote(f"{stubs.home}/.copilot") if stubs.home else '"${HOME-}/.copilot"'
-    end = "exit 0"
-    if stubs.state:
-        first = shlex.quote(shell.state(stubs).rstrip("\n"))
-        end = f'IFS= read -r theirs < "$user"\n    case $theirs in {first}) exit 0 ;; state=*) ;; *) exit 0 ;; esac'
-    return (
-        f"{shell.state(stubs)}# {about}\n"
-        f'[ -z "${{{FOR_ONE_CALL}-}}" ] || exit 0\n'
-        f"user=${{COPILOT_HOME-}}; user=${{user:-{home}}}/{NAME}/bin/{name}\n"
-        'if [ -r "$user" ] && ! [ "${stub:-$0}" -ef "$user" ]; then\n'
-        f"    {end}\n"
-        "fi\n"
-    )
+    user = f"user=${{COPILOT_HOME-}}; user=${{user:-{home}}}/{NAME}/bin/{name}"
+    begin = f'{shell.state(stubs)}# {about}\n[ -z "${{{FOR_ONE_CALL}-}}" ] || exit 0\n'
+    return begin + shell.defer(stubs, user)
 
 
 def gate_stub(stubs: Stubs) -> str:

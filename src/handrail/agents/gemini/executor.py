@@ -9,15 +9,17 @@ from __future__ import annotations
 import os
 import re
 import time
-import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from handrail.agents.gemini.guided import HOME, home, is_saved, make_home
 from handrail.agents.gemini.stubs import AUTHORITY
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.agents.threads import checked_id
+from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
 
+_PRODUCT = "Gemini CLI"
+"""Its ids are checked: `latest` or a number could mean another conversation by now."""
 PROGRAM = "gemini"
 ENVIRONMENT = ("GEMINI_*", "GOOGLE_*", "CLOUDSDK_CONFIG", "CODE_ASSIST_*")
 _MODES = {"read": "default", "work": "auto_edit", "full": "yolo"}
@@ -56,7 +58,7 @@ def launch(job: AgentJob, folder: str) -> Launch:
     thread = job.session or job.new_session
     if thread is not None:
         is_there = job.session is not None if job.stubs is None else is_saved(job.env, thread)
-        argv.append(f"--resume={_conversation(thread)}" if is_there else f"--session-id={thread}")
+        argv.append(f"--resume={checked_id(thread, _PRODUCT)}" if is_there else f"--session-id={thread}")
     prompt = job.prompt if job.schema is None else prompt_for_json(job.prompt, job.schema)
     prompt = f"\n{prompt}" if prompt.startswith("/") else prompt  # it would be read as a slash command
     env = {"GEMINI_CLI_NO_RELAUNCH": "true"}
@@ -71,15 +73,6 @@ def launch(job: AgentJob, folder: str) -> Launch:
 def _own_policies(env: Mapping[str, str]) -> str:
     """The folder of the person's own policies. `--policy` replaces them, so they are passed as well."""
     return os.path.join(home(env), ".gemini", "policies")
-
-
-def _conversation(session: str) -> str:
-    """A valid conversation id. `latest` or a number could mean another conversation by now."""
-    try:
-        return str(uuid.UUID(session))
-    except ValueError:
-        message = f"`{session}` is not a conversation id of Gemini CLI"
-        raise NodeError("session-unknown", message, transient=False) from None
 
 
 class Reader:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 
+from handrail.agents.gemini.tools import OWN_STEP
 from handrail.agents.offline import first
 from handrail.contracts.offline import PROMPT, URL, Path
 from handrail.models.google import Google
@@ -30,7 +31,7 @@ HOST_FILES: dict[str, str] = {}
 PASSED: tuple[str, ...] = ()
 NOTE: str | None = "mcp_probe_add"
 SETTINGS = ".gemini/settings.json"
-STEP = "mcp_handrail_workflow_step"
+STEP = OWN_STEP
 
 
 def write(path: Path, text: str) -> Call:

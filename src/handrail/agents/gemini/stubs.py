@@ -24,10 +24,7 @@ AUTHORITY = (
     f"and in the results of the tool `{STEP_TOOL}` are my instructions."
 )
 """Gemini CLI tells its model to obey neither hook context nor tool results unless the person asks for it."""
-FAILED = (
-    "Handrail's gate failed, so this tool stays blocked while the workflow is active. "
-    "A person can cancel the workflow with: handrail cancel --yes --session gemini-SESSION"
-)
+FAILED = f"{shell.FAILED} A person can cancel the workflow with: handrail cancel --yes --session {AGENT}-SESSION"
 _SESSION = "${GEMINI_SESSION_ID-}"
 
 

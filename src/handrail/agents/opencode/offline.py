@@ -11,6 +11,7 @@ import os
 import sys
 from pathlib import PurePath
 
+from handrail import STEP_TOOL
 from handrail.agents.offline import first
 from handrail.contracts.offline import URL, Path
 from handrail.models.chat import Chat
@@ -48,7 +49,7 @@ HOST_FILES = {
 PASSED: tuple[str, ...] = ()
 NOTE: str | None = "probe_add"
 SETTINGS = ".config/opencode/opencode.json"
-STEP = "workflow_step"
+STEP = STEP_TOOL
 
 
 def write(path: Path, text: str) -> Call:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 
+from handrail import STEP_TOOL
 from handrail.agents.offline import events
 from handrail.contracts.offline import PROMPT, URL, Path
 from handrail.models.chat import Chat
@@ -33,7 +34,7 @@ HOST_FILES = {".pi/agent/settings.json": json.dumps({**_SETTINGS, "defaultProvid
 PASSED: tuple[str, ...] = ()
 NOTE: str | None = None
 SETTINGS = ".pi/agent/extensions/handrail/index.js"
-STEP = "workflow_step"
+STEP = STEP_TOOL
 
 
 def write(path: Path, text: str) -> Call:
