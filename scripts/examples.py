@@ -3,7 +3,8 @@
 An example is a small project and what Handrail prints in it. `tests/test_examples.py` runs every one of them. Its keys:
 `flow` is the flow `example`; `files` are other files by path; `settings` and `own` are the settings of the project and
 of the user; `env` are variables; `agent` is what the scripted agent does; `answers` are for forms; `serves` are the
-answers of a service by address and path; `git` makes the project a repository, in which `changes` are not committed;
+answers of a service by address and path, or by method and path; `git` makes the project a repository, in which
+`changes` are not committed, and `remote` is the address of `origin`: a service, or the path of a bare repository;
 `value` is a document of a schema, `without` a member of it; `like` names the node with the rest of the example; `args`
 are further arguments of `run example`, `command` replaces it, `before` are commands before it; `prints` is the output.
 """
@@ -86,6 +87,8 @@ def shown(kind: str, name: str) -> str:
         parts.append(f"`{path}`:\n\n```{language}\n{text.rstrip()}\n```\n")
     for path, text in example.get("changes", {}).items():
         parts.append(f"`{path}`, changed since the last commit:\n\n```text\n{text.rstrip()}\n```\n")
+    if "remote" in example:
+        parts.append(f"The remote `origin` is `{example['remote']}`.\n")
     if "answers" in example:
         parts.append(f"Answers, for `--answers FILE`:\n\n```json\n{document(example['answers'])}```\n")
     if "agent" in example:

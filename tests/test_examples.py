@@ -19,6 +19,8 @@ import pytest
 import yaml
 
 import handrail
+from handrail import registry
+from handrail.process.chosen import variable_of
 from nodes.repositories import Checkout, isolate
 from services.web import Asked, Reply, serve
 from support import Project
@@ -50,6 +52,9 @@ class Stage:
         self.project, self.example, self.name = project, example, name
         self.real: dict[str, str] = {str(project.folder): "/project"}
         isolate(patch)
+        for variable in NEEDED["variables"]:
+            if not variable.startswith("HANDRAIL_"):
+                patch.delenv(variable, raising=False)
         for address, answers in example.get("serves", {}).items():
             self.real[stack.enter_context(serve(_service(answers))).url] = address
         self.script(example.get("agent", [{"say": "done"}]))
@@ -66,8 +71,18 @@ class Stage:
         if repository is not None:
             repository.write(".gitignore", ".handrail\nanswers.json\n")
             repository.commit()
+            self._add_remote(repository)
             for path, text in example.get("changes", {}).items():
                 self.write(path, text)
+
+    def _add_remote(self, repository: Checkout) -> None:
+        address = self.example.get("remote")
+        if address is not None and address.startswith("/"):
+            bare = self.project.folder.parent / "remote.git"
+            repository.git("init", "-q", "--bare", "-b", "main", str(bare))
+            self.real[str(bare)] = address
+        if address is not None:
+            repository.git("remote", "add", "origin", self._local(address))
 
     def script(self, lines: Any) -> None:
         """Let the scripted agent do this."""
@@ -102,7 +117,7 @@ class Stage:
 
 def _service(answers: dict[str, Any]) -> Any:
     def answer(asked: Asked) -> Reply:
-        found = answers.get(asked.path, answers.get("*"))
+        found = answers.get(f"{asked.method} {asked.path}", answers.get(asked.path, answers.get("*")))
         return Reply(found) if found is not None else Reply({"message": f"there is no {asked.path}"}, 404)
 
     return answer
@@ -187,11 +202,16 @@ def test_every_example_is_of_something() -> None:
 
 
 def test_every_variable_of_handrail_and_of_the_services_has_an_example() -> None:
-    read = re.compile(r"\"((?:HANDRAIL|JIRA|GITLAB|TELEGRAM|AGENTWEAVER)_[A-Z_]+)\"")
+    services = "HANDRAIL|JIRA|GITLAB|GITHUB|GH|TELEGRAM|NOTIFY|SLACK|AGENTWEAVER"
+    read = re.compile(rf"\"((?:{services})_[A-Z_]+|[A-Z]+_BIN)\"")
     sources = Path(handrail.__file__).parent.rglob("*.py")
     found = {name for source in sources for name in read.findall(source.read_text(encoding="utf-8"))}
-    assert found - {*NEEDED["variables"], *INTERNAL} == set()
+    programs = {variable_of(registry.executor(agent).PROGRAM) for agent in registry.executors()} - {None}
+    assert "CODEX_BIN" in programs
+    assert (found | programs) - {*NEEDED["variables"], *INTERNAL, *OF_AGENTS} == set()
 
 
 INTERNAL = ("HANDRAIL_CALL", "HANDRAIL_FOR_ONE_CALL", "HANDRAIL_STATE")
 """Handrail sets them for its own processes and for its stubs in agents."""
+OF_AGENTS = ("GH_HOST",)
+"""Only agents read them."""
