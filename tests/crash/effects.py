@@ -6,6 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 from nodes.repositories import Checkout
+from services.githubs import SHA, GitHub
 from services.web import Asked, Reply
 
 KEY = "crash"
@@ -77,6 +78,8 @@ GITLAB = {
     "outputFile": "out/m.md",
     "outputJsonFile": "out/m.json",
 }
+GITHUB = {"outputFile": "out/h.md", "outputJsonFile": "out/h.json"}
+PULL = {"pullRequestUrl": "octo/tea#7", **GITHUB}
 EFFECTS = [
     Effect("git-commit", {"message": "Second", "files": ["kept.txt"]}),
     Effect("telegram-notify", {"message": "hello"}),
@@ -108,6 +111,10 @@ EFFECTS = [
             "attachmentsContextFile": "out/c.txt",
         },
     ),
+    Effect("github-issue", {"issue": "octo/tea#7", **GITHUB}),
+    Effect("github-pr-diff", PULL),
+    Effect("github-reviews", {**PULL, "reviewFile": "out/r.md", "reviewJsonFile": "out/r.json"}),
+    Effect("github-checks", PULL),
     Effect("fetch-gitlab-diff", GITLAB),
     Effect("fetch-gitlab-review", GITLAB),
     Effect(
@@ -167,6 +174,23 @@ def gitlab(asked: Asked) -> Reply:
     if asked.path.endswith("/discussions"):
         return Reply([{"id": "d", "notes": [COMMENT]}])
     return Reply({"title": "T", "description": "", "state": "opened", "author": {"username": "ada"}, "sha": "a"})
+
+
+def forge() -> GitHub:
+    """A GitHub with one pull request, which is an issue, too."""
+    made, when, user = GitHub(), "2026-01-01T00:00:00Z", {"login": "ada"}
+    about = {"title": "Tea", "body": "why", "user": user, "created_at": when, "updated_at": when}
+    head = {"ref": "fast", "sha": SHA, "user": user}
+    remark = {"id": 1, "body": "no", "user": user, "created_at": when}
+    made.objects["issues/7"] = {**about, "state": "open", "labels": [], "assignees": []}
+    made.objects["pulls/7"] = {**about, "number": 7, "state": "open", "head": head, "base": {"ref": "main"}}
+    made.lists["issues/7/comments"] = [remark]
+    made.lists["pulls/7/files"] = [{"filename": "a", "status": "modified", "patch": "-1\n+2"}]
+    made.lists["pulls/7/reviews"] = [{**remark, "state": "COMMENTED", "submitted_at": when}]
+    made.lists["pulls/7/comments"] = []
+    made.lists[f"commits/{SHA}/check-runs"] = []
+    made.lists[f"commits/{SHA}/status"] = [{"context": "build", "state": "success"}]
+    return made
 
 
 def telegram(asked: Asked) -> Reply:

@@ -16,7 +16,7 @@ from crash.accounts import none_of
 from crash.cases import Case
 from crash.children.doom import Doom
 from crash.conftest import Stage
-from crash.effects import ANSWERS, EFFECTS, Effect, gitlab, jira, lay_out, telegram
+from crash.effects import ANSWERS, EFFECTS, Effect, forge, gitlab, jira, lay_out, telegram
 from crash.pool import Pool
 from depth import Depth
 from handrail import registry
@@ -29,7 +29,10 @@ UNRECORDED = Doom("torn", keep="nothing", event="NodeFinished", path=PATH)
 RECORDED = Doom("after", event="NodeFinished", path=PATH)
 NOTHING = re.compile(r"(?!)")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
-READING = ("fetch-gitlab-diff", "fetch-gitlab-review", "playbook-inventory")
+READING = (
+    *("fetch-gitlab-diff", "fetch-gitlab-review", "playbook-inventory"),
+    *("github-issue", "github-pr-diff", "github-reviews", "github-checks"),
+)
 """They read again after an interruption, and their files say when."""
 UNKNOWN = "whether it arrived is not known"
 
@@ -107,7 +110,8 @@ def problems(outside: Outside, wanted: dict[str, Any], effect: Effect, doom: Doo
 @pytest.fixture
 def outside(pool: Pool, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[Outside]:
     isolate(monkeypatch)
-    with serve(jira) as issues, serve(gitlab) as requests, serve(telegram) as chat:
+    github = forge()
+    with serve(jira) as issues, serve(gitlab) as requests, serve(telegram) as chat, serve(github.answer) as github.web:
         env = {
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -115,6 +119,7 @@ def outside(pool: Pool, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterat
             "JIRA_API_KEY": "key",
             "GITLAB_BASE_URL": requests.url,
             "GITLAB_TOKEN": "token",
+            **github.env(),
             "TELEGRAM_API_URL": chat.url,
             "TELEGRAM_BOT_TOKEN": "1:t",
             "TELEGRAM_CHAT_ID": "5",

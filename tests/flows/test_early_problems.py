@@ -33,7 +33,6 @@ MISTAKES = {
     "hidden workflow": ("{id: x, node: workflow-run, params: {workflow: hidden}}", "`handrail list` shows what can"),
     "type of a field": (FORM % "[{id: a, type: texxt, label: A}]", "did you mean `text`?"),
     "key of a field": (FORM % "[{id: a, typ: text, label: A}]", "did you mean `type`?"),
-    "no fields": (FORM % "[]", "fill it in: the questions"),
     "output": ("{id: x, node: set, params: {a: '${steps.a.first.outputs.outpt}'}}", "did you mean `output`?"),
     "pattern": ("{id: x, node: set, when: {matches: [a, '(']}}", "a pattern has no look-around"),
     "schema is missing": ("{id: x, node: set, makes: [{path: a, schema: reprot}]}", "did you mean `report`?"),

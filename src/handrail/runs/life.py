@@ -19,7 +19,6 @@ from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.aside import remove_unchanged
-from handrail.runs.bounds import CODE as BUDGET
 from handrail.runs.bounds import Meter
 from handrail.runs.fold import RunState, fold
 from handrail.runs.interpret import FlowFailed, Interpreter
@@ -80,7 +79,7 @@ class FlowLife:
             async with _within(self.meter):
                 return _ended(await interpreter.run(interpreter.values.params, interpreter.context, until=self.until))
         except Exhausted as error:
-            return machine.RunEnded("cancelled", None, str(error), None, BUDGET)
+            return machine.RunEnded("cancelled", None, str(error), None, "budget")
         except FlowFailed as error:
             return machine.RunEnded("failed", None, f"{error.code} at {error.path}", error.message, error.code)
         except (NodeError, Unresolved) as error:
