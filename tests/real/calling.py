@@ -93,7 +93,8 @@ def told(said: Heard, kind: str) -> list[dict[str, Any]]:
 
 
 def only(said: Heard, kind: str) -> dict[str, Any]:
-    (found,) = told(said, kind)
+    """The only event of a kind. Of the usage, which is told again and again, the last one counts."""
+    (found,) = told(said, kind)[-1:] if kind == "usage" else told(said, kind)
     return found
 
 

@@ -100,6 +100,7 @@ def _before_model(folder: str, card: CardBody, request: ModelCalled) -> Context:
         if mark in request["told"]:
             return context(None)
         marks.clear(folder, marks.SHOWN)
+        marks.set_mark(folder, marks.HEARD)
         return context(card["context"])
     if marks.has_subagent(folder):
         return context(card["brief"])

@@ -50,9 +50,10 @@ class SessionGuide:
     def is_heard(self, host: tuple[str, str]) -> bool:
         """True if the agent's hooks have called Handrail in this conversation: they tell it the first phase."""
         conversation = _conversation(host)
-        return not conversation.is_linked or marks.is_set(
-            self.sessions.session(conversation.session).folder, marks.SHOWN
-        )
+        if not conversation.is_linked:
+            return True
+        folder = self.sessions.session(conversation.session).folder
+        return marks.is_set(folder, marks.SHOWN) or marks.is_set(folder, marks.HEARD)
 
     def thread(self, host: tuple[str, str]) -> str | None:
         """The agent's own id of the conversation, to continue it; None if the agent has not told one."""
