@@ -46,6 +46,8 @@ LOOSENING = [
     ("answer", "last", "--file", "letter.yaml"),
     ("resume", "last", "--answers", "letter.yaml"),
     ("restart", "last", "--answers", "letter.yaml"),
+    ("resume", "last", "--max-usd", "5"),
+    ("restart", "last", "--max-tokens", "5"),
     ("run", "asking", "--answers", "letter.yaml"),
     ("stop", "last"),
     ("prune", "--keep", "0", "--yes"),

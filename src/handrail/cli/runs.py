@@ -33,7 +33,7 @@ from handrail.forms.answers import accepted, read_answers
 from handrail.forms.form import Form, initial
 from handrail.process.child import detach
 from handrail.project import shown_path
-from handrail.runs.bounds import Bounded
+from handrail.runs.bounds import OPTIONS, Bounded
 from handrail.runs.changed import changed_files
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Asked
@@ -125,10 +125,12 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
     print_run(shell, app.runs.updated(run))
 
 
-def _refuse_answers(app: App, command: str, run_id: str, answers: str | None) -> None:
-    """An answers file answers like `handrail answer`, so an agent may not use it either."""
-    if answers is not None:
+def _refuse_agents(app: App, command: str, run_id: str, options: dict[str, Any]) -> None:
+    """An answers file answers like `handrail answer`, and a new bound may be a higher one: an agent may use neither."""
+    if options["answers"] is not None:
         app.refuse_agents(f"{command} --answers", run=run_id)
+    for name in given_bounds(options).named:
+        app.refuse_agents(f"{command} {OPTIONS[name]}", run=run_id)
 
 
 @click.command()
@@ -141,7 +143,7 @@ def _refuse_answers(app: App, command: str, run_id: str, answers: str | None) ->
 @command
 def resume(app: App, shell: Shell, run_id: str, first: bool, **options: Any) -> None:
     """Resume a run that was interrupted, failed or waits. Finished steps do not run again."""
-    _refuse_answers(app, "resume", run_id, options["answers"])
+    _refuse_agents(app, "resume", run_id, options)
     loaded = app.runs.load(run_id)
     for told in changed_words(loaded, [shown_path(file, shell.cwd) for file in changed_files(loaded.about)]):
         shell.talk(told)
@@ -158,7 +160,7 @@ def resume(app: App, shell: Shell, run_id: str, first: bool, **options: Any) -> 
 @command
 def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
     """Continue a run that ended, if its flow allows that."""
-    _refuse_answers(app, "continue", run_id, options["answers"])
+    _refuse_agents(app, "continue", run_id, options)
     how = Driving(options["events"], options["answers"], given_choice(app, options))
     drive(app, shell, app.runs.load(run_id), "continue", how)
 
@@ -173,7 +175,7 @@ def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
     """Start a run again with the current definitions. Unchanged files that it made are removed; a copy is kept."""
-    _refuse_answers(app, "restart", run_id, options["answers"])
+    _refuse_agents(app, "restart", run_id, options)
     choice = given_choice(app, options)
     loaded = app.runs.load(run_id)
     flows = app.definitions.with_shipped(loaded.about.flow)

@@ -38,6 +38,18 @@ def findings_text(facts: dict[str, str], found: dict[str, Any]) -> str:
     return document("Review", facts, sections, "No findings.")
 
 
+def change_facts(about: dict[str, Any], files: list[Any]) -> dict[str, str]:
+    """What a pull or merge request says of itself, one line each."""
+    return {
+        "State": f"{one_line(about['state'])}{' (draft)' if about['draft'] else ''}",
+        "Branches": f"{one_line(about['source_branch'])} → {one_line(about['target_branch'])}",
+        "Commit": one_line(about["sha"]),
+        "Author": one_line(about["author"]),
+        "Updated": one_line(about["updated_at"]),
+        "Changed files": str(len(files)),
+    }
+
+
 def change_sections(about: dict[str, Any], files: list[dict[str, Any]]) -> list[tuple[str, str]]:
     """The sections of a changed branch: its description, and the difference of each file."""
     words = about["description"].strip()

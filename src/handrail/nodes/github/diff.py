@@ -8,7 +8,7 @@ from handrail.contracts import Node, NodeContext, Work
 from handrail.nodes.github.place import FILES, OUTPUT_FILES, PULL_REQUEST, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
 from handrail.nodes.markdown import document, one_line
-from handrail.nodes.remarks import change_sections
+from handrail.nodes.remarks import change_facts, change_sections
 from handrail.nodes.write_file import put_files
 from handrail.services.numbered import pull_request
 from handrail.source.fields import Field
@@ -50,15 +50,7 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 def _markdown(found: dict[str, Any]) -> str:
     about = found["pull_request"]
-    facts = {
-        "Pull request": found["pull_request_url"],
-        "State": f"{one_line(about['state'])}{' (draft)' if about['draft'] else ''}",
-        "Branches": f"{one_line(about['source_branch'])} → {one_line(about['target_branch'])}",
-        "Commit": one_line(about["sha"]),
-        "Author": one_line(about["author"]),
-        "Updated": one_line(about["updated_at"]),
-        "Changed files": str(len(found["files"])),
-    }
+    facts = {"Pull request": found["pull_request_url"], **change_facts(about, found["files"])}
     sections = change_sections(about, found["files"])
     sections += [] if found["files"] else [("Changes", "No changes were found.")]
     return document(f"#{found['number']} {one_line(about['title'])}", facts, sections, "")

@@ -8,7 +8,7 @@ from handrail.contracts import Node, NodeContext, Work
 from handrail.nodes.gitlab.place import FILES, PARAMS, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
 from handrail.nodes.markdown import document, one_line
-from handrail.nodes.remarks import change_sections
+from handrail.nodes.remarks import change_facts, change_sections
 from handrail.nodes.write_file import put_files
 
 NODE = Node(
@@ -37,15 +37,7 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 def _markdown(found: dict[str, Any]) -> str:
     about = found["merge_request"]
-    facts = {
-        "Merge request": found["merge_request_url"],
-        "State": f"{about['state']}{' (draft)' if about['draft'] else ''}",
-        "Branches": f"{one_line(about['source_branch'])} → {one_line(about['target_branch'])}",
-        "Commit": one_line(about["sha"]),
-        "Author": one_line(about["author"]),
-        "Updated": one_line(about["updated_at"]),
-        "Changed files": str(len(found["files"])),
-    }
+    facts = {"Merge request": found["merge_request_url"], **change_facts(about, found["files"])}
     sections = change_sections(about, found["files"])
     nothing = "" if found["files"] else "No changes were found."
     text = document(f"!{found['merge_request_iid']} {one_line(about['title'])}", facts, sections, nothing)
