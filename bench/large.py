@@ -15,7 +15,7 @@ from bench.rows import Bound, Part, slower
 from handrail import registry
 
 STEPS, BLOCK, FEW, AGENTS = 500, 25, 20, 5
-NEAR = Bound(40)
+NEAR = Bound(30)
 ABOUT = f"""\
 A flow of {STEPS} steps, each with a prompt for an agent that answers at once: its program is `/bin/sh`, which
 prints one line. The run pauses after every {BLOCK} steps. During the pause, the same program is started alone

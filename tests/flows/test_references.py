@@ -44,6 +44,48 @@ def test_an_item_of_one_list_says_nothing_about_another_list() -> None:
     assert warned("others", "1")
 
 
+CHAIN = """
+phases:
+- id: try-1
+  steps: [{id: x, node: set, params: {ok: false}, stopFlowIf: STOP}]
+- id: try-2
+  when: WHEN
+  steps: [{id: x, node: set, params: {ok: false}, stopFlowIf: STOP_2}]
+- id: try-3
+  when: {not: '${steps.try-2.x.outputs.ok}'}
+  steps: [{id: y, node: set, params: {n: 1}}]
+"""
+OK = "'${steps.try-1.x.outputs.ok}'"
+
+
+@pytest.mark.parametrize(
+    ("stop", "when", "expected"),
+    [
+        (OK, f"{{not: {OK}}}", False),
+        (f"{{equals: [{OK}, true]}}", f"{{equals: [{OK}, false]}}", False),
+        (f"{{differs: [{OK}, true]}}", OK, False),
+        (OK, OK, True),
+        (f"{{equals: [{OK}, true]}}", f"{{equals: [{OK}, 3]}}", True),
+        ("false", f"{{not: {OK}}}", True),
+    ],
+)
+def test_a_step_is_not_skipped_if_the_opposite_of_its_condition_has_ended_the_flow(
+    stop: str, when: str, expected: bool
+) -> None:
+    text = CHAIN.replace("STOP_2", OK.replace("try-1", "try-2")).replace("STOP", stop).replace("WHEN", when)
+    plan, problems = load_flow(Source("f.yaml", text), "f", known_in())
+    assert plan is not None, problems
+    assert ("ref-maybe-skipped" in {problem.code for problem in problems}) is expected, problems
+
+
+def test_a_flow_that_may_be_ended_in_parallel_may_also_go_on() -> None:
+    text = CHAIN.replace("STOP_2", "false").replace("STOP", OK).replace("WHEN", f"{{not: {OK}}}")
+    text = text.replace("- id: try-1\n", "- id: try-1\n  parallel: 2\n")
+    plan, problems = load_flow(Source("f.yaml", text), "f", known_in())
+    assert plan is not None, problems
+    assert "ref-maybe-skipped" in {problem.code for problem in problems}
+
+
 INNER = "phases: [{id: look, steps: [{id: lines, node: set, params: {n: 3}}]}]"
 OUTER = """
 phases:

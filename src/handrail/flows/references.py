@@ -9,12 +9,12 @@ from typing import Any
 
 from handrail.expressions.parse import Used
 from handrail.expressions.syntax import SCOPES
-from handrail.expressions.tree import Const, Expression, Ref, Test, Truth
-from handrail.flows.plan import Phase, Step
+from handrail.expressions.tree import Const, Expression, Ref, Test
+from handrail.flows.certain import Skippable
 from handrail.flows.reading import Reading, Slot
 from handrail.flows.settle import plain_of
 from handrail.source.diagnostics import Severity
-from handrail.source.values import MISSING, contents, is_true, member
+from handrail.source.values import MISSING, contents, member
 
 FIELDS = ("outputs", "value", "status")
 CONTEXT = {
@@ -54,10 +54,11 @@ class Wrong:
 
 @dataclass(frozen=True)
 class Layout:
-    """The index of every phase, and of every step in its phase."""
+    """The index of every phase, and of every step in its phase; and which of them may be skipped."""
 
     phases: dict[str, int]
     steps: tuple[dict[str, int], ...]
+    skippable: Skippable
 
 
 def wrong_with(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | None:
@@ -193,7 +194,7 @@ def _step(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | None:
     wrong = _order(flow, slot, ref, target) or _output(flow, use, target)
     if wrong is not None or field == "status" or len(parts) == 4 or use.is_shielded or slot.is_shielded:
         return wrong
-    return _maybe_skipped(flow, slot, ref, target)
+    return _maybe_skipped(flow, layout, slot, ref, target)
 
 
 def _output(flow: Reading, use: Used, target: tuple[int, int]) -> Wrong | None:
@@ -248,15 +249,13 @@ def _runs_in_parallel(flow: Reading, slot: Slot, target: tuple[int, int]) -> str
     return "the rounds of a parallel repeat and the phases of a parallel block run at the same time"
 
 
-def _maybe_skipped(flow: Reading, slot: Slot, ref: Ref, target: tuple[int, int]) -> Wrong | None:
+def _maybe_skipped(flow: Reading, layout: Layout, slot: Slot, ref: Ref, target: tuple[int, int]) -> Wrong | None:
     """Warn about a reference into the result of a step that may be skipped: the run would fail there."""
-    phase = flow.phases[target[0]]
-    step = phase.steps[target[1]]
-    if (target[0] != slot.phase and is_conditional(phase)) or (
-        target != (slot.phase, slot.step) and is_conditional(step)
+    if (target[0] != slot.phase and target[0] in layout.skippable.phases) or (
+        target != (slot.phase, slot.step) and target in layout.skippable.steps
     ):
         why = "a step that may be skipped"
-    elif not _is_held(phase.guards, slot.around.guards):
+    elif not _is_held(flow.phases[target[0]].guards, slot.around.guards):
         why = "a step of a round that may be skipped"
     else:
         return None
@@ -264,17 +263,6 @@ def _maybe_skipped(flow: Reading, slot: Slot, ref: Ref, target: tuple[int, int])
     return Wrong(
         code="ref-maybe-skipped", message=f"`{ref.path}` refers to the result of {why}", hint=hint, severity="warning"
     )
-
-
-def is_conditional(part: Phase | Step) -> bool:
-    return part.when is not None and constant_truth(part.when) is not True
-
-
-def constant_truth(condition: Expression) -> bool | None:
-    """The truth of a condition that is written as a constant. None for any other condition."""
-    if isinstance(condition, Truth):
-        return constant_truth(condition.value)
-    return is_true(condition.value) if isinstance(condition, Const) else None
 
 
 def _is_held(needed: tuple[Expression, ...], held: tuple[Expression, ...]) -> bool:

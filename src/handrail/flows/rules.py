@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from handrail.expressions.parse import Place, place_of
+from handrail.flows.certain import constant_truth, is_conditional, skippable
 from handrail.flows.plan import Phase, Step
 from handrail.flows.reading import Reading
-from handrail.flows.references import Layout, constant_truth, is_conditional, wrong_with
+from handrail.flows.references import Layout, wrong_with
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.yamltree import Node
 
@@ -27,6 +28,7 @@ def check(flow: Reading) -> Iterator[Diagnostic]:
     layout = Layout(
         _first_indexes(phase.id for phase in flow.phases),
         tuple(_first_indexes(step.id for step in phase.steps) for phase in flow.phases),
+        skippable(flow.phases),
     )
     reported: set[tuple[str, Place]] = set()
     for slot in flow.slots:
