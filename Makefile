@@ -6,6 +6,8 @@ BIN := .venv/bin
 PARALLEL := -n auto --maxprocesses 8
 # Agents wait for most of the time: one more worker than cores is faster on two cores.
 AGENTS := -n 3
+# What `make test` runs. CI leaves out `explores` there, because `make test-long` follows.
+SELECT :=
 SPECIAL := */test_*_host.py */test_pi_versions.py */test_opencode_plugin.py
 
 .PHONY: help env verify ci demo test test-long test-agents test-special check format bench docs agents-table hosts-table clean
@@ -27,7 +29,7 @@ demo: env ## walk a workflow with the scripted agent: no key, no network
 	@$(BIN)/handrail demo
 
 test: env ## all tests that need no agent; explorations try a spread of places
-	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal
+	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal $(SELECT)
 
 test-long: env ## the explorations with every place and many inputs
 	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal -m explores --thorough
@@ -37,8 +39,10 @@ test-agents: env ## the real agents, offline, against scripted models (needs npm
 	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(AGENTS) --dist loadgroup \
 		$(foreach name,$(SPECIAL),--ignore-glob='$(name)')
 
-test-special: env ## what is special to one agent as a host, and other versions of it (long)
+test-special: env ## what is special to one agent as a host, other versions of it, and every way to fail (long)
 	@./scripts/agents
+	@PYTHONPATH=tests $(BIN)/python -m twice .cache/spread-first-failures.txt tests/real $(AGENTS) --dist loadgroup \
+		-m spread --thorough
 	@PYTHONPATH=tests $(BIN)/python -m twice .cache/special-first-failures.txt $(AGENTS) --dist loadgroup \
 		$(wildcard $(addprefix tests/real/,$(notdir $(SPECIAL))))
 

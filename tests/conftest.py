@@ -35,6 +35,20 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.register_profile("fuzz", settings.get_profile("tests"), max_examples=inputs)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests marked `spread(every)`: of their combinations, one in `every` stays, unless `--thorough`."""
+    left_out = [] if config.getoption("--thorough") else [item for item in items if not _is_in_spread(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _is_in_spread(item: pytest.Item) -> bool:
+    """Neighbours differ in one value, so every value stays in some combination."""
+    marker = item.get_closest_marker("spread")
+    return marker is None or sum(item.callspec.indices.values()) % marker.args[0] == 0  # type: ignore[attr-defined]
+
+
 @pytest.fixture
 def depth(request: pytest.FixtureRequest) -> Depth:
     assert request.node.get_closest_marker("explores"), "a test that uses `depth` must be marked `explores`"

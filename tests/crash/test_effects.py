@@ -147,13 +147,13 @@ def test_an_effect_happens_once(outside: Outside, effect: Effect) -> None:
 @pytest.mark.explores
 @pytest.mark.parametrize("effect", KNOWING, ids=lambda effect: effect.name)
 def test_an_effect_happens_once_wherever_it_is_cut(outside: Outside, effect: Effect, depth: Depth) -> None:
-    """The driver is killed after every fourth sync of a file: of the project, of the journal, of the shelf.
+    """The driver is killed after every eighth sync of a file: of the project, of the journal, of the shelf.
 
     Different effects begin at different places, so together they try all.
     """
-    whole, first = outside.whole(effect), 1 + KNOWING.index(effect) % 4
+    whole, first = outside.whole(effect), 1 + KNOWING.index(effect) % 8
     syncs = json.loads((whole.folder / "layer").read_text())["syncs"]
-    wanted, places = account(whole), depth.places(range(first, syncs + 1, 4), every=3)
+    wanted, places = account(whole), depth.places(range(first, syncs + 1, 8), every=2)
     found = outside.pool.each(lambda at: problems(outside, wanted, effect, Doom("synced", at)), places)
     none_of([problem for wrong in found for problem in wrong])
 

@@ -58,6 +58,7 @@ def assert_denied(guest: Guest, thread: str) -> None:
     assert not guest.made("bound.txt")
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("name", PYTHONS)
 def test_a_failing_hook_denies_until_a_person_cancels(guest: Guest, name: str) -> None:
     thread = begin(guest)
@@ -70,6 +71,7 @@ def test_a_failing_hook_denies_until_a_person_cancels(guest: Guest, name: str) -
     assert guest.made("free.txt")
 
 
+@pytest.mark.spread(2)
 @pytest.mark.parametrize("name", ["fails", "is missing"])
 def test_a_failing_hook_does_nothing_without_a_workflow(guest: Guest, name: str) -> None:
     break_python(guest, PYTHONS[name])
@@ -79,6 +81,7 @@ def test_a_failing_hook_does_nothing_without_a_workflow(guest: Guest, name: str)
     assert guest.made("free.txt")
 
 
+@pytest.mark.spread(3)
 @pytest.mark.parametrize("what", ["card and journal", "link", "folder"])
 def test_damaged_state_denies_until_a_person_cancels(guest: Guest, what: str) -> None:
     thread = begin(guest)
