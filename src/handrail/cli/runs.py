@@ -16,6 +16,8 @@ from handrail.cli.common import command, complete_flow, run_argument
 from handrail.cli.dryrun import print_preview, rows_to_json
 from handrail.cli.output import Shell
 from handrail.cli.params import (
+    approve_option,
+    given_approvals,
     given_bounds,
     given_choice,
     given_params,
@@ -57,6 +59,7 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 @answers_option
 @route_options
 @limit_options
+@approve_option
 @task_options
 @click.option("--scope", default="", help="The scope of its artifacts; by default the current branch.")
 @click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one.")
@@ -67,6 +70,8 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 @command
 def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
     """Run a flow to its end, or drive an agent through a workflow."""
+    if options["approve"]:
+        app.refuse_agents("run --approve")
     flow = app.flow_named(name)
     app.check_settings()
     for warning in app.warnings(flow, options["agent"]):
@@ -84,6 +89,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         preset=options["preset"] or "",
         lang=options["lang"],
         limits=Bounded(**app.settings.limits).with_later(given_bounds(options)).named,
+        approve=list(given_approvals(options)),
     )
     for told in unused(app.flows, flow, request):
         shell.talk(f"warning: {told}")
@@ -127,9 +133,11 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
 
 
 def _refuse_agents(app: App, command: str, run_id: str, options: dict[str, Any]) -> None:
-    """An answers file answers like `handrail answer`, and a new bound may be a higher one: an agent may use neither."""
+    """An agent may use nothing that answers in place of a person, and no new bound, which may be a higher one."""
     if options["answers"] is not None:
         app.refuse_agents(f"{command} --answers", run=run_id)
+    if options.get("approve"):
+        app.refuse_agents(f"{command} --approve", run=run_id)
     for name in given_bounds(options).named:
         app.refuse_agents(f"{command} {OPTIONS[name]}", run=run_id)
 
@@ -139,6 +147,7 @@ def _refuse_agents(app: App, command: str, run_id: str, options: dict[str, Any])
 @answers_option
 @route_options
 @limit_options
+@approve_option
 @events_option
 @click.option("--first", is_flag=True, hidden=True)
 @command

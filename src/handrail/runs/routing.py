@@ -10,13 +10,14 @@ from handrail.runs.bounds import Bounded
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person chose on the command line: `--agent`, `--model`, `--route`, `--preset` and the bounds."""
+    """What a person chose on the command line: `--agent`, `--model`, `--route`, `--preset`, bounds, `--approve`."""
 
     agent: str | None = None
     model: str | None = None
     routes: dict[str, str] = field(default_factory=dict)
     preset: str | None = None
     bounds: Bounded = field(default_factory=Bounded)
+    approve: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
