@@ -11,7 +11,10 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
+from handrail import NAMED_AGENT
 from handrail import SETTINGS_FILE as FILE
+from handrail.source.agents import FIELD as ACP
+from handrail.source.agents import AcpAgent, read_agents
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.fields import Field, Reader, found, quoted, shape
@@ -50,6 +53,7 @@ SETTINGS = shape(
         default=12,
     ),
     Field("agent", ("text",), "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`"),
+    ACP,
     Field("routes", ("mapping",), "the agent per group of steps: `review: AGENT:MODEL`", schema=_ROUTES),
     Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
     Field("flows", ("mapping",), "routes per flow, by flow id", schema=_NESTED),
@@ -117,6 +121,7 @@ class Settings:
     reminders: int = 12
     prune: PruneSettings | None = None
     limits: dict[str, float] = field(default_factory=dict)
+    acp: dict[str, AcpAgent] = field(default_factory=dict)
 
 
 Agents = Collection[str] | None
@@ -168,7 +173,11 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic], agents: A
         return settings
     reader = Reader(source, tree, SETTINGS, problems.append)
     settings = _with_secrets(reader, settings, may_except=is_user)
-    return replace(_apply(reader, settings, agents), prune=_read_prune(reader, settings.prune, is_user=is_user))
+    return replace(
+        _apply(reader, settings, agents),
+        prune=_read_prune(reader, settings.prune, is_user=is_user),
+        acp=read_agents(reader, settings.acp, is_user=is_user),
+    )
 
 
 def _read_prune(reader: Reader, before: PruneSettings | None, *, is_user: bool) -> PruneSettings | None:
@@ -342,11 +351,14 @@ class RouteOverrides:
 
 
 def parse_route(text: str) -> Route:
-    """Parse `AGENT` or `AGENT:MODEL`. The name of a model may contain colons."""
-    agent, _, model = text.partition(":")
-    if not agent.strip():
+    """Parse `AGENT`, `AGENT:MODEL`, `acp:NAME` or `acp:NAME:MODEL`. The name of a model may contain colons."""
+    agent, _, model = (part.strip() for part in text.partition(":"))
+    if not agent:
         raise ValueError(f"`{text}` names no agent")
-    return Route(agent.strip(), model.strip() or None)
+    if agent == NAMED_AGENT and model:
+        name, _, model = (part.strip() for part in model.partition(":"))
+        agent = f"{agent}:{name}"
+    return Route(agent, model or None)
 
 
 def choose(

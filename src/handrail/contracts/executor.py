@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from handrail.contracts.host import Stubs
+from handrail.source.agents import AcpAgent
 
 PERMISSIONS = ("read", "work", "full")
 
@@ -32,6 +33,8 @@ class AgentJob:
     `schema` is the JSON Schema of the answer. `stubs` turn on the guided mode for this job only; `new_session` is then
     the id for a new conversation. `extra` are further arguments. `program` is the path of the program if a variable of
     the user chooses it. `usd` is how many dollars it may use; None if that has no bound.
+    `fresh` is the prompt for a new conversation if the agent cannot continue `session`; None if it then fails. `acp` is
+    what the settings say of an agent `acp:NAME`.
     """
 
     prompt: str
@@ -48,6 +51,8 @@ class AgentJob:
     new_session: str | None = None
     program: str | None = None
     usd: float | None = None
+    fresh: str | None = None
+    acp: AcpAgent | None = None
 
 
 @dataclass(frozen=True)
@@ -60,6 +65,8 @@ class AgentSaid:
     | tool | id, name, input |
     | result | id, ok, output |
     | denied | name, reason |
+    | allowed | name, reason: the agent asked, and Handrail allowed it |
+    | plan | text: the next item of the plan that the agent made |
     | retry | message |
     | again | message: Handrail calls the agent again, and why |
     | guided | news: something happened in the workflow that the agent follows, a `GuideNews` |

@@ -11,6 +11,7 @@ from handrail.contracts.executor import AgentSaid
 from handrail.contracts.session import Guide
 from handrail.secrets.rules import DEFAULT, SecretRules
 from handrail.settings import Route
+from handrail.source.agents import AcpAgents
 from handrail.source.fields import Field, Shape, shape
 
 Own = tuple[str | None, str | None]
@@ -120,7 +121,7 @@ class NodeContext:
     name and returns it; until the node has finished, it returns the value that was recorded first, also after a crash.
     `secrets` says which variables of `env` hold secrets. A node calls `litter` before it creates a temporary file in
     the project, whose name begins with `LITTER`: if the node is killed, the run removes the file later. `usd_left`
-    returns how many dollars the run may still use; None if that has no bound.
+    returns how many dollars the run may still use; None if that has no bound. `acp` are the agents of the settings.
     """
 
     project: str
@@ -130,6 +131,7 @@ class NodeContext:
     scope: str = ""
     route: Callable[[str | None, Own], Route | None] = _no_route
     pass_env: tuple[str, ...] = ()
+    acp: AcpAgents = field(default_factory=dict)
     secrets: SecretRules = DEFAULT
     guide: Guide | None = None
     hold: Callable[[], int | None] = _no_descriptor
