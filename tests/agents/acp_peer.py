@@ -1,8 +1,8 @@
 """A program that speaks the Agent Client Protocol as its script says, also wrongly. Standard library only.
 
 `python acp_peer.py SCRIPT LOG`: the script is JSON. `initialize`, `session/new`, `session/load` and so on are the
-results of these requests, or errors as `{"error": ...}`. `turn` is the list of actions of a prompt. All that it
-receives is appended to the log.
+results of these requests, or errors as `{"error": ...}`. `turn` is the list of actions of a prompt, `turns` has
+one list for each prompt. All that it receives is appended to the log.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def turn(request: dict[str, Any], actions: list[dict[str, Any]]) -> None:
 for asked in INBOX:
     method = asked.get("method")
     if method == "session/prompt":
-        turn(asked, SCRIPT.get("turn", DEFAULTS["turn"]))
+        turn(asked, SCRIPT["turns"].pop(0) if SCRIPT.get("turns") else SCRIPT.get("turn", DEFAULTS["turn"]))
     elif method is not None and "id" in asked:
         replay = SCRIPT.get("replay", []) if method in ("session/load", "session/resume") else []
         for text in replay:

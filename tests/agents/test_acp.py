@@ -13,6 +13,7 @@ import pytest
 
 from handrail import registry
 from handrail.agents.acp import executor
+from handrail.agents.acp.policy import Policy
 from handrail.contracts import AgentJob, AgentSaid, NodeError
 from handrail.nodes.calling import call
 from handrail.source.agents import AcpAgent
@@ -88,10 +89,6 @@ def write(path: Path | str, content: str = "new\n") -> dict[str, Any]:
     return {"ask": {"method": "fs/write_text_file", "params": {"path": str(path), "content": content}}}
 
 
-def read(path: Path | str, **more: int) -> dict[str, Any]:
-    return {"ask": {"method": "fs/read_text_file", "params": {"path": str(path), **more}}}
-
-
 def told(said: list[AgentSaid], kind: str) -> list[dict[str, Any]]:
     return [one.data for one in said if one.kind == kind]
 
@@ -134,7 +131,7 @@ def test_the_agent_is_told_what_handrail_offers(peer: Peer) -> None:
     peer.perform({})
     (greeting,) = peer.received("initialize")
     offered = greeting["params"]["clientCapabilities"]
-    assert offered["fs"] == {"readTextFile": True, "writeTextFile": True}
+    assert offered["fs"] == {"writeTextFile": True}
     assert not offered.get("terminal")
     (opened,) = peer.received("session/new")
     assert opened["params"]["cwd"] == str(peer.project)
@@ -147,30 +144,34 @@ def test_an_answer_with_a_schema_is_data(peer: Peer) -> None:
     assert '"required": ["ok"]' in prompt["params"]["prompt"][0]["text"]
 
 
+@pytest.mark.parametrize(("permissions", "option", "decided"), [("read", "no", "denied"), ("work", "yes", "allowed")])
+def test_a_request_for_permission_is_answered_by_the_permissions_of_the_step(
+    peer: Peer, permissions: str, option: str, decided: str
+) -> None:
+    said = peer.perform({"turns": [[begun("edit"), permission(), {"say": "ok"}]]}, permissions=permissions)
+    assert peer.received()[-1]["result"] == {"outcome": {"outcome": "selected", "optionId": option}}
+    assert [one.kind for one in said if one.kind in ("allowed", "denied")] == [decided]
+    assert [one["name"] for one in told(said, decided)] == ["a call to edit"]
+    assert [one["name"] for one in told(said, "tool")] == ["a call to edit"]
+
+
 @pytest.mark.parametrize(
-    ("permissions", "kind", "option"),
+    ("permissions", "allowed", "refused"),
     [
-        ("read", "read", "yes"),
-        ("read", "search", "yes"),
-        ("read", "edit", "no"),
-        ("read", "delete", "no"),
-        ("read", "execute", "no"),
-        ("read", "fetch", "no"),
-        ("read", "other", "no"),
-        ("work", "edit", "yes"),
-        ("work", "execute", "yes"),
-        ("full", "execute", "yes"),
+        (
+            "read",
+            ("read", "search", "think"),
+            ("edit", "delete", "move", "execute", "fetch", "other", None),
+        ),
+        ("work", ("read", "edit", "execute", "fetch", "other", None), ()),
+        ("full", ("read", "edit", "execute", None), ()),
     ],
 )
-def test_a_request_for_permission_is_answered_by_the_permissions_of_the_step(
-    peer: Peer, permissions: str, kind: str, option: str
+def test_the_kind_of_a_call_decides(
+    tmp_path: Path, permissions: str, allowed: tuple[str | None, ...], refused: tuple[str | None, ...]
 ) -> None:
-    said = peer.perform({"turn": [begun(kind), permission(), {"say": "ok"}]}, permissions=permissions)
-    assert peer.received()[-1]["result"] == {"outcome": {"outcome": "selected", "optionId": option}}
-    decided, other = ("allowed", "denied") if option == "yes" else ("denied", "allowed")
-    assert [one["name"] for one in told(said, decided)] == [f"a call to {kind}"]
-    assert told(said, other) == []
-    assert [one["name"] for one in told(said, "tool")] == [f"a call to {kind}"]
+    policy = Policy(permissions, str(tmp_path))
+    assert [kind for kind in (*allowed, *refused) if policy.refusal(kind, [str(tmp_path / "a")]) is None] == [*allowed]
 
 
 def test_a_request_of_an_unknown_kind_is_refused_in_a_step_that_may_only_read(peer: Peer) -> None:
@@ -210,34 +211,65 @@ def test_what_the_agent_did_not_ask_for_ends_a_step_that_may_only_read(peer: Pee
     assert len(peer.received("session/cancel")) == 1
 
 
+def test_an_agent_that_ends_its_turn_after_a_refusal_is_sent_on(peer: Peer) -> None:
+    usage = {"totalTokens": 15, "inputTokens": 10, "outputTokens": 5}
+    end = {"end": {"stopReason": "end_turn", "usage": usage}}
+    turns = [[begun("edit"), permission(), tool("failed"), end], [{"say": "I did without it."}, end]]
+    said = peer.perform({"turns": turns}, permissions="read")
+    assert said[-1].data["text"] == "I did without it."
+    first, second = peer.received("session/prompt")
+    assert second["params"]["prompt"][0]["text"].startswith("`a call to edit` was refused: this step may only read.")
+    assert first["params"]["sessionId"] == second["params"]["sessionId"]
+    assert told(said, "usage")[-1]["inputTokens"] == 20
+
+
+def test_an_agent_that_only_asks_for_what_is_refused_is_not_sent_on_for_ever(peer: Peer) -> None:
+    said = peer.perform({"turn": [begun("edit"), permission(), tool("failed")]}, permissions="read")
+    assert said[-1].data["outcome"] == "done"
+    assert len(peer.received("session/prompt")) == 10
+
+
+def test_an_agent_that_reports_errors_as_messages_is_understood(peer: Peer) -> None:
+    greeting = {"protocolVersion": 1, "agentInfo": {"name": "Copilot", "version": "1"}}
+    notices = [{"say": "Info: a failure. Retrying..."}, {"say": "Error: Authentication failed (HTTP 401)."}]
+    said = peer.perform({"initialize": greeting, "turn": notices})
+    assert [one["message"] for one in told(said, "retry")] == ["Info: a failure. Retrying..."]
+    assert said[-1].data["outcome"] == "auth"
+    ended = peer.end({"initialize": greeting, "turn": [*notices, {"say": "It went well."}]})
+    assert (ended["outcome"], ended["text"]) == ("done", "It went well.")
+    assert peer.end({"turn": notices})["outcome"] == "done"
+
+
 def test_an_agent_need_not_ask_for_reading(peer: Peer) -> None:
     assert (
         peer.end({"turn": [begun("read"), tool("completed"), {"say": "ok"}]}, permissions="read")["outcome"] == "done"
     )
 
 
-def test_files_of_the_project_are_read_and_written_for_the_agent(peer: Peer) -> None:
-    (peer.project / "old.txt").write_text("one\ntwo\nthree\n")
+def test_files_of_the_project_are_written_for_the_agent(peer: Peer) -> None:
     new = peer.project / "folder" / "new.txt"
-    turn = [read(peer.project / "old.txt", line=2, limit=1), write(new, "a\r\nb"), {"say": "ok"}]
-    assert peer.end({"turn": turn})["outcome"] == "done"
-    first, second = peer.received()
-    assert first["result"] == {"content": "two\n"}
-    assert "error" not in second
+    assert peer.end({"turn": [write(new, "a\r\nb"), {"say": "ok"}]})["outcome"] == "done"
+    assert "error" not in peer.received()[-1]
     assert new.read_bytes() == b"a\r\nb"
 
 
+def test_a_file_that_cannot_be_written_is_told(peer: Peer) -> None:
+    (peer.project / "folder").mkdir()
+    peer.perform({"turn": [write(peer.project / "folder"), {"say": "ok"}]})
+    assert "cannot be written: Is a directory" in peer.received()[-1]["error"]["message"]
+
+
 @pytest.mark.parametrize("permissions", ["read", "work"])
-def test_no_file_outside_of_the_project_is_read_or_written(peer: Peer, tmp_path: Path, permissions: str) -> None:
+def test_no_file_outside_of_the_project_is_written(peer: Peer, tmp_path: Path, permissions: str) -> None:
     outside = tmp_path / "outside.txt"
     outside.write_text("mine\n")
     (peer.project / "link").symlink_to(tmp_path)
     link = peer.project / "link" / "outside.txt"
-    turn = [read(outside), read(link), read("../outside.txt"), write(outside), write(link), {"say": "ok"}]
+    turn = [write(outside), write(link), write("../outside.txt"), {"say": "ok"}]
     said = peer.perform({"turn": turn}, permissions=permissions)
     assert all("error" in one for one in peer.received())
     assert outside.read_text() == "mine\n"
-    assert len(told(said, "denied")) == 5
+    assert len(told(said, "denied")) == 3
 
 
 @pytest.mark.parametrize(("permissions", "name"), [("read", "a.txt"), ("work", ".git/hooks/pre-commit")])
@@ -247,17 +279,20 @@ def test_a_read_only_step_and_guarded_paths_are_not_written(peer: Peer, permissi
     assert len(told(said, "denied")) == 1
 
 
-def test_a_missing_file_is_told_with_the_code_of_the_protocol(peer: Peer) -> None:
-    peer.perform({"turn": [read(peer.project / "none.txt"), {"say": "ok"}]})
-    assert peer.received()[-1]["error"]["code"] == -32002
+def judged(**line: Any) -> dict[str, Any]:
+    """How the reader judges a turn that ended with this line of the driver."""
+    reader = executor.reader(AgentJob(prompt="", cwd="/p", env={}, timeout=1.0), "")
+    assert list(reader.take(line)) == []
+    (ended,) = reader.end(0, "")
+    return ended.data
 
 
 @pytest.mark.parametrize(
     ("reason", "outcome"),
     [("refusal", "refused"), ("max_tokens", "crash"), ("max_turn_requests", "crash"), ("cancelled", "crash")],
 )
-def test_a_turn_that_did_not_end_by_itself_is_not_done(peer: Peer, reason: str, outcome: str) -> None:
-    ended = peer.end({"turn": [{"end": {"stopReason": reason}}]})
+def test_a_turn_that_did_not_end_by_itself_is_not_done(reason: str, outcome: str) -> None:
+    ended = judged(type="end", reason=reason)
     assert (ended["outcome"], bool(ended["message"])) == (outcome, True)
 
 
@@ -266,17 +301,24 @@ def error(code: int, message: str, data: Any = None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("told", "outcome"),
+    ("message", "data", "outcome"),
     [
-        (error(-32603, "Internal error", {"details": "429 Too Many Requests"}), "rate-limit"),
-        (error(-32603, "overloaded_error"), "unavailable"),
-        (error(-32603, "prompt is too long"), "overflow"),
-        (error(-32603, "it broke"), "crash"),
-        (error(-32000, "Authentication required"), "auth"),
+        ("Internal error", {"details": "429 Too Many Requests"}, "rate-limit"),
+        ("overloaded_error", None, "unavailable"),
+        ("prompt is too long", None, "overflow"),
+        ("Internal error", "it broke", "crash"),
+        ("Internal error", None, "crash"),
+        ("it broke", [1], "crash"),
     ],
 )
-def test_an_error_of_the_service_has_its_outcome(peer: Peer, told: dict[str, Any], outcome: str) -> None:
-    assert peer.end({"turn": [{"end": told}]})["outcome"] == outcome
+def test_an_error_of_the_service_has_its_outcome(message: str, data: Any, outcome: str) -> None:
+    assert judged(type="failed", outcome=None, message=message, data=data)["outcome"] == outcome
+
+
+def test_an_error_of_the_protocol_ends_the_turn(peer: Peer) -> None:
+    ended = peer.end({"turn": [{"end": error(-32603, "it broke", {"details": "429 Too Many Requests"})}]})
+    assert ended["outcome"] == "rate-limit"
+    assert "it broke" in ended["message"]
 
 
 def test_an_agent_that_is_not_signed_in_says_what_to_do(peer: Peer) -> None:

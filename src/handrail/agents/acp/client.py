@@ -1,7 +1,8 @@
 """Our side of one conversation: reports what the agent does, and answers what it asks.
 
-Handrail reads and writes text files for the agent, inside the project only. It offers no terminals: agents then run
-commands themselves. Thoughts are not kept.
+Handrail offers to write text files, inside the project only. It does not offer to read them: that a file does not exist
+would be an error of the protocol, with which Gemini CLI cannot write a new file. It offers no terminals either. Agents
+then read and run commands themselves. Thoughts are not kept.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from typing import Any
 from acp import RequestError, schema
 
 from handrail.agents.acp.policy import Policy, chosen_option
-from handrail.state.files import read_regular
 
 Say = Callable[..., None]
 LONGEST_TEXT = 4_000_000
-LONGEST_FILE = 10_000_000
 LONGEST_OUTPUT = 2_000
-NO_FILE = -32002  # "resource not found" of the protocol
+NOTICES = ("Error: ", "Info: ")
 
 
 class Client:
     """What the agent calls. `say` prints one line for Handrail. Nothing is reported before `is_live` is set.
 
     `trespass` is set if the agent did something without asking that this step does not allow; `unasked` is its name.
+    `refused` is a call and why it was refused, if the agent has done nothing since. An agent with `has_notices` puts
+    its own notices and errors into its messages; `error` is the last one, if nothing followed.
     """
 
     def __init__(self, policy: Policy, say: Say) -> None:
@@ -37,6 +38,9 @@ class Client:
         self.calls: dict[str, Call] = {}
         self.usd: float | None = None
         self.unasked = ""
+        self.refused: tuple[str, str] | None = None
+        self.has_notices = False
+        self.error: str | None = None
         self.trespass = asyncio.Event()
 
     def flush(self) -> None:
@@ -53,12 +57,24 @@ class Client:
             return
         if isinstance(update, schema.AgentMessageChunk):
             if isinstance(update.content, schema.TextContentBlock):
-                self.text = (self.text + update.content.text)[-LONGEST_TEXT:]
+                self._on_text(update.content.text)
         elif isinstance(update, schema.ToolCallStart | schema.ToolCallProgress):
             self.flush()
+            if update.tool_call_id not in self.calls:
+                self.refused = self.error = None
             self._on_call(update)
         elif isinstance(update, schema.AgentPlanUpdate):
             self._on_plan(update)
+
+    def _on_text(self, text: str) -> None:
+        if self.has_notices and text.startswith(NOTICES):
+            self.flush()
+            self.error = text if text.startswith(NOTICES[0]) else self.error
+            if "Retrying" in text:
+                self.say("retry", message=text)
+        else:
+            self.refused = self.error = None
+            self.text = (self.text + text)[-LONGEST_TEXT:]
 
     def _on_call(self, update: schema.ToolCallStart | schema.ToolCallProgress) -> None:
         call = self._call(update)
@@ -100,49 +116,29 @@ class Client:
         if refusal is None:
             self.say("allowed", name=call.name, reason=f"`permissions: {self.policy.permissions}`")
         else:
+            self.refused = call.name, refusal
             self.say("denied", name=call.name, reason=refusal)
         if option is None:
             return schema.RequestPermissionResponse(outcome=schema.DeniedOutcome(outcome="cancelled"))
         return schema.RequestPermissionResponse(outcome=schema.AllowedOutcome(outcome="selected", option_id=option))
 
-    async def read_text_file(
-        self, session_id: str, path: str, line: int | None = None, limit: int | None = None, **_: Any
-    ) -> schema.ReadTextFileResponse:
-        del session_id
-        self._refuse("read a file", path, self.policy.refused_read(path))
-        try:
-            data = read_regular(os.path.join(self.policy.project, path))
-        except OSError as error:
-            raise _of_file(path, error) from None
-        if len(data) > LONGEST_FILE:
-            raise RequestError(-32603, f"`{path}` is too large: {len(data)} bytes")
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            raise RequestError(-32603, f"`{path}` is not UTF-8 text") from None
-        if line is not None or limit is not None:
-            first = max((line or 1) - 1, 0)
-            text = "".join(text.splitlines(keepends=True)[first : None if limit is None else first + limit])
-        return schema.ReadTextFileResponse(content=text)
-
     async def write_text_file(
         self, session_id: str, path: str, content: str, **_: Any
     ) -> schema.WriteTextFileResponse | None:
         del session_id
-        self._refuse("write a file", path, self.policy.refused_write(path))
+        refusal = self.policy.refused_write(path)
+        if refusal is not None:
+            self.say("denied", name="write a file", reason=f"{refusal}: `{path}`")
+            raise RequestError(-32603, f"{refusal}: `{path}`")
         real = os.path.realpath(os.path.join(self.policy.project, path))
         try:
             os.makedirs(os.path.dirname(real), exist_ok=True)
             with open(real, "w", encoding="utf-8", newline="") as file:
                 file.write(content)
         except (OSError, ValueError) as error:
-            raise _of_file(path, error) from None
+            told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            raise RequestError(-32603, f"`{path}` cannot be written: {told}") from None
         return schema.WriteTextFileResponse()
-
-    def _refuse(self, name: str, path: str, refusal: str | None) -> None:
-        if refusal is not None:
-            self.say("denied", name=name, reason=f"{refusal}: `{path}`")
-            raise RequestError(-32603, f"{refusal}: `{path}`")
 
     async def ext_method(self, method: str, params: dict[str, Any]) -> dict[str, Any]:
         del params
@@ -195,10 +191,3 @@ def _output(update: schema.ToolCallUpdate | schema.ToolCallStart) -> str:
         if isinstance(one, schema.ContentToolCallContent) and isinstance(one.content, schema.TextContentBlock)
     ]
     return "\n".join(texts)[:LONGEST_OUTPUT]
-
-
-def _of_file(path: str, error: Exception) -> RequestError:
-    if isinstance(error, FileNotFoundError):
-        return RequestError(NO_FILE, f"Resource not found: {path}")  # Gemini CLI looks for these words
-    told = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return RequestError(-32603, f"`{path}`: {told}")

@@ -28,6 +28,11 @@ from handrail.agents.acp.policy import Policy
 from handrail.process.child import GRACE, Task, exited, signal_group, start
 
 AUTH_REQUIRED = -32000
+MOST_REFUSALS = 10
+GO_ON = "`{name}` was refused: {reason}. Do not try it again; finish your task without it."
+"""Several agents end their turn if something is refused. They are sent on."""
+WITH_NOTICES = ("Copilot",)
+"""Agents that report errors of the service as messages, and end the turn as if it were done."""
 State = schema.NewSessionResponse | schema.LoadSessionResponse | schema.ResumeSessionResponse
 Answer = TypeVar("Answer")
 
@@ -70,15 +75,22 @@ class Turn:
         await self._choose(state, "mode", self.job["mode"])
         before = self.client.usd or 0.0
         self.client.is_live = True
-        response = await self._prompted(state)
-        spent = None if self.client.usd is None else self.client.usd - before
-        usage = None if response.usage is None else response.usage.model_dump()
-        say("usage", tokens=usage, meta=response.field_meta, usd=spent)
+        for _ in range(MOST_REFUSALS):
+            response = await self._prompted(state)
+            spent = None if self.client.usd is None else self.client.usd - before
+            usage = None if response.usage is None else response.usage.model_dump()
+            say("usage", tokens=usage, meta=response.field_meta, usd=spent)
+            if self.client.refused is None:
+                break
+            name, reason = self.client.refused
+            self.client.refused, self.prompt = None, GO_ON.format(name=name, reason=reason)
+        if self.client.error is not None:
+            raise Failed(None, self.client.error)
         say("end", reason=response.stop_reason)
 
     async def _greet(self) -> schema.AgentCapabilities:
         capabilities = schema.ClientCapabilities(
-            fs=schema.FileSystemCapabilities(read_text_file=True, write_text_file=True), terminal=False
+            fs=schema.FileSystemCapabilities(read_text_file=False, write_text_file=True), terminal=False
         )
         us = schema.Implementation(name="handrail", title="Handrail", version=__version__)
         about = await self._answer("initialize", self.connection.initialize(PROTOCOL_VERSION, capabilities, us))
@@ -86,6 +98,7 @@ class Turn:
             message = f"it speaks version {about.protocol_version} of the protocol; expected {PROTOCOL_VERSION}"
             raise Failed("crash", message)
         self.methods = list(about.auth_methods or ())
+        self.client.has_notices = about.agent_info is not None and about.agent_info.name in WITH_NOTICES
         return about.agent_capabilities or schema.AgentCapabilities()
 
     async def _open(self, capable: schema.AgentCapabilities) -> State:
@@ -220,7 +233,7 @@ async def main() -> int:
         say("failed", outcome="crash", message=f"`{job['command'][0]}` cannot be started: {error.strerror}", data=None)
         return 1
     client = Client(Policy(job["permissions"], job["cwd"], tuple(job["guarded"])), say)
-    ours = cast("acp.Client", client)  # it has no methods for terminals, because it offers none
+    ours = cast("acp.Client", client)  # it has no methods for what it does not offer
     connection = connect_to_agent(ours, Lines(process))
     turn = Turn(connection, client, job)
     try:

@@ -24,11 +24,12 @@ from handrail.source.plain import counted
 PROGRAM = sys.executable
 ENVIRONMENT = ("PYTHONPATH", *PROVIDERS)
 PACKAGE = "acp"
+INTERNAL = "Internal error"
 PATIENCE = 120.0
 """For how many seconds an agent may be silent before its first turn."""
 CANCELLING, SHARE = 3.0, 0.25
 """The agent is asked to cancel its turn so many seconds before the time limit, or in this last share of the time."""
-_REPORTED = ("text", "tool", "result", "denied", "allowed", "plan")
+_REPORTED = ("text", "tool", "result", "denied", "allowed", "plan", "retry")
 _STOPPED = {
     "max_tokens": ("crash", "the answer was cut off at the length that the model allows"),
     "max_turn_requests": ("crash", "it stopped, because its turn had too many requests to the model"),
@@ -89,6 +90,7 @@ class Reader:
         self.text: str | None = None
         self.outcome: Outcome | None = None
         self.code: int | None = None
+        self.spent = Spent()
 
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         kind = data.pop("type", None)
@@ -99,7 +101,8 @@ class Reader:
         elif kind in _REPORTED:
             yield AgentSaid(str(kind), data)
         elif kind == "usage":
-            yield from _usage(data)
+            if _count(data, self.spent):
+                yield self.spent.said()
         elif kind == "end":
             stopped = _STOPPED.get(str(data.get("reason")))
             self.outcome = DONE if stopped is None else Outcome(*stopped)
@@ -121,20 +124,23 @@ def _failure(data: dict[str, Any]) -> Outcome:
     if data.get("outcome") in OUTCOMES:
         return Outcome(str(data["outcome"]), brief(message))
     more = "" if told is None else told if isinstance(told, str) else json.dumps(told)
+    if message == INTERNAL:  # the protocol's words for any failure; the service could mean something else with them
+        return judge(None, more, time.time()) if more else Outcome("crash", "it had an internal error")
     return judge(None, f"{message} {more}".strip(), time.time())
 
 
-def _usage(data: dict[str, Any]) -> Iterator[AgentSaid]:
-    """The tokens of this turn and their price, as far as the agent told them."""
-    usd, spent = data.get("usd"), Spent()
+def _count(data: dict[str, Any], spent: Spent) -> bool:
+    """Add the tokens of one prompt. Dollars are those of all prompts so far. False if the agent told no tokens."""
     tokens = within(data, "tokens") or within(data, "meta", "quota", "token_count")  # Gemini CLI has it there
-    price = float(usd) if isinstance(usd, int | float) else 0.0
-    given, output = total(tokens, "input_tokens"), total(tokens, "output_tokens", "thought_tokens")
-    cached = total(tokens, "cached_read_tokens", "cached_write_tokens")
+    usd, given = data.get("usd"), total(tokens, "input_tokens")
+    price = float(usd) - spent.usd if isinstance(usd, int | float) else 0.0
+    output, cached = (
+        total(tokens, "output_tokens", "thought_tokens"),
+        total(tokens, "cached_read_tokens", "cached_write_tokens"),
+    )
     if total(tokens, "total_tokens") >= given + output + cached:  # only some agents count cached tokens as input
         given += cached
-    if spent.add(given, output, total(tokens, "cached_read_tokens"), price):
-        yield spent.said()
+    return spent.add(given, output, total(tokens, "cached_read_tokens"), price)
 
 
 def reader(job: AgentJob, folder: str) -> AgentReader:

@@ -42,13 +42,12 @@ class Policy:
         if self.only_reads and kind not in READS:
             return ONLY_READ
         for path in paths:
-            why = self.refused_write(path) if kind in CHANGES else self.refused_read(path)
+            why = self.refused_write(path) if kind in CHANGES else self._outside(path)
             if why is not None:
                 return f"{why}: `{path}`"
         return None
 
-    def refused_read(self, path: str) -> str | None:
-        """Why a file may not be read; None if it may."""
+    def _outside(self, path: str) -> str | None:
         return None if self.permissions == "full" or real_inside(self.project, path) is not None else OUTSIDE
 
     def refused_write(self, path: str) -> str | None:
@@ -58,7 +57,7 @@ class Policy:
         real = os.path.realpath(os.path.join(self.project, path))
         if any(real == one or is_below(real, one) for one in map(os.path.realpath, self.guarded)):
             return GUARDED
-        return self.refused_read(path)
+        return self._outside(path)
 
 
 def chosen_option(options: Iterable[tuple[str, str]], *, is_allowed: bool) -> str | None:
