@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import handrail
-from handrail import registry
+from handrail import NAMED_AGENT, registry
 
 SOURCE = Path(handrail.__file__).parent
 PROGRAMS = (SOURCE / "builtin" / "demo", SOURCE / "builtin" / "scripts")  # no modules: they run as programs
@@ -204,7 +204,7 @@ def test_there_are_at_most_sixteen_layers_without_exceptions() -> None:
     assert large <= {container for contract in inner for container in contract.get("containers", ())}
 
 
-NAMES = [name for name in registry.AGENTS if name != registry.OWN_TOOLS]
+NAMES = [name for name in registry.AGENTS if name not in (registry.OWN_TOOLS, NAMED_AGENT)]  # that is a protocol
 OF_AGENTS = re.compile(
     rf"(?<![.\w-])({'|'.join(NAMES)})(?![\w-])"  # a name, but not pi-workflows or .pi/workflows
     rf"|\b({'|'.join(name.upper() for name in NAMES)})_[A-Z]"

@@ -7,4 +7,6 @@ SETTINGS_FILE = "settings.yaml"
 """The file with the settings of a user or of a project."""
 FOR_ONE_CALL = "HANDRAIL_FOR_ONE_CALL"
 """Stubs that are made for one call of an agent set this variable to the conversation that they belong to."""
+NAMED_AGENT = "acp"
+"""The agent with names of its own: `acp:NAME`. The settings of the user say which program each name means."""
 TOOLS = ("bash", "edit", "read", "write")  # Handrail's own names of tools

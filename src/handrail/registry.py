@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import sys
 
+from handrail import NAMED_AGENT
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,6 +38,7 @@ CHECKS: dict[str, str] = {
     "step-output": "handrail.checks.step_output",
 }
 AGENTS: dict[str, dict[str, str]] = {
+    "acp": {"executor": "handrail.agents.acp.executor"},
     "claude": {
         "signs": "handrail.agents.claude.signs",
         "host": "handrail.agents.claude.host",
@@ -292,6 +295,11 @@ def executors() -> list[str]:
     return [name for name, row in AGENTS.items() if "executor" in row]
 
 
+def has_executor(agent: str) -> bool:
+    """True if an agent can run steps: one of `executors`, or a named one such as `acp:NAME`."""
+    return _kind(agent) in executors()
+
+
 def engine(name: str, site: Site) -> Engine:
     """The engine that stores the runs of a project. Raises `KeyError` if the name is unknown."""
     kind: EngineKind = _module(ENGINES[name])
@@ -300,7 +308,7 @@ def engine(name: str, site: Site) -> Engine:
 
 def executor(agent: str) -> Executor:
     """The executor module of an agent. Raises `KeyError` if it has none."""
-    found: Executor = _module(AGENTS[agent]["executor"])
+    found: Executor = _module(AGENTS[_kind(agent)]["executor"])
     return found
 
 
@@ -318,6 +326,12 @@ def signs() -> dict[str, Signs]:
 def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:
     """The user's folders in which agents have their own workflows."""
     return [_module(row["workflows"]).user_workflows(env, home) for row in AGENTS.values() if "workflows" in row]
+
+
+def _kind(agent: str) -> str:
+    """The row of an agent: of `acp:NAME` that of `acp`."""
+    kind, _, name = agent.partition(":")
+    return kind if kind == NAMED_AGENT and name and ":" not in name else agent
 
 
 def check_kind(name: str) -> CheckKind:

@@ -40,6 +40,12 @@ phases:
 """
 
 
+SPEAKS = {"copilot": ("--acp",), "gemini": ("--acp",), "opencode": ("acp",)}
+"""The agents that speak the Agent Client Protocol, and the arguments with which they do."""
+NAMES = [*sorted(HOSTS), *(f"acp:{name}" for name in SPEAKS)]
+"""Every agent as Handrail calls it."""
+
+
 class Row(NamedTuple):
     """One agent: which events it reports, its usage, and whether its conversation can be resumed."""
 
@@ -56,13 +62,22 @@ class Row(NamedTuple):
 
 
 class Driver:
-    """Handrail with one of the six agents on its PATH and its own state folder."""
+    """Handrail with one of the six agents on its PATH and its own state folder. `name` is one of `NAMES`."""
 
-    def __init__(self, seat: Seat) -> None:
+    def __init__(self, seat: Seat, name: str | None = None) -> None:
         self.seat = seat
+        self.name = name or seat.host.name
         self.state = seat.home / "handrail"
         path = f"{seat.host.program.parent}{os.pathsep}{NODE}{os.pathsep}{seat.env['PATH']}"
         self.env = {**seat.env, "PATH": path, "HANDRAIL_HOME": str(self.state)}
+        if self.name.startswith("acp:"):
+            command = [str(seat.host.program), *SPEAKS[seat.host.name]]
+            agent = {"command": command, "passEnv": list(seat.host.env)}
+            if seat.host.name == "opencode":
+                self.env["OPENCODE_PERMISSION"] = json.dumps({"edit": "ask", "bash": "ask"})
+            config = self.state / "config"
+            config.mkdir(parents=True)
+            (config / "settings.yaml").write_text(json.dumps({"acp": {seat.host.name: agent}}), encoding="utf-8")
 
     def write(self, name: str, text: str) -> None:
         path = self.seat.project / name
@@ -89,7 +104,7 @@ class Driver:
     def ask(self, *argv: str, code: int = 0, **env: str) -> dict[str, Any]:
         """Run the flow `ask` with this agent."""
         model = ("--model", "fake/fake-1") if self.seat.host.name == "pi" else ()
-        return self.run("run", "ask", "--agent", self.seat.host.name, *model, *argv, code=code, **env)
+        return self.run("run", "ask", "--agent", self.name, *model, *argv, code=code, **env)
 
     def at_work(self) -> tuple[subprocess.Popen[bytes], str]:
         """Run the flow `two` to its second step, whose tool ignores SIGTERM. Returns a word of that command."""
@@ -99,7 +114,7 @@ class Driver:
         seat.model.script(Turn("First done."), calls(stubborn))
         model = ("--model", "fake/fake-1") if seat.host.name == "pi" else ()
         process = subprocess.Popen(
-            self.argv("run", "two", "--agent", seat.host.name, *model),
+            self.argv("run", "two", "--agent", self.name, *model),
             cwd=seat.project,
             env=self.env,
             stdout=subprocess.DEVNULL,
@@ -134,10 +149,10 @@ def read(path: str) -> bytes:
 
 @cache
 def measured(name: str) -> Row:
-    host = HOSTS[name]
+    host = HOSTS[name.removeprefix("acp:")]
     with tempfile.TemporaryDirectory() as folder, host.protocol() as model:
         seat = Seat(host, Path(folder), model)
-        return _row(host, Driver(seat))
+        return _row(host, Driver(seat, name))
 
 
 def _stopped(driver: Driver) -> str:
@@ -177,7 +192,7 @@ def _row(host: Host, driver: Driver) -> Row:
     ]
     seen = (seat.project / "seen.txt").read_text() if (seat.project / "seen.txt").exists() else ""
     return Row(
-        host.name,
+        driver.name,
         host.package,
         ", ".join([*told, *kinds]),
         counts,
@@ -194,7 +209,8 @@ HEAD = """\
 # Agents as executors
 
 Measured by running the real programs, offline against a scripted model; written by `make agents-table`. The model
-said that it used 3300 tokens of input (1200 of them cached) and 80 of output for the first step.
+said that it used 3300 tokens of input (1200 of them cached) and 80 of output for the first step. `acp:NAME` is the same
+program, called by the Agent Client Protocol.
 
 | agent | package | also reports | tokens of the step | cost in USD | can be resumed | after `handrail stop` |
 |---|---|---|---|---|---|---|
@@ -202,7 +218,7 @@ said that it used 3300 tokens of input (1200 of them cached) and 80 of output fo
 
 
 def page() -> str:
-    rows = [measured(name) for name in sorted(HOSTS)]
+    rows = [measured(name) for name in NAMES]
     cells = [(r.agent, f"`{r.package}`", r.events, r.tokens, r.cost, r.resumed, r.stopped) for r in rows]
     return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in cells)
 

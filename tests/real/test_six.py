@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from real.hosts import HOSTS
-from real.measured import FOREIGN, OWN, PAGE, measured, page
+from real.measured import FOREIGN, NAMES, OWN, PAGE, measured, page
 
 pytestmark = pytest.mark.xdist_group("six")  # each agent is measured once for all of these tests
-every = pytest.mark.parametrize("name", sorted(HOSTS))
+every = pytest.mark.parametrize("name", NAMES)
 
 
 @every

@@ -12,17 +12,18 @@ import pytest
 
 from handrail.models.turn import Turn
 from real.hosts import HOSTS, Seat
-from real.measured import TWO, Driver
+from real.measured import NAMES, TWO, Driver
 from real.waiting import LONG
 
 SETTINGS = "passEnv: [CODEX_FAKE_KEY]\n"
-every = pytest.mark.parametrize("name", sorted(HOSTS))
+every = pytest.mark.parametrize("name", NAMES)
 
 
 @pytest.fixture
 def driver(name: str, tmp_path: Path) -> Iterator[Driver]:
-    with HOSTS[name].protocol() as model:
-        driver = Driver(Seat(HOSTS[name], tmp_path, model))
+    host = HOSTS[name.removeprefix("acp:")]
+    with host.protocol() as model:
+        driver = Driver(Seat(host, tmp_path, model), name)
         driver.write(".handrail/flows/two.yaml", TWO)
         driver.write(".handrail/settings.yaml", SETTINGS)
         yield driver

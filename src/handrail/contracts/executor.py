@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from handrail.contracts.host import Stubs
+from handrail.source.agents import AcpAgent
 
 PERMISSIONS = ("read", "work", "full")
 
@@ -32,7 +33,9 @@ class AgentJob:
     `schema` is the JSON Schema of the answer. `stubs` turn on the guided mode for this job only; `new_session` is then
     the id for a new conversation. `extra` are further arguments. `program` is the path of the program if a variable of
     the user chooses it. `usd` is how many dollars it may use; None if that has no bound. `has_logins`: its program gets
-    the person's logins of git and of forges; else only the variables in `keeps`.
+    the person's logins of git and of forges; else only the variables in `keeps`. `fresh` is the prompt for a new
+    conversation if the agent cannot continue `session`; None if it then fails. `acp` is what the settings say of an
+    agent `acp:NAME`.
     """
 
     prompt: str
@@ -51,6 +54,8 @@ class AgentJob:
     usd: float | None = None
     has_logins: bool = False
     keeps: tuple[str, ...] = ()
+    fresh: str | None = None
+    acp: AcpAgent | None = None
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,8 @@ class AgentSaid:
     | tool | id, name, input |
     | result | id, ok, output |
     | denied | name, reason |
+    | allowed | name, reason: the agent asked, and Handrail allowed it |
+    | plan | text: the next item of the plan that the agent made |
     | retry | message |
     | again | message: Handrail calls the agent again, and why |
     | guided | news: something happened in the workflow that the agent follows, a `GuideNews` |

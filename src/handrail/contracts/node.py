@@ -12,6 +12,7 @@ from handrail.contracts.session import Guide
 from handrail.secrets.rules import DEFAULT, SecretRules
 from handrail.settings import Route
 from handrail.settings.rules import Rule
+from handrail.source.agents import AcpAgents
 from handrail.source.fields import Field, Shape, shape
 
 Own = tuple[str | None, str | None]
@@ -129,7 +130,7 @@ class NodeContext:
     `secrets` says which variables of `env` hold secrets. A node calls `litter` before it creates a temporary file in
     the project, whose name begins with `LITTER`: if the node is killed, the run removes the file later. `usd_left`
     returns how many dollars the run may still use; None if that has no bound. `rules` approve effects in place of a
-    person. `keeps_logins`: agents get the person's logins of git and of forges.
+    person. `keeps_logins`: agents get the person's logins of git and of forges. `acp` are the agents of the settings.
     """
 
     project: str
@@ -139,6 +140,7 @@ class NodeContext:
     scope: str = ""
     route: Callable[[str | None, Own], Route | None] = _no_route
     pass_env: tuple[str, ...] = ()
+    acp: AcpAgents = field(default_factory=dict)
     secrets: SecretRules = DEFAULT
     guide: Guide | None = None
     hold: Callable[[], int | None] = _no_descriptor

@@ -12,13 +12,14 @@ from handrail.nodes.calling import call
 from handrail.process.chosen import NoSuchProgram, chosen_program
 from handrail.secrets.rules import allowed
 from handrail.settings import Route
+from handrail.source.agents import AcpAgent, NoSuchAgent, agent_named
 from handrail.source.fields import Field, Reader, quoted
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 
 
 def _check_agent(reader: Reader, node: Node) -> None:
-    if node.value not in registry.executors():
+    if not registry.has_executor(node.value):
         hint = did_you_mean(node.value, registry.executors()) or f"known: {', '.join(registry.executors())}"
         reader.on(node, "bad-value", f"there is no agent {quoted(node)}", hint)
 
@@ -66,7 +67,9 @@ def _name(value: Any) -> str | None:
 
 
 def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> AgentJob:
-    env = allowed(context.env, (*agent.executor.ENVIRONMENT, *context.pass_env), context.secrets)
+    acp = _of_settings(agent, context)
+    names = (*agent.executor.ENVIRONMENT, *(acp.pass_env if acp is not None else ()), *context.pass_env)
+    env = allowed(context.env, names, context.secrets)
     env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
     permissions, schema = work.params.get("permissions", "work"), work.params.get("schema")
     if permissions not in PERMISSIONS:
@@ -84,7 +87,15 @@ def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> Agen
         usd=context.usd_left(),
         has_logins=context.keeps_logins,
         keeps=context.pass_env,
+        acp=acp,
     )
+
+
+def _of_settings(agent: Agent, context: NodeContext) -> AcpAgent | None:
+    try:
+        return agent_named(agent.route.agent, context.acp)
+    except NoSuchAgent as error:
+        raise NodeError("agent-missing", f"{error.message}; {error.hint}", transient=False) from None
 
 
 def _chosen(agent: Agent, context: NodeContext) -> str | None:

@@ -101,13 +101,14 @@ async def run(work: Work, context: NodeContext) -> Any:
 async def _ask(work: Work, context: NodeContext, only: str | None = None) -> Any:
     agent = choose_agent(work, context, only)
     prompt = work.prompt or ""
-    session, missing = work.params.get("session"), missing_words(context)
+    session, missing, fresh = work.params.get("session"), missing_words(context), None
+    again = prompt if missing is None else f"{prompt}\n\nThis was tried before. {missing}"
     if context.session is not None and context.session[0] == agent.route.agent:
-        session = context.session[1]
+        session, fresh = context.session[1], again
         prompt = f"{GO_ON}\n\n{prompt}" if missing is None else f"{missing}\n\n{FIX}"
-    elif missing is not None:
-        prompt = f"{prompt}\n\nThis was tried before. {missing}"
-    job = replace(job_for(agent, work, context, prompt), session=None if session is None else str(session))
+    else:
+        prompt = again
+    job = replace(job_for(agent, work, context, prompt), session=None if session is None else str(session), fresh=fresh)
     found = await run_job(agent, job, context)
     for pause in PAUSES:
         if found["outcome"] != "unavailable" or found["retried"]:

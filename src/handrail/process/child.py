@@ -20,6 +20,7 @@ from handrail.process.family import MARK, family
 KEEP = 65_536
 MAX_LINE = 64 * 1024 * 1024
 GRACE = 2.0
+TICK = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +119,7 @@ async def _heard(task: Task, kept: _Kept, errors: _Kept | None = None) -> tuple[
     timed_out = False
     try:
         async with asyncio.timeout(task.timeout):
-            await process.wait()
+            await exited(process)
         with contextlib.suppress(TimeoutError):  # a background child may keep the output open forever
             await asyncio.wait_for(asyncio.shield(output), GRACE)
     except TimeoutError:
@@ -134,6 +135,16 @@ async def _heard(task: Task, kept: _Kept, errors: _Kept | None = None) -> tuple[
             reader.cancel()
         await asyncio.gather(output, feeding, return_exceptions=True)
     return process.returncode if process.returncode is not None else -signal.SIGKILL, timed_out
+
+
+async def exited(process: asyncio.subprocess.Process) -> None:
+    """Wait until a program has exited. Its `wait` also waits for its pipes, which a child of it may keep open."""
+    waiting = asyncio.ensure_future(process.wait())
+    try:
+        while process.returncode is None:
+            await asyncio.wait({waiting}, timeout=TICK)
+    finally:
+        waiting.cancel()
 
 
 def detach(argv: Sequence[str], env: Mapping[str, str], log: str) -> int:

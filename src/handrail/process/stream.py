@@ -16,10 +16,8 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from types import TracebackType
 
-from handrail.process.child import GRACE, KEEP, Task, feed, has_group, signal_group, start
+from handrail.process.child import GRACE, KEEP, TICK, Task, exited, feed, has_group, signal_group, start
 from handrail.process.family import MARK, alive, family
-
-TICK = 0.05
 
 
 class Program:
@@ -63,7 +61,7 @@ class Program:
             if not line:
                 break
             yield line
-        await self._process.wait()
+        await exited(self._process)
         with contextlib.suppress(TimeoutError):  # a background child may keep it open forever
             await asyncio.wait_for(asyncio.shield(self._tasks[1]), GRACE)
 

@@ -13,6 +13,7 @@ from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.flows.spec import MAX_DEPTH
 from handrail.settings.routes import Own, Route
+from handrail.source.agents import AcpAgents, NoSuchAgent, agent_named
 from handrail.source.suggest import did_you_mean
 
 Router = Callable[[str | None, Own], Route | None]
@@ -20,10 +21,14 @@ Router = Callable[[str | None, Own], Route | None]
 
 @dataclass(frozen=True)
 class Search:
-    """Looks through a flow and its nested flows. `find` returns a flow by name, `route` the agent of a step."""
+    """Looks through a flow and its nested flows. `find` returns a flow by name, `route` the agent of a step.
+
+    `acp` are the agents of the user's settings.
+    """
 
     find: Finder
     route: Router
+    acp: AcpAgents
 
     def refuse(self, plan: FlowPlan, phases: list[Phase]) -> None:
         """Raise `RefusedError` for the first step that will certainly run, and has no agent or an unknown one."""
@@ -38,9 +43,17 @@ class Search:
                     continue
                 hint = f"add `--agent NAME` ({', '.join(known)}), or write `agent: NAME` in `.handrail/settings.yaml`"
                 raise RefusedError(f"step `{path}` of `{plan.id}` needs an agent, and none is chosen", hint)
-            if route is not None and route.agent not in known:
+            if route is not None and not registry.has_executor(route.agent):
                 hint = did_you_mean(route.agent, known) or f"known: {', '.join(known)}"
                 raise RefusedError(f"step `{path}` of `{plan.id}` needs `{route.agent}`, which is no agent", hint)
+            if route is not None:
+                self._refuse_unnamed(route.agent, f"step `{path}` of `{plan.id}` needs an agent")
+
+    def _refuse_unnamed(self, agent: str, why: str) -> None:
+        try:
+            agent_named(agent, self.acp)
+        except NoSuchAgent as error:
+            raise RefusedError(f"{why}, and {error.message}", error.hint) from None
 
     def _certain(self, phases: list[Phase], base: str, depth: int) -> Iterator[tuple[str, Step]]:
         """The steps that run whatever the results of others are, up to the first that may stop the flow."""

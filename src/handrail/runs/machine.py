@@ -153,11 +153,16 @@ class SessionOpened:
 
 @dataclass(frozen=True)
 class AgentActed:
-    """Something that an agent did: `kind` is tool, denied, retry or again (it was called again)."""
+    """Something that an agent did: `kind` is tool, allowed, plan, denied, retry or again (it was called again)."""
 
     path: str
     kind: str
     text: str
+
+    @property
+    def is_usual(self) -> bool:
+        """True for the usual work of an agent, to which people need not pay attention."""
+        return self.kind in ("tool", "allowed", "plan")
 
 
 @dataclass(frozen=True)

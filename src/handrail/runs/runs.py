@@ -218,7 +218,7 @@ class Runs:
         ids = [phase.id for phase in plan.phases]
         first = ids.index(request.start) if request.start else 0
         end = ids.index(request.until) + 1 if request.until else len(ids)
-        Search(partial(named, plans), router).refuse(plan, list(plan.phases[first:end]))
+        Search(partial(named, plans), router, self.settings.acp).refuse(plan, list(plan.phases[first:end]))
 
     def _plans(self, about: About) -> Plans:
         """The flows, compiled from the texts that were stored when the run began. Schemas may have changed since."""
@@ -251,6 +251,7 @@ class Runs:
             scope=request.scope,
             route=partial(_route, routing),
             pass_env=self.settings.pass_env,
+            acp=self.settings.acp,
             secrets=self.site.secrets,
             guide=self.guide,
             rules=(*run.permits.with_more(approve).rules, *self.settings.approve),
@@ -381,7 +382,7 @@ def _env_names(plans: Plans) -> list[str]:
 def _refuse_agents(agent: str | None, routes: Mapping[str, str]) -> None:
     """Refuse unknown agents on the command line. Agents in the settings are checked for the steps that need them."""
     for name in [agent, *(parse_route(route).agent for route in routes.values())]:
-        if name is not None and name not in registry.executors():
+        if name is not None and not registry.has_executor(name):
             hint = did_you_mean(name, registry.executors()) or f"known: {', '.join(registry.executors())}"
             raise UsageError(f"there is no agent `{name}`", hint)
 

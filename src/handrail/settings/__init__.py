@@ -21,6 +21,8 @@ from handrail.settings.routes import choose as choose
 from handrail.settings.routes import parse_route as parse_route
 from handrail.settings.rules import SCHEMA as _RULES
 from handrail.settings.rules import Effects, Rule, read_rules
+from handrail.source.agents import FIELD as ACP
+from handrail.source.agents import AcpAgent, read_agents
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.fields import Field, Reader, found, quoted, shape
@@ -58,6 +60,7 @@ SETTINGS = shape(
         default=12,
     ),
     Field("agent", ("text",), "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`"),
+    ACP,
     Field("routes", ("mapping",), "the agent per group of steps: `review: AGENT:MODEL`", schema=_ROUTES),
     Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
     Field("flows", ("mapping",), "routes per flow, by flow id", schema=_NESTED),
@@ -140,6 +143,7 @@ class Settings:
     limits: dict[str, float] = field(default_factory=dict)
     approve: tuple[Rule, ...] = ()
     agent_logins: bool = False
+    acp: dict[str, AcpAgent] = field(default_factory=dict)
 
 
 Agents = Collection[str] | None
@@ -217,7 +221,8 @@ def _read(
     rules = read_rules(reader, own["approve"], effects) if own["approve"] is not None else settings.approve
     logins = bool(own["agentLogins"].value) if own["agentLogins"] is not None else settings.agent_logins
     prune = _read_prune(reader, own["prune"], settings.prune)
-    return replace(settings, prune=prune, approve=rules, agent_logins=logins)
+    acp = read_agents(reader, settings.acp, is_user=is_user)
+    return replace(settings, prune=prune, approve=rules, agent_logins=logins, acp=acp)
 
 
 def _of_user(reader: Reader, name: str, *, is_user: bool) -> Node | None:

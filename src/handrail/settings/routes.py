@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from handrail import NAMED_AGENT
+
 DEFAULT = "default"
 Own = tuple[str | None, str | None]
 
@@ -28,11 +30,14 @@ class RouteOverrides:
 
 
 def parse_route(text: str) -> Route:
-    """Parse `AGENT` or `AGENT:MODEL`. The name of a model may contain colons."""
-    agent, _, model = text.partition(":")
-    if not agent.strip():
+    """Parse `AGENT`, `AGENT:MODEL`, `acp:NAME` or `acp:NAME:MODEL`. The name of a model may contain colons."""
+    agent, _, model = (part.strip() for part in text.partition(":"))
+    if not agent:
         raise ValueError(f"`{text}` names no agent")
-    return Route(agent.strip(), model.strip() or None)
+    if agent == NAMED_AGENT and model:
+        name, _, model = (part.strip() for part in model.partition(":"))
+        agent = f"{agent}:{name}"
+    return Route(agent, model or None)
 
 
 def choose(overrides: RouteOverrides, table: Mapping[str, str], group: str | None, own: Own) -> Route | None:

@@ -271,7 +271,7 @@ def event_line(event: Event, progress: Progress, now: float) -> str | None:
             sign, more = "!", event.text
         case machine.Delayed():
             sign, more = "!", act_words(event, now)
-        case machine.AgentActed() if event.kind != "tool":
+        case machine.AgentActed() if not event.is_usual:
             sign, more = "!", act_words(event, now)
         case machine.Guided():
             sign = {"entered": SIGNS["running"], "finished": SIGNS["done"]}.get(event.kind, "!")

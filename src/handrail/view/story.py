@@ -103,7 +103,7 @@ class Story:
             case machine.SessionOpened():
                 yield f"{event.path}/", plain(f"{event.agent} begins the conversation {event.session}")
             case machine.AgentActed() | machine.Delayed():
-                sign = "" if isinstance(event, machine.AgentActed) and event.kind == "tool" else "! "
+                sign = "" if isinstance(event, machine.AgentActed) and event.is_usual else "! "
                 yield f"{event.path}/", sign + one_line(act_words(event, now))
             case machine.Guided():
                 for line in guided_lines(event):

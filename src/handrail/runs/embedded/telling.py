@@ -40,9 +40,11 @@ class Telling:
             case "tool":
                 text = f"{data.get('name')} {json.dumps(secrets.for_people(data.get('input')), ensure_ascii=False)}"
                 yield machine.AgentActed(path, "tool", shown(secrets.mask(text), SHORT))
-            case "denied":
+            case "denied" | "allowed":
                 text = f"{data.get('name')}: {data.get('reason')}"
-                yield machine.AgentActed(path, "denied", shown(secrets.mask(text), SHORT))
+                yield machine.AgentActed(path, said.kind, shown(secrets.mask(text), SHORT))
+            case "plan":
+                yield machine.AgentActed(path, "plan", shown(secrets.mask(str(data.get("text"))), SHORT))
             case "retry" | "again":
                 yield machine.AgentActed(path, said.kind, shown(secrets.mask(str(data.get("message"))), SHORT))
             case "guided":

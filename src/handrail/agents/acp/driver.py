@@ -1,0 +1,271 @@
+"""Runs one turn of an agent that speaks the Agent Client Protocol, and prints what it does as JSON lines.
+
+The job is read from stdin. This is a process of its own: the protocol's package takes long to import, and only steps
+that use such an agent pay for it. Only this package imports it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Awaitable
+from typing import Any, TypeVar, cast
+
+import acp
+from acp import PROTOCOL_VERSION, RequestError, connect_to_agent, schema, text_block
+from acp.core import ClientSideConnection
+from pydantic import ValidationError
+
+from handrail import __version__
+from handrail.agents.acp.client import Client
+from handrail.agents.acp.lines import Lines
+from handrail.agents.acp.policy import Policy
+from handrail.process.child import GRACE, Task, exited, signal_group, start
+
+AUTH_REQUIRED = -32000
+MOST_REFUSALS = 10
+GO_ON = "`{name}` was refused: {reason}. Do not try it again; finish your task without it."
+"""Several agents end their turn if something is refused. They are sent on."""
+WITH_NOTICES = ("Copilot",)
+"""Agents that report errors of the service as messages, and end the turn as if it were done."""
+State = schema.NewSessionResponse | schema.LoadSessionResponse | schema.ResumeSessionResponse
+Answer = TypeVar("Answer")
+
+
+class Failed(Exception):
+    """The turn cannot be done. `outcome` is one of Handrail's; None if the reader judges by the message."""
+
+    def __init__(self, outcome: str | None, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.outcome = outcome
+        self.message = message
+        self.data = data
+
+
+def say(kind: str, **told: Any) -> None:
+    """Print one line. If nobody reads it any more, this process ends."""
+    try:
+        sys.stdout.write(json.dumps({"type": kind, **told}) + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise SystemExit(1) from None
+
+
+class Turn:
+    """One prompt in a conversation. `job` is what `executor.launch` wrote."""
+
+    def __init__(self, connection: ClientSideConnection, client: Client, job: dict[str, Any]) -> None:
+        self.connection = connection
+        self.client = client
+        self.job = job
+        self.session = ""
+        self.prompt = str(job["prompt"])
+        self.methods: list[Any] = []
+
+    async def take(self) -> None:
+        capable = await self._greet()
+        state = await self._open(capable)
+        say("session", id=self.session)
+        await self._choose(state, "model", self.job["model"])
+        await self._choose(state, "mode", self.job["mode"])
+        before = self.client.usd or 0.0
+        self.client.is_live = True
+        for _ in range(MOST_REFUSALS):
+            response = await self._prompted(state)
+            spent = None if self.client.usd is None else self.client.usd - before
+            usage = None if response.usage is None else response.usage.model_dump()
+            say("usage", tokens=usage, meta=response.field_meta, usd=spent)
+            if self.client.refused is None:
+                break
+            name, reason = self.client.refused
+            self.client.refused, self.prompt = None, GO_ON.format(name=name, reason=reason)
+        if self.client.error is not None:
+            raise Failed(None, self.client.error)
+        say("end", reason=response.stop_reason)
+
+    async def _greet(self) -> schema.AgentCapabilities:
+        capabilities = schema.ClientCapabilities(
+            fs=schema.FileSystemCapabilities(read_text_file=False, write_text_file=True), terminal=False
+        )
+        us = schema.Implementation(name="handrail", title="Handrail", version=__version__)
+        about = await self._answer("initialize", self.connection.initialize(PROTOCOL_VERSION, capabilities, us))
+        if about.protocol_version != PROTOCOL_VERSION:
+            message = f"it speaks version {about.protocol_version} of the protocol; expected {PROTOCOL_VERSION}"
+            raise Failed("crash", message)
+        self.methods = list(about.auth_methods or ())
+        self.client.has_notices = about.agent_info is not None and about.agent_info.name in WITH_NOTICES
+        return about.agent_capabilities or schema.AgentCapabilities()
+
+    async def _open(self, capable: schema.AgentCapabilities) -> State:
+        """Open the conversation. An agent that has to be asked to sign in is asked once."""
+        try:
+            return await self._continued(capable) if self.job["session"] else await self._begun()
+        except RequestError as error:
+            if error.code != AUTH_REQUIRED or self.job["auth"] is None:
+                raise
+        await self._answer("authenticate", self.connection.authenticate(self.job["auth"]))
+        return await self._continued(capable) if self.job["session"] else await self._begun()
+
+    async def _begun(self) -> State:
+        made = await self._answer("session/new", self.connection.new_session(self.job["cwd"]))
+        self.session = made.session_id
+        return made
+
+    async def _continued(self, capable: schema.AgentCapabilities) -> State:
+        """Continue the conversation; if the agent cannot, begin a new one with the whole prompt, if there is that."""
+        old, cwd = str(self.job["session"]), self.job["cwd"]
+        resumes = capable.session_capabilities is not None and capable.session_capabilities.resume is not None
+        self.session = old
+        try:
+            if resumes:
+                return await self._answer("session/resume", self.connection.resume_session(old, cwd))
+            if capable.load_session:
+                return await self._answer("session/load", self.connection.load_session(cwd, old))
+        except RequestError as error:
+            if error.code == AUTH_REQUIRED or self.job["fresh"] is None:
+                raise
+        if self.job["fresh"] is None:
+            raise Failed("crash", "it cannot continue an earlier conversation: it has no `session/load`")
+        self.prompt = str(self.job["fresh"])
+        return await self._begun()
+
+    async def _choose(self, state: State, kind: str, wanted: str | None) -> None:
+        """Choose the model or the mode of the conversation."""
+        if wanted is None:
+            return
+        option = _option(state, kind)
+        if option is not None:
+            value = _meant(kind, wanted, _offered(option))
+            choosing = self.connection.set_config_option(option.id, self.session, value)
+            await self._answer("session/set_config_option", choosing)
+        elif kind == "mode" and state.modes is not None:
+            value = _meant(kind, wanted, {mode.id: mode.name for mode in state.modes.available_modes})
+            await self._answer("session/set_mode", self.connection.set_session_mode(self.session, value))
+        else:
+            message = f"its {kind} cannot be chosen by the protocol, and `{wanted}` is wanted"
+            raise Failed("crash", f"{message}; some agents have an argument for it, for `command` in your settings")
+
+    async def _prompted(self, state: State) -> schema.PromptResponse:
+        """The end of the turn. It is cancelled at the time limit, and if the agent did what it had to ask for."""
+        prompting = asyncio.ensure_future(self.connection.prompt(self.session, [text_block(self.prompt)]))
+        watching = asyncio.ensure_future(self.client.trespass.wait())
+        left = max(0.0, self.job["deadline"] - time.time())
+        done, _ = await asyncio.wait({prompting, watching}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
+        watching.cancel()
+        if prompting not in done:
+            with contextlib.suppress(ConnectionError):
+                await self.connection.cancel(self.session)
+            await asyncio.wait({prompting}, timeout=self.job["grace"])
+        self.client.flush()
+        if self.client.trespass.is_set():
+            prompting.cancel()
+            raise Failed("crash", _unasked(self.client.unasked, state))
+        if prompting not in done:
+            prompting.cancel()
+            raise Failed("timeout", str(self.job["late"]))
+        return await self._answer("session/prompt", prompting, None)
+
+    async def _answer(self, method: str, answer: Awaitable[Answer], seconds: float | None = -1.0) -> Answer:
+        """The agent's answer to one of our requests. A turn may take long, everything else has a time limit."""
+        limit = float(self.job["patience"]) if seconds is not None else None
+        try:
+            return await asyncio.wait_for(answer, limit)
+        except TimeoutError:
+            raise Failed("timeout", f"it did not answer `{method}` in {limit:g} seconds") from None
+        except ValidationError as error:
+            wrong = "; ".join(f"`{'.'.join(map(str, one['loc']))}`: {one['msg']}" for one in error.errors()[:3])
+            raise Failed("crash", f"its answer to `{method}` is not what the protocol says: {wrong}") from None
+
+
+def _option(state: State, kind: str) -> schema.SessionConfigOptionSelect | None:
+    """The option of the conversation with which its model or its mode is chosen."""
+    for option in state.config_options or ():
+        if isinstance(option, schema.SessionConfigOptionSelect) and kind in (option.category, option.id):
+            return option
+    return None
+
+
+def _offered(option: schema.SessionConfigOptionSelect) -> dict[str, str]:
+    """The values of an option, and the name of each."""
+    found: dict[str, str] = {}
+    for one in option.options:
+        found |= {each.value: each.name for each in getattr(one, "options", [one])}
+    return found
+
+
+def _meant(kind: str, wanted: str, offered: dict[str, str]) -> str:
+    """The value that a person means: it may be long, so its name is accepted, too."""
+    for value, name in offered.items():
+        if wanted == value or wanted.lower() == name.lower():
+            return value
+    known = ", ".join(f"`{value}`" if value == name else f"`{value}` ({name})" for value, name in offered.items())
+    raise Failed("crash", f"it has no {kind} `{wanted}`; it offers: {known or 'none'}")
+
+
+def _unasked(name: str, state: State) -> str:
+    """Why a step that may only read fails if the agent did not ask, and what a person can do."""
+    option = _option(state, "mode")
+    modes = {mode.id: mode.name for mode in state.modes.available_modes} if state.modes is not None else {}
+    known = ", ".join(_offered(option) if option is not None else modes)
+    told = f"it did `{name}` without asking, and this step may only read: let it ask, in its own settings"
+    return f"{told}, or choose a mode with `modes: {{read: MODE}}` in yours; it has {known}" if known else told
+
+
+def _signing_in(methods: list[Any], message: str) -> Failed:
+    """What a person can do if the agent is not signed in."""
+    named = ", ".join(f"`{one.id}` ({one.name})" for one in methods)
+    told = f"it is not signed in ({message}): start it yourself and sign in"
+    return Failed("auth", f"{told}, or set `auth` in your settings to one of its methods: {named}" if named else told)
+
+
+async def main() -> int:
+    logging.disable(logging.CRITICAL)  # the package logs whole tracebacks about lines that are not valid
+    job = json.load(sys.stdin)
+    task = Task(argv=job["command"], cwd=job["cwd"], env=dict(os.environ), timeout=0.0, stdin=b"", hold=job["hold"])
+    try:
+        process = await start(task, errors=sys.stderr.fileno())
+    except OSError as error:
+        say("failed", outcome="crash", message=f"`{job['command'][0]}` cannot be started: {error.strerror}", data=None)
+        return 1
+    client = Client(Policy(job["permissions"], job["cwd"], tuple(job["guarded"])), say)
+    ours = cast("acp.Client", client)  # it has no methods for what it does not offer
+    connection = connect_to_agent(ours, Lines(process))
+    turn = Turn(connection, client, job)
+    try:
+        await turn.take()
+    except RequestError as error:
+        failed = Failed(None, str(error), error.data)
+        if error.code == AUTH_REQUIRED:
+            failed = _signing_in(turn.methods, str(error))
+        say("failed", outcome=failed.outcome, message=failed.message, data=failed.data)
+    except Failed as failed:
+        say("failed", outcome=failed.outcome, message=failed.message, data=failed.data)
+    except ConnectionError:
+        client.flush()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(exited(process), GRACE)
+        say("ended", code=process.returncode)
+    finally:
+        await _stop(process)
+    return 0
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """End the agent: it may end by itself when its input ends."""
+    if process.stdin is not None:
+        process.stdin.close()
+    for number in (0, 15, 9):
+        if number:
+            signal_group(process.pid, number)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(exited(process), GRACE / 2)
+            return
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

@@ -1,0 +1,148 @@
+"""Runs any agent that speaks the Agent Client Protocol for a flow: `driver` holds the conversation.
+
+The command of the agent comes from the user's settings (`handrail.source.agents`). The protocol's package is an extra.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
+from handrail.agents.usage import PROVIDERS, Spent, total, within
+from handrail.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launch, NodeError
+from handrail.project import Places
+from handrail.source.agents import AcpAgent
+from handrail.source.plain import counted
+
+PROGRAM = sys.executable
+ENVIRONMENT = ("PYTHONPATH", *PROVIDERS)
+PACKAGE = "acp"
+INTERNAL = "Internal error"
+PATIENCE = 120.0
+"""For how many seconds an agent may be silent before its first turn."""
+CANCELLING, SHARE = 3.0, 0.25
+"""The agent is asked to cancel its turn so many seconds before the time limit, or in this last share of the time."""
+_REPORTED = ("text", "tool", "result", "denied", "allowed", "plan", "retry")
+_STOPPED = {
+    "max_tokens": ("crash", "the answer was cut off at the length that the model allows"),
+    "max_turn_requests": ("crash", "it stopped, because its turn had too many requests to the model"),
+    "refusal": ("refused", "the model refused"),
+    "cancelled": ("crash", "it was stopped before the end of its turn"),
+}
+
+
+def launch(job: AgentJob, folder: str) -> Launch:
+    del folder
+    agent = job.acp
+    if agent is None:
+        raise NodeError("agent-missing", "the settings name no command for this agent", transient=False)
+    if find_spec(PACKAGE) is None:
+        message = "agents of the Agent Client Protocol need a package: run `pip install 'handrail[acp]'`"
+        raise NodeError("agent-missing", message, transient=False)
+    early = min(CANCELLING, job.timeout * SHARE)
+    wanted: dict[str, Any] = {
+        "command": [_program(agent, job), *agent.command[1:], *job.extra],
+        "cwd": os.path.realpath(job.cwd),
+        "hold": job.hold,
+        "prompt": _prompt(job.prompt, job),
+        "fresh": None if job.fresh is None else _prompt(job.fresh, job),
+        "session": job.session,
+        "model": job.model,
+        "mode": agent.modes.get(job.permissions),
+        "auth": agent.auth,
+        "permissions": job.permissions,
+        "guarded": [os.path.join(os.path.realpath(job.cwd), ".git"), Places(job.env).state],
+        "patience": PATIENCE,
+        "deadline": time.time() + job.timeout - early,
+        "grace": early / 2,
+        "late": f"not done after {counted(job.timeout, 'second')}",
+    }
+    argv = (PROGRAM, "-P", "-m", "handrail.agents.acp.driver")
+    return Launch(argv, stdin=json.dumps(wanted).encode())
+
+
+def _program(agent: AcpAgent, job: AgentJob) -> str:
+    name = agent.command[0]
+    found = shutil.which(os.path.expanduser(name), path=job.env.get("PATH"))
+    if found is None:
+        message = f"the program `{name}` of your settings is not installed or not on the PATH"
+        raise NodeError("agent-missing", message, transient=False)
+    return os.path.abspath(found)
+
+
+def _prompt(prompt: str, job: AgentJob) -> str:
+    whole = prompt_for_json(prompt, job.schema) if job.schema else prompt
+    return f"\n{whole}" if whole.startswith("/") else whole  # it would be read as a command of the agent
+
+
+class Reader:
+    """Reads the lines of the driver."""
+
+    def __init__(self, job: AgentJob) -> None:
+        self.job = job
+        self.text: str | None = None
+        self.outcome: Outcome | None = None
+        self.code: int | None = None
+        self.spent = Spent()
+
+    def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
+        kind = data.pop("type", None)
+        if kind == "text":
+            self.text = str(data.get("text"))
+        if kind == "session":
+            yield AgentSaid("session", {"id": data.get("id")})
+        elif kind in _REPORTED:
+            yield AgentSaid(str(kind), data)
+        elif kind == "usage":
+            if _count(data, self.spent):
+                yield self.spent.said()
+        elif kind == "end":
+            stopped = _STOPPED.get(str(data.get("reason")))
+            self.outcome = DONE if stopped is None else Outcome(*stopped)
+        elif kind == "failed":
+            self.outcome = _failure(data)
+        elif kind == "ended":
+            self.code = data.get("code")
+
+    def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
+        code = self.code if isinstance(self.code, int) else exit_code
+        outcome = self.outcome or judge(None, last_error(code, errors), time.time())
+        is_data = self.job.schema is not None and outcome is DONE
+        yield finished(outcome, self.text, json_answer(self.text) if is_data else None)
+
+
+def _failure(data: dict[str, Any]) -> Outcome:
+    """How an error ended the turn. Agents put the error of the service into its message or its data."""
+    message, told = str(data.get("message")), data.get("data")
+    if data.get("outcome") in OUTCOMES:
+        return Outcome(str(data["outcome"]), brief(message))
+    more = "" if told is None else told if isinstance(told, str) else json.dumps(told)
+    if message == INTERNAL:  # the protocol's words for any failure; the service could mean something else with them
+        return judge(None, more, time.time()) if more else Outcome("crash", "it had an internal error")
+    return judge(None, f"{message} {more}".strip(), time.time())
+
+
+def _count(data: dict[str, Any], spent: Spent) -> bool:
+    """Add the tokens of one prompt. Dollars are those of all prompts so far. False if the agent told no tokens."""
+    tokens = within(data, "tokens") or within(data, "meta", "quota", "token_count")  # Gemini CLI has it there
+    usd, given = data.get("usd"), total(tokens, "input_tokens")
+    price = float(usd) - spent.usd if isinstance(usd, int | float) else 0.0
+    output, cached = (
+        total(tokens, "output_tokens", "thought_tokens"),
+        total(tokens, "cached_read_tokens", "cached_write_tokens"),
+    )
+    if total(tokens, "total_tokens") >= given + output + cached:  # only some agents count cached tokens as input
+        given += cached
+    return spent.add(given, output, total(tokens, "cached_read_tokens"), price)
+
+
+def reader(job: AgentJob, folder: str) -> AgentReader:
+    del folder
+    return Reader(job)
