@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     from handrail.validation.check import Checked, Ground
     from handrail.workflows.catalog import Catalog
     from handrail.workflows.spec import WorkflowSpec
+    from handrail.worktrees.project import Worktrees
 
 
 class App:
-    """Handrail in one project, for one user."""
+    """Handrail in one project, for one user. `folder` is where the person stands, if that is a worktree of a run."""
 
     def __init__(
         self,
@@ -57,8 +58,10 @@ class App:
         clock: Callable[[], float] = time.time,
         token: Callable[[], str] = random_token,
         by: str | None = None,
+        folder: str | None = None,
     ) -> None:
         self.project = os.path.realpath(project)
+        self.folder = self.project if folder is None else os.path.realpath(folder)
         self.env = env
         self.clock = clock
         self.token = token
@@ -139,10 +142,17 @@ class App:
         return Runs(site, registry.engine(name, site), self.settings, guide)
 
     @cached_property
+    def worktrees(self) -> Worktrees:
+        from handrail.worktrees.project import Worktrees
+
+        env = {**self.run_env}
+        return Worktrees(self.places, self.project, self.folder, env, self.settings.worktree, self.clock)
+
+    @cached_property
     def scopes(self) -> Scopes:
         from handrail.scopes.scopes import Scopes
 
-        return Scopes(self.runs, self.runs.kept, self.places.state, self.run_env)
+        return Scopes(self.runs, self.runs.kept, self.places.state, self.run_env, self.folder)
 
     @cached_property
     def _env_files(self) -> tuple[dict[str, str], list[str]]:
@@ -327,7 +337,7 @@ class App:
             from handrail.contracts import CheckContext
             from handrail.sessions.checking import run_checks
 
-            context = CheckContext(self.project, self.env, self.secrets.mask)
+            context = CheckContext(self.folder, self.env, self.secrets.mask, self.project)
             results = await run_checks(leaving.checks, context, shown)
         return self.sessions.leave(leaving, self.secrets.mask(summary), results)
 
@@ -360,7 +370,13 @@ class App:
         """Remove old runs and ended sessions of this project."""
         from handrail.pruning import prune
 
-        return prune(self.runs, self.sessions, rule, self.clock(), dry_run=dry_run)
+        return prune(self.runs, self.sessions, self.worktrees, rule, self.clock(), dry_run=dry_run)
+
+    def prune_leftovers(self, *, dry_run: bool) -> Pruned:
+        """Remove what kills left of the worktrees of this project."""
+        from handrail.pruning import prune_leftovers
+
+        return prune_leftovers(self.runs, self.worktrees, dry_run=dry_run)
 
     def prune_by_settings(self) -> Pruned | None:
         """Remove what the user's settings say; None if they say nothing."""

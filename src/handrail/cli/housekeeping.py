@@ -10,7 +10,7 @@ from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell, date_and_time
 from handrail.errors import UsageError
-from handrail.pruning import MONTH, STATUSES, Item, Rule
+from handrail.pruning import MONTH, STATUSES, Item, Pruned, Rule
 from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.plain import plain
 
@@ -26,7 +26,8 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
     """Remove old runs and ended sessions of this project.
 
     What is active or waits for a person is never removed. Without a choice, what ended more than 30 days ago is
-    removed. Published artifacts and their history are kept.
+    removed. Published artifacts and their history are kept. What a kill left of a worktree is removed, too, unless
+    there is work in it. A run whose worktree has work is kept.
 
     \b
     handrail prune --older-than 14d --keep 20
@@ -36,9 +37,11 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
     if rule == Rule():
         rule = Rule(older_than=MONTH)
     done = app.prune(rule, dry_run=not yes)
+    left = Pruned([], 0) if damaged else app.prune_leftovers(dry_run=not yes)
+    done = Pruned([*done.removed, *left.removed], done.kept, left.held)
     if shell.as_json:
         rows = [item.to_json() for item in done.removed]
-        return shell.data({"dryRun": not yes, "removed": rows, "kept": done.kept})
+        return shell.data({"dryRun": not yes, "removed": rows, "kept": done.kept, "held": done.held})
     verb = ("moved away" if damaged else "removed") if yes else ("would move away" if damaged else "would remove")
     for item in done.removed:
         shell.say(f"{verb}: {_line(item)}")
@@ -46,6 +49,8 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
         shell.say(f"nothing to remove; {_kept(done.kept)} kept")
     elif not yes:
         shell.say(f"{len(done.removed)} of {len(done.removed) + done.kept}; add `--yes` to do it")
+    for words in done.held:
+        shell.talk(f"kept: {plain(words)}; `handrail worktrees` shows it")
     return None
 
 

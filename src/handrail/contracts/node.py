@@ -120,11 +120,14 @@ class NodeContext:
     name and returns it; until the node has finished, it returns the value that was recorded first, also after a crash.
     `secrets` says which variables of `env` hold secrets. A node calls `litter` before it creates a temporary file in
     the project, whose name begins with `LITTER`: if the node is killed, the run removes the file later. `usd_left`
-    returns how many dollars the run may still use; None if that has no bound.
+    returns how many dollars the run may still use; None if that has no bound. `project` is where the node works: the
+    project, or the same folder in the worktree of the run. `definitions` is the folder with the definitions; the
+    same folder if it is empty.
     """
 
     project: str
     env: Mapping[str, str]
+    definitions: str = ""
     run: str = ""
     key: str = ""
     scope: str = ""

@@ -16,7 +16,7 @@ from handrail import registry
 from handrail.artifacts.kept import Kept
 from handrail.artifacts.names import scope_name
 from handrail.artifacts.publish import Publisher
-from handrail.artifacts.scope import default_scope, issue_key
+from handrail.artifacts.scope import default_scope, issue_key, scope_at
 from handrail.artifacts.world import World
 from handrail.contracts import (
     Asker,
@@ -40,7 +40,7 @@ from handrail.flows.library import PromptFile
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan, with_nested_names
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
-from handrail.project import file_name
+from handrail.project import Places, file_name
 from handrail.runs.agents import Search
 from handrail.runs.bounds import Meter
 from handrail.runs.foreign import implicit_params
@@ -53,12 +53,15 @@ from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names
 from handrail.runs.routing import Choice, Routed
 from handrail.runs.summary import Summary, moment
+from handrail.runs.worktree import RunTree
 from handrail.secrets.redaction import Secrets, refuse_lost
+from handrail.secrets.rules import without_secrets
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route, shipped_presets
 from handrail.source.files import Source
 from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved
+from handrail.worktrees.record import Trees
 
 Plans = Mapping[str, FlowPlan]
 
@@ -182,19 +185,24 @@ class Runs:
         plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
         prompts = {name: catalog.prompts[name].stored for name in prompt_names(plans)}
         env = self.secrets.variables(_env_names(plans))
-        implicit = implicit_params(flow.plan, request, self.site.env, self.project) if flow.plan.is_foreign else {}
+        folder = request.folder(self.project)
+        implicit = implicit_params(flow.plan, request, self.site.env, folder) if flow.plan.is_foreign else {}
         about = About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
         return replace(about, names={id_: dict(one.names) for id_, one in found.items() if one.names}), plans
 
     def _scope(self, request: Request, issue: str | None) -> str:
         """The scope of a run: the given one, else that of its issue, else that of the branch."""
         try:
-            scope = scope_name(request.scope) if request.scope else default_scope(self.project, issue)
+            scope = scope_name(request.scope) if request.scope else self._own_scope(request, issue)
         except Unresolved as error:
             raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
         if (name := self.secrets.found_in(scope)) is not None:
             raise UsageError(f"the scope contains the value of the secret `{name}`", "name another one: `--scope NAME`")
         return scope
+
+    def _own_scope(self, request: Request, issue: str | None) -> str:
+        tree = request.worktree
+        return default_scope(self.project, issue) if tree is None else scope_at(tree.path, issue or tree.branch)
 
     def _table(self, flow: str, preset: str | None) -> dict[str, str]:
         """The routes of the current settings for a flow."""
@@ -244,7 +252,8 @@ class Runs:
         """What an engine needs to run the steps of a run."""
         request, routing = run.about.request, routed or run.routing
         context = NodeContext(
-            project=self.project,
+            project=request.folder(self.project),
+            definitions=self.project,
             env=self.site.env,
             run=run.id,
             scope=request.scope,
@@ -285,9 +294,18 @@ class Runs:
         news = [now for now, before in ((routed, run.routing), (bounds, run.bounds)) if now != before]
         meter = run.meter(bounds)
         life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
+        life.tree = self._tree(run)
         return run.with_history(
             await self.engine.drive(run.id, life, self.outside(run, observer, asker, routed, meter))
         )
+
+    def _tree(self, run: LoadedRun) -> RunTree | None:
+        """The worktree in which a run works; None if it works in the project itself."""
+        tree = run.about.request.worktree
+        if tree is None:
+            return None
+        env = without_secrets(self.site.env, self.settings.pass_env, self.site.secrets)
+        return RunTree(Trees(Places(self.site.env)), tree, {**env, "HANDRAIL_RUN": run.id})
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""
@@ -305,8 +323,8 @@ class Runs:
         request = about.request
         return {
             **({"run": run, "started": moment(about.created)} if run else {}),
-            "cwd": self.project,
-            "project": self.project,
+            "cwd": request.folder(self.project),
+            "project": request.folder(self.project),
             "scope": request.scope,
             "task": self.secrets.from_storage(request.task),
             "taskKey": request.scope,

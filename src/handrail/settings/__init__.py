@@ -1,7 +1,8 @@
 """Settings of the user and of the project, checked like definitions. The project's settings win.
 
-The settings of a project come with the repository, so they must not run code or give an agent more rights. Routes
-choose the agent and the model of a step.
+The settings of a project come with the repository, so they must not run code or give an agent more rights. The only
+exception is `worktree`: its commands run when a person asks for a worktree, like the commands of the project's flows.
+Routes choose the agent and the model of a step.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from handrail import SETTINGS_FILE as FILE
+from handrail.settings.worktree import FIELD as WORKTREE
+from handrail.settings.worktree import WorktreeSettings, read_worktree
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.fields import Field, Reader, found, quoted, shape
@@ -25,6 +28,7 @@ DEFAULT = "default"
 Own = tuple[str | None, str | None]
 MAX_IDLE_STOPS = 7  # hosts give up after eight
 MAX_REMINDERS = 100
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMITS = ("usd", "minutes", "tokens")
 _ROUTES = {
     "type": "object",
@@ -87,6 +91,7 @@ SETTINGS = shape(
             "additionalProperties": False,
         },
     ),
+    WORKTREE,
     Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
 )
 
@@ -117,6 +122,7 @@ class Settings:
     reminders: int = 12
     prune: PruneSettings | None = None
     limits: dict[str, float] = field(default_factory=dict)
+    worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
 
 
 Agents = Collection[str] | None
@@ -126,7 +132,7 @@ def shipped_presets() -> dict[str, dict[str, str]]:
     """The presets that exist without settings."""
     import json
 
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "presets.json")) as file:
+    with open(os.path.join(_PACKAGE, "builtin", "presets.json")) as file:
         found: dict[str, dict[str, str]] = json.load(file)["presets"]
     return found
 
@@ -168,7 +174,11 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic], agents: A
         return settings
     reader = Reader(source, tree, SETTINGS, problems.append)
     settings = _with_secrets(reader, settings, may_except=is_user)
-    return replace(_apply(reader, settings, agents), prune=_read_prune(reader, settings.prune, is_user=is_user))
+    return replace(
+        _apply(reader, settings, agents),
+        prune=_read_prune(reader, settings.prune, is_user=is_user),
+        worktree=read_worktree(reader, settings.worktree, is_user=is_user),
+    )
 
 
 def _read_prune(reader: Reader, before: PruneSettings | None, *, is_user: bool) -> PruneSettings | None:
