@@ -145,8 +145,7 @@ class App:
     def worktrees(self) -> Worktrees:
         from handrail.worktrees.project import Worktrees
 
-        env = {**self.run_env}
-        return Worktrees(self.places, self.project, self.folder, env, self.settings.worktree, self.clock)
+        return Worktrees(self.places, self.project, self.folder, self.env, self.settings.worktree, self.clock)
 
     @cached_property
     def scopes(self) -> Scopes:

@@ -59,14 +59,18 @@ TEXT_FILES = {
 
 
 class Effect(NamedTuple):
-    """A node and its params. `{jira}` and `{gitlab}` in them are the addresses of the services."""
+    """A node and its params. `{jira}` and `{gitlab}` in them are the addresses of the services.
+
+    `before` are the steps that come before it.
+    """
 
     node: str
     params: dict[str, Any]
+    before: tuple[dict[str, Any], ...] = ()
 
     @property
     def name(self) -> str:
-        return f"{self.node} {self.params['iteration']}" if "iteration" in self.params else self.node
+        return " ".join([self.node, *(str(self.params[key]) for key in ("iteration", "action") if key in self.params)])
 
 
 def _form(id_: str, **more: Any) -> dict[str, Any]:
@@ -80,8 +84,22 @@ GITLAB = {
 }
 GITHUB = {"outputFile": "out/h.md", "outputJsonFile": "out/h.json"}
 PULL = {"pullRequestUrl": "octo/tea#7", **GITHUB}
+SIDE = {"id": "side", "node": "command", "params": {"argv": ["git", "branch", "side"]}}
+APART = {"id": "apart", "node": "git-worktree", "params": {"branch": "tea", "base": "side"}}
+PATH = {"ref": "steps.a.apart.value.path"}
+COMMITS = {
+    "id": "work",
+    "node": "command",
+    "params": {
+        "argv": ["git", "-c", "user.name=A", "-c", "user.email=a@x", "commit", "-q", "--allow-empty", "-m", "tea"],
+        "cwd": PATH,
+    },
+}
 EFFECTS = [
     Effect("git-commit", {"message": "Second", "files": ["kept.txt"]}),
+    Effect("git-worktree", {"action": "create", "branch": "tea", "setup": [["touch", "ready"]]}),
+    Effect("git-worktree", {"action": "merge"}, (SIDE, APART, COMMITS)),
+    Effect("git-worktree", {"action": "remove"}, (SIDE, APART)),
     Effect("telegram-notify", {"message": "hello"}),
     Effect("clear-ready-to-merge", {"taskKey": KEY}),
     Effect("write-file", {"path": "out/new.md", "text": "hi"}),

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from handrail.app import App
+from handrail.doctor.machine import machine_checks
 from nodes.repositories import Checkout, isolate
 from support import Project, Said
 
@@ -34,7 +37,7 @@ phases:
   - {id: edit, node: write-file, params: {path: out.txt, text: tea}}
   - id: ask
     node: user-input
-    params: {formId: ask, title: T, fields: [{id: why, type: text, label: Why}], outputFile: answers.json}
+    params: {formId: ask, title: T, fields: [{id: why, type: text, label: Why}], outputFile: .handrail/answers.json}
   - {id: commit, node: git-commit, params: {message: Add tea, files: [out.txt]}}
 """
 
@@ -100,3 +103,9 @@ def problems_of(said: Said) -> list[str]:
     """The messages of the checks of `handrail doctor --json` that are about worktrees."""
     checks = json.loads(said.out)["checks"]
     return [one["message"] for one in checks if one["id"] == "worktrees" and one["status"] != "ok"]
+
+
+def problems(ground: Ground) -> list[str]:
+    """The same, without the checks of agents."""
+    checks = machine_checks(App(str(ground.project.folder), os.environ))
+    return [one.message for one in checks if one.id == "worktrees" and one.status != "ok"]

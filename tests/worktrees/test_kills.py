@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from depth import Depth
-from worktrees.grounds import Ground, problems_of
+from worktrees.grounds import Ground, problems, problems_of
 
 HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")
 WRAPPER = """\
@@ -62,15 +62,17 @@ def check_found(ground: Ground) -> None:
             ground.run("stop", run["run"])
     said = ground.run("prune", "--keep", "0", "--yes", "--json")
     assert said.code == 0, said
-    left = ground.remains
-    found = problems_of(ground.run("doctor", "--json"))
-    assert not left or all(any(os.path.basename(one) in told for told in found) for one in left), (left, found)
+    runs = {run["run"] for run in ground.json("runs")["runs"]}
+    owned = [one["run"] for one in ground.listed if one["run"] in runs and one["wouldLose"]]
+    left = [one for one in ground.remains if not any(run in one for run in owned)]
+    assert left == [], "what has no work, or no run, was removed"
+    assert problems(ground) == []
 
 
 def check_nothing_left(ground: Ground) -> None:
     """A run without work in its worktree leaves nothing after `prune`."""
     check_found(ground)
-    assert (ground.remains, ground.branches, problems_of(ground.run("doctor", "--json"))) == ([], ["main"], [])
+    assert (ground.remains, ground.branches, problems(ground)) == ([], ["main"], [])
 
 
 def places(killer: Killer, *argv: str) -> list[str]:
@@ -86,7 +88,7 @@ def test_a_run_that_is_killed_at_any_call_of_git_is_resumed_or_removed(
     command = ("run", "edit", "--worktree", "--merge", "--quiet")
     found = places(killer, *command)
     ground.main.git("reset", "-q", "--hard", ground.first)
-    for at, place in enumerate(depth.places(found, every=3)):
+    for at, place in enumerate(depth.places(found, every=9)):
         assert killer.run(*command, kill=place) == -signal.SIGKILL, place
         runs = ground.json("runs")["runs"]
         if at % 2 == 0 and runs and runs[0]["status"] == "running":
@@ -102,6 +104,7 @@ def test_a_run_that_is_killed_at_any_call_of_git_is_resumed_or_removed(
 @pytest.mark.explores
 def test_a_merge_and_a_removal_that_are_killed_are_finished(ground: Ground, killer: Killer, depth: Depth) -> None:
     def begin() -> str:
+        ground.main.git("reset", "-q", "--hard", ground.first)
         run = ground.started("edit")["run"]
         ground.main.write("kept.txt", "two\n")
         ground.main.commit("second")
@@ -110,8 +113,7 @@ def test_a_merge_and_a_removal_that_are_killed_are_finished(ground: Ground, kill
     for action in ("merge", "remove"):
         options = ("--force",) if action == "remove" else ()
         found = places(killer, "worktree", action, begin(), *options)
-        for place in depth.places(found, every=3):
-            ground.main.git("reset", "-q", "--hard", ground.first)
+        for place in depth.places(found, every=9):
             run = begin()
             assert killer.run("worktree", action, run, *options, kill=place) == -signal.SIGKILL, place
             if ground.listed:
@@ -149,7 +151,7 @@ def test_a_git_that_is_killed_itself_leaves_nothing(ground: Ground, killer: Kill
     assert said.code == 1
     assert not flag.exists(), "git was killed"
     assert any(os.path.sep in one for one in ground.remains), "git left something"
-    assert "half-made" in "".join(problems_of(ground.run("doctor", "--json")))
+    assert "half-made" in "".join(problems(ground))
     assert ground.run("resume", "last").code == 0
     assert ground.remains == []
 
@@ -175,11 +177,11 @@ def test_an_entry_of_git_and_an_empty_branch_are_removed(ground: Ground) -> None
     ground.main.git("branch", "handrail/busy")
     ground.main.git("worktree", "add", "-q", str(ground.project.home.parent / "mine"), "handrail/busy")
     subprocess.run(["rm", "-r", str(path)], check=True)
-    told = "".join(problems_of(ground.run("doctor", "--json")))
+    told = "".join(problems(ground))
     assert "entry of git" in told
     first = {item["name"] for item in ground.json("prune", "--yes")["removed"]}
     second = {item["name"] for item in ground.json("prune", "--yes")["removed"]}
     assert Path(next(iter(first))).name == "lost"
     assert second == {"handrail/lost"}
     assert "handrail/busy" in ground.branches, "the person has it checked out"
-    assert problems_of(ground.run("doctor", "--json")) == []
+    assert problems(ground) == []

@@ -48,7 +48,7 @@ def check_context(project: str, env: Mapping[str, str]) -> CheckContext:
 
         settings, _ = read_settings(places.config, project)
         rules = SecretRules(settings.secrets, settings.not_secret)
-    return CheckContext(project, env, Secrets(env, rules).mask)
+    return CheckContext(project, env, Secrets(env, rules).mask, project)
 
 
 async def run_checks(

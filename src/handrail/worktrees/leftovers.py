@@ -96,14 +96,13 @@ def _folders(trees: Trees, known: set[str]) -> list[Leftover]:
 
 
 def _files(trees: Trees, known: list[Tree]) -> list[Leftover]:
-    """Locks of worktrees that are gone, and records that cannot be read."""
+    """Locks that nobody holds, of merges and of worktrees that are gone, and records that cannot be read."""
     try:
         names = sorted(os.listdir(trees.folder))
     except OSError:
         return []
     own = {f"{file_name(tree.path)}{ending}" for tree in known for ending in (RECORD, LOCK)}
-    shared = {f"{file_name(tree.repository)}{LOCK}" for tree in known}
-    paths = [os.path.join(trees.folder, name) for name in names if name not in own | shared]
+    paths = [os.path.join(trees.folder, name) for name in names if name not in own]
     return [Leftover("file", path) for path in paths if not (path.endswith(LOCK) and locks.is_locked(path))]
 
 
@@ -137,7 +136,10 @@ async def sweep(trees: Trees, left: Leftover, env: Mapping[str, str], repository
         return await _sweep_tree(trees, left.tree, git)
     match left.kind:
         case "branch" if repository is not None:
-            await git.read("update-ref", "-d", f"refs/heads/{left.name}")
+            tip = await git.commit_of(f"refs/heads/{left.name}")
+            if tip is None or await own_commits(left.name, git):
+                return False
+            await git.read("update-ref", "-d", f"refs/heads/{left.name}", tip)
         case "entry" if target_of(left.name) is not None:
             remove_all(left.name)
         case "folder":

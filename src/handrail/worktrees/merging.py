@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 
 from handrail.errors import RefusedError
 from handrail.process.child import tail
@@ -23,6 +24,8 @@ async def merge(trees: Trees, tree: Tree, env: Mapping[str, str]) -> str:
     async with trees.locked(tree) as hold, trees.merging(tree.repository):
         tree = trees.at(tree.path) or tree
         git = Git(folder=tree.path, env=env, hold=hold)
+        if tree.phase == "removing":
+            return await _merged_before(tree, git.at(tree.repository))
         if tree.phase == "merging":
             tree = await _recovered(trees, tree, git)
         if tree.base is None:
@@ -37,11 +40,21 @@ async def merge(trees: Trees, tree: Tree, env: Mapping[str, str]) -> str:
             raise RefusedError(f"there is no branch `{tree.base}` any more", f"merge `{tree.branch}` by hand")
         if now.head is None:
             raise RefusedError(f"the worktree `{tree.path}` and its branch do not exist any more")
-        if await shared.contains(before, now.head):
-            return before
-        new = now.head if await shared.contains(now.head, before) else await _joined(trees, tree, git, before)
-        await _move(tree, shared, before, new)
+        new = before
+        if not await shared.contains(before, now.head):
+            new = now.head if await shared.contains(now.head, before) else await _joined(trees, tree, git, before)
+            await _move(tree, shared, before, new)
+        trees.save(replace(tree, end="merge", phase="ready"))
         return new
+
+
+async def _merged_before(tree: Tree, git: Git) -> str:
+    """The commit of the base branch, if the worktree was merged and its removal has begun."""
+    commit = await git.commit_of(f"refs/heads/{tree.base}") if tree.end == "merge" else None
+    if commit is None:
+        message = f"the removal of the worktree `{tree.path}` has begun"
+        raise RefusedError(message, f"`handrail worktree remove {tree.run}` finishes it")
+    return commit
 
 
 async def _joined(trees: Trees, tree: Tree, git: Git, other: str) -> str:

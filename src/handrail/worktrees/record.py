@@ -125,8 +125,10 @@ class Trees:
     @contextlib.asynccontextmanager
     async def merging(self, repository: str) -> AsyncIterator[int]:
         """Hold the lock of a repository, so that one merge happens at a time."""
-        async with self._held(self._file(repository, LOCK), f"another merge in `{repository}` is not done") as handle:
+        path = self._file(repository, LOCK)
+        async with self._held(path, f"another merge in `{repository}` is not done") as handle:
             yield handle
+            files.remove(path)
 
     @contextlib.asynccontextmanager
     async def _held(self, path: str, busy: str, seconds: float = PATIENCE) -> AsyncIterator[int]:
