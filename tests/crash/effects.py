@@ -84,7 +84,7 @@ GITLAB = {
 }
 GITHUB = {"outputFile": "out/h.md", "outputJsonFile": "out/h.json"}
 PULL = {"pullRequestUrl": "octo/tea#7", **GITHUB}
-SIDE = {"id": "side", "node": "command", "params": {"argv": ["git", "branch", "side"]}}
+SIDE = {"id": "side", "node": "command", "params": {"argv": ["git", "branch", "-f", "side"]}, "rerun": "safe"}
 APART = {"id": "apart", "node": "git-worktree", "params": {"branch": "tea", "base": "side"}}
 PATH = {"ref": "steps.a.apart.value.path"}
 COMMITS = {
@@ -94,6 +94,7 @@ COMMITS = {
         "argv": ["git", "-c", "user.name=A", "-c", "user.email=a@x", "commit", "-q", "--allow-empty", "-m", "tea"],
         "cwd": PATH,
     },
+    "rerun": "safe",
 }
 EFFECTS = [
     Effect("git-commit", {"message": "Second", "files": ["kept.txt"]}),

@@ -84,9 +84,10 @@ def trees(case: Case) -> list[str]:
     argv = ["git", "for-each-ref", "--format=%(refname) %(subject)", "refs/heads/"]
     refs = subprocess.run(argv, cwd=case.project, capture_output=True, text=True, check=True).stdout.splitlines()
     state = case.folder / "home" / "state"
-    folders = [state / "trees", state / "worktrees", case.project / ".git" / "worktrees"]
-    inner = [path for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*"))]
-    return [*refs, *(str(path) for path in inner if path.is_file() and path.suffix != ".lock")]
+    folders = [state / "trees", case.project / ".git" / "worktrees"]
+    inner = [str(path) for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*")) if path.is_file()]
+    records = len(list((state / "worktrees").glob("*.json")))
+    return [*refs, *inner, f"{records} records"]
 
 
 def account(case: Case) -> dict[str, Any]:
