@@ -280,8 +280,8 @@ def folders() -> str:
     kept = "\n".join(f"| `{_home(places.state)}/{name}` | {about} |" for name, about in STATE_FOLDERS.items())
     return (
         f"# Where things are\n\n## The project\n\nThe nearest folder, from the working directory upwards, that has one "
-        f"of {marks}; if there is none, the working directory. `--project DIR` chooses another one. In a worktree of a run, it is the project that the run "
-        f"belongs to.\n\n"
+        f"of {marks}; if there is none, the working directory. `--project DIR` chooses another one. "
+        "In a worktree of a run, it is the project of the run.\n\n"
         f"## Definitions\n\nThe first one that is found wins.\n\n### Workflows\n\nA workflow is a folder with a file "
         f"`workflow.yaml`; `workflow.yml` is not read, as in pi-workflows.\n\n{workflows}\n"
         f"### Flows\n\nA flow is a file that ends with {_endings()}.\n\n{flows}\n"

@@ -292,16 +292,9 @@ class App:
 
     def preset(self, name: str) -> dict[str, str]:
         from handrail.settings import shipped_presets
+        from handrail.settings.presets import find_preset
 
-        known = {**shipped_presets(), **self.settings.presets}
-        found = known.get(name)
-        if found is None:
-            from handrail.source.plain import some
-            from handrail.source.suggest import did_you_mean
-
-            hint = did_you_mean(name, known) or f"presets: {some(sorted(known), 12)}; `settings.yaml` may define more"
-            raise NotFound(f"there is no preset `{name}`", hint)
-        return found
+        return find_preset({**shipped_presets(), **self.settings.presets}, name)
 
     def start(
         self,
@@ -370,12 +363,6 @@ class App:
         from handrail.pruning import prune
 
         return prune(self.runs, self.sessions, self.worktrees, rule, self.clock(), dry_run=dry_run)
-
-    def prune_leftovers(self, *, dry_run: bool) -> Pruned:
-        """Remove what kills left of the worktrees of this project."""
-        from handrail.pruning import prune_leftovers
-
-        return prune_leftovers(self.runs, self.worktrees, dry_run=dry_run)
 
     def prune_by_settings(self) -> Pruned | None:
         """Remove what the user's settings say; None if they say nothing."""

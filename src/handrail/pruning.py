@@ -32,13 +32,15 @@ MONTH = 30 * 86_400.0
 class Rule:
     """What is removed: all that is true for it has to be true. `keep` is a number of the newest runs and sessions.
 
-    With `damaged`, only damaged runs are chosen, and they are put aside instead of removed.
+    With `damaged`, only damaged runs are chosen, and they are put aside instead of removed. With `leftovers`, what is
+    left of worktrees after a kill is removed, too.
     """
 
     older_than: float | None = None
     keep: int | None = None
     statuses: tuple[str, ...] = ()
     damaged: bool = False
+    leftovers: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,20 +98,22 @@ def prune(runs: Runs, sessions: Sessions, worktrees: Worktrees, rule: Rule, now:
         for item in chosen if not rule.damaged else ():
             _remove_trees(worktrees, item)
         chosen = [item for item in chosen if _remove(runs, sessions, item, aside=rule.damaged, gone=gone)]
-    return Pruned(chosen, len(all_runs) + len(all_sessions) - len(chosen))
+    kept = len(all_runs) + len(all_sessions) - len(chosen)
+    removed, held = _prune_leftovers(runs, worktrees, dry_run=dry_run) if rule.leftovers else ([], [])
+    return Pruned([*chosen, *removed], kept, held)
 
 
-def prune_leftovers(runs: Runs, worktrees: Worktrees, *, dry_run: bool) -> Pruned:
+def _prune_leftovers(runs: Runs, worktrees: Worktrees, *, dry_run: bool) -> tuple[list[Item], list[str]]:
     """Remove what kills left of worktrees. What holds work is kept, and named."""
     if worktrees.is_empty:
-        return Pruned([], 0)
+        return [], []
     ids = frozenset(runs.ids())
     found = asyncio.run(worktrees.leftovers(ids.__contains__))
     held = [left.words for left in found if left.work is not None]
     free = [left for left in found if left.work is None]
     if not dry_run:
         free = [left for left in free if asyncio.run(worktrees.sweep(left))]
-    return Pruned([_left_item(left) for left in free], 0, held)
+    return [_left_item(left) for left in free], held
 
 
 def _left_item(left: Leftover) -> Item:

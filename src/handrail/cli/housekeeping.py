@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell, date_and_time
 from handrail.errors import UsageError
-from handrail.pruning import MONTH, STATUSES, Item, Pruned, Rule
+from handrail.pruning import MONTH, STATUSES, Item, Rule
 from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.plain import plain
 
@@ -36,9 +37,7 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
     rule = Rule(_seconds(chosen["older_than"]), chosen["keep"], chosen["statuses"], damaged)
     if rule == Rule():
         rule = Rule(older_than=MONTH)
-    done = app.prune(rule, dry_run=not yes)
-    left = Pruned([], 0) if damaged else app.prune_leftovers(dry_run=not yes)
-    done = Pruned([*done.removed, *left.removed], done.kept, left.held)
+    done = app.prune(replace(rule, leftovers=not damaged), dry_run=not yes)
     if shell.as_json:
         rows = [item.to_json() for item in done.removed]
         return shell.data({"dryRun": not yes, "removed": rows, "kept": done.kept, "held": done.held})

@@ -22,9 +22,9 @@ from handrail.worktrees.record import Tree
 @click.command()
 @command
 def worktrees(app: App, shell: Shell) -> None:
-    """List the worktrees of the runs of this project, the oldest first.
+    """List the worktrees of the runs of this project.
 
-    What a kill left of a worktree is listed, too. `handrail prune` removes it.
+    The oldest comes first. What a kill left of a worktree is listed, too. `handrail prune` removes it.
     """
     found = asyncio.run(app.worktrees.listed())
     if shell.as_json:

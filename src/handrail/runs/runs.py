@@ -14,9 +14,7 @@ from typing import Any
 
 from handrail import registry
 from handrail.artifacts.kept import Kept
-from handrail.artifacts.names import scope_name
 from handrail.artifacts.publish import Publisher
-from handrail.artifacts.scope import default_scope, issue_key, scope_at
 from handrail.artifacts.world import World
 from handrail.contracts import (
     Asker,
@@ -40,7 +38,7 @@ from handrail.flows.library import PromptFile
 from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan, with_nested_names
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
-from handrail.project import Places, file_name
+from handrail.project import file_name
 from handrail.runs.agents import Search
 from handrail.runs.bounds import Meter
 from handrail.runs.foreign import implicit_params
@@ -52,16 +50,15 @@ from handrail.runs.missing import refuse_missing_env, refuse_missing_params, ref
 from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names
 from handrail.runs.routing import Choice, Routed
+from handrail.runs.scope import scope_of
 from handrail.runs.summary import Summary, moment
-from handrail.runs.worktree import RunTree
+from handrail.runs.worktree import tree_of
 from handrail.secrets.redaction import Secrets, refuse_lost
-from handrail.secrets.rules import without_secrets
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route, shipped_presets
 from handrail.source.files import Source
 from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved
-from handrail.worktrees.record import Trees
 
 Plans = Mapping[str, FlowPlan]
 
@@ -175,7 +172,7 @@ class Runs:
         for name, value in params.items():
             if is_too_deep(value):
                 raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
-        scope = self._scope(request, issue_key(request.task) if flow.plan.is_foreign else None)
+        scope = scope_of(request, self.project, self.secrets, is_foreign=flow.plan.is_foreign)
         table = {**self._table(flow.id, None), **request.table}
         params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
         preset = request.preset or ""
@@ -189,20 +186,6 @@ class Runs:
         implicit = implicit_params(flow.plan, request, self.site.env, folder) if flow.plan.is_foreign else {}
         about = About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
         return replace(about, names={id_: dict(one.names) for id_, one in found.items() if one.names}), plans
-
-    def _scope(self, request: Request, issue: str | None) -> str:
-        """The scope of a run: the given one, else that of its issue, else that of the branch."""
-        try:
-            scope = scope_name(request.scope) if request.scope else self._own_scope(request, issue)
-        except Unresolved as error:
-            raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
-        if (name := self.secrets.found_in(scope)) is not None:
-            raise UsageError(f"the scope contains the value of the secret `{name}`", "name another one: `--scope NAME`")
-        return scope
-
-    def _own_scope(self, request: Request, issue: str | None) -> str:
-        tree = request.worktree
-        return default_scope(self.project, issue) if tree is None else scope_at(tree.path, issue or tree.branch)
 
     def _table(self, flow: str, preset: str | None) -> dict[str, str]:
         """The routes of the current settings for a flow."""
@@ -294,18 +277,10 @@ class Runs:
         news = [now for now, before in ((routed, run.routing), (bounds, run.bounds)) if now != before]
         meter = run.meter(bounds)
         life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
-        life.tree = self._tree(run)
+        life.tree = tree_of(run, self.site, self.settings.pass_env)
         return run.with_history(
             await self.engine.drive(run.id, life, self.outside(run, observer, asker, routed, meter))
         )
-
-    def _tree(self, run: LoadedRun) -> RunTree | None:
-        """The worktree in which a run works; None if it works in the project itself."""
-        tree = run.about.request.worktree
-        if tree is None:
-            return None
-        env = without_secrets(self.site.env, self.settings.pass_env, self.site.secrets)
-        return RunTree(Trees(Places(self.site.env)), tree, {**env, "HANDRAIL_RUN": run.id})
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from handrail.contracts import NodeError
+from handrail.contracts import NodeError, Site
 from handrail.errors import RefusedError
+from handrail.project import Places
+from handrail.runs.loaded import LoadedRun
+from handrail.secrets.rules import without_secrets
 from handrail.worktrees.git import Git
 from handrail.worktrees.making import Tell, make_ready
 from handrail.worktrees.merging import merge
@@ -58,6 +61,15 @@ class RunTree:
         if tree.end is not None:
             return False
         return not (await standing(tree, Git(folder=tree.top, env=self.env))).has_work
+
+
+def tree_of(run: LoadedRun, site: Site, pass_env: Sequence[str]) -> RunTree | None:
+    """The worktree in which a run works; None if it works in the project itself. Its programs get no secrets."""
+    tree = run.about.request.worktree
+    if tree is None:
+        return None
+    env = without_secrets(site.env, pass_env, site.secrets)
+    return RunTree(Trees(Places(site.env)), tree, {**env, "HANDRAIL_RUN": run.id})
 
 
 def kept_words(tree: Tree) -> str:
