@@ -224,6 +224,24 @@ def test_a_detached_run_works_in_its_worktree(ground: Ground) -> None:
     assert ground.remains == []
 
 
+def test_a_workflow_is_driven_and_checked_in_the_worktree(ground: Ground) -> None:
+    """The session belongs to the project, the exit check and the agent work in the worktree."""
+    ground.project.workflow("ship", ["look", "build"])
+    ground.project.phase("ship", "look", "tools: {blacklist: [write]}\n")
+    ground.project.phase("ship", "build", "exit:\n  - {run: [test, -f, good], name: it is good}\n")
+    write = {"tool": "write", "input": {"path": "good", "content": "x"}}
+    script = [write, {"step": "next"}, {"step": "next"}, write, {"step": "next"}]
+    path = ground.project.home.parent / "script.yaml"
+    path.write_text(json.dumps(script))
+    ground.patch.setenv("HANDRAIL_SCRIPT", str(path))
+    before = ground.person
+    tree = ground.started("ship", "make tea", "--agent", "scripted")
+    story = ground.run("log", "last").out
+    assert (Path(tree["path"]) / "good").exists()
+    assert ("denied" in story, "it is good" in story) == (True, True), story
+    assert (ground.person, [one["status"] for one in ground.json("sessions")["sessions"]]) == (before, ["done"])
+
+
 def test_options_of_a_worktree_need_it(ground: Ground) -> None:
     for option in (("--merge",), ("--base", "main")):
         said = ground.run("run", "edit", *option)
