@@ -185,3 +185,13 @@ def test_an_entry_of_git_and_an_empty_branch_are_removed(ground: Ground) -> None
     assert second == {"handrail/lost"}
     assert "handrail/busy" in ground.branches, "the person has it checked out"
     assert problems(ground) == []
+
+
+def test_a_record_that_cannot_be_read_is_named_and_kept(ground: Ground) -> None:
+    tree = ground.started("edit")
+    (record,) = (ground.project.home / "state" / "worktrees").glob("*.json")
+    whole = record.read_text()
+    record.write_text("{")
+    assert "a record that cannot be read" in "".join(ground.json("prune", "--yes")["held"])
+    record.write_text(whole.replace("{", '{"ofALaterVersion": 1, ', 1))
+    assert [one["run"] for one in ground.listed] == [tree["run"]]

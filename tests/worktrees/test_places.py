@@ -10,7 +10,7 @@ import pytest
 
 from nodes.repositories import Checkout, isolate
 from support import Project
-from worktrees.grounds import EDIT, Ground, git
+from worktrees.grounds import EDIT, Ground, git, problems
 
 
 def refused(project: Project, *argv: str) -> str:
@@ -134,6 +134,7 @@ def test_paths_with_spaces_and_newlines(
     ground.patch.chdir(tree["path"])
     assert [one["run"] for one in ground.listed] == [tree["run"]]
     ground.patch.chdir(ground.project.folder)
+    assert problems(ground) == []
     assert ground.json("worktree", "merge", tree["run"])["commit"] == ground.main.head
     assert ground.remains == []
 

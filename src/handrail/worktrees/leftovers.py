@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from handrail.project import file_name
+from handrail.source.plain import counted
 from handrail.state import files, locks
 from handrail.worktrees.entries import missing_in, remove_all, target_of
 from handrail.worktrees.git import Git
@@ -102,8 +103,13 @@ def _files(trees: Trees, known: list[Tree]) -> list[Leftover]:
     except OSError:
         return []
     own = {f"{file_name(tree.path)}{ending}" for tree in known for ending in (RECORD, LOCK)}
-    paths = [os.path.join(trees.folder, name) for name in names if name not in own]
-    return [Leftover("file", path) for path in paths if not (path.endswith(LOCK) and locks.is_locked(path))]
+    found = []
+    for path in (os.path.join(trees.folder, name) for name in names if name not in own):
+        if path.endswith(RECORD):
+            found.append(Leftover("file", path, work="a record that cannot be read"))
+        elif path.endswith(LOCK) and not locks.is_locked(path):
+            found.append(Leftover("file", path))
+    return found
 
 
 def _entries(trees: Trees, repository: str, known: set[str]) -> list[Leftover]:
@@ -117,13 +123,13 @@ async def _branches(repository: str, git: Git, known: set[str]) -> list[Leftover
     """Branches of Handrail that no worktree has."""
     shared, found = git.at(repository), []
     listed = await shared.read("for-each-ref", "--format=%(refname)%00%(worktreepath)", f"refs/heads/{PREFIX}")
-    for line in listed.splitlines():
-        ref, _, place = line.partition("\0")
+    for line in listed.split("\n"):
+        ref, mark, place = line.partition("\0")
         branch = ref.removeprefix("refs/heads/")
-        if branch in known or place:
+        if branch in known or place or not mark:  # without a mark, it is the rest of a place with a newline
             continue
         count = await own_commits(branch, shared)
-        found.append(Leftover("branch", branch, work=f"{count} commits" if count else None))
+        found.append(Leftover("branch", branch, work=counted(count, "commit") if count else None))
     return found
 
 

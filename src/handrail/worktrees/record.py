@@ -11,7 +11,7 @@ import json
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
 from handrail.errors import RefusedError
@@ -161,7 +161,9 @@ def _read(file: str) -> Tree | None:
 
 
 def tree_from_json(data: Mapping[str, Any]) -> Tree:
+    """The worktree that a record describes. What a later version has added is left out."""
+    known = {one.name for one in fields(Tree)}
     try:
-        return Tree(**data)
-    except TypeError as error:
+        return Tree(**{name: value for name, value in data.items() if name in known})
+    except (TypeError, AttributeError) as error:
         raise ValueError(str(error)) from error

@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 
 from handrail.artifacts.names import AGENTWEAVER, HANDRAIL
+from handrail.source.plain import counted
 from handrail.worktrees.entries import has_submodules
 from handrail.worktrees.git import Git
 from handrail.worktrees.record import Tree
@@ -38,7 +39,7 @@ class Standing:
         if self.changed:
             parts.append(f"uncommitted changes in {_some(self.changed)}")
         if self.own:
-            parts.append("1 commit" if self.own == 1 else f"{self.own} commits")
+            parts.append(counted(self.own, "commit"))
         if self.has_submodules:
             parts.append("repositories of submodules")
         return " and ".join(parts) or None
