@@ -49,6 +49,8 @@ STATE_FOLDERS = {
     "runs": "runs: a journal and the pinned flows of each attempt, by project",
     "artifacts": "published files and where they come from, by project and scope",
     "scopes": "locks of scopes that are reset, by project",
+    "worktrees": "records of the worktrees of runs: which run and project each belongs to",
+    "trees": "the worktrees of runs, unless `worktree: {folder: …}` in the user's settings names another folder",
     "hosts": "links from the conversations of agents to their sessions",
     "installed": "what `handrail install` changed, so that `uninstall` can undo it",
     "probes": "what `handrail doctor AGENT --probe` measured, by agent",
@@ -279,7 +281,8 @@ def folders() -> str:
     kept = "\n".join(f"| `{_home(places.state)}/{name}` | {about} |" for name, about in STATE_FOLDERS.items())
     return (
         f"# Where things are\n\n## The project\n\nThe nearest folder, from the working directory upwards, that has one "
-        f"of {marks}; if there is none, the working directory. `--project DIR` chooses another one.\n\n"
+        f"of {marks}; if there is none, the working directory. `--project DIR` chooses another one. "
+        "In a worktree of a run, it is the project of the run.\n\n"
         f"## Definitions\n\nThe first one that is found wins.\n\n### Workflows\n\nA workflow is a folder with a file "
         f"`workflow.yaml`; `workflow.yml` is not read, as in pi-workflows.\n\n{workflows}\n"
         f"### Flows\n\nA flow is a file that ends with {_endings()}.\n\n{flows}\n"

@@ -51,6 +51,7 @@ class Stage:
         example: dict[str, Any] = EXAMPLES["load"](kind, name)
         self.project, self.example, self.name = project, example, name
         self.real: dict[str, str] = {str(project.folder): "/project"}
+        self.real[str(project.home / "state")] = "/home/ada/.local/state/handrail"
         isolate(patch)
         for variable in NEEDED["variables"]:
             if not variable.startswith("HANDRAIL_"):

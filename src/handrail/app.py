@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     from handrail.validation.check import Checked, Ground
     from handrail.workflows.catalog import Catalog
     from handrail.workflows.spec import WorkflowSpec
+    from handrail.worktrees.project import Worktrees
 
 
 class App:
-    """Handrail in one project, for one user."""
+    """Handrail in one project, for one user. `folder` is where the person stands, if that is a worktree of a run."""
 
     def __init__(
         self,
@@ -57,8 +58,10 @@ class App:
         clock: Callable[[], float] = time.time,
         token: Callable[[], str] = random_token,
         by: str | None = None,
+        folder: str | None = None,
     ) -> None:
         self.project = os.path.realpath(project)
+        self.folder = self.project if folder is None else os.path.realpath(folder)
         self.env = env
         self.clock = clock
         self.token = token
@@ -139,10 +142,16 @@ class App:
         return Runs(site, registry.engine(name, site), self.settings, guide)
 
     @cached_property
+    def worktrees(self) -> Worktrees:
+        from handrail.worktrees.project import Worktrees
+
+        return Worktrees(self.places, self.project, self.folder, self.env, self.settings.worktree, self.clock)
+
+    @cached_property
     def scopes(self) -> Scopes:
         from handrail.scopes.scopes import Scopes
 
-        return Scopes(self.runs, self.runs.kept, self.places.state, self.run_env)
+        return Scopes(self.runs, self.runs.kept, self.places.state, self.run_env, self.folder)
 
     @cached_property
     def _env_files(self) -> tuple[dict[str, str], list[str]]:
@@ -291,16 +300,9 @@ class App:
 
     def preset(self, name: str) -> dict[str, str]:
         from handrail.settings import shipped_presets
+        from handrail.settings.presets import find_preset
 
-        known = {**shipped_presets(), **self.settings.presets}
-        found = known.get(name)
-        if found is None:
-            from handrail.source.plain import some
-            from handrail.source.suggest import did_you_mean
-
-            hint = did_you_mean(name, known) or f"presets: {some(sorted(known), 12)}; `settings.yaml` may define more"
-            raise NotFound(f"there is no preset `{name}`", hint)
-        return found
+        return find_preset({**shipped_presets(), **self.settings.presets}, name)
 
     def start(
         self,
@@ -337,7 +339,7 @@ class App:
             from handrail.contracts import CheckContext
             from handrail.sessions.checking import run_checks
 
-            context = CheckContext(self.project, self.env, self.secrets.mask)
+            context = CheckContext(self.folder, self.env, self.secrets.mask, self.project)
             results = await run_checks(leaving.checks, context, shown)
         return self.sessions.leave(leaving, self.secrets.mask(summary), results)
 
@@ -370,7 +372,7 @@ class App:
         """Remove old runs and ended sessions of this project."""
         from handrail.pruning import prune
 
-        return prune(self.runs, self.sessions, rule, self.clock(), dry_run=dry_run)
+        return prune(self.runs, self.sessions, self.worktrees, rule, self.clock(), dry_run=dry_run)
 
     def prune_by_settings(self) -> Pruned | None:
         """Remove what the user's settings say; None if they say nothing."""

@@ -115,6 +115,39 @@ class Places:
     def runs(self, project: str) -> str:
         return os.path.join(self.state, "runs", file_name(project))
 
+    @property
+    def trees(self) -> str:
+        """The folder of the worktrees of runs. Agents work in them, so unlike the rest of the state they may change."""
+        return os.path.join(self.state, "trees")
+
+    @property
+    def worktree_records(self) -> str:
+        return os.path.join(self.state, "worktrees")
+
+    def worktree_record(self, path: str) -> str:
+        """The file that says to which project and run the worktree at a path belongs."""
+        return os.path.join(self.worktree_records, f"{file_name(path)}.json")
+
+
+def home_of(places: Places, folder: str) -> str:
+    """The project of a folder: the folder itself, unless it is in a worktree of a run. Then it is the run's project."""
+    here = checkout(folder)
+    if here is None:
+        return folder
+    try:
+        with open(places.worktree_record(here.top), encoding="utf-8") as file:
+            text = file.read()
+    except OSError:
+        return folder
+    import json
+
+    try:
+        record = json.loads(text)
+        inner = os.path.relpath(os.path.realpath(folder), here.top)
+        return str(record["project"] if inner == "." else os.path.normpath(os.path.join(record["top"], inner)))
+    except (ValueError, KeyError, TypeError):
+        return folder
+
 
 def has_settings(places: Places, project: str) -> bool:
     """True if the user or the project has a settings file."""

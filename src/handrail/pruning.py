@@ -1,18 +1,22 @@
-"""Removes old runs and ended sessions of one project. What is active or waits for a person is never removed.
+"""Removes old runs and ended sessions of one project, and what kills left of worktrees.
 
+What is active or waits for a person is never removed. A run is kept if its worktree has work that is nowhere else.
 The artifacts of a removed run, with their history, stay on the shelf of their scope: other runs refer to them.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from handrail.runs.runs import Runs
 from handrail.runs.summary import ENDED, Summary, moment
 from handrail.sessions.removal import last_change, remove_session
 from handrail.sessions.sessions import Sessions
+from handrail.worktrees.leftovers import Leftover
+from handrail.worktrees.project import Worktrees
 
 INTERRUPTED = "interrupted"
 DAMAGED = "damaged"
@@ -28,20 +32,22 @@ MONTH = 30 * 86_400.0
 class Rule:
     """What is removed: all that is true for it has to be true. `keep` is a number of the newest runs and sessions.
 
-    With `damaged`, only damaged runs are chosen, and they are put aside instead of removed.
+    With `damaged`, only damaged runs are chosen, and they are put aside instead of removed. With `leftovers`, what is
+    left of worktrees after a kill is removed, too.
     """
 
     older_than: float | None = None
     keep: int | None = None
     statuses: tuple[str, ...] = ()
     damaged: bool = False
+    leftovers: bool = False
 
 
 @dataclass(frozen=True)
 class Item:
-    """A run or a session. `ended` is when it changed last; None if that is not known."""
+    """A run, a session, or a leftover of a worktree. `ended` is when it changed last; None if that is not known."""
 
-    kind: Literal["run", "session"]
+    kind: Literal["run", "session", "worktree"]
     id: str
     name: str
     status: str
@@ -60,10 +66,11 @@ class Item:
 
 @dataclass(frozen=True)
 class Pruned:
-    """What was removed, or would be, and how many runs and sessions are left."""
+    """What was removed, or would be, and how many runs and sessions are left. `held`: leftovers that hold work."""
 
     removed: list[Item]
     kept: int
+    held: list[str] = field(default_factory=list)
 
 
 def choose(items: Iterable[Item], rule: Rule, now: float) -> list[Item]:
@@ -77,19 +84,50 @@ def choose(items: Iterable[Item], rule: Rule, now: float) -> list[Item]:
     return old if rule.damaged else [item for item in old if item.status in statuses]
 
 
-def prune(runs: Runs, sessions: Sessions, rule: Rule, now: float, *, dry_run: bool) -> Pruned:
+def prune(runs: Runs, sessions: Sessions, worktrees: Worktrees, rule: Rule, now: float, *, dry_run: bool) -> Pruned:
     """Remove what a rule chooses. With `dry_run`, only say what that is."""
     all_runs = [_run_item(summary) for summary in runs.summaries()]
     ended = {item.id for item in all_runs if item.status in ENDED}
     all_sessions = _session_items(sessions, ended)
-    chosen = choose(all_runs, rule, now)
+    chosen = [item for item in choose(all_runs, rule, now) if not _has_work(worktrees, item)]
     gone = {item.id for item in chosen}
     if not rule.damaged:
         own = [item for item in all_sessions if item.run is not None and item.run in gone]
         chosen += own + choose([item for item in all_sessions if item not in own], rule, now)
     if not dry_run:
+        for item in chosen if not rule.damaged else ():
+            _remove_trees(worktrees, item)
         chosen = [item for item in chosen if _remove(runs, sessions, item, aside=rule.damaged, gone=gone)]
-    return Pruned(chosen, len(all_runs) + len(all_sessions) - len(chosen))
+    kept = len(all_runs) + len(all_sessions) - len(chosen)
+    removed, held = _prune_leftovers(runs, worktrees, dry_run=dry_run) if rule.leftovers else ([], [])
+    return Pruned([*chosen, *removed], kept, held)
+
+
+def _prune_leftovers(runs: Runs, worktrees: Worktrees, *, dry_run: bool) -> tuple[list[Item], list[str]]:
+    """Remove what kills left of worktrees. What holds work is kept, and named."""
+    if worktrees.is_empty:
+        return [], []
+    ids = frozenset(runs.ids())
+    found = asyncio.run(worktrees.leftovers(ids.__contains__))
+    held = [left.words for left in found if left.work is not None]
+    free = [left for left in found if left.work is None]
+    if not dry_run:
+        free = [left for left in free if asyncio.run(worktrees.sweep(left))]
+    return [_left_item(left) for left in free], held
+
+
+def _left_item(left: Leftover) -> Item:
+    return Item("worktree", left.run or left.name, left.name, left.kind, None)
+
+
+def _has_work(worktrees: Worktrees, item: Item) -> bool:
+    """True if a run has a worktree with work that is nowhere else: it is kept with its run."""
+    return bool(worktrees.of_run(item.id)) and asyncio.run(worktrees.would_lose(item.id))
+
+
+def _remove_trees(worktrees: Worktrees, item: Item) -> None:
+    for tree in worktrees.of_run(item.id) if item.kind == "run" else ():
+        asyncio.run(worktrees.remove(tree, force=False))
 
 
 def _remove(runs: Runs, sessions: Sessions, item: Item, *, aside: bool, gone: set[str]) -> bool:

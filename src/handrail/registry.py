@@ -119,6 +119,7 @@ NODES: dict[str, str] = {
     "git-commit-form": "handrail.nodes.forms.git_commit",
     "git-push": "handrail.nodes.git.push",
     "git-status": "handrail.nodes.git.status",
+    "git-worktree": "handrail.nodes.git.worktree",
     "github-checks": "handrail.nodes.github.checks",
     "github-comment": "handrail.nodes.github.comment",
     "github-issue": "handrail.nodes.github.issue",

@@ -61,15 +61,19 @@ TEXT_FILES = {
 
 
 class Effect(NamedTuple):
-    """A node and its params. `{jira}` and `{gitlab}` in them are the addresses of the services."""
+    """A node and its params. `{jira}` and `{gitlab}` in them are the addresses of the services.
+
+    `before` are the steps that come before it.
+    """
 
     node: str
     params: dict[str, Any]
+    before: tuple[dict[str, Any], ...] = ()
 
     @property
     def name(self) -> str:
-        more = self.params.get("iteration") or self.params.get("effect")
-        return self.node if more is None else f"{self.node} {more}"
+        given = (str(self.params[key]) for key in ("iteration", "effect", "action") if key in self.params)
+        return " ".join([self.node, *given])
 
 
 def _form(id_: str, **more: Any) -> dict[str, Any]:
@@ -83,8 +87,23 @@ GITLAB = {
 }
 GITHUB = {"outputFile": "out/h.md", "outputJsonFile": "out/h.json"}
 PULL = {"pullRequestUrl": "octo/tea#7", **GITHUB}
+SIDE = {"id": "side", "node": "command", "params": {"argv": ["git", "branch", "-f", "side"]}, "rerun": "safe"}
+APART = {"id": "apart", "node": "git-worktree", "params": {"branch": "tea", "base": "side"}}
+PATH = {"ref": "steps.a.apart.value.path"}
+COMMITS = {
+    "id": "work",
+    "node": "command",
+    "params": {
+        "argv": ["git", "-c", "user.name=A", "-c", "user.email=a@x", "commit", "-q", "--allow-empty", "-m", "tea"],
+        "cwd": PATH,
+    },
+    "rerun": "safe",
+}
 EFFECTS = [
     Effect("git-commit", {"message": "Second", "files": ["kept.txt"]}),
+    Effect("git-worktree", {"action": "create", "branch": "tea", "setup": [["touch", "ready"]]}),
+    Effect("git-worktree", {"action": "merge"}, (SIDE, APART, COMMITS)),
+    Effect("git-worktree", {"action": "remove"}, (SIDE, APART)),
     Effect("telegram-notify", {"message": "hello"}),
     Effect("propose", {"effect": "git-commit", "params": {"message": "Second", "files": ["kept.txt"]}}),
     Effect("approve", {"question": "Go on?", "files": ["kept.txt"]}),

@@ -52,7 +52,8 @@ class Outside:
         params = json.dumps(effect.params)
         for name in ("jira", "gitlab"):
             params = params.replace(f"{{{name}}}", self.env[f"{name.upper()}_BASE_URL"])
-        case = self.stage.small(f"- id: a\n  steps:\n  - {{id: x, node: {effect.node}, params: {params}}}\n")
+        steps = "".join(f"  - {json.dumps(step)}\n" for step in effect.before)
+        case = self.stage.small(f"- id: a\n  steps:\n{steps}  - {{id: x, node: {effect.node}, params: {params}}}\n")
         case.env |= self.env
         case.answers.write_text(json.dumps(ANSWERS))
         lay_out(Checkout(case.project))
@@ -80,13 +81,24 @@ def commits(case: Case) -> list[str]:
     return subprocess.run(argv, cwd=case.project, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+def trees(case: Case) -> list[str]:
+    """The branches with their last commits, and what there is of worktrees: folders, records and entries of git."""
+    argv = ["git", "for-each-ref", "--format=%(refname) %(subject)", "refs/heads/"]
+    refs = subprocess.run(argv, cwd=case.project, capture_output=True, text=True, check=True).stdout.splitlines()
+    state = case.folder / "home" / "state"
+    folders = [state / "trees", case.project / ".git" / "worktrees"]
+    inner = [str(path) for folder in folders if folder.is_dir() for path in sorted(folder.rglob("*")) if path.is_file()]
+    records = len(list((state / "worktrees").glob("*.json")))
+    return [*refs, *inner, f"{records} records"]
+
+
 def account(case: Case) -> dict[str, Any]:
     """What has to be the same however often the run was interrupted. Times and paths of the case are left out."""
     value = case.run.state.steps[PATH].value
     value = _without_words(value)
     artifacts = sorted(artifact["path"] for artifact in case.run.state.artifacts)
-    found = json.dumps({"files": files(case), "value": value, "artifacts": artifacts})
-    plain = TIME.sub("TIME", found.replace(str(case.folder), "FOLDER"))
+    found = json.dumps({"files": files(case), "value": value, "artifacts": artifacts, "trees": trees(case)})
+    plain = TIME.sub("TIME", found.replace(str(case.folder), "FOLDER").replace(case.id, "RUN"))
     hidden = re.sub(r"\b[0-9a-f]{40}\b|\b[0-9a-f]{7}\b", "HASH", plain)
     return {"ended": case.status, "commits": commits(case), **json.loads(hidden)}
 

@@ -45,6 +45,7 @@ def test_a_machine_in_working_order(machine: Project) -> None:
         "sessions": "ok",
         "runs": "ok",
         "leftovers": "ok",
+        "worktrees": "ok",
         "claude.program": "ok",
         "claude.installed": "skipped",
         "claude.probe": "skipped",

@@ -157,3 +157,16 @@ def test_an_agent_cannot_pretend_to_be_its_host(active: Project, line: str) -> N
 )
 def test_other_commands_may_name_them(active: Project, line: str) -> None:
     assert reason(active, "Bash", command=line) is None
+
+
+def test_an_agent_may_change_files_in_a_worktree_but_not_the_records_of_worktrees(active: Project) -> None:
+    state = active.home / "state"
+    inside = str(state / "trees" / "project-r-1" / "a.py")
+    assert reason(active, "Write", file_path=inside, content="x") is None
+    assert reason(active, "Bash", command=f"echo x > {inside}") is None
+    for path in (state / "worktrees" / "x.json", state / "trees" / ".." / "runs" / "x", state / "trees"):
+        assert "denied in every phase" in (reason(active, "Write", file_path=str(path), content="x") or "")
+    (state / "trees" / "project-r-1").mkdir(parents=True)
+    (state / "trees" / "project-r-1" / "link").symlink_to(state)
+    led = str(state / "trees" / "project-r-1" / "link" / "runs" / "x")
+    assert "denied in every phase" in (reason(active, "Write", file_path=led, content="x") or "")

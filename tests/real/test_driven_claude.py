@@ -96,6 +96,28 @@ def test_a_nested_workflow_runs_headless_to_its_end(bare: Claude, model: Model, 
     assert data["usage"]["outputTokens"] > 0
 
 
+def test_a_workflow_runs_headless_in_a_worktree(bare: Claude, model: Model) -> None:
+    """The phases hold there, the exit check looks there, and the agent may change files there."""
+    who = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+    for argv in (["init", "-q", "-b", "main"], ["commit", "-q", "--allow-empty", "-m", "first"]):
+        subprocess.run(["git", *who, *argv], cwd=bare.project, check=True)
+    nested(bare)
+    model.script(
+        bash("touch sign"),
+        write(bare, "too-early.txt"),
+        step("next", summary="planned"),
+        bash("echo fine > report.txt"),
+        step("next", summary="judged"),
+        step("next", summary="shipped"),
+        Turn("All done."),
+    )
+    data = drive(bare, "run", "release", "tea", "--agent", "claude", "--worktree")
+    tree, value = Path(data["worktree"]["path"]), data["phases"][0]["steps"][0]["value"]
+    assert (data["status"], value["status"], value["denied"]) == ("completed", "done", 1)
+    assert (tree / "report.txt").read_text() == "fine\n"
+    assert not [name for name in ("sign", "report.txt", "too-early.txt") if (bare.project / name).exists()]
+
+
 def test_a_headless_workflow_without_hooks_is_stopped_at_its_first_tool_call(bare: Claude, model: Model) -> None:
     nested(bare)
     (bare.home / ".claude" / "settings.json").write_text('{"disableAllHooks": true}')

@@ -19,7 +19,7 @@ class Publisher:
     """Publishes the artifacts of one run on the shelf of its scope."""
 
     def __init__(self, context: NodeContext, folder: str, clock: Callable[[], float]) -> None:
-        self.world = World(context.project)
+        self.world = World(context.project, context.definitions)
         self.secrets = Secrets(context.env, context.secrets)
         self.scope = context.scope
         self.run = context.run

@@ -25,7 +25,11 @@ def issue_key(reference: str) -> str | None:
 def default_scope(project: str, name: str | None = None) -> str:
     """`branch@hash`, or `name@hash`. The hash distinguishes two worktrees with the same branch name."""
     top, branch = _checkout(project)
-    head = name or branch
+    return scope_at(top, name or branch)
+
+
+def scope_at(top: str, head: str) -> str:
+    """`head@hash` for a checkout, also if it does not exist yet."""
     mark = hashlib.sha1(top.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()[:8]
     try:
         return scope_name(f"{head}@{mark}")

@@ -19,10 +19,11 @@ MAX_TEXT = 16 * 1024 * 1024
 
 
 class World:
-    """The folder of a project, as flows see it."""
+    """The folder of a project, as flows see it. `definitions` is the folder with its schemas; by default the same."""
 
-    def __init__(self, project: str) -> None:
+    def __init__(self, project: str, definitions: str = "") -> None:
         self.project = project
+        self.definitions = definitions or project
 
     async def first_look(self, kind: str, subject: str) -> Any:
         """The same as `look`, so that the next change of a file can be seen."""
@@ -76,7 +77,7 @@ class World:
         if text is None:
             return f"`{path}` is missing"
         try:
-            wrong = problems_of(find_schema(schema, self.project), json.loads(text))
+            wrong = problems_of(find_schema(schema, self.definitions), json.loads(text))
         except ValueError as error:
             return f"`{path}` is not JSON: {error}"
         except RecursionError:

@@ -31,7 +31,7 @@ CHECK = Check(
 
 
 async def verify(params: Mapping[str, Any], context: CheckContext) -> Finding:
-    world = World(context.project)
+    world = World(context.project, context.definitions)
     try:
         for item in params["items"]:
             wrong = world.against_schema(as_text(item["path"]), as_text(item["schemaId"]))

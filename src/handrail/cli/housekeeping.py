@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -26,7 +27,8 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
     """Remove old runs and ended sessions of this project.
 
     What is active or waits for a person is never removed. Without a choice, what ended more than 30 days ago is
-    removed. Published artifacts and their history are kept.
+    removed. Published artifacts and their history are kept. What a kill left of a worktree is removed, too, unless
+    there is work in it. A run whose worktree has work is kept.
 
     \b
     handrail prune --older-than 14d --keep 20
@@ -35,10 +37,10 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
     rule = Rule(_seconds(chosen["older_than"]), chosen["keep"], chosen["statuses"], damaged)
     if rule == Rule():
         rule = Rule(older_than=MONTH)
-    done = app.prune(rule, dry_run=not yes)
+    done = app.prune(replace(rule, leftovers=not damaged), dry_run=not yes)
     if shell.as_json:
         rows = [item.to_json() for item in done.removed]
-        return shell.data({"dryRun": not yes, "removed": rows, "kept": done.kept})
+        return shell.data({"dryRun": not yes, "removed": rows, "kept": done.kept, "held": done.held})
     verb = ("moved away" if damaged else "removed") if yes else ("would move away" if damaged else "would remove")
     for item in done.removed:
         shell.say(f"{verb}: {_line(item)}")
@@ -46,6 +48,8 @@ def prune(app: App, shell: Shell, yes: bool, damaged: bool, **chosen: Any) -> No
         shell.say(f"nothing to remove; {_kept(done.kept)} kept")
     elif not yes:
         shell.say(f"{len(done.removed)} of {len(done.removed) + done.kept}; add `--yes` to do it")
+    for words in done.held:
+        shell.talk(f"kept: {plain(words)}; `handrail worktrees` shows it")
     return None
 
 

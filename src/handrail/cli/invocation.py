@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from handrail.errors import UsageError
-from handrail.project import find_root
+from handrail.project import Places, find_root, home_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +13,13 @@ if TYPE_CHECKING:
 
 
 def project_folder(named: str | None) -> str:
-    """The folder of `--project`; by default the nearest project folder upwards."""
+    """The folder of `--project`; by default the nearest project folder upwards. In a worktree: the run's project."""
     if named is not None and not os.path.isdir(named):
         raise UsageError(f"`{named}` is not a folder", "give the path of the project's folder")
+    return home_of(Places(os.environ), _folder(named))
+
+
+def _folder(named: str | None) -> str:
     return os.path.realpath(named or find_root(os.getcwd()))
 
 
@@ -23,4 +27,6 @@ def make_app(project: str | None) -> App:
     """The `App` of this project."""
     from handrail.app import App
 
-    return App(project_folder(project), os.environ)
+    home = project_folder(project)
+    folder = _folder(project)
+    return App(home, os.environ, folder=folder if folder != home else None)

@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -27,6 +28,7 @@ from handrail.cli.params import (
     route_options,
     task_options,
 )
+from handrail.cli.trees import planned_tree, worktree_options
 from handrail.cli.watch import Driving, drive, print_run
 from handrail.errors import RefusedError
 from handrail.flows.catalog import FoundFlow
@@ -61,6 +63,7 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 @limit_options
 @approve_option
 @task_options
+@worktree_options
 @click.option("--scope", default="", help="The scope of its artifacts; by default the current branch.")
 @click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one.")
 @click.option("--until", metavar="PHASE", help="End after this phase.")
@@ -100,7 +103,9 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         read_answers(options["answers"])  # report errors in the file before the run starts
     if (pruned := app.prune_by_settings()) is not None and pruned.removed:
         shell.talk(f"removed {len(pruned.removed)} old runs and sessions, as `prune` in your settings says")
-    begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
+    id_ = f"r-{app.token()}"
+    request = replace(request, tree=planned_tree(app, shell, id_, options))
+    begun = app.runs.begin(app.flows, flow, request, id_)
     shell.talk(f"run {begun.id}")
     if options["is_detached"]:
         return _detach(app, shell, begun, options["answers"])

@@ -53,6 +53,8 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("resume", "Resume a run that was interrupted, failed or waits.", "runs:resume"),
         Row("continue", "Continue a run that ended, if its flow allows that.", "runs:continue_"),
         Row("restart", "Start a run again with the current definitions.", "runs:restart"),
+        Row("worktrees", "List the worktrees of the runs of this project.", "worktrees:worktrees"),
+        Row("worktree", "Merge, keep or remove the worktree of a run.", "worktrees:worktree"),
         Row("stop", "Stop a run and every process that it started.", "runs:stop"),
         Row("prune", "Remove old runs and ended sessions of this project.", "housekeeping:prune"),
         Row("import", "Take over what AgentWeaver left in a project.", "transfer:import_"),

@@ -47,11 +47,15 @@ class Check:
 
 @dataclass(frozen=True)
 class CheckContext:
-    """Where a check runs. `mask` hides secrets in a text; a check calls it before it cuts the output of a program."""
+    """Where a check runs. `mask` hides secrets in a text; a check calls it before it cuts the output of a program.
+
+    `definitions` is the folder with the definitions of the project; the project itself if it is empty.
+    """
 
     project: str
     env: Mapping[str, str]
     mask: Callable[[str], str] = str
+    definitions: str = ""
 
 
 @dataclass(frozen=True)

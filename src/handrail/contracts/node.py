@@ -131,10 +131,13 @@ class NodeContext:
     the project, whose name begins with `LITTER`: if the node is killed, the run removes the file later. `usd_left`
     returns how many dollars the run may still use; None if that has no bound. `rules` approve effects in place of a
     person. `keeps_logins`: agents get the person's logins of git and of forges. `acp` are the agents of the settings.
+    `project` is where the node works: the project, or the same folder in the worktree of the run. `definitions` is the
+    folder with the definitions; the same folder if it is empty.
     """
 
     project: str
     env: Mapping[str, str]
+    definitions: str = ""
     run: str = ""
     key: str = ""
     scope: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import stat
@@ -32,6 +33,7 @@ def machine_checks(app: App) -> Iterator[Checkup]:
     yield _sessions(app)
     yield _runs(app)
     yield _leftovers(app)
+    yield _worktrees(app)
 
 
 def _python() -> Checkup:
@@ -119,7 +121,8 @@ def _runs(app: App) -> Checkup:
 def _leftovers(app: App) -> Checkup:
     """Files of processes that were killed, and what was put aside."""
     left, aside = [], os.path.join(app.places.state, ASIDE)
-    for folder, _, names in os.walk(app.places.state):
+    for folder, folders, names in os.walk(app.places.state):
+        folders[:] = [name for name in folders if os.path.join(folder, name) != app.places.trees]
         if not folder.startswith(aside):
             left += [os.path.join(folder, name) for name in names if name.endswith(NEW)]
     if left:
@@ -128,3 +131,21 @@ def _leftovers(app: App) -> Checkup:
     if kept:
         return Checkup("leftovers", "ok", f"{counted(kept, 'damaged thing')} put aside in `{aside}`")
     return Checkup("leftovers", "ok", "nothing is left over")
+
+
+def _worktrees(app: App) -> Checkup:
+    """Worktrees of runs, and what kills left of them."""
+    if app.worktrees.is_empty:
+        return Checkup("worktrees", "ok", "no run has a worktree")
+    try:
+        ids = frozenset(app.runs.ids())
+        left = asyncio.run(app.worktrees.leftovers(ids.__contains__))
+    except HandrailError as error:
+        return Checkup("worktrees", "error", error.message, error.hint)
+    free = [one.words for one in left if one.work is None]
+    if free:
+        return Checkup("worktrees", "warning", f"left over: {some(free, 3)}", "run `handrail prune --yes`")
+    if left:
+        fix = "`handrail worktrees` and `git branch` show them; merge or delete them by hand"
+        return Checkup("worktrees", "warning", f"left over: {some([one.words for one in left], 3)}", fix)
+    return Checkup("worktrees", "ok", counted(len(app.worktrees.trees.of_project(app.project)), "worktree"))

@@ -10,7 +10,7 @@ import os
 import sys
 
 from handrail import FOR_ONE_CALL
-from handrail.project import Places
+from handrail.project import Places, home_of
 from handrail.sessions import links
 from handrail.sessions.gate import undecided, verdict
 from handrail.sessions.links import SessionRef
@@ -73,7 +73,7 @@ def respond(
 def find_session(agent: str, request: Request, places: Places) -> SessionRef | None:
     """The session of a conversation; None if it has none. A fork gets its own session once its parent is known."""
     if "project" in request:
-        project, session = request["project"], request["conversation"]
+        project, session = home_of(places, request["project"]), request["conversation"]
         own = SessionRef(places.session(project, session), project, session)
         refuse_shared(places.state, own.folder)
         return own

@@ -5,7 +5,7 @@ from __future__ import annotations
 from handrail.app import App
 from handrail.errors import HandrailError, StateError
 from handrail.hosts.context import context, mark_of
-from handrail.project import find_root
+from handrail.project import Places, find_root, home_of
 from handrail.sessions import links, marks, words
 from handrail.sessions.machine import state_to_json
 
@@ -25,7 +25,7 @@ PERSON = "person"
 def answer(
     host: Host, agent: str, request: CommandTyped | PromptGiven | NamesAsked | BranchChanged, env: Mapping[str, str]
 ) -> Answer:
-    app = App(find_root(request["cwd"]), env, by=PERSON)
+    app = App(home_of(Places(env), find_root(request["cwd"])), env, by=PERSON)
     if request["event"] == "names":
         return {"kind": "names", "names": {spec.command: spec.name for spec in app.catalog.visible()}}
     if request["event"] == "branch":

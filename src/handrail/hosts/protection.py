@@ -27,18 +27,18 @@ def touched(host: Host, call: Call, cwd: str, places: Places, env: Mapping[str, 
         return None
     guarded = (places.state, *host.protected(env, places.home, project))
     for path in call["writes"]:
-        if _is_guarded(path, guarded):
+        if _is_guarded(path, guarded, places.trees):
             return path
     if call["runs"] is None or call["runs"].isalnum():  # a single word has no arguments and no redirection
         return None
     from handrail.source.shell import changes, commands
 
     for change in changes(call["runs"], cwd, places.home):
-        if _is_guarded(change.path, guarded, holds=change.is_whole):
+        if _is_guarded(change.path, guarded, places.trees, holds=change.is_whole):
             return change.path
     for words in commands(call["runs"]):
         program = os.path.join(cwd, words[0].replace("~", places.home, 1) if words[0].startswith("~/") else words[0])
-        if _is_call_of_hosts(words) or ("/" in words[0] and _is_guarded(program, guarded)):
+        if _is_call_of_hosts(words) or ("/" in words[0] and _is_guarded(program, guarded, places.trees)):
             return words[0]
     return None
 
@@ -57,15 +57,25 @@ def _is_call_of_hosts(words: list[str]) -> bool:
     return False
 
 
-def _is_guarded(path: str, guarded: tuple[str, ...], *, holds: bool = False) -> bool:
-    """True if a path is a protected path or below one. With `holds`, also if it contains one. Follows links."""
+def _is_guarded(path: str, guarded: tuple[str, ...], trees: str, *, holds: bool = False) -> bool:
+    """True if a path is a protected path or below one. With `holds`, also if it contains one. Follows links.
+
+    `trees` holds the worktrees of runs. It is in Handrail's state folder, but agents work inside the worktrees.
+    """
     spellings = {os.path.normpath(path), os.path.realpath(path)}
+    if all(_is_in_tree(given, trees) for given in spellings):
+        guarded = guarded[1:]
     for one in guarded:
         for target in {one, os.path.realpath(one)}:
             for given in spellings:
                 if given == target or given.startswith(target + "/") or (holds and target.startswith(given + "/")):
                     return True
     return False
+
+
+def _is_in_tree(path: str, trees: str) -> bool:
+    """True if a path is a worktree of a run, or below one."""
+    return any(path.startswith(folder + "/") for folder in {trees, os.path.realpath(trees)})
 
 
 def is_as_installed(places: Places, agent: str, project: str, entry: tuple[str, ...]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,10 @@ from handrail.settings import Route
 from handrail.source.agents import AcpAgent, NoSuchAgent, agent_named
 from handrail.source.fields import Field, Reader, quoted
 from handrail.source.suggest import did_you_mean
+from handrail.source.values import as_text
 from handrail.source.yamltree import Node
+from handrail.state.regular import why_outside
+from handrail.worktrees.roots import work_folder
 
 
 def _check_agent(reader: Reader, node: Node) -> None:
@@ -34,6 +38,12 @@ PERMISSION = Field(
     "`read` may only read, `work` may edit and run programs in the project, `full` may do anything",
     default="work",
     choices=PERMISSIONS,
+)
+FOLDER = Field(
+    "cwd",
+    ("text", "null"),
+    "where the agent works: a folder of the project, or a worktree that a step of the run made; by default the project",
+    names="path",
 )
 SECONDS = 3600.0
 KEEP = 20_000
@@ -76,7 +86,7 @@ def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> Agen
         raise NodeError("params", f"`permissions` has to be one of {', '.join(PERMISSIONS)}", transient=False)
     return AgentJob(
         prompt=prompt,
-        cwd=context.project,
+        cwd=_folder(work, context),
         env=env,
         timeout=float(work.timeout or SECONDS),
         model=agent.route.model,
@@ -96,6 +106,18 @@ def _of_settings(agent: Agent, context: NodeContext) -> AcpAgent | None:
         return agent_named(agent.route.agent, context.acp)
     except NoSuchAgent as error:
         raise NodeError("agent-missing", f"{error.message}; {error.hint}", transient=False) from None
+
+
+def _folder(work: Work, context: NodeContext) -> str:
+    """Where the agent works: in the project, or in the folder that the step names."""
+    given = work.params.get(FOLDER.name)
+    if given is None:
+        return context.project
+    folder = work_folder(context, as_text(given))
+    if folder is None or not os.path.isdir(folder):
+        why = "is not a folder" if folder is not None else why_outside(as_text(given))
+        raise NodeError("params", f"`{FOLDER.name}`: `{as_text(given)}` {why}", transient=False)
+    return folder
 
 
 def _chosen(agent: Agent, context: NodeContext) -> str | None:

@@ -22,8 +22,8 @@ from handrail.source.plain import counted
 from handrail.source.values import as_text, shown
 from handrail.source.written import parse_float
 from handrail.source.yamltree import Node as Located
-from handrail.state.files import real_inside
 from handrail.state.regular import why_outside
+from handrail.worktrees.roots import work_folder
 
 SECONDS = 3600.0
 MAX_OUTPUT = 16 * 1024 * 1024
@@ -59,7 +59,12 @@ NODE = Node(
             check=_check_argv,
             also=("cmd", "command", "run", "args", "shell", "line", "program"),
         ),
-        Field("cwd", ("text",), "the working directory, relative to the project", names="path"),
+        Field(
+            "cwd",
+            ("text",),
+            "the working directory, relative to the project, or a worktree that a step of the run made",
+            names="path",
+        ),
         Field("env", ("mapping",), "additional environment variables"),
         Field("stdin", SCALARS, "the text on its standard input"),
         Field("mayFail", ("boolean",), "an exit code other than 0 does not fail the step", default=False),
@@ -87,7 +92,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     if not isinstance(may_fail, bool):
         message = f"`mayFail` has to be true or false, found `{shown(may_fail)}`"
         raise NodeError("params", message, transient=False)
-    cwd = real_inside(context.project, as_text(work.params.get("cwd") or "."))
+    cwd = work_folder(context, as_text(work.params.get("cwd") or "."))
     if cwd is None:
         path = str(work.params["cwd"])
         raise NodeError("params", f"`cwd`: `{path}` {why_outside(path)}", transient=False)

@@ -18,7 +18,7 @@ from handrail.state.regular import why_outside
 
 def read_json(context: NodeContext, path: str, schema: str | None = None) -> Any:
     """The content of a JSON file that has to exist, and has to match the schema. Raises `NodeError`."""
-    world = World(context.project)
+    world = World(context.project, context.definitions)
     text = world.text(path)
     if text is None:
         raise NodeError("inputs-missing", f"`{path}` is missing", transient=False)

@@ -13,7 +13,17 @@ from typing import Any
 
 from handrail.artifacts.schemas import problem_of_schema, problems_of
 from handrail.contracts import AgentSaid, Node, NodeContext, NodeError, Work
-from handrail.nodes.asking import EXECUTOR, MODEL, PERMISSION, choose_agent, failure, job_for, missing_words, run_job
+from handrail.nodes.asking import (
+    EXECUTOR,
+    FOLDER,
+    MODEL,
+    PERMISSION,
+    choose_agent,
+    failure,
+    job_for,
+    missing_words,
+    run_job,
+)
 from handrail.source import given
 from handrail.source.fields import SCALARS, Field, Reader
 from handrail.source.yamltree import Node as Located
@@ -46,6 +56,7 @@ OUTPUTS = {
 PARAMS = (
     MODEL,
     PERMISSION,
+    FOLDER,
     Field("session", ("text", "null"), "continue the conversation of another step: its `outputs.sessionId`"),
     Field(
         "schema",

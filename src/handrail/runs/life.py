@@ -10,6 +10,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from handrail.contracts import Durable, Exhausted, History, NodeError, Site, Waiting
@@ -26,6 +27,7 @@ from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Event, Mode
 from handrail.runs.modes import is_partial, phases_to_rewind
 from handrail.runs.request import About
+from handrail.runs.worktree import RunTree
 from handrail.source.values import Unresolved
 
 LOOK_AGAIN = 0.1
@@ -35,7 +37,7 @@ class FlowLife:
     """A run of a flow while it is driven. `interpreter` makes a new interpreter, which starts at the first phase.
 
     `news` are recorded if the run is resumed: other agents or other bounds than before. `meter`
-    says how long the run may take.
+    says how long the run may take. `tree` is the worktree in which it works.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class FlowLife:
         meter: Meter | None = None,
     ) -> None:
         self.run = run
+        self.tree: RunTree | None = None
         self.news = news
         self.meter = meter
         self.mode = mode
@@ -60,7 +63,7 @@ class FlowLife:
         return bool(self.run.about.aside)
 
     def prepare(self) -> None:
-        remove_unchanged(self.site.project, self.run.about.aside)
+        remove_unchanged(self.run.about.request.folder(self.site.project), self.run.about.aside)
 
     def begin(self, history: History) -> list[Event]:
         run, state, plan = self.run.id, fold(event for _, event in history.records), self.run.plan
@@ -77,13 +80,22 @@ class FlowLife:
         interpreter = self.interpreter(durable)
         try:
             async with _within(self.meter):
-                return _ended(await interpreter.run(interpreter.values.params, interpreter.context, until=self.until))
+                if self.tree is not None:
+                    await self.tree.make_ready(partial(_notice, durable))
+                result = await interpreter.run(interpreter.values.params, interpreter.context, until=self.until)
+                if self.tree is not None and not result.is_partial:
+                    await self.tree.end(partial(_notice, durable), is_done=result.outcome == "success")
+                return _ended(result)
         except Exhausted as error:
             return machine.RunEnded("cancelled", None, str(error), None, "budget")
         except FlowFailed as error:
             return machine.RunEnded("failed", None, f"{error.code} at {error.path}", error.message, error.code)
         except (NodeError, Unresolved) as error:
             return machine.RunEnded("failed", None, error.code, error.message, error.code)
+
+
+def _notice(durable: Durable, text: str) -> None:
+    durable.note(machine.Noticed("", text))
 
 
 @contextlib.asynccontextmanager

@@ -17,6 +17,7 @@ from handrail.runs.bounds import Bounded
 from handrail.runs.permits import Permitted
 from handrail.runs.routing import Routed
 from handrail.source.written import restore, texts_in
+from handrail.worktrees.record import Tree, tree_from_json
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,7 @@ class Request:
 
     `preset` is the name of a set of routes; None in runs of 0.1.0, which did not store it. `lang` is the language in
     which agents write; None if nobody chose one. `limits` are the bounds of what the run may use. `approve` are the
-    effects of `--approve`.
+    effects of `--approve`. `tree` is the worktree in which it works, as data; empty if it works in the project itself.
     """
 
     params: dict[str, Any]
@@ -41,6 +42,17 @@ class Request:
     lang: str | None = None
     limits: dict[str, Any] = field(default_factory=dict)
     approve: list[str] = field(default_factory=list)
+    tree: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def worktree(self) -> Tree | None:
+        """The worktree in which the run works; None if it works in the project itself."""
+        return tree_from_json(self.tree) if self.tree else None
+
+    def folder(self, project: str) -> str:
+        """The folder in which the run works: the project, or the same folder in its worktree."""
+        tree = self.worktree
+        return project if tree is None else tree.folder
 
     @property
     def bounds(self) -> Bounded:

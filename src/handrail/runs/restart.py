@@ -90,6 +90,7 @@ class _Job:
         self.runs = runs
         self.old = old
         self.kept = kept
+        self.folder = old.about.request.folder(runs.project)
         self.aside: list[list[str]] = []
         self.left: dict[str, str] = {}
 
@@ -142,7 +143,7 @@ class _Job:
         own |= self._made_before(shelf, kept)
         found: dict[str, str] = {}
         for path in dict.fromkeys(str(artifact["path"]) for artifact in made):
-            newest, digest = shelf.at(path), digest_of_file(os.path.join(self.runs.project, path))
+            newest, digest = shelf.at(path), digest_of_file(os.path.join(self.folder, path))
             if digest is None:
                 continue  # it is gone already
             if path not in own:

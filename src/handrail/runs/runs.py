@@ -14,9 +14,7 @@ from typing import Any
 
 from handrail import registry
 from handrail.artifacts.kept import Kept
-from handrail.artifacts.names import scope_name
 from handrail.artifacts.publish import Publisher
-from handrail.artifacts.scope import default_scope, issue_key
 from handrail.artifacts.world import World
 from handrail.contracts import (
     Asker,
@@ -52,7 +50,9 @@ from handrail.runs.missing import refuse_missing_env, refuse_missing_params, ref
 from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names
 from handrail.runs.routing import Choice, Routed
+from handrail.runs.scope import scope_of
 from handrail.runs.summary import Summary, moment
+from handrail.runs.worktree import tree_of
 from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route, shipped_presets
 from handrail.source.files import Source
@@ -172,7 +172,7 @@ class Runs:
         for name, value in params.items():
             if is_too_deep(value):
                 raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
-        scope = self._scope(request, issue_key(request.task) if flow.plan.is_foreign else None)
+        scope = scope_of(request, self.project, self.secrets, is_foreign=flow.plan.is_foreign)
         table = {**self._table(flow.id, None), **request.table}
         params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
         preset = request.preset or ""
@@ -182,19 +182,10 @@ class Runs:
         plans = {id_: one.plan for id_, one in found.items() if one.plan is not None}
         prompts = {name: catalog.prompts[name].stored for name in prompt_names(plans)}
         env = self.secrets.variables(_env_names(plans))
-        implicit = implicit_params(flow.plan, request, self.site.env, self.project) if flow.plan.is_foreign else {}
+        folder = request.folder(self.project)
+        implicit = implicit_params(flow.plan, request, self.site.env, folder) if flow.plan.is_foreign else {}
         about = About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
         return replace(about, names={id_: dict(one.names) for id_, one in found.items() if one.names}), plans
-
-    def _scope(self, request: Request, issue: str | None) -> str:
-        """The scope of a run: the given one, else that of its issue, else that of the branch."""
-        try:
-            scope = scope_name(request.scope) if request.scope else default_scope(self.project, issue)
-        except Unresolved as error:
-            raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
-        if (name := self.secrets.found_in(scope)) is not None:
-            raise UsageError(f"the scope contains the value of the secret `{name}`", "name another one: `--scope NAME`")
-        return scope
 
     def _table(self, flow: str, preset: str | None) -> dict[str, str]:
         """The routes of the current settings for a flow."""
@@ -245,7 +236,8 @@ class Runs:
         """What an engine needs to run the steps of a run. `approve` are further effects of `--approve`."""
         request, routing = run.about.request, routed or run.routing
         context = NodeContext(
-            project=self.project,
+            project=request.folder(self.project),
+            definitions=self.project,
             env=self.site.env,
             run=run.id,
             scope=request.scope,
@@ -291,6 +283,7 @@ class Runs:
         news = [now for now, before in pairs if now != before]
         meter = run.meter(bounds)
         life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
+        life.tree = tree_of(run, self.site, self.settings.pass_env)
         return run.with_history(
             await self.engine.drive(run.id, life, self.outside(run, observer, asker, routed, meter, choice.approve))
         )
@@ -311,8 +304,8 @@ class Runs:
         request = about.request
         return {
             **({"run": run, "started": moment(about.created)} if run else {}),
-            "cwd": self.project,
-            "project": self.project,
+            "cwd": request.folder(self.project),
+            "project": request.folder(self.project),
             "scope": request.scope,
             "task": self.secrets.from_storage(request.task),
             "taskKey": request.scope,

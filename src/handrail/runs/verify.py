@@ -23,7 +23,7 @@ async def verify(kind: str, params: Mapping[str, Any], context: NodeContext) -> 
         return Secrets(context.env, context.secrets).mask(text)
 
     try:
-        return await check.verify(params, CheckContext(context.project, env, mask))
+        return await check.verify(params, CheckContext(context.project, env, mask, context.definitions))
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"`{kind}` could not be checked: {type(error).__name__}: {error}"
         raise NodeError("expectation", message, transient=False) from error

@@ -60,10 +60,10 @@ class Reset:
 
 
 class Scopes:
-    """The scopes of one project. `state` is Handrail's state folder."""
+    """The scopes of one project. `state` is Handrail's state folder. `folder` has their files, if it is a worktree."""
 
-    def __init__(self, runs: Runs, kept: Kept, state: str, env: Mapping[str, str]) -> None:
-        self.project = runs.project
+    def __init__(self, runs: Runs, kept: Kept, state: str, env: Mapping[str, str], folder: str | None = None) -> None:
+        self.project = folder or runs.project
         self.runs = runs
         self.kept = kept
         self.state = os.path.join(state, "scopes", file_name(self.project))

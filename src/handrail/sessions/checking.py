@@ -49,7 +49,7 @@ def check_context(project: str, env: Mapping[str, str]) -> CheckContext:
         settings, problems = read_settings(places.config, project)
         refuse_errors(problems)
         rules = SecretRules(settings.secrets, settings.not_secret)
-    return CheckContext(project, env, Secrets(env, rules).mask)
+    return CheckContext(project, env, Secrets(env, rules).mask, project)
 
 
 async def run_checks(

@@ -1,7 +1,8 @@
 """Settings of the user and of the project, checked like definitions. The project's settings win.
 
-The settings of a project come with the repository, so they must not run code or give an agent more rights. Routes
-choose the agent and the model of a step: `routes.py`.
+The settings of a project come with the repository, so they must not run code or give an agent more rights. The only
+exception is `worktree`: its commands run when a person asks for a worktree, like the commands of the project's flows.
+Routes choose the agent and the model of a step: `routes.py`.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from handrail.settings.routes import choose as choose
 from handrail.settings.routes import parse_route as parse_route
 from handrail.settings.rules import SCHEMA as _RULES
 from handrail.settings.rules import Effects, Rule, read_rules
+from handrail.settings.worktree import FIELD as WORKTREE
+from handrail.settings.worktree import WorktreeSettings, read_worktree
 from handrail.source.agents import FIELD as ACP
 from handrail.source.agents import AcpAgent, read_agents
 from handrail.source.diagnostics import Diagnostic, of_file
@@ -35,6 +38,7 @@ from handrail.source.yamltree import Node
 GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop", "local-fix-loop")
 MAX_IDLE_STOPS = 7  # hosts give up after eight
 MAX_REMINDERS = 100
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 LIMITS = ("usd", "minutes", "tokens")
 _ROUTES = {
     "type": "object",
@@ -111,6 +115,7 @@ SETTINGS = shape(
         "only in the user's settings: agents that runs start get your logins of git, GitHub and GitLab",
         default=False,
     ),
+    WORKTREE,
     Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
 )
 
@@ -144,6 +149,7 @@ class Settings:
     approve: tuple[Rule, ...] = ()
     agent_logins: bool = False
     acp: dict[str, AcpAgent] = field(default_factory=dict)
+    worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
 
 
 Agents = Collection[str] | None
@@ -153,9 +159,7 @@ def shipped_presets() -> dict[str, dict[str, str]]:
     """The presets that exist without settings."""
     import json
 
-    with open(
-        os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", "presets.json")
-    ) as file:
+    with open(os.path.join(_PACKAGE, "builtin", "presets.json")) as file:
         found: dict[str, dict[str, str]] = json.load(file)["presets"]
     return found
 
@@ -222,7 +226,8 @@ def _read(
     logins = bool(own["agentLogins"].value) if own["agentLogins"] is not None else settings.agent_logins
     prune = _read_prune(reader, own["prune"], settings.prune)
     acp = read_agents(reader, settings.acp, is_user=is_user)
-    return replace(settings, prune=prune, approve=rules, agent_logins=logins, acp=acp)
+    worktree = read_worktree(reader, settings.worktree, is_user=is_user)
+    return replace(settings, prune=prune, approve=rules, agent_logins=logins, acp=acp, worktree=worktree)
 
 
 def _of_user(reader: Reader, name: str, *, is_user: bool) -> Node | None:

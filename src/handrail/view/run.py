@@ -77,6 +77,7 @@ class RunView:
             ],
             "waitingFor": self._waiting_for(),
             "artifacts": state.artifacts,
+            "worktree": _tree(self.run),
             "usage": total(usage for many in state.usage.values() for usage in many),
         }
 
@@ -133,6 +134,12 @@ class RunView:
                     stopped = (f"{phase.id}:{step.id}", step.stop_outcome)
         by, outcome = stopped or (None, "success")
         return FlowResult(by, outcome, results)
+
+
+def _tree(run: LoadedRun) -> dict[str, Any] | None:
+    """The worktree in which a run works; None if it works in the project itself."""
+    tree = run.about.request.worktree
+    return None if tree is None else {"path": tree.path, "branch": tree.branch, "base": tree.base}
 
 
 def total(usages: Iterable[dict[str, Any]]) -> dict[str, Any]:

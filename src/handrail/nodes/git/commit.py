@@ -51,7 +51,7 @@ async def run(work: Work, context: NodeContext) -> Any:
         return {"output": said.decode("utf-8", "replace"), "commitHash": made}
     await _refuse_strangers(repository)
     if work.approved is not None:
-        refuse_changed(work, await _state(repository, await _prospect(repository, work, context)))
+        refuse_changed(work, await _state(repository, await _prospect(repository, work)))
     paths = await _add(repository, work.params["files"], context)
     argv = ("-c", "core.logAllRefUpdates=true", "--literal-pathspecs", "commit", "--cleanup=whitespace")
     only = ("--only", *FROM_STDIN) if paths else ()
@@ -64,7 +64,7 @@ async def preview(work: Work, context: NodeContext) -> Preview:
     message = _message(work.params["message"])
     repository = await opened(work, context)
     await _refuse_strangers(repository)
-    found = await _prospect(repository, work, context)
+    found = await _prospect(repository, work)
     branch = await current_branch(repository) or "no branch is checked out"
     return Preview(
         title=f"Commit to `{branch}`: {message.strip().splitlines()[0]}",
@@ -74,9 +74,9 @@ async def preview(work: Work, context: NodeContext) -> Preview:
     )
 
 
-async def _prospect(repository: Repository, work: Work, context: NodeContext) -> Prospect:
+async def _prospect(repository: Repository, work: Work) -> Prospect:
     changes = await repository.changes()
-    names = _names(repository, work.params["files"], changes, context)
+    names = _names(repository, work.params["files"], changes)
     own = [change for change in changes if _is_in(change.name, set(names))]
     _refuse_conflicts(own)
     return await prospect(repository, names + _renamed(own))
@@ -129,7 +129,7 @@ async def _refuse_strangers(repository: Repository) -> None:
 async def _add(repository: Repository, files: Any, context: NodeContext) -> list[bytes]:
     """Add the files. Returns the paths for `git commit`; none if it has to commit all that is staged."""
     changes = await repository.changes()
-    names = _names(repository, files, changes, context)
+    names = _names(repository, files, changes)
     own = [change for change in changes if _is_in(change.name, set(names))]
     _refuse_conflicts(own)
     new = _not_staged(names, own)
@@ -188,7 +188,7 @@ def _not_staged(names: list[bytes], own: list[Change]) -> list[bytes]:
     return [name for name in names if not is_staged(name)]
 
 
-def _names(repository: Repository, files: Any, changes: list[Change], context: NodeContext) -> list[bytes]:
+def _names(repository: Repository, files: Any, changes: list[Change]) -> list[bytes]:
     """The names of the given files in the folder, as bytes. Raises `NodeError` for a path out of it."""
     known = {shown_name(change.name): change.name for change in changes}
     names: list[bytes] = []
@@ -196,14 +196,15 @@ def _names(repository: Repository, files: Any, changes: list[Change], context: N
         if not isinstance(file, str):
             raise NodeError("params", f"an item of `files` has to be text, found {shown(file, 80)}", transient=False)
         name = known.get(file)
-        names.append(_inside(repository.folder, file, context) if name is None else name)
+        names.append(_inside(repository, file) if name is None else name)
     return list(dict.fromkeys(name.rstrip(b"/") for name in names))
 
 
-def _inside(folder: str, file: str, context: NodeContext) -> bytes:
+def _inside(repository: Repository, file: str) -> bytes:
     """A path relative to the folder. Its last part may be a link: git commits the link itself."""
+    folder = repository.folder
     parent, last = os.path.split(os.path.join(folder, file).rstrip("/"))
-    real = real_inside(context.project, parent)
+    real = real_inside(repository.root, parent)
     if not file or last in ("", "."):
         raise NodeError("params", f"`files`: `{file}` is not the name of a file", transient=False)
     if real is None or last == ".." or path_flaw(file):

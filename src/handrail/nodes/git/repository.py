@@ -17,18 +17,20 @@ from handrail.source.plain import counted
 from handrail.source.values import as_text
 from handrail.state.files import real_inside
 from handrail.state.regular import why_outside
+from handrail.worktrees.git import ELSEWHERE
+from handrail.worktrees.roots import work_root
 
 SECONDS = 3600.0
 MOST = 64 * 1024 * 1024
 LINES = 12
 SCOPES = (AGENTWEAVER, HANDRAIL)
 """The folders of artifacts. Their files count as changes only if git tracks them."""
-ELSEWHERE = (
-    *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"),
-    *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_NAMESPACE"),
+CWD = Field(
+    "cwd",
+    ("text",),
+    "the folder in which git works, relative to the project, or a worktree that a step of the run made",
+    names="path",
 )
-"""Variables that would lead git to another repository than the one of the folder."""
-CWD = Field("cwd", ("text",), "the folder in which git works, relative to the project", names="path")
 LABEL = Field("labelText", ("text", "integer", "number", "boolean"), "accepted from AgentWeaver's flows; not used")
 
 
@@ -55,9 +57,13 @@ def shown_name(name: bytes) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Repository:
-    """The repository of a folder. `prefix` is the folder relative to the top of the repository: `sub/`, or empty."""
+    """The repository of a folder. `prefix` is the folder relative to the top of the repository: `sub/`, or empty.
+
+    `root` is the folder that files have to be in: the project, or a worktree that a step made.
+    """
 
     folder: str
+    root: str
     env: dict[str, str]
     seconds: float
     hold: int | None = None
@@ -125,23 +131,29 @@ class Repository:
 async def opened(work: Work, context: NodeContext) -> Repository:
     """The repository in which a step works. Raises `NodeError` if there is none."""
     given = as_text(work.params.get("cwd") or ".")
-    folder = real_inside(context.project, given)
-    if folder is None:
+    root = work_root(context, given)
+    folder = None if root is None else real_inside(root, given)
+    if root is None or folder is None:
         raise NodeError("path-escape", f"`cwd`: `{given}` {why_outside(given)}", transient=False)
     if not os.path.isdir(folder):
         raise NodeError("params", f"`cwd`: `{given}` is not a folder", transient=False)
-    env = without_secrets(context.env, context.pass_env, context.secrets)
-    env = {name: value for name, value in env.items() if name not in ELSEWHERE} | {"GIT_TERMINAL_PROMPT": "0"}
-    env |= {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
+    env = environment(work, context)
     if shutil.which("git", path=env.get("PATH")) is None:
         raise NodeError("program-missing", "the program `git` is not installed or not on the PATH", transient=False)
     seconds = float(work.timeout or SECONDS)
-    repository = Repository(folder=folder, env=env, seconds=seconds, hold=context.hold())
+    repository = Repository(folder=folder, root=root, env=env, seconds=seconds, hold=context.hold())
     printed = await repository.tell("rev-parse", "--show-prefix")
     if printed.exit_code != 0:
         message = f"`{given}` is not a folder in which git can work: {tail(printed.errors, LINES)}"
         raise NodeError("git-repository", message, transient=False)
     return replace(repository, prefix=printed.data.removesuffix(b"\n"))
+
+
+def environment(work: Work, context: NodeContext) -> dict[str, str]:
+    """The environment of git: without secrets, and without what would lead it to another repository."""
+    env = without_secrets(context.env, context.pass_env, context.secrets)
+    env = {name: value for name, value in env.items() if name not in ELSEWHERE} | {"GIT_TERMINAL_PROMPT": "0"}
+    return env | {"HANDRAIL_RUN": context.run, "HANDRAIL_STEP": work.path, "HANDRAIL_KEY": context.key}
 
 
 def _command(args: Sequence[str]) -> str:

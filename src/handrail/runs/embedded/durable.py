@@ -77,7 +77,7 @@ class DurableRun:
         self.secrets = ledger.secrets
         self.inbox = Inbox(ledger.attempt, self.secrets)
         self.asking = Asking(ledger, self.inbox, clock, outside)
-        self.world = World(outside.context.project)
+        self.world = World(outside.context.project, outside.context.definitions)
         self.limits = Limits(lambda path: self.memory.tries.spent.get(path, 0.0), partial(ledger.record, durable=False))
         self.meter = outside.meter or Meter(Bounded())
         self._publishing = asyncio.Lock()
