@@ -231,7 +231,11 @@ def test_an_agent_that_only_asks_for_what_is_refused_is_not_sent_on_for_ever(pee
 
 def test_an_agent_that_reports_errors_as_messages_is_understood(peer: Peer) -> None:
     greeting = {"protocolVersion": 1, "agentInfo": {"name": "Copilot", "version": "1"}}
-    notices = [{"say": "Info: a failure. Retrying..."}, {"say": "Error: Authentication failed (HTTP 401)."}]
+    notices = [
+        {"say": "Warning: careful."},
+        {"say": "Info: a failure. Retrying..."},
+        {"say": "Error: Authentication failed (HTTP 401)."},
+    ]
     said = peer.perform({"initialize": greeting, "turn": notices})
     assert [one["message"] for one in told(said, "retry")] == ["Info: a failure. Retrying..."]
     assert said[-1].data["outcome"] == "auth"

@@ -42,8 +42,8 @@ phases:
 
 SPEAKS = {"copilot": ("--acp",), "gemini": ("--acp",), "opencode": ("acp",)}
 """The agents that speak the Agent Client Protocol, and the arguments with which they do."""
-NAMES = [*sorted(HOSTS), *(f"acp:{name}" for name in SPEAKS)]
-"""Every agent as Handrail calls it."""
+NAMES = [*sorted(HOSTS), "acp:copilot", "acp:opencode"]
+"""Every agent as Handrail calls it. By the protocol, Gemini CLI loses a conversation that it loads within a minute."""
 
 
 class Row(NamedTuple):

@@ -19,7 +19,7 @@ from handrail.agents.acp.policy import Policy, chosen_option
 Say = Callable[..., None]
 LONGEST_TEXT = 4_000_000
 LONGEST_OUTPUT = 2_000
-NOTICES = ("Error: ", "Info: ")
+NOTICES = ("Error: ", "Info: ", "Warning: ")
 
 
 class Client:
