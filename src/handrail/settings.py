@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from handrail import SETTINGS_FILE as FILE
 from handrail.source.diagnostics import Diagnostic, of_file
@@ -25,6 +26,7 @@ DEFAULT = "default"
 Own = tuple[str | None, str | None]
 MAX_IDLE_STOPS = 7  # hosts give up after eight
 MAX_REMINDERS = 100
+MAX_SAME_FAILURES = 100
 LIMITS = ("usd", "minutes", "tokens")
 _ROUTES = {
     "type": "object",
@@ -48,6 +50,13 @@ SETTINGS = shape(
         ("integer",),
         "how often an agent is told to continue in one phase, even if it works in between, before it may stop",
         default=12,
+    ),
+    Field(
+        "sameFailures",
+        ("integer",),
+        "how often in a row a check may fail in the same way while an agent works on it; then a repeat of a flow ends, "
+        "and the agent in a workflow is told. 0: never. A repeat may say otherwise",
+        default=3,
     ),
     Field("agent", ("text",), "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`"),
     Field("routes", ("mapping",), "the agent per group of steps: `review: AGENT:MODEL`", schema=_ROUTES),
@@ -103,7 +112,8 @@ class PruneSettings:
 class Settings:
     """The merged settings. `routes` may have a `default`; `flows` and `presets` hold routes by name.
 
-    `secrets` and `not_secret` are patterns of variables' names; see `handrail.secrets.SecretRules`.
+    `secrets` and `not_secret` are patterns of variables' names; see `handrail.secrets.SecretRules`. `limit_places` says
+    where each limit is: `FILE:LINE`.
     """
 
     idle_stops: int = 3
@@ -115,8 +125,10 @@ class Settings:
     not_secret: tuple[str, ...] = ()
     engine: str = "embedded"
     reminders: int = 12
+    same_failures: int = 3
     prune: PruneSettings | None = None
     limits: dict[str, float] = field(default_factory=dict)
+    limit_places: dict[str, str] = field(default_factory=dict)
 
 
 Agents = Collection[str] | None
@@ -201,7 +213,11 @@ def _apply(reader: Reader, settings: Settings, agents: Agents) -> Settings:
         settings,
         idle_stops=_read_count(reader, "idleStops", MAX_IDLE_STOPS, settings.idle_stops),
         reminders=_read_count(reader, "reminders", MAX_REMINDERS, settings.reminders),
+        same_failures=_read_count(reader, "sameFailures", MAX_SAME_FAILURES, settings.same_failures),
     )
+    if settings.same_failures == 1:
+        message = "`sameFailures` has to be 0, or 2 or more, found `1`"
+        reader.on(reader.node.value["sameFailures"], "bad-value", message, "write `sameFailures: 3`")
     routes, presets, flows = reader.child("routes"), reader.child("presets"), reader.child("flows")
     agent, names = reader.child("agent"), reader.child("passEnv")
     found = dict(settings.routes)
@@ -217,13 +233,13 @@ def _apply(reader: Reader, settings: Settings, agents: Agents) -> Settings:
         flows={**settings.flows, **_read_route_sets(reader, flows, agents)},
         pass_env=(*settings.pass_env, *passed),
         engine=reader.text("engine") or settings.engine,
-        limits=_read_limits(reader, settings.limits),
+        **_read_limits(reader, settings),
     )
 
 
-def _read_limits(reader: Reader, before: dict[str, float]) -> dict[str, float]:
-    """The limits of a run. A project must not allow more than the user, so the lower one holds."""
-    node, now = reader.child("limits"), dict(before)
+def _read_limits(reader: Reader, before: Settings) -> dict[str, Any]:
+    """The limits of a run, and where they are. A project must not allow more than the user: the lower one holds."""
+    node, now, places = reader.child("limits"), dict(before.limits), dict(before.limit_places)
     for name, child in node.value.items() if node is not None else ():
         kinds = ("integer",) if name == "tokens" else ("integer", "number")
         if name not in LIMITS:
@@ -232,9 +248,15 @@ def _read_limits(reader: Reader, before: dict[str, float]) -> dict[str, float]:
         elif child.kind not in kinds or not 0 < child.value < math.inf:
             what = "whole number" if name == "tokens" else "number"
             reader.on(child, "bad-value", f"`{name}` has to be a {what} above 0, found {quoted(child)}", None)
-        else:
-            now[name] = min(child.value, before.get(name, child.value))
-    return now
+        elif child.value < now.get(name, math.inf):
+            now[name], places[name] = child.value, f"{_shown(reader.source.file)}:{child.line}"
+    return {"limits": now, "limit_places": places}
+
+
+def _shown(file: str) -> str:
+    """The settings file of a project by its path in the project, that of the user by its whole path."""
+    folder, name = os.path.split(file)
+    return f".handrail/{name}" if os.path.basename(folder) == ".handrail" else file
 
 
 def _read_names(reader: Reader, node: Node | None) -> list[str]:

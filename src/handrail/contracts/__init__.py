@@ -32,7 +32,17 @@ if TYPE_CHECKING:
     )
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
     from handrail.contracts.host import Forks, Host, Market, Recipe, Stubs
-    from handrail.contracts.node import Answer, Exhausted, Node, NodeContext, NodeError, NodeKind, Waiting, Work
+    from handrail.contracts.node import (
+        Answer,
+        Exhausted,
+        Node,
+        NodeContext,
+        NodeError,
+        NodeKind,
+        Verdict,
+        Waiting,
+        Work,
+    )
     from handrail.contracts.session import Guide, GuideNews, Standing
     from handrail.contracts.signs import Signs
 
@@ -44,7 +54,7 @@ _MODULES = {
     ),
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Forks", "Host", "Market", "Recipe", "Stubs"),
-    "node": ("Answer", "Exhausted", "Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
+    "node": ("Answer", "Exhausted", "Node", "NodeContext", "NodeError", "NodeKind", "Verdict", "Waiting", "Work"),
     "session": ("Guide", "GuideNews", "Standing"),
     "signs": ("Signs",),
 }
@@ -93,6 +103,7 @@ __all__ = [
     "Standing",
     "Stubs",
     "Tried",
+    "Verdict",
     "Waiting",
     "Work",
 ]

@@ -144,6 +144,21 @@ class NodeContext:
     usd_left: Callable[[], float | None] = _no_bound
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """How the outputs of a node say that what it looked at failed, although the node did not.
+
+    `output` is the path of the output that decides, such as `parsed.ok`, and `good` is its value if nothing failed.
+    `told` are the outputs that say what failed. `must_be_used`: it counts in a repeat only if `until` uses the step,
+    since the value may mean something else.
+    """
+
+    output: str
+    good: Any
+    told: tuple[str, ...]
+    must_be_used: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """The declaration of a node. Problems at load, the JSON Schema and the reference page come from it.
@@ -157,7 +172,7 @@ class Node:
     the files that the node wrote where its params do not name them; they are published, too. `summary` is the output
     whose text becomes the summary of the run. `rerun`: whether the node may run again after it was interrupted. With
     `never`, the run fails then, unless the node has outputs for this case: `unknown`. `instant`: it has no side effects
-    and takes no time, so its start is not recorded.
+    and takes no time, so its start is not recorded. `verdict` is how its outputs say that something failed.
     """
 
     about: str
@@ -176,6 +191,11 @@ class Node:
     rerun: Literal["safe", "ask", "never"] = "safe"
     unknown: Mapping[str, Any] | None = None
     instant: bool = False
+    verdict: Verdict | None = None
+
+    @property
+    def calls_agent(self) -> bool:
+        return self.routed or self.prompt == "required"
 
     @cached_property
     def shape(self) -> Shape:

@@ -90,6 +90,8 @@ class Steps:
             paths=tuple(field.name for field in declared.params if field.names == "path"),
             published=declared.published,
             summary=declared.summary,
+            verdict=declared.verdict,
+            calls_agent=declared.calls_agent,
         )
         step = replace(step, makes=step.makes + _made_by_node(declared, step))
         self.check_routing(reader, declared, step)

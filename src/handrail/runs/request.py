@@ -23,7 +23,8 @@ class Request:
     """What a person asks for when a run starts. `routes` come from `--route`, `table` from the settings.
 
     `preset` is the name of a set of routes; None in runs of 0.1.0, which did not store it. `lang` is the language in
-    which agents write; None if nobody chose one. `limits` are the bounds of what the run may use.
+    which agents write; None if nobody chose one. `limits` are the bounds of what the run may use;
+    `limit_places` says where those of the settings are.
     """
 
     params: dict[str, Any]
@@ -38,10 +39,11 @@ class Request:
     preset: str | None = None
     lang: str | None = None
     limits: dict[str, Any] = field(default_factory=dict)
+    limit_places: dict[str, str] = field(default_factory=dict)
 
     @property
     def bounds(self) -> Bounded:
-        return Bounded(**self.limits)
+        return Bounded(**self.limits, places=self.limit_places)
 
     @property
     def routing(self) -> Routed:
