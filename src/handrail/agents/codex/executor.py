@@ -250,9 +250,7 @@ class ThreadCount:
                 path = next(Path(self.home, "sessions").glob(f"*/*/*/rollout-*{uuid.UUID(thread)}.jsonl"))
                 self.lines = NewLines(str(path))
             for line in self.lines.read():
-                if b'"type":"token_usage_record"' in line and b'"thread_token_usage"' in line:
-                    self.found = json.loads(line)["payload"]["thread_token_usage"]
-                elif b'"type":"token_count"' in line and b'"total_token_usage"' in line:
+                if b'"type":"token_count"' in line and b'"total_token_usage"' in line:
                     self.found = json.loads(line)["payload"]["info"]["total_token_usage"]
         except (OSError, ValueError, LookupError, TypeError, StopIteration):
             return None
