@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from handrail.runs.bounds import Bounded
 from handrail.runs.estimate import Estimate, Row
@@ -104,14 +104,20 @@ def usd_words(spread: Spread) -> str:
 
 def _interval(spread: Spread, size: float, before: str, after: str, digits: int | None = None) -> str:
     """The interval, rounded so that it does not get narrower, and the usual value."""
-    low, usual, high = (value / size for value in (spread.low, spread.usual, spread.high))
-    places = digits if digits is not None else 0 if high >= 10 else 1
-    step = 10.0**places
-    low, high = math.floor(low * step + 1e-9) / step, math.ceil(high * step - 1e-9) / step
-    texts = [f"{value:.{places}f}" for value in (low, usual, high)]
-    if spread.count == 1 or texts[0] == texts[2]:
-        return f"{before}{texts[1]}{after}"
-    return f"{before}{texts[0]}–{texts[2]}{after}, usually {before}{texts[1]}"
+    values = [value / size for value in (spread.low, spread.usual, spread.high)]
+    if not values[2]:
+        return f"{before}0{after}"
+    roundings = (math.floor, round, math.ceil)
+    low, usual, high = (_rounded(*pair, digits) for pair in zip(values, roundings, strict=True))
+    if spread.count == 1 or low == high:
+        return f"{before}{usual}{after}"
+    return f"{before}{low}–{high}{after}, usually {before}{usual}"
+
+
+def _rounded(value: float, rounding: Callable[[float], int], digits: int | None) -> str:
+    """The value with two digits or so; `digits` are those behind the point, if they are given."""
+    places = digits if digits is not None else 0 if value >= 10 or not value else 1
+    return f"{rounding(round(value * 10**places, 6)) / 10**places:.{places}f}"
 
 
 def _cells(likely: Likely) -> tuple[str, ...]:
