@@ -315,19 +315,19 @@ class App:
         run: str | None = None,
     ) -> Report:
         """Start a workflow in a new session, or in a session without an active workflow. `run` drives its agent."""
-        from handrail.sessions.machine import IDLE_STOPS, REMINDERS
+        from handrail.sessions.machine import IDLE_STOPS, REMINDERS, SAME_FAILURES
         from handrail.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
         agent = conversation.agent if conversation is not None else None
         notices = (*notices, *self._warnings_of(self.catalog.find(name), agent))
         id_ = conversation.session if conversation is not None else session
-        limits = IDLE_STOPS, REMINDERS
+        limits = IDLE_STOPS, REMINDERS, SAME_FAILURES
         self.check_settings()
         if has_settings(self.places, self.project):
-            limits = self.settings.idle_stops, self.settings.reminders
+            limits = self.settings.idle_stops, self.settings.reminders, self.settings.same_failures
         task = self.secrets.for_agent(task)
-        opening = Opening(task, id_, conversation, replaces, limits[0], notices, limits[1], run)
+        opening = Opening(task, id_, conversation, replaces, limits[0], notices, limits[1], run, limits[2])
         return self.sessions.start(plan, opening)
 
     async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> Report:

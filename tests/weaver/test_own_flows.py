@@ -52,8 +52,8 @@ def test_a_script_of_the_project_is_a_check(scene: Scene) -> None:
 
 def test_a_fix_that_changes_nothing_ends_the_loop(scene: Scene) -> None:
     ended, found = results(scene, *command("echo same; exit 1"), code=1)
-    assert (ended["reason"], found) == ("expectation at attempt-2/check", [False, False])
-    assert "fails as before" in ended["error"]
+    assert (ended["reason"], found) == ("same-failure at attempt-2/check", [False, False])
+    assert "failed in the same way in 2 rounds in a row, so the repeat ends: same" in ended["error"]
 
 
 def test_the_loop_ends_after_its_attempts(scene: Scene) -> None:

@@ -39,12 +39,14 @@ from handrail.process.child import detach
 from handrail.project import shown_path
 from handrail.runs.bounds import OPTIONS, Bounded
 from handrail.runs.changed import changed_files
+from handrail.runs.estimate import estimate
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Asked
 from handrail.runs.questions import choose, refuse_unless_waiting
 from handrail.runs.request import Request, unused
 from handrail.runs.restart import restart as make_attempt
 from handrail.source.plain import some
+from handrail.view.estimate import estimate_lines
 from handrail.view.onward import changed_words
 
 events_option = click.option("--events", is_flag=True, help="Print each event as one line of JSON.")
@@ -79,6 +81,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     app.check_settings()
     for warning in app.warnings(flow, options["agent"]):
         shell.talk(f"warning: {warning}")
+    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))
     request = Request(
         params={**params_of_task(options), **given_params(options["given"], options["file"])},
         task=" ".join(task),
@@ -91,7 +94,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         table=app.preset(options["preset"]) if options["preset"] else {},
         preset=options["preset"] or "",
         lang=options["lang"],
-        limits=Bounded(**app.settings.limits).with_later(given_bounds(options)).named,
+        limits=bounds.named,
+        limit_places=bounds.places,
         approve=list(given_approvals(options)),
     )
     for told in unused(app.flows, flow, request):
@@ -103,6 +107,9 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         read_answers(options["answers"])  # report errors in the file before the run starts
     if (pruned := app.prune_by_settings()) is not None and pruned.removed:
         shell.talk(f"removed {len(pruned.removed)} old runs and sessions, as `prune` in your settings says")
+    if not shell.as_json and not shell.quiet:
+        for told in estimate_lines(estimate(app.runs, app.flows, flow, request), request.bounds):
+            shell.talk(told)
     id_ = f"r-{app.token()}"
     request = replace(request, tree=planned_tree(app, shell, id_, options))
     begun = app.runs.begin(app.flows, flow, request, id_)
@@ -115,10 +122,14 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
 def _preview(app: App, shell: Shell, flow: FoundFlow, request: Request) -> None:
     rows = app.runs.preview(app.flows, flow, request)
     failing = [row.path for row in rows if row.verdict == "fails"]
+    likely = estimate(app.runs, app.flows, flow, request)
     if shell.as_json:
-        shell.data({"name": flow.id, "dryRun": True, "ok": not failing, "rows": rows_to_json(rows)})
+        told = {"rows": rows_to_json(rows), "estimate": likely.to_json()}
+        shell.data({"name": flow.id, "dryRun": True, "ok": not failing, **told})
     else:
         print_preview(shell, rows)
+        for line in estimate_lines(likely, request.bounds):
+            shell.talk(line)
     if failing:
         shell.talk(f"the run would fail: {some(failing)}")
         raise SystemExit(2)

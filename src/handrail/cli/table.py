@@ -46,6 +46,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
     ),
     "Runs": (
         Row("run", "Run a flow to its end, or drive an agent through a workflow.", "runs:run"),
+        Row("estimate", "Say how long a run will likely take and what it will cost.", "estimate:estimate"),
         Row("runs", "List the runs of this project.", "history:runs"),
         Row("log", "Show what happened in a run or in a guided session.", "history:log"),
         Row("artifacts", "List the artifacts of a run or of all runs, or print one.", "artifacts:artifacts"),

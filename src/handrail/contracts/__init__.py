@@ -32,7 +32,17 @@ if TYPE_CHECKING:
     )
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
     from handrail.contracts.host import Forks, Host, Market, Recipe, Stubs
-    from handrail.contracts.node import Answer, Exhausted, Node, NodeContext, NodeError, NodeKind, Waiting, Work
+    from handrail.contracts.node import (
+        Answer,
+        Exhausted,
+        Node,
+        NodeContext,
+        NodeError,
+        NodeKind,
+        Verdict,
+        Waiting,
+        Work,
+    )
     from handrail.contracts.preview import CHANGED, EffectKind, Preview, refuse_changed
     from handrail.contracts.session import Guide, GuideNews, Standing
     from handrail.contracts.signs import Signs
@@ -45,7 +55,7 @@ _MODULES = {
     ),
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Forks", "Host", "Market", "Recipe", "Stubs"),
-    "node": ("Answer", "Exhausted", "Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
+    "node": ("Answer", "Exhausted", "Node", "NodeContext", "NodeError", "NodeKind", "Verdict", "Waiting", "Work"),
     "preview": ("CHANGED", "EffectKind", "Preview", "refuse_changed"),
     "session": ("Guide", "GuideNews", "Standing"),
     "signs": ("Signs",),
@@ -98,6 +108,7 @@ __all__ = [
     "Standing",
     "Stubs",
     "Tried",
+    "Verdict",
     "Waiting",
     "Work",
     "refuse_changed",

@@ -321,6 +321,9 @@ class StateData(TypedDict):
     checked: str
     refused: list[str]
     reminder_limit: int
+    failure: str
+    same_failures: int
+    same_limit: int
 
 
 class CardBody(TypedDict):

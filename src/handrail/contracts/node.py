@@ -161,6 +161,21 @@ class NodeContext:
     keeps_logins: bool = False
 
 
+@dataclass(frozen=True)
+class Verdict:
+    """How the outputs of a node say that what it looked at failed, although the node did not.
+
+    `output` is the path of the output that decides, such as `parsed.ok`, and `good` is its value if nothing failed.
+    `told` are the outputs that say what failed. `must_be_used`: it counts in a repeat only if `until` uses the step,
+    since the value may mean something else.
+    """
+
+    output: str
+    good: Any
+    told: tuple[str, ...]
+    must_be_used: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Node:
     """The declaration of a node. Problems at load, the JSON Schema and the reference page come from it.
@@ -176,7 +191,8 @@ class Node:
     `never`, the run fails then, unless the node has outputs for this case: `unknown`. `instant`: it has no side effects
     and takes no time, so its start is not recorded. `stops` is the output that ends the flow if it is true; its outcome
     is then `stopped`, unless the step says another one. `where`: the node changes something outside, and its module has
-    `preview`, which says in advance what; rules can ask for these names. None if the node cannot be proposed.
+    `preview`, which says in advance what; rules can ask for these names. None if the node cannot be proposed. `verdict`
+    is how its outputs say that something failed.
     """
 
     about: str
@@ -197,6 +213,11 @@ class Node:
     instant: bool = False
     stops: str | None = None
     where: tuple[str, ...] | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def calls_agent(self) -> bool:
+        return self.routed or self.prompt == "required"
 
     @cached_property
     def shape(self) -> Shape:

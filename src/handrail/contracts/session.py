@@ -11,7 +11,11 @@ from handrail.contracts.host import Stubs
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """The state of a workflow in an agent's conversation. `message` is the next prompt for the agent."""
+    """The state of a workflow in an agent's conversation. `message` is the next prompt for the agent.
+
+    `same_failures` counts how often in a row the exit checks failed in the same way, and `warnings` how often the agent
+    was told so.
+    """
 
     session: str
     status: str
@@ -19,6 +23,8 @@ class Standing:
     status_line: str | None
     message: str
     summaries: list[dict[str, str]]
+    same_failures: int = 0
+    warnings: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from handrail.contracts import Verdict
 from handrail.expressions.tree import Const, Expression
 
 
@@ -73,6 +74,7 @@ class Step:
     If the step runs a flow, `nested` is the param that names the flow, and the flow gets the other params. `paths` are
     the params that hold a path inside the project. `published` and `summary` are the outputs of its node with the files
     that it wrote, and with the new summary of the run. `stops` is the output that ends the flow if it is true.
+    `verdict` is how its outputs say that something failed, and `calls_agent` says whether an agent works in it.
     """
 
     id: str
@@ -95,6 +97,8 @@ class Step:
     published: str | None = None
     summary: str | None = None
     stops: str | None = None
+    verdict: Verdict | None = None
+    calls_agent: bool = False
 
     @property
     def flow(self) -> Expression | None:
@@ -126,11 +130,24 @@ class Bound:
     message: str = field(compare=False, repr=False)
 
 
+@dataclass(frozen=True)
+class Again:
+    """A phase in a round of a repeat: `before` is the id of the same phase in the round before, None in the first one.
+
+    The repeat ends if a check fails in the same way in `limit` rounds in a row: 0 means never, None that the settings
+    decide. `used` are the steps of the phase that `until` uses.
+    """
+
+    before: str | None
+    limit: int | None
+    used: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Phase:
     """Steps that belong together. All `guards` of its round have to hold; `items` are the list items of its round.
 
-    `bounds` are those of repeats that end with this phase.
+    `bounds` are those of repeats that end with this phase. `again` is None outside of repeats.
     """
 
     id: str
@@ -143,6 +160,7 @@ class Phase:
     items: tuple[tuple[str, Expression], ...] = ()
     lane: Lane | None = None
     bounds: tuple[Bound, ...] = ()
+    again: Again | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -165,6 +165,12 @@ REPEAT = shape(
         default="fail",
         choices=("fail", "continue"),
     ),
+    Field(
+        "sameFailures",
+        ("integer",),
+        "the flow fails if a check of the rounds fails in the same way in so many rounds in a row; 0: never. Without "
+        "this key, `sameFailures` of the settings holds, and only rounds in which an agent worked count",
+    ),
     Field("parallel", _TOGETHER_KINDS, "run the rounds in parallel; a number is the limit", schema=_TOGETHER),
 )
 

@@ -91,6 +91,8 @@ class Steps:
             published=declared.published,
             summary=declared.summary,
             stops=declared.stops,
+            verdict=declared.verdict,
+            calls_agent=declared.calls_agent,
         )
         step = replace(step, makes=step.makes + _made_by_node(declared, step))
         self.check_routing(reader, declared, step)

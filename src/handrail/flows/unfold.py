@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass, replace
 
 from handrail.expressions.tree import Const, Expression, Items, Not, Test, Within
-from handrail.flows.plan import Bound, Lane, Phase, Together
+from handrail.flows.plan import Again, Bound, Lane, Phase, Together
 from handrail.flows.reading import MAX_VALUES, NOWHERE, Around, Reading, Slot
 from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, PHASE, REPEAT, TOGETHER
 from handrail.flows.steps import Steps, number_between, read_timeout, read_when
+from handrail.flows.uses import steps_read
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.yamltree import Node
 
@@ -32,6 +33,7 @@ class Repeat:
     first: int
     last: int
     may_exhaust: bool
+    same: int | None
 
     def round(self, around: Around, number: int, stops: tuple[Expression, ...]) -> Around:
         """What encloses the phases of one round. Inner names hide outer ones."""
@@ -206,6 +208,7 @@ class Unfold:
             first=first,
             last=last,
             may_exhaust=may_exhaust,
+            same=self.same(reader, group),
         )
         self.rounds(repeated, phases, around)
         if is_outermost:
@@ -225,6 +228,7 @@ class Unfold:
 
     def rounds(self, repeat: Repeat, phases: Node, around: Around) -> None:
         stops: tuple[Expression, ...] = ()
+        earlier: list[Phase] = []
         for number in range(repeat.first, repeat.last + 1):
             if not self.job.spend(repeat.node):
                 self.too_large(repeat.node, f"{MAX_VALUES} values")
@@ -242,6 +246,30 @@ class Unfold:
                 )
                 if number == repeat.last and len(self.job.phases) > before:
                     self.bound(repeat, (*inner.guards, stops[-1]))
+            earlier = self.link(repeat, before, earlier, stops[-1:])
+
+    def link(self, repeat: Repeat, first: int, earlier: list[Phase], until: tuple[Expression, ...]) -> list[Phase]:
+        """Link the phases of a round to those of the round before, and return them. Inner repeats have theirs."""
+        used = {(names[1], names[2]) for condition in until for names in steps_read(condition)}
+        for number, phase in enumerate(self.job.phases[first:]):
+            if phase.again is None:
+                before = earlier[number].id if number < len(earlier) else None
+                steps = frozenset(step for id_, step in used if id_ == phase.id)
+                self.job.phases[first + number] = replace(phase, again=Again(before, repeat.same, steps))
+        return self.job.phases[first:]
+
+    def same(self, reader: Reader, group: int | None) -> int | None:
+        """In how many rounds a check may fail in the same way. None: the settings decide."""
+        node, is_each = reader.child("sameFailures"), "over" in reader.node.value or group is not None
+        if node is None:
+            return 0 if is_each or self.job.source.is_foreign else None
+        if is_each:
+            hint = "remove it; it is for rounds that try the same thing again"
+            reader.on(node, "bad-value", "`sameFailures` cannot be used with `over` or `parallel`", hint)
+        elif node.value < 0 or node.value == 1:
+            hint = "write `sameFailures: 3`"
+            reader.on(node, "bad-value", f"`sameFailures` has to be 0, or 2 or more, found {quoted(node)}", hint)
+        return int(node.value)
 
     def bound(self, repeat: Repeat, conditions: tuple[Expression, ...]) -> None:
         """Note on the last phase of the last round that `until` has to hold now. The end of a list is no failure."""

@@ -41,6 +41,12 @@ def chooses_late(plan: FlowPlan) -> bool:
     return any(not isinstance(flow, Const) for flow in flows)
 
 
+def steps_read(expression: Expression) -> list[list[str]]:
+    """The names in each reference of an expression to a step: `steps`, the phase, the step and what follows."""
+    found = (part.names for part in walk(expression) if isinstance(part, Ref))
+    return [names for names in found if names[0] == "steps" and len(names) > 2]
+
+
 def phases_read(expression: Expression) -> set[str]:
     """The ids of the phases whose results an expression uses."""
     found = (part.names for part in walk(expression) if isinstance(part, Ref))

@@ -35,6 +35,7 @@ def adopt(app: App, agent: str, request: BranchChanged) -> Context:
         return _left(found, f"`{found['workflow']}` has no such phase any more")
     state = State("active", at, found["steps"], session.pin(plan), found["task"], found["task_id"], found["started"])
     state = state._replace(idle_limit=app.settings.idle_stops, reminder_limit=app.settings.reminders)
+    state = state._replace(same_limit=app.settings.same_failures)
     session.describe(link)
     outcome = session.do(Adopt(state, found["origin"]))
     if not outcome.after.is_active:

@@ -14,7 +14,7 @@ import shlex
 import shutil
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.contracts import Node, NodeContext, NodeError, Verdict, Work
 from handrail.process.child import KEEP, Task, perform
 from handrail.secrets.rules import without_secrets
 from handrail.source.fields import SCALARS, Field, Reader, quoted
@@ -84,6 +84,7 @@ NODE = Node(
         "result": "the last line that is a JSON object or list; null if there is none",
     },
     rerun="ask",
+    verdict=Verdict("exitCode", 0, ("exitCode", "output"), must_be_used=True),
 )
 
 

@@ -115,8 +115,11 @@ class Walk:
         self.denied = 0
         self.calls = 0
         self.is_heard = False
+        self.has_failed = False
 
     async def through(self, job: AgentJob, standing: Standing) -> dict[str, Any]:
+        self._tell_news()
+        self.has_failed = False  # what happened before this call does not count
         following = asyncio.ensure_future(self._following())
         try:
             return self._account(await self._until_done(job, standing))
@@ -149,8 +152,11 @@ class Walk:
         return standing
 
     def _tell(self, said: AgentSaid) -> None:
-        """Pass on what the agent does. Ends it at its first tool call if its hooks have not called Handrail."""
+        """Pass on what the agent does. Ends it if it goes in circles, and if its hooks have not called Handrail."""
         self.context.tell(said)
+        if self.has_failed:
+            self.has_failed = False
+            self._refuse_circles()
         if said.kind == "session":
             self.guide.set_thread(self.host, str(said.data["id"]))
         if said.kind != "tool" or self.is_heard:
@@ -160,6 +166,13 @@ class Walk:
             agent = self.agent.route.agent
             message = f"`{agent}` did not call Handrail's hooks, so the workflow is not enforced; `{agent}` was stopped"
             raise NodeError("unguarded", f"{message} (do its settings switch hooks off?)", transient=False)
+
+    def _refuse_circles(self) -> None:
+        """Raise `NodeError` if the agent was told often enough that its exit checks always fail in the same way."""
+        standing = self._standing()
+        if standing.warnings > self.guide.idle_stops:
+            told = f"its exit checks failed in the same way {standing.same_failures} times in a row"
+            raise NodeError("same-failure", f"{standing.status_line}: {told}", transient=False)
 
     async def _following(self) -> None:
         """Tell what happens in the session while the agent works."""
@@ -171,6 +184,7 @@ class Walk:
         with contextlib.suppress(StateError, ValueError, KeyError):  # `standing` reports a session that is damaged
             for news in self.news():
                 self.context.tell(AgentSaid("guided", {"news": news}))
+                self.has_failed = self.has_failed or news.kind == "check-failed"
 
     def _standing(self) -> Standing:
         standing = self.guide.standing(self.host)

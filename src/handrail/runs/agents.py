@@ -36,7 +36,7 @@ class Search:
         for path, step in self._certain(phases, "", 0):
             if step.node not in registry.nodes() or not registry.nodes()[step.node].NODE.routed:
                 continue
-            own = _own(step)
+            own = own_of(step)
             route = None if own is None else self.route(step.routing_group, own)
             if own is not None and route is None:
                 if registry.nodes()[step.node].NODE.can_lack_agent:
@@ -88,7 +88,7 @@ def _certain_steps(phases: Iterable[Phase]) -> Iterator[tuple[Phase, Step]]:
                 return
 
 
-def _own(step: Step) -> Own | None:
+def own_of(step: Step) -> Own | None:
     """The agent and the model that a step sets; None if only the run knows them."""
     agent, model = step.params.get("executor", Const(None)), step.params.get("model", Const(None))
     if not isinstance(agent, Const) or not isinstance(model, Const):

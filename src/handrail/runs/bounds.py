@@ -7,32 +7,48 @@ a higher one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from handrail.contracts import Exhausted
 from handrail.source.plain import counted
 
+NAMES = ("usd", "minutes", "tokens")
 OPTIONS = {"usd": "--max-usd", "minutes": "--max-minutes", "tokens": "--max-tokens"}
 CODE = "budget"
 
 
 @dataclass(frozen=True)
 class Bounded:
-    """From here on, a run may use at most this. None: as much as it needs."""
+    """From here on, a run may use at most this. None: as much as it needs.
+
+    `places` says for bounds of the settings where they are: `FILE:LINE`, by name. Others come from the command line.
+    """
 
     usd: float | None = None
     minutes: float | None = None
     tokens: float | None = None
+    places: dict[str, str] = field(default_factory=dict)
 
     @property
     def named(self) -> dict[str, Any]:
         """The bounds that there are, by name."""
-        return {name: most for name, most in vars(self).items() if most is not None}
+        return {name: most for name in NAMES if (most := getattr(self, name)) is not None}
 
     def with_later(self, later: Bounded) -> Bounded:
         """A later bound wins over an earlier one of its kind."""
-        return Bounded(**{**self.named, **later.named})
+        known = {name: place for name, place in self.places.items() if name not in later.named}
+        return Bounded(**{**self.named, **later.named}, places={**known, **later.places})
+
+    def source(self, name: str) -> str:
+        """Where a bound comes from: `--max-usd`, or `limits.usd` and the place in the settings."""
+        place = self.places.get(name)
+        return f"`{OPTIONS[name]}`" if place is None else f"`limits.{name}`, {place}"
+
+
+def option_named_in(reason: str) -> str | None:
+    """The option that raises the bound which ended a run; None if no bound did."""
+    return next((option for name, option in OPTIONS.items() if option in reason or f"`limits.{name}`" in reason), None)
 
 
 class Meter:
@@ -69,7 +85,7 @@ class Meter:
         for name, amount in used.items():
             most = getattr(self.bounds, name)
             if most is not None and amount >= most:
-                raise Exhausted(_words(name, amount, most))
+                raise Exhausted(self._words(name, amount, most))
 
     def took(self, path: str, usage: Mapping[str, Any]) -> None:
         """Count what the current call of an agent used so far. Raises `Exhausted` if that reaches a bound."""
@@ -80,9 +96,10 @@ class Meter:
         """Says which bound cannot hold because the agent did not report what it used; None if all can."""
         told = "so it cannot be counted for"
         if self.bounds.usd is not None and usage.get("usd") is None:
-            return f"the agent did not report what it cost, {told} `--max-usd`; `--max-tokens` may hold instead"
+            told = f"{told} {self.bounds.source('usd')}"
+            return f"the agent did not report what it cost, {told}; `--max-tokens` may hold instead"
         if self.bounds.tokens is not None and not _tokens(usage):
-            return f"the agent did not report its tokens, {told} `--max-tokens`; `--max-minutes` holds"
+            return f"the agent did not report its tokens, {told} {self.bounds.source('tokens')}; `--max-minutes` holds"
         return None
 
     def settle(self, path: str) -> None:
@@ -91,7 +108,17 @@ class Meter:
 
     def out_of_time(self) -> Exhausted:
         assert self.bounds.minutes is not None
-        return Exhausted(_words("minutes", self.bounds.minutes, self.bounds.minutes))
+        return Exhausted(self._words("minutes", self.bounds.minutes, self.bounds.minutes))
+
+    def _words(self, name: str, used: float, most: float) -> str:
+        source = f"({self.bounds.source(name)})"
+        match name:
+            case "usd":
+                return f"it used ${used:.4g} of at most ${most:.4g} {source}"
+            case "tokens":
+                return f"it used {int(used):,} of at most {counted(int(most), 'token')} {source}"
+            case _:
+                return f"it ran for {counted(most, 'minute')}, which is the most it may {source}"
 
 
 def _usd(usage: Mapping[str, Any]) -> float:
@@ -102,14 +129,3 @@ def _usd(usage: Mapping[str, Any]) -> float:
 def _tokens(usage: Mapping[str, Any]) -> int:
     found = (usage.get("inputTokens"), usage.get("outputTokens"))
     return sum(int(count) for count in found if isinstance(count, int | float))
-
-
-def _words(name: str, used: float, most: float) -> str:
-    option = f"(`{OPTIONS[name]}`)"
-    match name:
-        case "usd":
-            return f"it used ${used:.4g} of at most ${most:.4g} {option}"
-        case "tokens":
-            return f"it used {int(used):,} of at most {counted(int(most), 'token')} {option}"
-        case _:
-            return f"it ran for {counted(most, 'minute')}, which is the most it may {option}"

@@ -25,6 +25,7 @@ from handrail.runs.foreign import nested_params
 from handrail.runs.made import Before, existing_outputs, made_by, output_of
 from handrail.runs.rerun import RERUN, refuse_rerun, refuted_form
 from handrail.runs.resolve import Resolver
+from handrail.runs.sameness import Rounds
 from handrail.secrets.redaction import MISSING, has_lost
 from handrail.source.templates import fill
 from handrail.source.values import Unresolved, as_joined_text, as_text, is_true, shown
@@ -44,13 +45,18 @@ class FlowFailed(Exception):
 
 
 class Interpreter:
-    """Runs one flow. A nested flow gets its own interpreter, with a path below the path of its step."""
+    """Runs one flow. A nested flow gets its own interpreter, with a path below the path of its step.
 
-    def __init__(self, durable: Durable, plan: FlowPlan, find: FlowFinder, depth: int = 0) -> None:
+    `same`: in how many rounds of a repeat a check may fail in the same way, if the repeat does not say.
+    """
+
+    def __init__(self, durable: Durable, plan: FlowPlan, find: FlowFinder, depth: int = 0, same: int = 0) -> None:
         self.durable = durable
         self.plan = plan
         self.find = find
         self.depth = depth
+        self.same = same
+        self.rounds = Rounds(plan, lambda: self.values.steps, self.at)
         self.base = ""
         self.context: dict[str, Any] = {}
         self.values = Resolver(durable, plan)
@@ -269,6 +275,7 @@ class Interpreter:
     async def _prove(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
         """Look at the proof of a step: `expect`, `after` and `makes`. Returns whether the step stops the flow."""
         await self.check(phase, step, path)
+        self.rounds.refuse_same(phase, step, self.same)
         for number, action in enumerate(step.after):
             await self.run_after(phase, action, path, f"after.{number}")
         if isinstance(summary := output_of(self.values, phase, step, step.summary), str):
@@ -329,11 +336,12 @@ class Interpreter:
         given = {key: value for key, value in params.items() if key != step.nested}
         if child.is_foreign:
             given = await nested_params(self.durable, child, given, path)
-        inner = Interpreter(self.durable, child, self.find, self.depth + 1)
+        inner = Interpreter(self.durable, child, self.find, self.depth + 1, self.same)
         try:
             ended = await inner.run(with_defaults(child, given), self.context, f"{path}/")
         except FlowFailed as error:
             raise NodeError(error.code, error.message) from error
+        self.rounds.nested[path] = inner.rounds.whole()
         return envelope(child, ended)
 
     async def prompt(self, prompt: Prompt, phase: Phase, path: str) -> str:

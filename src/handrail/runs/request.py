@@ -25,8 +25,9 @@ class Request:
     """What a person asks for when a run starts. `routes` come from `--route`, `table` from the settings.
 
     `preset` is the name of a set of routes; None in runs of 0.1.0, which did not store it. `lang` is the language in
-    which agents write; None if nobody chose one. `limits` are the bounds of what the run may use. `approve` are the
-    effects of `--approve`. `tree` is the worktree in which it works, as data; empty if it works in the project itself.
+    which agents write; None if nobody chose one. `limits` are the bounds of what the run may use; `limit_places` says
+    where those of the settings are. `approve` are the effects of `--approve`. `tree` is the worktree in which it works,
+    as data; empty if it works in the project itself.
     """
 
     params: dict[str, Any]
@@ -41,6 +42,7 @@ class Request:
     preset: str | None = None
     lang: str | None = None
     limits: dict[str, Any] = field(default_factory=dict)
+    limit_places: dict[str, str] = field(default_factory=dict)
     approve: list[str] = field(default_factory=list)
     tree: dict[str, Any] = field(default_factory=dict)
 
@@ -56,7 +58,7 @@ class Request:
 
     @property
     def bounds(self) -> Bounded:
-        return Bounded(**self.limits)
+        return Bounded(**self.limits, places=self.limit_places)
 
     @property
     def permits(self) -> Permitted:

@@ -173,7 +173,7 @@ class Runs:
             if is_too_deep(value):
                 raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
         scope = scope_of(request, self.project, self.secrets, is_foreign=flow.plan.is_foreign)
-        table = {**self._table(flow.id, None), **request.table}
+        table = {**self.table(flow.id, None), **request.table}
         params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
         preset = request.preset or ""
         request = replace(request, params=params, task=task, scope=scope, table=table, preset=preset)
@@ -187,7 +187,7 @@ class Runs:
         about = About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
         return replace(about, names={id_: dict(one.names) for id_, one in found.items() if one.names}), plans
 
-    def _table(self, flow: str, preset: str | None) -> dict[str, str]:
+    def table(self, flow: str, preset: str | None) -> dict[str, str]:
         """The routes of the current settings for a flow."""
         chosen = self._presets.get(preset or "", {})
         return {**self.settings.routes, **self.settings.flows.get(flow, {}), **chosen}
@@ -201,11 +201,11 @@ class Runs:
         _refuse_agents(choice.agent, choice.routes)
         now = run.routing.with_choice(choice)
         is_whole = now.preset == "" or now.preset in self._presets
-        return now.with_settings(self._table(run.about.flow, now.preset), is_whole=is_whole)
+        return now.with_settings(self.table(run.about.flow, now.preset), is_whole=is_whole)
 
     def refuse_without_agent(self, about: About, plans: Plans, request: Request) -> None:
         """Raise `RefusedError` if a step that will certainly run has no agent."""
-        plan, router = plans[about.flow], partial(_route, request.routing)
+        plan, router = plans[about.flow], partial(route, request.routing)
         ids = [phase.id for phase in plan.phases]
         first = ids.index(request.start) if request.start else 0
         end = ids.index(request.until) + 1 if request.until else len(ids)
@@ -241,7 +241,7 @@ class Runs:
             env=self.site.env,
             run=run.id,
             scope=request.scope,
-            route=partial(_route, routing),
+            route=partial(route, routing),
             pass_env=self.settings.pass_env,
             acp=self.settings.acp,
             secrets=self.site.secrets,
@@ -290,7 +290,7 @@ class Runs:
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""
-        interpreter = Interpreter(durable, run.plan, run.find)
+        interpreter = Interpreter(durable, run.plan, run.find, same=self.settings.same_failures)
         given = {**run.about.implicit, **self.secrets.from_storage(run.about.request.params)}
         params = with_defaults(run.plan, given)
         interpreter.prepare(params, self._context(run.about, run.plans, run.id))
@@ -380,7 +380,7 @@ def _refuse_agents(agent: str | None, routes: Mapping[str, str]) -> None:
             raise UsageError(f"there is no agent `{name}`", hint)
 
 
-def _route(routing: Routed, group: str | None, own: tuple[str | None, str | None]) -> Route | None:
+def route(routing: Routed, group: str | None, own: tuple[str | None, str | None]) -> Route | None:
     """The agent for a step, by the recorded routes."""
     return choose(RouteOverrides(routing.agent, routing.model, routing.routes), routing.table, group, own)
 

@@ -13,6 +13,8 @@ from handrail.project import Places, checkout, has_settings
 from handrail.secrets.redaction import Secrets
 from handrail.secrets.rules import DEFAULT, SecretRules
 from handrail.sessions.results import Result
+from handrail.source.sameness import without_chance
+from handrail.state.digest import hex_digest
 from handrail.state.files import real_inside
 from handrail.workflows.plan import ExitCheck
 
@@ -65,4 +67,5 @@ async def _run(check: ExitCheck, context: CheckContext, on_check: OnCheck | None
     begin = time.monotonic()
     finding = await registry.check_kind(check.kind).verify(check.params, context)
     detail = context.mask(finding.detail)
-    return Result(check.name, check.kind, finding.held, detail, round(time.monotonic() - begin, 3))
+    mark = "" if finding.held else hex_digest(without_chance(detail).encode())[:16]
+    return Result(check.name, check.kind, finding.held, detail, round(time.monotonic() - begin, 3), mark)

@@ -20,6 +20,8 @@ IDLE_STOPS = 3
 """How often an agent without progress is sent on, if the settings do not say."""
 REMINDERS = 12
 """How often an agent is sent on in one phase, even if it makes progress, if the settings do not say."""
+SAME_FAILURES = 3
+"""How often in a row the exit checks fail in the same way until the agent is told, if the settings do not say."""
 REFUSED = 3
 """How many refused commands a state remembers."""
 
@@ -28,7 +30,8 @@ class State(Record):
     """The state of a session. Everything else is derived from the plan.
 
     `sent_on` counts how often the agent tried to stop and was told to continue; `reminders` counts since the last move.
-    `refused` are the last commands that an agent tried and may not run.
+    `refused` are the last commands that an agent tried and may not run. `failure` identifies how the exit checks failed
+    last, and `same_failures` counts how often in a row they failed like this in the current phase.
     """
 
     status: Status = "none"
@@ -48,10 +51,18 @@ class State(Record):
     checked: str = ""
     refused: tuple[str, ...] = ()
     reminder_limit: int = REMINDERS
+    failure: str = ""
+    same_failures: int = 0
+    same_limit: int = SAME_FAILURES
 
     @property
     def is_active(self) -> bool:
         return self.status == "active"
+
+    @property
+    def is_going_in_circles(self) -> bool:
+        """True if the exit checks failed in the same way too often in a row. A limit of 0 means never."""
+        return 0 < self.same_limit <= self.same_failures
 
 
 class Started(Record):
@@ -61,6 +72,7 @@ class Started(Record):
     time: float
     idle_limit: int = IDLE_STOPS
     reminder_limit: int = REMINDERS
+    same_limit: int = SAME_FAILURES
 
 
 class Checked(Record):

@@ -84,6 +84,8 @@ def _standing(report: Report, message: str) -> Standing:
         status_line=report.status_line,
         message=message,
         summaries=summaries,
+        same_failures=report.state.same_failures,
+        warnings=report.state.same_failures - report.state.same_limit + 1 if report.state.is_going_in_circles else 0,
     )
 
 

@@ -11,6 +11,7 @@ from handrail.sessions.events import (
     IDLE_STOPS,
     REFUSED,
     REMINDERS,
+    SAME_FAILURES,
     Adopted,
     CancelAsked,
     Cancelled,
@@ -49,6 +50,7 @@ __all__ = [
     "IDLE_STOPS",
     "REFUSED",
     "REMINDERS",
+    "SAME_FAILURES",
     "Adopted",
     "CancelAsked",
     "CancelWithdrawn",
@@ -83,6 +85,7 @@ class Start(Record):
     replace: bool = False
     idle_limit: int = IDLE_STOPS
     reminder_limit: int = REMINDERS
+    same_limit: int = SAME_FAILURES
 
 
 class Next(Record):
@@ -187,7 +190,7 @@ def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
 
 
 def _start(state: State, command: Start) -> Decision:
-    limits = command.idle_limit, command.reminder_limit
+    limits = command.idle_limit, command.reminder_limit, command.same_limit
     started = Started(command.plan, command.task, command.task_id, command.time, *limits)
     if not state.is_active:
         return Decision((started,))
@@ -245,9 +248,11 @@ def _loop(plan: Plan, state: State) -> Decision:
 def _agent_stopped(state: State, command: AgentStopped) -> Decision:
     if command.aborted:
         return Decision()
-    idle = 1 if command.progress else state.idle_stops + 1
+    idle = 1 if command.progress and not state.is_going_in_circles else state.idle_stops + 1
     if idle > state.idle_limit:
         told = f" after {counted(state.idle_limit, 'reminder')}" if state.idle_limit else ""
+        if state.is_going_in_circles:
+            told += f"; its exit checks failed in the same way {state.same_failures} times in a row"
         return Decision((LetGo(state.at, f"no progress{told}"),))
     if state.reminders >= state.reminder_limit:
         times = counted(state.reminders, "reminder")
@@ -269,15 +274,16 @@ def apply(state: State, event: Event) -> State:
         case Started():
             fresh = State("active", plan=event.plan, task=event.task, task_id=event.task_id)
             timed = fresh._replace(started=event.time)
-            return timed._replace(idle_limit=event.idle_limit, reminder_limit=event.reminder_limit)
+            limited = timed._replace(idle_limit=event.idle_limit, reminder_limit=event.reminder_limit)
+            return limited._replace(same_limit=event.same_limit)
         case Moved():
-            moved = quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
+            moved = quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0, same_failures=0)
             return moved._replace(summaries=remembered(state.summaries, event.phase, event.summary))
         case Finished():
             done = quiet._replace(status="done", steps=state.steps + 1, idle_stops=0)
             return done._replace(summaries=remembered(state.summaries, event.phase, event.summary))
         case Looped():
-            return quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0)
+            return quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0, same_failures=0)
         case Checked():
             return _after_checks(quiet, event)
         case CancelWithdrawn() | CancelAsked():
@@ -301,9 +307,12 @@ def apply(state: State, event: Event) -> State:
 
 
 def _after_checks(state: State, event: Checked) -> State:
-    """New check results count as progress."""
+    """New check results count as progress. The same failure again is counted."""
     found = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
-    return state._replace(checked=found, idle_stops=state.idle_stops if found == state.checked else 0)
+    failure = "\n".join(f"{r.name} {r.mark or r.detail}" for r in event.results if not r.held)
+    again = state.same_failures if failure == state.failure else 0
+    known = state._replace(failure=failure, same_failures=again + 1 if failure else 0)
+    return known._replace(checked=found, idle_stops=state.idle_stops if found == state.checked else 0)
 
 
 def fold(events: Iterable[Event], state: State | None = None) -> State:

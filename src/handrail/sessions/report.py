@@ -81,7 +81,7 @@ def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -
         return decision.refusal.reason if decision.refusal else ""
     if decision.refusal:
         if decision.refusal.code == "check-failed":
-            return words.checks_failed(results, outcome.plan.stops[before.at])
+            return words.checks_failed(results, outcome.plan.stops[before.at], after)
         return decision.refusal.reason
     match decision.events[-1]:
         case machine.Moved() | machine.Finished() as left:

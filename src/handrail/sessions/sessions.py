@@ -56,6 +56,7 @@ class Opening(Record):
     notices: tuple[str, ...] = ()
     reminders: int = machine.REMINDERS
     run: str | None = None
+    same_failures: int = machine.SAME_FAILURES
 
 
 class Leaving(Record):
@@ -171,7 +172,7 @@ class Sessions:
         is_linked = conversation is not None and conversation.is_linked
         session.describe(self.link(conversation) if conversation and is_linked else session.link(), opening.run)
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
-        limits = opening.idle_stops, opening.reminders
+        limits = opening.idle_stops, opening.reminders, opening.same_failures
         command = Start(session.pin(plan), opening.task, task_id, now, opening.replaces, *limits)
         outcome = session.do(command)
         if outcome.decision.refusal:

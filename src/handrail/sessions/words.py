@@ -312,9 +312,18 @@ def looped(plan: Plan, before: State, after: State) -> str:
     return f"{head}\n\n{instructions(plan, after)}"
 
 
-def checks_failed(results: tuple[Result, ...], stop: Stop) -> str:
-    """The result of `next` if an exit check fails."""
-    return "\n".join([*check_lines(results, stop), 'Fix this, then repeat the action "next".'])
+def checks_failed(results: tuple[Result, ...], stop: Stop, state: State) -> str:
+    """The result of `next` if an exit check fails. `state` is the one after it."""
+    return "\n".join([*check_lines(results, stop), *_same_again(state), 'Fix this, then repeat the action "next".'])
+
+
+def _same_again(state: State) -> list[str]:
+    """Tells an agent that its work did not change how the exit checks fail."""
+    if not state.is_going_in_circles:
+        return []
+    told = f"This is the same failure as before, {state.same_failures} times in a row: what you changed did not help."
+    advice = "Do not try the same again. Find the cause first: read the whole output, and question your assumptions."
+    return [f"{told} {advice} If you cannot fix it, stop and tell the person what you tried and what is in the way."]
 
 
 def check_lines(results: tuple[Result, ...], stop: Stop) -> list[str]:

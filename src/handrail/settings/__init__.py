@@ -11,10 +11,13 @@ import math
 import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from handrail import SETTINGS_FILE as FILE
 from handrail.errors import DefinitionError
 from handrail.process.logins import LOGINS
+from handrail.settings.presets import shipped_presets as shipped_presets
+from handrail.settings.prune import PruneSettings, read_prune
 from handrail.settings.routes import DEFAULT as DEFAULT
 from handrail.settings.routes import Route as Route
 from handrail.settings.routes import RouteOverrides as RouteOverrides
@@ -27,7 +30,6 @@ from handrail.settings.worktree import WorktreeSettings, read_worktree
 from handrail.source.agents import FIELD as ACP
 from handrail.source.agents import AcpAgent, read_agents
 from handrail.source.diagnostics import Diagnostic, of_file
-from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.files import Root, Unopened, decode
 from handrail.source.plain import counted
@@ -38,7 +40,7 @@ from handrail.source.yamltree import Node
 GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop", "local-fix-loop")
 MAX_IDLE_STOPS = 7  # hosts give up after eight
 MAX_REMINDERS = 100
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+MAX_SAME_FAILURES = 100
 LIMITS = ("usd", "minutes", "tokens")
 _ROUTES = {
     "type": "object",
@@ -62,6 +64,13 @@ SETTINGS = shape(
         ("integer",),
         "how often an agent is told to continue in one phase, even if it works in between, before it may stop",
         default=12,
+    ),
+    Field(
+        "sameFailures",
+        ("integer",),
+        "how often in a row a check may fail in the same way while an agent works on it; then a repeat of a flow ends, "
+        "and the agent in a workflow is told. 0: never. A repeat may say otherwise",
+        default=3,
     ),
     Field("agent", ("text",), "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`"),
     ACP,
@@ -121,18 +130,11 @@ SETTINGS = shape(
 
 
 @dataclass(frozen=True)
-class PruneSettings:
-    """Which ended runs and sessions are removed: older than some seconds, and not among the newest."""
-
-    older_than: float | None = None
-    keep: int | None = None
-
-
-@dataclass(frozen=True)
 class Settings:
     """The merged settings. `routes` may have a `default`; `flows` and `presets` hold routes by name.
 
-    `secrets` and `not_secret` are patterns of variables' names; see `handrail.secrets.SecretRules`.
+    `secrets` and `not_secret` are patterns of variables' names; see `handrail.secrets.SecretRules`. `limit_places` says
+    where each limit is: `FILE:LINE`.
     """
 
     idle_stops: int = 3
@@ -144,24 +146,17 @@ class Settings:
     not_secret: tuple[str, ...] = ()
     engine: str = "embedded"
     reminders: int = 12
+    same_failures: int = 3
     prune: PruneSettings | None = None
     limits: dict[str, float] = field(default_factory=dict)
     approve: tuple[Rule, ...] = ()
     agent_logins: bool = False
     acp: dict[str, AcpAgent] = field(default_factory=dict)
     worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
+    limit_places: dict[str, str] = field(default_factory=dict)
 
 
 Agents = Collection[str] | None
-
-
-def shipped_presets() -> dict[str, dict[str, str]]:
-    """The presets that exist without settings."""
-    import json
-
-    with open(os.path.join(_PACKAGE, "builtin", "presets.json")) as file:
-        found: dict[str, dict[str, str]] = json.load(file)["presets"]
-    return found
 
 
 def read_settings(
@@ -224,7 +219,7 @@ def _read(
     own = {name: _of_user(reader, name, is_user=is_user) for name in ("prune", "approve", "agentLogins")}
     rules = read_rules(reader, own["approve"], effects) if own["approve"] is not None else settings.approve
     logins = bool(own["agentLogins"].value) if own["agentLogins"] is not None else settings.agent_logins
-    prune = _read_prune(reader, own["prune"], settings.prune)
+    prune = read_prune(reader, own["prune"], settings.prune)
     acp = read_agents(reader, settings.acp, is_user=is_user)
     worktree = read_worktree(reader, settings.worktree, is_user=is_user)
     return replace(settings, prune=prune, approve=rules, agent_logins=logins, acp=acp, worktree=worktree)
@@ -239,32 +234,16 @@ def _of_user(reader: Reader, name: str, *, is_user: bool) -> Node | None:
     return node
 
 
-def _read_prune(reader: Reader, node: Node | None, before: PruneSettings | None) -> PruneSettings | None:
-    if node is None:
-        return before
-    older, keep = node.value.get("olderThan"), node.value.get("keep")
-    for name, child in node.value.items():
-        if name not in ("olderThan", "keep"):
-            reader.on(child, "bad-value", f"`prune` has no key `{name}`", "its keys: olderThan, keep")
-    seconds = parse_duration(older.value) if older is not None and older.kind == "text" else None
-    if older is not None and seconds is None:
-        reader.on(older, "bad-value", f"`olderThan` has to be {EXAMPLE}, found {quoted(older)}", None)
-        return before
-    if keep is not None and (keep.kind != "integer" or keep.value < 0):
-        reader.on(keep, "bad-value", f"`keep` has to be a whole number, 0 or more, found {found(keep)}", None)
-        return before
-    if older is None and keep is None:
-        reader.on(node, "bad-value", "`prune` says nothing", "write `olderThan: 30d`, `keep: 100`, or both")
-        return before
-    return PruneSettings(seconds, keep.value if keep is not None else None)
-
-
 def _apply(reader: Reader, settings: Settings, agents: Agents, *, is_user: bool) -> Settings:
     settings = replace(
         settings,
         idle_stops=_read_count(reader, "idleStops", MAX_IDLE_STOPS, settings.idle_stops),
         reminders=_read_count(reader, "reminders", MAX_REMINDERS, settings.reminders),
+        same_failures=_read_count(reader, "sameFailures", MAX_SAME_FAILURES, settings.same_failures),
     )
+    if settings.same_failures == 1:
+        message = "`sameFailures` has to be 0, or 2 or more, found `1`"
+        reader.on(reader.node.value["sameFailures"], "bad-value", message, "write `sameFailures: 3`")
     routes, presets, flows = reader.child("routes"), reader.child("presets"), reader.child("flows")
     agent, names = reader.child("agent"), reader.child("passEnv")
     found = dict(settings.routes)
@@ -280,13 +259,13 @@ def _apply(reader: Reader, settings: Settings, agents: Agents, *, is_user: bool)
         flows={**settings.flows, **_read_route_sets(reader, flows, agents)},
         pass_env=(*settings.pass_env, *passed),
         engine=reader.text("engine") or settings.engine,
-        limits=_read_limits(reader, settings.limits),
+        **_read_limits(reader, settings),
     )
 
 
-def _read_limits(reader: Reader, before: dict[str, float]) -> dict[str, float]:
-    """The limits of a run. A project must not allow more than the user, so the lower one holds."""
-    node, now = reader.child("limits"), dict(before)
+def _read_limits(reader: Reader, before: Settings) -> dict[str, Any]:
+    """The limits of a run, and where they are. A project must not allow more than the user: the lower one holds."""
+    node, now, places = reader.child("limits"), dict(before.limits), dict(before.limit_places)
     for name, child in node.value.items() if node is not None else ():
         kinds = ("integer",) if name == "tokens" else ("integer", "number")
         if name not in LIMITS:
@@ -295,9 +274,15 @@ def _read_limits(reader: Reader, before: dict[str, float]) -> dict[str, float]:
         elif child.kind not in kinds or not 0 < child.value < math.inf:
             what = "whole number" if name == "tokens" else "number"
             reader.on(child, "bad-value", f"`{name}` has to be a {what} above 0, found {quoted(child)}", None)
-        else:
-            now[name] = min(child.value, before.get(name, child.value))
-    return now
+        elif child.value < now.get(name, math.inf):
+            now[name], places[name] = child.value, f"{_shown(reader.source.file)}:{child.line}"
+    return {"limits": now, "limit_places": places}
+
+
+def _shown(file: str) -> str:
+    """The settings file of a project by its path in the project, that of the user by its whole path."""
+    folder, name = os.path.split(file)
+    return f".handrail/{name}" if os.path.basename(folder) == ".handrail" else file
 
 
 def _read_names(reader: Reader, node: Node | None, *, is_user: bool) -> list[str]:

@@ -1,12 +1,24 @@
-"""Finds a preset: a named set of routes."""
+"""Presets: named sets of routes."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 from handrail.errors import NotFound
 from handrail.source.plain import some
 from handrail.source.suggest import did_you_mean
+
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+
+
+def shipped_presets() -> dict[str, dict[str, str]]:
+    """The presets that exist without settings."""
+    import json
+
+    with open(os.path.join(_PACKAGE, "builtin", "presets.json")) as file:
+        found: dict[str, dict[str, str]] = json.load(file)["presets"]
+    return found
 
 
 def find_preset(known: Mapping[str, dict[str, str]], name: str) -> dict[str, str]:

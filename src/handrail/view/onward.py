@@ -9,7 +9,7 @@ from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Step
 from handrail.runs import machine
 from handrail.runs.bounds import CODE as BUDGET
-from handrail.runs.bounds import OPTIONS
+from handrail.runs.bounds import option_named_in
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.memory import Memory
 from handrail.runs.restart import first_unfinished
@@ -35,7 +35,7 @@ def onward(run: LoadedRun, changed: Sequence[str] = ()) -> list[str]:
 
 def _after_end(run: LoadedRun) -> str:
     resume = f"handrail resume {run.id}"
-    option = next((option for option in OPTIONS.values() if option in (run.state.reason or "")), None)
+    option = option_named_in(run.state.reason or "")
     if run.state.code == BUDGET and option is not None:
         return f"`{resume} {option} N` resumes it with a higher bound; what it has used so far counts"
     return f"`{resume}` resumes it"

@@ -20,6 +20,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from handrail.agents.codex import hooks
+from handrail.agents.newlines import NewLines
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
 from handrail.agents.threads import checked_id
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, Stubs
@@ -112,7 +113,9 @@ class Reader:
     def __init__(self, job: AgentJob) -> None:
         self.job = job
         self.thread = job.session
-        self.before: Mapping[str, int] | None = {} if self.thread is None else _thread_usage(job.env, self.thread)
+        self.count = ThreadCount(job.env)
+        self.before: Mapping[str, int] | None = {} if self.thread is None else self.count.now(self.thread)
+        self.told = self.before
         self.text: str | None = None
         self.begun: set[str] = set()
         self.is_done = False
@@ -126,8 +129,9 @@ class Reader:
                 yield AgentSaid("session", {"id": self.thread})
             case "item.started" | "item.completed":
                 yield from self._item(_object(data.get("item")), is_over=data["type"] == "item.completed")
+                yield from self._usage_so_far()
             case "turn.completed":
-                self.is_done = True
+                self.is_done = self.has_counted = True
                 yield from self._usage(_object(data.get("usage")))
             case "turn.failed":
                 self.failure = str(_object(data.get("error")).get("message") or self.failure or "")
@@ -144,9 +148,8 @@ class Reader:
             yield AgentSaid("denied", {"name": name, "reason": found[1]})
         for found in _BLOCKED.finditer(errors):
             yield AgentSaid("denied", {"name": _blocked_tool(found), "reason": found[1]})
-        counted = None if self.has_counted or self.thread is None else _thread_usage(self.job.env, self.thread)
-        if counted and counted != self.before:
-            yield from self._usage(counted)
+        if not self.has_counted:
+            yield from self._usage_so_far()
         if self.is_done:
             structured = json_answer(self.text) if self.job.schema is not None else None
             yield finished(DONE, self.text, structured)
@@ -178,9 +181,15 @@ class Reader:
                 yield AgentSaid("denied", {"name": name, "reason": output or "it was declined"})
             yield AgentSaid("result", {"id": key, "ok": _is_ok(item), "output": output})
 
+    def _usage_so_far(self) -> Iterator[AgentSaid]:
+        """The usage until now, if it is news. Codex prints it at the end of the turn, but records it at each answer."""
+        counted = None if self.thread is None else self.count.now(self.thread)
+        if counted and counted != self.told:
+            self.told = counted
+            yield from self._usage(counted)
+
     def _usage(self, counted: Mapping[str, Any]) -> Iterator[AgentSaid]:
         """The usage of this job alone. A number is None if it, or the count before this job, is not known."""
-        self.has_counted = True
         said: dict[str, Any] = dict.fromkeys((*_COUNTED, "usd"))
         for name, theirs in _COUNTED.items():
             if self.before is not None and theirs in counted:
@@ -226,19 +235,26 @@ def _output(item: Mapping[str, Any]) -> str:
     return brief(str(told or ""))
 
 
-def _thread_usage(env: Mapping[str, str], thread: str) -> dict[str, int] | None:
-    """The token count of a thread, which Codex continues when it resumes the thread; None if it is not known."""
-    home = env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
-    found: dict[str, int] = {}
-    try:
-        path = next(Path(home, "sessions").glob(f"*/*/*/rollout-*{uuid.UUID(thread)}.jsonl"))
-        with path.open("rb") as file:
-            for line in file:
+class ThreadCount:
+    """The token count of a thread, which Codex continues when it resumes the thread, from its record of the thread."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.home = env.get("CODEX_HOME") or os.path.join(env.get("HOME", ""), ".codex")
+        self.lines: NewLines | None = None
+        self.found: dict[str, int] = {}
+
+    def now(self, thread: str) -> dict[str, int] | None:
+        """The count until now; None if it is not known."""
+        try:
+            if self.lines is None:
+                path = next(Path(self.home, "sessions").glob(f"*/*/*/rollout-*{uuid.UUID(thread)}.jsonl"))
+                self.lines = NewLines(str(path))
+            for line in self.lines.read():
                 if b'"type":"token_count"' in line and b'"total_token_usage"' in line:
-                    found = json.loads(line)["payload"]["info"]["total_token_usage"]
-    except (OSError, ValueError, LookupError, TypeError, StopIteration):
-        return None
-    return found
+                    self.found = json.loads(line)["payload"]["info"]["total_token_usage"]
+        except (OSError, ValueError, LookupError, TypeError, StopIteration):
+            return None
+        return self.found
 
 
 def _local_reset_time(text: str, env: Mapping[str, str], now: float) -> float | None:

@@ -15,6 +15,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from handrail import STEP_TOOL
 from handrail.agents import stubs as shell
 from handrail.agents.copilot import plugin
 from handrail.agents.copilot.tools import OWN_STEP, SERVER
+from handrail.agents.newlines import NewLines
 from handrail.agents.outcomes import (
     DONE,
     Outcome,
@@ -91,7 +93,10 @@ class Reader:
     def __init__(self, job: AgentJob, folder: str) -> None:
         self.job = job
         self.folder = folder
-        self.before = Spent() if job.session is None else _session_usage(job.session, job.env)
+        self.session = _read_text(folder, "session")
+        self.count = SessionCount(job.env)
+        self.before = Spent() if job.session is None else self.count.now(job.session)
+        self.told = self.before.tokens if self.before is not None else None
         self.names: dict[str, str] = {}
         self.text: str | None = None
         self.failed: dict[str, Any] = {}
@@ -102,8 +107,8 @@ class Reader:
     def take(self, data: dict[str, Any]) -> Iterator[AgentSaid]:
         about = within(data, "data")
         match data.get("type"):
-            case "user.message" if (session := _read_text(self.folder, "session")) is not None:
-                yield AgentSaid("session", {"id": session})
+            case "user.message" if self.session is not None:
+                yield AgentSaid("session", {"id": self.session})
             case "assistant.message" if str(about.get("content") or "").strip():
                 text = str(about["content"])
                 if about.get("parentToolCallId") is None:
@@ -115,6 +120,7 @@ class Reader:
                 yield AgentSaid("tool", told)
             case "tool.execution_complete":
                 yield from self._result(about)
+                yield from self._usage_so_far()
             case "model.call_failure":
                 self.failed = about
             case "assistant.turn_retry":
@@ -135,6 +141,13 @@ class Reader:
         if error.get("code") == "denied" or (self.job.permissions == "read" and not is_ok and name not in READS):
             yield AgentSaid("denied", {"name": name, "reason": output})
         yield AgentSaid("result", {"id": about.get("toolCallId"), "ok": is_ok, "output": output})
+
+    def _usage_so_far(self) -> Iterator[AgentSaid]:
+        """The usage until now, if it is news. Copilot CLI records it a moment after each answer of the model."""
+        spent = self.count.now(self.session) if self.session is not None else None
+        if spent is not None and self.before is not None and spent.tokens != self.told:
+            self.told = spent.tokens
+            yield spent.less(self.before).said()
 
     def end(self, exit_code: int, errors: str) -> Iterator[AgentSaid]:
         spent = _job_usage(_read_text(self.folder, "usage.json"))
@@ -171,18 +184,28 @@ def _count(spent: Spent, usage: dict[str, Any]) -> None:
     spent.add(total(usage, "inputTokens"), total(usage, "outputTokens"), total(usage, "cacheReadTokens"), 0.0)
 
 
-def _session_usage(session: str, env: Mapping[str, str]) -> Spent | None:
-    """The usage of a session so far; None if it is not known."""
-    home = env.get("COPILOT_HOME") or os.path.join(env.get("HOME", ""), ".copilot")
-    spent = Spent()
-    try:
-        with open(os.path.join(home, "session-state", session, "events.jsonl"), encoding="utf-8") as file:
-            for line in file:
-                if '"session.usage_record"' in line:
-                    _count(spent, within(json.loads(line), "data", "usage"))
-    except (OSError, ValueError):
-        return None
-    return spent
+class SessionCount:
+    """The usage of a session so far, from Copilot CLI's record of the session."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        home = env.get("COPILOT_HOME") or os.path.join(env.get("HOME", ""), ".copilot")
+        self.folder = os.path.join(home, "session-state")
+        self.lines: NewLines | None = None
+        self.spent = Spent()
+
+    def now(self, session: str) -> Spent | None:
+        """The usage until now; None if it is not known."""
+        path = os.path.join(self.folder, session, "events.jsonl")
+        if self.lines is None and not os.path.exists(path):
+            return None
+        self.lines = self.lines or NewLines(path)
+        try:
+            for line in self.lines.read():
+                if b'"session.usage_record"' in line:
+                    _count(self.spent, within(json.loads(line), "data", "usage"))
+        except ValueError:
+            return None
+        return copy(self.spent)
 
 
 def _read_text(folder: str, name: str) -> str | None:

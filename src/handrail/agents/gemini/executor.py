@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from handrail.agents.gemini.counting import AnswerCount
 from handrail.agents.gemini.guided import HOME, home, is_saved, make_home
 from handrail.agents.gemini.stubs import AUTHORITY
 from handrail.agents.outcomes import DONE, Outcome, brief, finished, json_answer, judge, last_error, prompt_for_json
@@ -80,6 +81,9 @@ class Reader:
 
     def __init__(self, job: AgentJob) -> None:
         self.job = job
+        self.session = job.session or job.new_session
+        self.count = AnswerCount(home(job.env), self.session)
+        self.told = 0
         self.pieces: list[str] = []
         self.text: str | None = None
         self.names: dict[str, str] = {}
@@ -97,7 +101,8 @@ class Reader:
         yield from self._flush_text()
         match kind:
             case "init":
-                yield AgentSaid("session", {"id": str(data.get("session_id"))})
+                self.session = str(data.get("session_id"))
+                yield AgentSaid("session", {"id": self.session})
             case "tool_use":
                 self.stopped = None
                 key, name = str(data.get("tool_id")), str(data.get("tool_name"))
@@ -105,6 +110,7 @@ class Reader:
                 yield AgentSaid("tool", {"id": key, "name": name, "input": data.get("parameters")})
             case "tool_result":
                 yield from self._result(data)
+                yield from self._usage_so_far()
             case "error":
                 self._keep_error(str(data.get("message") or ""), is_error=data.get("severity") == "error")
             case "result":
@@ -146,6 +152,13 @@ class Reader:
         if about.get("type") == "policy_violation" or (about.get("type") == "tool_not_registered" and _is_gated(name)):
             yield AgentSaid("denied", {"name": name, "reason": output})
         yield AgentSaid("result", {"id": key, "ok": data.get("status") == "success", "output": output})
+
+    def _usage_so_far(self) -> Iterator[AgentSaid]:
+        """The usage until now, if it is news. At the end of the turn, Gemini CLI prints the whole."""
+        spent = self.count.now(self.session) if self.session is not None else None
+        if spent is not None and spent.tokens is not None and sum(spent.tokens) != self.told:
+            self.told = sum(spent.tokens)
+            yield spent.said()
 
     def _keep_error(self, message: str, *, is_error: bool) -> None:
         """Keep an error message. The result is `success` even if a loop, a hook or a turn limit stopped the agent."""

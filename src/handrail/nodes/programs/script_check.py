@@ -14,7 +14,7 @@ import shlex
 import sys
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.contracts import Node, NodeContext, NodeError, Verdict, Work
 from handrail.nodes.jsonfiles import write_json
 from handrail.nodes.write_file import inside
 from handrail.process.child import KEEP, Ended, Task, perform
@@ -51,6 +51,7 @@ NODE = Node(
         "a failed check is always text",
     },
     members=lambda _params: {"output": None, "parsed": (*_TEXTS, "ok", "exitCode", "details")},
+    verdict=Verdict("parsed.ok", True, ("parsed.exitCode", "parsed.summary", "output")),
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, Work
+from handrail.contracts import Node, NodeContext, Verdict, Work
 from handrail.nodes.review.scope import TASK_KEY, inputs_of, iteration_field, iteration_of, load
 
 KIND = "design-review-json-file"
@@ -18,6 +18,7 @@ NODE = Node(
         "needsRevision": "true if the design has to be revised",
         "verdict": "the summary of the review",
     },
+    verdict=Verdict("canProceed", True, ("verdict",)),
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, Work
+from handrail.contracts import Node, NodeContext, Verdict, Work
 from handrail.nodes.jsonfiles import remove_file, write_json, write_text
 from handrail.nodes.review.scope import TASK_KEY, inputs_of, iteration_field, iteration_of, load
 from handrail.nodes.review.severities import FIELD, blocking_of, blocking_titles
@@ -29,6 +29,7 @@ NODE = Node(
         "writtenFiles": "the files that are published: the review, and `ready-to-merge.md` if it is ready",
     },
     published="writtenFiles",
+    verdict=Verdict("readyToMerge", True, ("blockingFindingTitles",)),
 )
 
 

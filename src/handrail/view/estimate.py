@@ -1,0 +1,139 @@
+"""An estimate in words: what a run will likely take, how sure that is, and whether its bounds are enough. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+
+from handrail.runs.bounds import Bounded
+from handrail.runs.estimate import Estimate, Row
+from handrail.runs.likely import Likely, Spread, Taken
+from handrail.source.plain import counted
+
+UNKNOWN = "unknown"
+_SECONDS = ((5400.0, "h", 3600.0), (90.0, "min", 60.0), (0.0, "s", 1.0))
+_TOKENS = ((1e6, "M", 1e6), (1e3, "k", 1e3), (0.0, "", 1.0))
+
+
+def estimate_lines(found: Estimate, bounds: Bounded) -> list[str]:
+    """The estimate in one line, and a warning for each bound that past runs went over."""
+    return [f"estimate: {_whole(found)}", *(f"warning: {told}" for told in bound_warnings(found.whole, bounds))]
+
+
+def _whole(found: Estimate) -> str:
+    whole, count = found.whole, len(found.whole.seen)
+    if not count:
+        return f"{UNKNOWN}; {_no_past(found)}"
+    if count == 1:
+        return f"{measures(whole)} ({UNKNOWN} how much that varies: 1 past run)"
+    least = min((one.share for one in _spreads(whole) if one.count > 1), default=0.0)
+    return f"{measures(whole)} ({_share(least)} stay within this; {counted(count, 'past run')})"
+
+
+def _no_past(found: Estimate) -> str:
+    told = f"no past run of `{found.flow}` in this project is like this one"
+    return f"{told}: other agents or models worked in {counted(found.others, 'run')}" if found.others else told
+
+
+def measures(likely: Likely) -> str:
+    """Time, tokens and cost, each with its interval and the usual value. Without agents, only the time."""
+    if likely.seconds is None:
+        return UNKNOWN
+    parts = [seconds_words(likely.seconds)]
+    if likely.tokens is None or likely.tokens.high:
+        parts.append("tokens unknown" if likely.tokens is None else tokens_words(likely.tokens))
+        parts.append("cost unknown" if likely.usd is None else usd_words(likely.usd))
+    return "; ".join(parts)
+
+
+def estimate_rows(found: Estimate) -> list[tuple[str, ...]]:
+    """A table: a row per phase, and one for the whole."""
+    rows = [(name(row), *_cells(row.likely)) for row in found.rows]
+    return [("PHASE", "TIME", "TOKENS", "COST", "RUNS"), *rows, ("whole run", *_cells(found.whole))]
+
+
+def name(row: Row) -> str:
+    rounds = f" (up to {len(row.phases)} rounds)" if len(row.phases) > 1 else ""
+    return f"{row.phases[0]}{rounds}"
+
+
+def meaning(found: Estimate) -> str:
+    """How the intervals of a table are to be read."""
+    if not any(row.likely.seen for row in found.rows):
+        return _no_past(found)
+    shares = {one.count: one.share for likely in _all(found) for one in _spreads(likely) if one.count > 1}
+    if not shares:
+        return "one past run is not enough to say how much it varies"
+    told = ", ".join(f"{_share(shares[count])} ({count} runs)" for count in sorted(shares, reverse=True))
+    return f"from past runs; how many new ones stay within an interval: {told}"
+
+
+def bound_warnings(likely: Likely, bounds: Bounded) -> Iterator[str]:
+    """Says how many past runs took more than the run may use."""
+    for bound, most in bounds.named.items():
+        amounts = [amount for taken in likely.seen if (amount := _amount(taken, bound)) is not None]
+        more = sum(amount > most for amount in amounts)
+        if more:
+            told = f"{more} of {counted(len(amounts), 'past run')} used more than {_bound(bound, most)}"
+            yield f"{told} ({bounds.source(bound)}), so this run may end before it is done"
+
+
+def _amount(taken: Taken, bound: str) -> float | None:
+    if bound == "minutes":
+        return None if taken.seconds is None else taken.seconds / 60
+    return taken.usd if bound == "usd" else taken.tokens
+
+
+def _bound(bound: str, most: float) -> str:
+    return f"${most:.4g}" if bound == "usd" else counted(int(most) if bound == "tokens" else most, bound[:-1])
+
+
+def seconds_words(spread: Spread) -> str:
+    _, unit, size = next(row for row in _SECONDS if spread.high >= row[0])
+    return _interval(spread, size, "", f" {unit}")
+
+
+def tokens_words(spread: Spread) -> str:
+    _, unit, size = next(row for row in _TOKENS if spread.high >= row[0])
+    return _interval(spread, size, "", f"{unit} tokens")
+
+
+def usd_words(spread: Spread) -> str:
+    return _interval(spread, 1.0, "$", "", digits=2 if spread.high >= 0.1 else 4)
+
+
+def _interval(spread: Spread, size: float, before: str, after: str, digits: int | None = None) -> str:
+    """The interval, rounded so that it does not get narrower, and the usual value."""
+    values = [value / size for value in (spread.low, spread.usual, spread.high)]
+    if not values[2]:
+        return f"{before}0{after}"
+    low, high = _rounded(values[0], math.floor, digits), _rounded(values[2], math.ceil, digits)
+    usual = _rounded(values[1], round, digits)
+    if spread.count == 1 or low == high:
+        return f"{before}{usual}{after}"
+    return f"{before}{low}–{high}{after}, usually {before}{usual}"
+
+
+def _rounded(value: float, rounding: Callable[[float], int], digits: int | None) -> str:
+    """The value with two digits or so; `digits` are those behind the point, if they are given."""
+    places = digits if digits is not None else 0 if value >= 10 or not value else 1
+    return f"{rounding(round(value * 10**places, 6)) / 10**places:.{places}f}"
+
+
+def _cells(likely: Likely) -> tuple[str, ...]:
+    spreads = (likely.seconds, likely.tokens, likely.usd)
+    words = (seconds_words, tokens_words, usd_words)
+    cells = [UNKNOWN if one is None else say(one) for one, say in zip(spreads, words, strict=True)]
+    return (cells[0], cells[1].replace(" tokens", ""), cells[2], str(len(likely.seen)))
+
+
+def _spreads(likely: Likely) -> list[Spread]:
+    return [one for one in (likely.seconds, likely.tokens, likely.usd) if one is not None]
+
+
+def _all(found: Estimate) -> list[Likely]:
+    return [found.whole, *(row.likely for row in found.rows)]
+
+
+def _share(share: float) -> str:
+    return f"{math.floor(share * 10 + 1e-9)} of 10 runs"
