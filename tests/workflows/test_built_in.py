@@ -13,6 +13,7 @@ import pytest
 
 import handrail
 from handrail.artifacts.schemas import artifact_table, builtin_schema
+from handrail.forms.form import SEVERITIES
 from nodes.repositories import Checkout, isolate
 from support import Project
 
@@ -177,10 +178,14 @@ def problems_of(value: Any, schema: str) -> list[str]:
     return [error.message for error in jsonschema.Draft202012Validator(found).iter_errors(value)]
 
 
-def test_the_former_name_of_a_review_is_the_same_review(project: Project) -> None:
-    project.workflow("mine", ["a", "@code-review"])
-    stops = project.json("show", "mine")["stops"]
-    assert [stop["id"] for stop in stops[1:]] == [
-        stop["id"] for stop in project.json("show", "workflow:review")["stops"]
-    ]
+def test_a_workflow_of_the_project_has_a_whole_review_or_a_short_one(project: Project) -> None:
+    project.workflow("mine", ["a", "@review", "@code-review"])
+    ids = [stop["id"] for stop in project.json("show", "mine")["stops"]]
+    assert ids == ["a", "collect", "inspect", "report", "fix-findings", "inspect", "fix-findings"]
     assert project.run("start", "code-review", "x").code == 1
+
+
+def test_a_workflow_and_a_flow_have_the_same_words_for_severities() -> None:
+    words = ", ".join(f"`{name}`" for name in SEVERITIES[:-1]) + f" or `{SEVERITIES[-1]}`"
+    for name in ("review/report.md", "code-review/inspect.md"):
+        assert words in " ".join((BUILT_IN / name).read_text(encoding="utf-8").split())
