@@ -13,7 +13,8 @@ from typing import Any
 
 from handrail import registry
 from handrail.errors import HandrailError
-from handrail.flows.catalog import FlowCatalog, FoundFlow
+from handrail.flows.catalog import FlowCatalog
+from handrail.flows.found import FoundFlow
 from handrail.flows.outline import Finder, child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase
@@ -23,8 +24,8 @@ from handrail.runs.likely import Likely, Taken, likely
 from handrail.runs.loaded import named
 from handrail.runs.past import PastRun
 from handrail.runs.request import Request, about_from_text, needed_flows
-from handrail.runs.routing import Routed
-from handrail.runs.runs import Runs, route
+from handrail.runs.routing import Routed, agent_of
+from handrail.runs.runs import Runs
 
 MOST = 20
 """How many past runs are read."""
@@ -62,7 +63,7 @@ def estimate(runs: Runs, catalog: FlowCatalog, flow: FoundFlow, request: Request
     """The estimate for a run that this request would start."""
     assert flow.plan is not None
     plans = {id_: one.plan for id_, one in needed_flows(catalog, flow).items() if one.plan is not None}
-    table = {**runs.table(flow.id, None), **request.table}
+    table = {**runs.table(flow.plan, None), **request.table}
     routing = Routed(request.agent, request.model, request.routes, request.preset or "", table)
     agents = Agents(grouped(_chosen(flow.plan, request)), partial(named, plans))
     return from_past(flow.id, agents, routing, list(past_runs(runs, flow.id)))
@@ -144,7 +145,9 @@ class Agents:
         if not others:
             return [True] * len(self.groups)
         return [
-            all(self._of(group, partial(route, now)) == self._of(group, partial(route, other)) for other in others)
+            all(
+                self._of(group, partial(agent_of, now)) == self._of(group, partial(agent_of, other)) for other in others
+            )
             for group in self.groups
         ]
 
