@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -87,6 +88,12 @@ SETTINGS = shape(
             "additionalProperties": False,
         },
     ),
+    Field(
+        "check",
+        ("text", "list"),
+        "the command that checks the project, for flows that need one: `make test` or `[make, test]`; no shell runs it",
+        schema={"anyOf": [{"type": "string"}, _NAMES]},
+    ),
     Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
 )
 
@@ -117,6 +124,7 @@ class Settings:
     reminders: int = 12
     prune: PruneSettings | None = None
     limits: dict[str, float] = field(default_factory=dict)
+    check: tuple[str, ...] = ()
 
 
 Agents = Collection[str] | None
@@ -218,7 +226,23 @@ def _apply(reader: Reader, settings: Settings, agents: Agents) -> Settings:
         pass_env=(*settings.pass_env, *passed),
         engine=reader.text("engine") or settings.engine,
         limits=_read_limits(reader, settings.limits),
+        check=_read_check(reader, settings.check),
     )
+
+
+def _read_check(reader: Reader, before: tuple[str, ...]) -> tuple[str, ...]:
+    """The command that checks the project, as words."""
+    if (node := reader.child("check")) is None:
+        return before
+    try:
+        words = shlex.split(node.value) if node.kind == "text" else [part.value for part in node.value]
+    except ValueError:
+        words = []
+    if not words or words[0] == "" or not all(isinstance(word, str) for word in words):
+        message = f"`check` has to be a command, found {quoted(node)}"
+        reader.on(node, "bad-value", message, "write `check: make test`, or `check: [make, test]`")
+        return before
+    return tuple(words)
 
 
 def _read_limits(reader: Reader, before: dict[str, float]) -> dict[str, float]:

@@ -120,7 +120,8 @@ class NodeContext:
     name and returns it; until the node has finished, it returns the value that was recorded first, also after a crash.
     `secrets` says which variables of `env` hold secrets. A node calls `litter` before it creates a temporary file in
     the project, whose name begins with `LITTER`: if the node is killed, the run removes the file later. `usd_left`
-    returns how many dollars the run may still use; None if that has no bound.
+    returns how many dollars the run may still use; None if that has no bound. `check` is the command in the settings
+    that checks the project; it is empty if there is none.
     """
 
     project: str
@@ -142,6 +143,7 @@ class NodeContext:
     remember: Callable[[str, Any], Any] = _remember_nothing
     litter: Callable[[str], None] = _keep_no_list
     usd_left: Callable[[], float | None] = _no_bound
+    check: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,7 +16,7 @@ from handrail import registry
 from handrail.artifacts.kept import Kept
 from handrail.artifacts.names import scope_name
 from handrail.artifacts.publish import Publisher
-from handrail.artifacts.scope import default_scope, issue_key
+from handrail.artifacts.scope import default_scope, ticket_key
 from handrail.artifacts.world import World
 from handrail.contracts import (
     Asker,
@@ -172,7 +172,7 @@ class Runs:
         for name, value in params.items():
             if is_too_deep(value):
                 raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
-        scope = self._scope(request, issue_key(request.task) if flow.plan.is_foreign else None)
+        scope = self._scope(request, ticket_key(request.task) if flow.plan.is_foreign else None)
         table = {**self._table(flow.id, None), **request.table}
         params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
         preset = request.preset or ""
@@ -186,10 +186,10 @@ class Runs:
         about = About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
         return replace(about, names={id_: dict(one.names) for id_, one in found.items() if one.names}), plans
 
-    def _scope(self, request: Request, issue: str | None) -> str:
-        """The scope of a run: the given one, else that of its issue, else that of the branch."""
+    def _scope(self, request: Request, ticket: str | None) -> str:
+        """The scope of a run: the given one, else that of its ticket, else that of the branch."""
         try:
-            scope = scope_name(request.scope) if request.scope else default_scope(self.project, issue)
+            scope = scope_name(request.scope) if request.scope else default_scope(self.project, ticket)
         except Unresolved as error:
             raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
         if (name := self.secrets.found_in(scope)) is not None:
@@ -250,6 +250,7 @@ class Runs:
             scope=request.scope,
             route=partial(_route, routing),
             pass_env=self.settings.pass_env,
+            check=self.settings.check,
             secrets=self.site.secrets,
             guide=self.guide,
         )

@@ -116,7 +116,8 @@ def _forge(given: Any) -> Kind | None:
 
 async def _open(kind: Kind, project: str, wanted: Proposal, params: dict[str, Any], context: NodeContext) -> Opened:
     if kind == "gitlab":
-        from handrail.services.gitlab import gitlab, open_merge_request
+        from handrail.services.gitlab.merge_requests import open_merge_request
+        from handrail.services.gitlab.site import gitlab
 
         async with gitlab(site(kind, context.env), context.env, "api") as service:
             return await open_merge_request(service, project, wanted)
