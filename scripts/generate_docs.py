@@ -18,7 +18,7 @@ from handrail.errors import EXIT_CODES
 from handrail.expressions.parse import Expressions, Kinds
 from handrail.expressions.syntax import CONDITIONS, SCOPES, VALUES, Form
 from handrail.expressions.tree import Scope
-from handrail.flows.catalog import ENDINGS
+from handrail.flows.files import ENDINGS
 from handrail.flows.known import known_in
 from handrail.flows.references import CONTEXT
 from handrail.flows.spec import AFTER_KINDS

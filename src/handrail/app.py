@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from handrail.callers import Caller
     from handrail.contracts import Stubs
     from handrail.definitions import Definitions
-    from handrail.flows.catalog import FlowCatalog, FoundFlow
+    from handrail.flows.catalog import FlowCatalog
+    from handrail.flows.found import FoundFlow
     from handrail.importing.report import Item
     from handrail.pruning import Pruned, Rule
     from handrail.runs.runs import Runs

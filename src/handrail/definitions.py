@@ -12,12 +12,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from handrail.flows.catalog import FlowCatalog, FoundFlow
+    from handrail.flows.catalog import FlowCatalog
+    from handrail.flows.found import FoundFlow
     from handrail.flows.reading import Known
     from handrail.flows.shipped import Shipped
     from handrail.workflows.catalog import Catalog
 
 MARKS = ("workflow:", "flow:")
+SHIPPED = "builtin"
 
 
 class Definitions:
@@ -87,9 +89,10 @@ class Definitions:
         return None
 
     def flow_named(self, name: str) -> FoundFlow:
-        """The flow that `run NAME` runs: a flow of the project or the user, else a workflow, else a shipped flow.
+        """The flow that `run NAME` runs: a flow of the project or the user, else a workflow of theirs.
 
-        `workflow:NAME` is always a workflow, and `flow:NAME` always a flow.
+        Else it is a shipped flow, else a shipped workflow. `workflow:NAME` is always a workflow, and `flow:NAME` always
+        a flow.
         """
         kind, wanted = next(((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name))
         flow = None if kind == MARKS[0] else self.flows.named(wanted)
@@ -106,12 +109,31 @@ class Definitions:
             raise RefusedError(f"the flow `{flow.id}` only runs inside other flows", hint)
         return flow
 
+    def flow_of_run(self, id_: str) -> FoundFlow:
+        """The flow with the id that a run recorded. A workflow may have the same name."""
+        return self.flow_named(id_ if id_.startswith(MARKS) else f"{MARKS[1]}{id_}")
+
     def _has_workflow(self, name: str) -> bool:
-        """True if a workflow has this name, even one with errors, unless a flow with errors has it."""
-        if any(name in (spec.key, spec.command) for spec in self.catalog.workflows.values()):
+        """True if a workflow is meant by this name, even one with errors, unless a flow with errors has it.
+
+        A shipped flow wins over a shipped workflow.
+        """
+        named = [spec for spec in self.catalog.workflows.values() if name in (spec.key, spec.command)]
+        if named and self.shipped.named(name) is not None:
+            return any(self.catalog.source_of(spec) != SHIPPED for spec in named)
+        is_flow = any(name in found.ids for found in self.flows.found if not found.is_shipped)
+        return bool(named) or (not is_flow and any(found.key == name for found in self.catalog.found))
+
+    def is_flow(self, name: str) -> bool:
+        """True if a flow that `run NAME` could mean has this name, even one with errors."""
+        if self.shipped.named(name) is not None:
             return True
-        is_flow = any(found.id == name for found in self.flows.found if not found.is_shipped)
-        return not is_flow and any(found.key == name for found in self.catalog.found)
+        return self.flows.named(name) is not None or any(name in found.ids for found in self.flows.found)
+
+    def flow_names(self) -> list[str]:
+        """The ids of all flows that run alone."""
+        own = [id_ for id_, flow in self.flows.flows.items() if flow.plan is not None and flow.plan.visible]
+        return [*own, *(entry.id for entry in self.shipped.entries() if entry.visible)]
 
     def _as_flow(self, name: str) -> FoundFlow:
         from handrail.flows.known import known_in
@@ -124,7 +146,7 @@ class Definitions:
     def _missing(self, name: str) -> HandrailError:
         from handrail.source.suggest import did_you_mean
 
-        if any(found.id == name for found in self.flows.found):
+        if any(name in found.ids for found in self.flows.found):
             self.flows.find(name)
         keys = {key for spec in self.catalog.workflows.values() for key in (spec.key, spec.command)}
         known = [*self.flows.flows, *sorted(keys), *self.shipped.files]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail.cli import quick, table
+from handrail.cli import output, quick, table
 from handrail.cli.group import command_at, handrail
 from handrail.runs import machine
 from handrail.runs.fold import fold
@@ -149,9 +149,9 @@ def test_the_help_fits_the_width_of_the_terminal(columns: int) -> None:
 
 def test_the_width_of_the_terminal_is_found_as_in_the_standard_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "61")
-    assert quick.columns(os.environ) == 61
+    assert output.columns(os.environ) == 61
     monkeypatch.setattr(sys, "__stdout__", None)
-    assert [quick.columns({"COLUMNS": text}) for text in ("0", "-3", "wide")] == [80, 80, 80]
+    assert [output.columns({"COLUMNS": text}) for text in ("0", "-3", "wide")] == [80, 80, 80]
 
 
 PATHS = st.sampled_from(["a/x", "a/y"])

@@ -267,14 +267,14 @@ def test_presets_and_routes_of_flows_go_into_the_settings(project: Project, home
     assert found == {
         ("preset", "my preset"): "taken",
         ("preset", "odd"): "left",
-        ("routes of a flow", "review/review-loop"): "taken",
+        ("routes of a flow", "review-loop"): "taken",
         ("routes of a flow", "global:/nowhere/x.json"): "left",
         ("last choice", "built-in:plan"): "left",
     }
     assert settings(project).read_text() == (
         '# mine\npresets:\n  # fast\n  "my preset": {default: "opencode:p/m", review: "codex:gpt-5.4"}\n'
         "  old: {default: claude}\nidleStops: 4\n"
-        'flows:\n  "review/review-loop": {default: "codex:gpt-5.4"}\n'
+        'flows:\n  "review-loop": {default: "codex:gpt-5.4"}\n'
     )
     assert project.json("validate")["problems"] == []
     assert {item["result"] for item in items(project)} == {"already", "left"}

@@ -18,7 +18,7 @@ from handrail.cli.output import DIM, Shell, styled
 from handrail.cli.problems import print_problems, shown
 from handrail.cli.reply import print_table
 from handrail.errors import NotFound, UsageError
-from handrail.flows.catalog import FoundFlow
+from handrail.flows.found import FoundFlow
 from handrail.flows.outline import outline
 from handrail.flows.plan import FlowPlan
 from handrail.flows.schema import flow_schema
@@ -30,6 +30,7 @@ from handrail.source.fields import json_schema
 from handrail.source.plain import counted
 from handrail.source.suggest import did_you_mean
 from handrail.view.flow import flow_mermaid, flow_tree
+from handrail.view.picture import flow_picture
 from handrail.view.workflow import mermaid, tree
 from handrail.workflows.keys import PHASE, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
@@ -37,7 +38,7 @@ from handrail.workflows.plan import to_json
 from handrail.workflows.schema import phase_schema
 from handrail.workflows.spec import WorkflowSpec
 
-FLOW_MARK = "flow:"
+MARKS = WORKFLOW_MARK, FLOW_MARK = ("workflow:", "flow:")
 SCHEMAS: dict[str, tuple[str, Callable[[], dict[str, object]]]] = {
     "workflow": (WORKFLOW.title, lambda: json_schema(WORKFLOW)),
     "phase": (PHASE.title, lambda: phase_schema(registry.checks())),
@@ -70,7 +71,9 @@ def list_(app: App, shell: Shell, shipped: bool) -> None:
         lines.append((name, "workflow", str(len(spec.entries)), catalog.source_of(spec), f"{spec.name}{about}"))
     plans = ((flow, flow.plan) for flow in app.flows.flows.values() if not flow.is_shipped)
     lines += [
-        (flow.id, "flow", str(len(plan.phases)), flow.source, _about(plan)) for flow, plan in plans if plan is not None
+        (flow.id, "flow", str(len(plan.phases)), flow.source, _about(flow, plan))
+        for flow, plan in plans
+        if plan is not None
     ]
     if lines:
         print_table(shell, [("NAME", "KIND", "PHASES", "FROM", "ABOUT"), *lines])
@@ -89,22 +92,36 @@ def list_(app: App, shell: Shell, shipped: bool) -> None:
 def _list_shipped(app: App, shell: Shell) -> None:
     """List the shipped flows that run alone. A flow of the project or the user with the same id is used instead."""
     rows = [entry for entry in app.definitions.shipped.entries() if entry.visible]
-    own = {flow.id for flow in app.flows.flows.values() if not flow.is_shipped}
+    own = {id_ for flow in app.flows.flows.values() if not flow.is_shipped for id_ in flow.ids}
+    replaced = {row.id for row in rows if row.id in own}
     if shell.as_json:
-        found = [{"id": row.id, "description": row.description, "replaced": row.id in own} for row in rows]
+        found = [
+            {"id": row.id, "also": list(row.also), "description": row.description, "replaced": row.id in replaced}
+            for row in rows
+        ]
         return shell.data({"flows": found})
-    lines = [(row.id, f"{row.description}{' (replaced by yours)' * (row.id in own)}") for row in rows]
-    return print_table(shell, [("NAME", "ABOUT"), *lines])
+    lines = []
+    for row in rows:
+        taken = [name for name in row.also if name in own]
+        told = ["replaced by yours"] * (row.id in replaced) + [f"`{name}` is yours" for name in taken]
+        lines.append((row.id, ", ".join(row.also), _with_notes(row.description, told)))
+    return print_table(shell, [("NAME", "ALSO", "ABOUT"), *lines])
 
 
-def _about(plan: FlowPlan) -> str:
-    return plan.description if plan.visible else f"{plan.description} (only inside other flows)".lstrip()
+def _about(flow: FoundFlow, plan: FlowPlan) -> str:
+    notes = [*([] if plan.visible else ["only inside other flows"]), *(f"also {name}" for name in flow.ids[1:])]
+    return _with_notes(plan.description, notes)
+
+
+def _with_notes(text: str, notes: list[str]) -> str:
+    return f"{text} ({', '.join(notes)})".lstrip() if notes else text
 
 
 def _listed_flow(shell: Shell, flow: FoundFlow) -> dict[str, object]:
     plan = flow.plan
     return {
         "id": flow.id,
+        "also": list(flow.ids[1:]),
         "description": plan.description if plan else "",
         "source": flow.source,
         "file": shown_path(flow.file, shell.cwd),
@@ -175,24 +192,27 @@ def complete_name(context: click.Context, param: click.Parameter, begin: str) ->
 
 @click.command()
 @click.argument("name", shell_complete=complete_name)
-@click.option("--mermaid", "as_mermaid", is_flag=True, help="Print a Mermaid diagram.")
+@click.option("--mermaid", "style", flag_value="mermaid", help="Print a Mermaid diagram.")
+@click.option("--svg", "style", flag_value="svg", help="Print a picture of a flow as SVG.")
 @command
-def show(app: App, shell: Shell, name: str, as_mermaid: bool) -> None:
+def show(app: App, shell: Shell, name: str, style: str | None) -> None:
     """Show all phases of a workflow or a flow, including nested ones.
 
-    If both have the same name, `flow:NAME` shows the flow.
+    If both have the same name, `flow:NAME` shows the flow, and `workflow:NAME` the workflow.
     """
-    bare = name.removeprefix(FLOW_MARK)
-    is_workflow = bare == name and _is_workflow(app, name)
-    flow = app.flows.named(bare) if is_workflow else app.definitions.with_shipped(bare).named(bare)
-    if bare != name or (flow is not None and not is_workflow):
-        return _show_flow(app, shell, app.flows.find(bare), as_mermaid=as_mermaid)
-    plan = app.catalog.plan(_workflow(app, name))
-    if flow is not None:
+    mark, bare = next(((mark, name.removeprefix(mark)) for mark in MARKS if name.startswith(mark)), ("", name))
+    is_workflow = mark == WORKFLOW_MARK or (not mark and _is_workflow(app, bare))
+    flow = None if is_workflow else app.definitions.with_shipped(bare).named(bare)
+    if mark == FLOW_MARK or flow is not None:
+        return _show_flow(app, shell, app.flows.find(bare), style)
+    plan = app.catalog.plan(_workflow(app, bare))
+    if not mark and app.definitions.is_flow(bare):
         shell.talk(f"there is also a flow `{name}`: `handrail show {FLOW_MARK}{name}`")
     if shell.as_json:
         return shell.data(to_json(plan))
-    return click.echo(mermaid(plan) if as_mermaid else tree(plan))
+    if style == "svg":
+        raise UsageError("only a flow has a picture", f"`handrail show {bare} --mermaid` prints a diagram")
+    return click.echo(mermaid(plan) if style else tree(plan))
 
 
 @click.command()
@@ -221,14 +241,14 @@ def _workflow(app: App, name: str) -> WorkflowSpec:
     try:
         return app.catalog.find(name)
     except NotFound:
-        if any(found.id == name for found in app.flows.found):
+        if any(name in found.ids for found in app.flows.found):
             app.flows.find(name)
         names = {spec.command for spec in app.catalog.visible()} | app.catalog.workflows.keys() | app.flows.flows.keys()
         hint = did_you_mean(name, sorted(names)) or "`handrail list` shows what there is"
         raise NotFound(f"there is no workflow and no flow `{name}`", hint) from None
 
 
-def _show_flow(app: App, shell: Shell, flow: FoundFlow, *, as_mermaid: bool) -> None:
+def _show_flow(app: App, shell: Shell, flow: FoundFlow, style: str | None) -> None:
     def find(name: str) -> FlowPlan | None:
         found = app.flows.named(name)
         return None if found is None else found.plan
@@ -237,7 +257,9 @@ def _show_flow(app: App, shell: Shell, flow: FoundFlow, *, as_mermaid: bool) -> 
     plan = replace(flow.plan, file=shown_path(flow.file, shell.cwd))
     if shell.as_json:
         return shell.data(outline(plan, find))
-    return click.echo(flow_mermaid(plan) if as_mermaid else flow_tree(plan, find))
+    if style == "svg":
+        return click.echo(flow_picture(plan), nl=False)
+    return click.echo(flow_mermaid(plan) if style else flow_tree(plan, find))
 
 
 @click.command()

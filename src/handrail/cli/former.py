@@ -17,7 +17,5 @@ def instead_of(name: str) -> str | None:
     from handrail.flows.shipped import Shipped  # reads files, which only a wrong command needs
     from handrail.project import shipped_flows
 
-    flows = [
-        entry.id for entry in Shipped(shipped_flows()).entries() if name in (entry.id, entry.id.rpartition("/")[2])
-    ]
-    return f"`handrail run {name}` runs this flow, and `handrail show {name}` shows it" if flows else None
+    is_flow = Shipped(shipped_flows()).named(name) is not None
+    return f"`handrail run {name}` runs this flow, and `handrail show {name}` shows it" if is_flow else None

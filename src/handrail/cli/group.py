@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
 from importlib import import_module
 from typing import cast
@@ -12,10 +13,16 @@ from click.shell_completion import get_completion_class
 
 from handrail import __version__
 from handrail.cli import table
-from handrail.cli.former import instead_of
+from handrail.cli.former import FORMER
 from handrail.cli.output import wants_colour
 from handrail.errors import UsageError
 from handrail.source.suggest import did_you_mean
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from handrail.definitions import Definitions
+
+RUN = "run"
 
 
 class LazyGroup(click.Group):
@@ -37,12 +44,32 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command of a command line. The name of a flow that is no command runs the flow."""
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            hint = instead_of(args[0]) or did_you_mean(args[0], table.COMMANDS)
-            hint = hint or "`handrail --help` shows the commands"
-            raise UsageError(f"there is no command `{args[0]}`", hint) from error
+            if args[0] not in FORMER and not args[0].startswith("-"):
+                definitions = named_project(ctx, args[1:])
+                if definitions.is_flow(args[0]):
+                    return RUN, self.get_command(ctx, RUN), args
+                flows = definitions.flow_names()
+            else:
+                flows = []
+            hint = FORMER.get(args[0]) or did_you_mean(args[0], [*table.COMMANDS, *flows])
+            hint = hint or "`handrail --help` shows the commands, and `handrail list` the flows"
+            raise UsageError(f"there is no command and no flow `{args[0]}`", hint) from error
+
+
+def named_project(ctx: click.Context, args: list[str]) -> Definitions:
+    """The definitions of the project that a command line names, before the name of a flow or after it."""
+    from handrail.cli.invocation import make_app
+
+    given = ctx.params.get("project")
+    words = iter(args)
+    for word in itertools.takewhile(lambda word: word != "--", words):
+        if word == "--project" or word.startswith("--project="):
+            given = word.partition("=")[2] or next(words, None)
+    return make_app(given).definitions
 
 
 def command_at(place: str) -> click.Command:

@@ -69,6 +69,20 @@ def width() -> int:
         return NO_TERMINAL
 
 
+def columns(env: Mapping[str, str]) -> int:
+    """The width of the terminal, as `shutil.get_terminal_size` finds it; 80 if it is not known."""
+    try:
+        given = int(env["COLUMNS"])
+    except (KeyError, ValueError):
+        given = 0
+    if given > 0:
+        return given
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]  # caught below
+    except (AttributeError, ValueError, OSError):
+        return 80
+
+
 def shows_colour(stream: TextIO) -> bool:
     return wants_colour(os.environ) is None and stream.isatty()
 

@@ -77,6 +77,16 @@ def task_options(function: F) -> F:
     return function
 
 
+OPTION_OF = {
+    "task": "TASK",
+    "taskKey": "--scope",
+    "extraPrompt": "--prompt",
+    "reviewBlockingSeverities": "--blocking-severities",
+    "acceptPlaybookDraft": "--accept-playbook-draft",
+}
+"""Params that have a place of their own on the command line of `run`."""
+
+
 def params_of_task(options: Mapping[str, Any]) -> dict[str, Any]:
     """The params that `task_options` set."""
     found: dict[str, Any] = {} if options["prompt"] is None else {"extraPrompt": options["prompt"]}

@@ -7,11 +7,10 @@ other command line and every error, so both ways give the same answer.
 from __future__ import annotations
 
 import os
-import sys
 
 from handrail import SETTINGS_FILE, TOOLS
 from handrail.cli.invocation import make_app, project_folder
-from handrail.cli.output import Shell, echo
+from handrail.cli.output import Shell, columns, echo
 from handrail.cli.reply import list_runs, reply
 from handrail.project import Places
 from handrail.view.session import verdict_json
@@ -119,20 +118,6 @@ def _read(words: list[str], known: Mapping[str, bool], most: int | None = None) 
         else:
             options[name] = word
     return options, others
-
-
-def columns(env: Mapping[str, str]) -> int:
-    """The width of the terminal, as `shutil.get_terminal_size` finds it; 80 if it is not known."""
-    try:
-        given = int(env["COLUMNS"])
-    except (KeyError, ValueError):
-        given = 0
-    if given > 0:
-        return given
-    try:
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]  # caught below
-    except (AttributeError, ValueError, OSError):
-        return 80
 
 
 def _status(shell: Shell, options: Options, _: list[str]) -> None:

@@ -14,6 +14,7 @@ from handrail.app import App
 from handrail.cli.ask import ask, can_ask, print_form
 from handrail.cli.common import command, complete_flow, run_argument
 from handrail.cli.dryrun import print_preview, rows_to_json
+from handrail.cli.flow_help import CommandOfFlow
 from handrail.cli.output import Shell
 from handrail.cli.params import (
     given_bounds,
@@ -27,7 +28,7 @@ from handrail.cli.params import (
 )
 from handrail.cli.watch import Driving, drive, print_run
 from handrail.errors import RefusedError
-from handrail.flows.catalog import FoundFlow
+from handrail.flows.found import FoundFlow
 from handrail.forms import read as formspec
 from handrail.forms.answers import accepted, read_answers
 from handrail.forms.form import Form, initial
@@ -47,7 +48,7 @@ events_option = click.option("--events", is_flag=True, help="Print each event as
 answers_option = click.option("--answers", metavar="FILE", help="A file with answers to its forms (JSON or YAML).")
 
 
-@click.command()
+@click.command(cls=CommandOfFlow)
 @click.argument("name", shell_complete=complete_flow)
 @click.argument("task", nargs=-1)
 @click.option("--param", "given", multiple=True, metavar="NAME=VALUE", help="A parameter of the flow.")
@@ -66,7 +67,11 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 @events_option
 @command
 def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
-    """Run a flow to its end, or drive an agent through a workflow."""
+    """Run a flow to its end, or drive an agent through a workflow.
+
+    `handrail NAME` is the same as `handrail run NAME`, unless there is a command NAME. `handrail run NAME --help` says
+    what a flow takes, does and writes.
+    """
     flow = app.flow_named(name)
     for warning in app.warnings(flow, options["agent"]):
         shell.talk(f"warning: {warning}")
@@ -179,7 +184,7 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
     choice = given_choice(app, options)
     loaded = app.runs.load(run_id)
     flows = app.definitions.with_shipped(loaded.about.flow)
-    made = asyncio.run(make_attempt(app.runs, flows, app.flow_named, loaded, start, choice))
+    made = asyncio.run(make_attempt(app.runs, flows, app.definitions.flow_of_run, loaded, start, choice))
     for change in made.changes:
         shell.talk(f"since the last attempt, {change}")
     if made.kept:

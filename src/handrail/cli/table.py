@@ -88,7 +88,8 @@ ABOUT = "Keeps coding agents to a process: one phase at a time, only allowed too
 EXAMPLES = """\
   handrail demo                            see it work in a minute, without an agent and without a key
   handrail list                            list what can be started here
-  handrail start plan-build-review TASK    start a workflow"""
+  handrail start plan-build-review TASK    start a workflow
+  handrail plan TASK                       run a flow; the same as `handrail run plan TASK`"""
 WIDEST = 100
 
 
@@ -97,27 +98,27 @@ def help_text(columns: int) -> str:
     width = max(50, min(columns, WIDEST) - 2)
     parts = [
         ["Usage: handrail [OPTIONS] [COMMAND] [ARGS]..."],
-        [f"  {line}" for line in _wrapped(ABOUT, width - 2)],
+        [f"  {line}" for line in wrapped(ABOUT, width - 2)],
         [EXAMPLES],
-        ["Options:", *_listed(OPTIONS, width)],
+        ["Options:", *listed(OPTIONS, width)],
     ]
     name_width = max(map(len, COMMANDS))
     for title, rows in SECTIONS.items():
-        parts.append([f"{title}:", *_listed({row.name.ljust(name_width): row.about for row in rows}, width)])
+        parts.append([f"{title}:", *listed({row.name.ljust(name_width): row.about for row in rows}, width)])
     return "\n\n".join("\n".join(lines) for lines in parts)
 
 
-def _listed(rows: dict[str, str], width: int) -> Iterator[str]:
+def listed(rows: dict[str, str], width: int) -> Iterator[str]:
     """Two columns. Text that does not fit into the second continues below it."""
     first = max(map(len, rows)) + 2
     for name, about in rows.items():
-        head, *rest = _wrapped(about, width - first - 2)
+        head, *rest = wrapped(about, width - first - 2)
         yield f"  {name.ljust(first)}{head}"
         for line in rest:
             yield f"  {' ' * first}{line}"
 
 
-def _wrapped(text: str, width: int) -> list[str]:
+def wrapped(text: str, width: int) -> list[str]:
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > width:

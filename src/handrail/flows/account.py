@@ -10,6 +10,7 @@ from handrail.contracts import NodeError
 from handrail.expressions.tree import ABSENT
 from handrail.flows.plan import FlowPlan, Phase
 from handrail.source.suggest import did_you_mean
+from handrail.source.values import same, shown
 
 Results = dict[str, dict[str, dict[str, Any]]]
 
@@ -48,6 +49,12 @@ def with_defaults(plan: FlowPlan, given: dict[str, Any]) -> dict[str, Any]:
     missing = [p.name for p in plan.params if p.required and given.get(p.name) is None]
     if unknown or missing:
         raise NodeError("params", f"flow `{plan.id}` has {_lacks(names, unknown, missing, given)}", transient=False)
+    for param in plan.params if any(p.choices for p in plan.params) else ():
+        value = given.get(param.name)
+        if param.choices and value is not None and not any(same(value, choice) for choice in param.choices):
+            known = ", ".join(f"`{shown(choice)}`" for choice in param.choices)
+            message = f"`{param.name}` of flow `{plan.id}` has to be one of {known}, found `{shown(value)}`"
+            raise NodeError("params", message, transient=False)
     declared = {p.name: given.get(p.name, p.default) for p in plan.params}
     return {**given, **declared}
 

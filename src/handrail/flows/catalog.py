@@ -4,62 +4,25 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from handrail.errors import DefinitionError, NotFound
 from handrail.expressions.parse import Place
+from handrail.flows.files import flow_files
+from handrail.flows.found import FoundFlow, names_of, taken_ids, the_one
 from handrail.flows.library import PromptFile
-from handrail.flows.load import is_foreign, read_flow
+from handrail.flows.load import read_flow
 from handrail.flows.nesting import nesting_problems
-from handrail.flows.plan import FlowPlan, with_nested_names
 from handrail.flows.reading import Known, Nested, Suggestions
 from handrail.flows.shipped import INSIDE, Shipped
 from handrail.flows.shipped import SOURCE as SHIPPED
 from handrail.flows.uses import chooses_late
-from handrail.flows.within import Inside, references_inside, wrong_inside
+from handrail.flows.within import references_inside, wrong_inside
 from handrail.source.diagnostics import Diagnostic, Severity, blame, has_errors, in_order, of_file
 from handrail.source.files import MAX_BYTES, Root, Source, Unopened, decode
 from handrail.source.plain import command_line, some
 from handrail.source.suggest import nearest
 from handrail.state.regular import Unreadable, read_regular
-
-ENDINGS = (".json", ".yaml", ".yml")
-MAX_FLOWS = 5_000
-MAX_FOLDERS = 20_000
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoundFlow:
-    """A flow file and its plan. `plan` is None if the file has errors.
-
-    `names` are the ids that stand for names of nested flows in its text, because another flow has such a name, too.
-    """
-
-    source: str
-    id: str
-    file: str
-    plan: FlowPlan | None
-    text: str
-    nested: tuple[Nested, ...] = ()
-    inside: tuple[Inside, ...] = ()
-    names: Mapping[str, str] = field(default_factory=dict)
-
-    @property
-    def is_shipped(self) -> bool:
-        return self.source == SHIPPED
-
-    @property
-    def is_foreign(self) -> bool:
-        """True if the file was written for AgentWeaver."""
-        return is_foreign(self.file)
-
-    def with_names(self, names: Mapping[str, str]) -> FoundFlow:
-        """The same flow with other names for the flows that it runs."""
-        if self.plan is None or not names:
-            return self
-        nested = tuple(replace(use, name=names.get(use.name, use.name)) for use in self.nested)
-        inside = tuple(one._replace(flow=names.get(one.flow, one.flow)) for one in self.inside)
-        return replace(self, plan=with_nested_names(self.plan, names), nested=nested, inside=inside, names=names)
 
 
 @dataclass(frozen=True)
@@ -76,15 +39,15 @@ class FlowCatalog:
     prompts: Mapping[str, PromptFile] = field(default_factory=dict)
 
     def named(self, name: str) -> FoundFlow | None:
-        """The flow with this id, or the only flow whose file has this name. None if there is no such flow."""
-        return _the_one(name, [flow for flow in self.flows.values() if name in _names(flow)])
+        """The flow with this id or this other id, or the only one whose file has this name. None if there is none."""
+        return the_one(name, [flow for flow in self.flows.values() if name in names_of(flow)])
 
     def find(self, name: str) -> FoundFlow:
         flow = self.named(name)
         if flow is not None:
             return flow
-        if any(found.id == name for found in self.found):
-            file = next(flow.file for flow in self.found if flow.id == name)
+        file = next((found.file for found in self.found if name in found.ids), None)
+        if file is not None:
             hint = f"run `{command_line('handrail', 'validate', file)}`"
             why = blame(file, (*self.problems, *self.workflow_problems()))
             raise DefinitionError(f"flow `{name}` cannot be used: {why}", hint)
@@ -102,21 +65,6 @@ class FlowCatalog:
             used.update(found.file for found in new)
             waiting.extend(new)
         return [p for p in self.problems if p.severity == "warning" and p.file in used]
-
-
-def _names(flow: FoundFlow) -> tuple[str, ...]:
-    """The names of a flow: its id, and its file name with and without extension; any flow may be called `NAME.json`."""
-    if flow.id.startswith(INSIDE):
-        return (flow.id,)
-    base = os.path.basename(flow.file)
-    bare = os.path.splitext(base)[0]
-    return flow.id, base, bare, f"{bare}.json"
-
-
-def _the_one(name: str, called: list[FoundFlow]) -> FoundFlow | None:
-    """The flow that a name means: the one with this id, or the only one. Any other flow wins over a shipped one."""
-    own = [flow for flow in called if not flow.is_shipped] or called
-    return next((flow for flow in own if flow.id == name), own[0] if len(own) == 1 else None)
 
 
 def read_flows(
@@ -139,6 +87,7 @@ def read_flows(
             message = f"there are two flows `{flow.id}`; the other is {_other(first, flow)}"
             hint = "rename one of them, or write `overrides: true` here; until then, only this one is used"
             problems.append(of_file("flow-id-twice", first.file, message, hint))
+    problems.extend(taken_ids(usable.values()))
     catalog = FlowCatalog(usable, tuple(found), ())
     broken = _broken(catalog, problems)
     left = {id_: flow for id_, flow in usable.items() if id_ not in broken}
@@ -176,7 +125,9 @@ def _read_file(
     plan, job = read_flow(text, id_, known)
     problems.extend(job.found)
     nested, inside = tuple(job.nested), tuple(references_inside(job))
-    yield FoundFlow(source=source, id=id_, file=file, plan=plan, text=text.text, nested=nested, inside=inside)
+    yield FoundFlow(
+        source=source, id=id_, file=file, plan=plan, text=text.text, nested=nested, inside=inside, also=tuple(job.also)
+    )
 
 
 def _read_shipped(
@@ -187,8 +138,9 @@ def _read_shipped(
     In other flows, a name of another flow means that one. In shipped flows, it means the shipped flow, unless a flow
     with its id says that it `overrides` it.
     """
-    taken = {name for flow in own for name in _names(flow)}
-    overriding = {flow.id for flow in own if flow.plan is not None and flow.plan.overrides}
+    taken = {name for flow in own for name in names_of(flow)}
+    claims = {flow.id: shipped.id_of(flow.id) for flow in own if flow.plan is not None and flow.plan.overrides}
+    overriding = {id_: own_id for own_id, id_ in claims.items() if id_ is not None}
     names = [use.name for flow in own for use in flow.nested] + ([wanted] if wanted is not None else [])
     if any(chooses_late(flow.plan) for flow in own if flow.plan is not None):
         names += shipped.files
@@ -202,52 +154,20 @@ def _read_shipped(
         for flow in _read_file(SHIPPED, Root(shipped.root), file, known, problems, id_):
             meant = {use.name: _shipped_id(use.name, shipped, taken, overriding) for use in flow.nested}
             found[id_] = flow.with_names({name: inner for name, inner in meant.items() if inner is not None})
-            waiting += [inner or named for name, inner in meant.items() if (named := shipped.named(name)) is not None]
+            used = [inner or shipped.named(name) for name, inner in meant.items()]
+            waiting += [one for one in used if one is not None and one.removeprefix(INSIDE) in shipped.files]
     return [found[id_] for id_ in sorted(found)]
 
 
-def _shipped_id(name: str, shipped: Shipped, taken: Collection[str], overriding: Collection[str]) -> str | None:
-    """The id of the flow that a name in a shipped flow means. None if only that flow has the name."""
+def _shipped_id(name: str, shipped: Shipped, taken: Collection[str], overriding: Mapping[str, str]) -> str | None:
+    """The id of the flow that a name in a shipped flow means. None if only that flow has the name.
+
+    `overriding` has the ids of the flows that replace shipped flows.
+    """
     id_ = shipped.named(name)
-    if id_ is None or not {name, id_} & set(taken):
+    if id_ is None or (id_ not in overriding and not {name, id_} & set(taken)):
         return None
-    return id_ if id_ in overriding or id_ not in taken else INSIDE + id_
-
-
-def flow_files(path: str, problems: list[Diagnostic]) -> list[str]:
-    """All flow files below a folder, sorted by path."""
-    found: list[str] = []
-    waiting = [path] if os.path.isdir(path) else []
-    for seen in range(MAX_FOLDERS + 1):
-        if not waiting:
-            return sorted(found)
-        if seen == MAX_FOLDERS or len(found) > MAX_FLOWS:
-            break
-        waiting.extend(_scan(waiting.pop(), found, problems))
-    message = f"there are more than {MAX_FLOWS} flows or {MAX_FOLDERS} folders here; the others are ignored"
-    problems.append(of_file("too-many-folders", path, message, "keep only flows here"))
-    return sorted(found)[:MAX_FLOWS]
-
-
-def _scan(folder: str, found: list[str], problems: list[Diagnostic]) -> list[str]:
-    """The subfolders of a folder. Adds its flow files to `found`."""
-    below: list[str] = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda entry: entry.name):
-                if entry.is_dir(follow_symlinks=False):
-                    below.append(entry.path)
-                elif entry.is_symlink() and os.path.isdir(entry.path):
-                    message = f"`{entry.name}` is a link to a folder and is not followed"
-                    hint = "copy or move the folder here"
-                    problems.append(of_file("folder-link", entry.path, message, hint, severity="warning"))
-                elif entry.name.endswith(ENDINGS):
-                    found.append(entry.path)
-    except OSError as error:
-        message = f"the folder cannot be listed: {error.strerror or type(error).__name__}"
-        hint = "change its permissions, or move it elsewhere"
-        problems.append(of_file("folder-unreadable", folder, message, hint))
-    return below
+    return overriding.get(id_) or (id_ if id_ not in taken else INSIDE + id_)
 
 
 def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
@@ -264,7 +184,7 @@ def _broken(catalog: FlowCatalog, problems: list[Diagnostic]) -> set[str]:
         for use in flow.nested:
             meant = called.get(use.name, [])
             usable = [other for other in meant if catalog.flows.get(other.id) is other]
-            target = _the_one(use.name, usable)
+            target = the_one(use.name, usable)
             if every[flow.id] is flow and (one := target or (meant[0] if len(meant) == 1 else None)) is not None:
                 calls[flow.id].setdefault(one.id, use)
             if target is None:
@@ -296,7 +216,7 @@ def _called(catalog: FlowCatalog) -> dict[str, list[FoundFlow]]:
     """The flows that each name may mean."""
     called: dict[str, list[FoundFlow]] = {}
     for flow in catalog.found:
-        for name in dict.fromkeys(_names(flow)):
+        for name in dict.fromkeys(names_of(flow)):
             called.setdefault(name, []).append(flow)
     return called
 
@@ -369,11 +289,6 @@ def _mark_users(
 
 def _at(flow: FoundFlow, use: Nested, code: str, message: str, hint: str) -> Diagnostic:
     return Source(flow.file, flow.text).problem(code, use.place, message, hint)
-
-
-def is_flow_file(path: str) -> bool:
-    """True if a path that a person names is a flow file."""
-    return path.endswith(ENDINGS) and os.path.basename(path) != "workflow.yaml" and os.path.isfile(path)
 
 
 def problems_at(paths: Iterable[str], catalog: FlowCatalog, known: Known) -> list[Diagnostic]:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
-from handrail.expressions.parse import Used, place_of, plain_value
+from handrail.expressions.parse import Place, Used, place_of, plain_value
 from handrail.flows.foreign import CONTINUES
 from handrail.flows.plan import FlowPlan, Param
 from handrail.flows.reading import Declared, Known, Reading
@@ -21,8 +22,11 @@ from handrail.source.fields import Reader, found, quoted
 from handrail.source.files import Source
 from handrail.source.jsontree import read_json
 from handrail.source.simpleyaml import read_yaml
+from handrail.source.values import same, shown
+from handrail.source.yamltree import Node
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ID = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*(/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*(?<!\.json)(?<!\.yaml)(?<!\.yml)")
 
 
 def load_flow(source: Source, id_: str, known: Known) -> tuple[FlowPlan | None, list[Diagnostic]]:
@@ -68,6 +72,7 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
     family = kind.value if kind is not None else id_
     has_form = job.source.is_foreign or reader.child("form") is not None
     names = None if params is None or has_form else tuple(param.name for param in params)
+    job.also = list(_also(reader, id_))
     job.declared = Declared(names, plain_value(constants) if constants is not None else {}, env)
     if phases is not None:
         Unfold(job).flow(phases)
@@ -90,6 +95,8 @@ def _flow(job: Reading, reader: Reader, id_: str) -> FlowPlan:
         needs=_needs(job, reader, env),
         reads=_reads(job) if params is None and not has_form else (),
         is_foreign=has_form,
+        also=tuple(name for name, _ in job.also),
+        examples=reader.texts("examples") or (),
     )
 
 
@@ -132,6 +139,25 @@ def _env(reader: Reader) -> tuple[str, ...]:
     return tuple(names)
 
 
+def _also(reader: Reader, own: str) -> Iterator[tuple[str, Place]]:
+    """The other ids of the flow, with their places. AgentWeaver has none, so those of its files do not count."""
+    node = reader.child("also")
+    if node is not None and reader.source.is_foreign:
+        line, column = reader.node.keys["also"]
+        hint = "AgentWeaver's files have no other ids; move the flow to `.handrail/flows`"
+        reader.at((line, column, 4), "unknown-key", "`also` is not read here", hint, "warning")
+        return
+    for item in node.value if node is not None else ():
+        if item.kind != "text":
+            message = f"an item of `also` has to be text, found {found(item)}"
+            reader.on(item, "wrong-type", message, "write ids of flows: `also: [team/ship]`")
+        elif not _ID.fullmatch(item.value) or item.value == own:
+            message = f"{quoted(item)} cannot be another id of the flow `{own}`"
+            reader.on(item, "bad-value", message, "write names with letters, digits, `_` and `-`, and `/` between them")
+        else:
+            yield item.value, place_of(item)
+
+
 def _params(reader: Reader) -> tuple[Param, ...] | None:
     """Declared parameters: `NAME: default`, or `NAME: {required: true, about: ...}`. Null is no value."""
     node = reader.child("params")
@@ -147,8 +173,23 @@ def _params(reader: Reader) -> tuple[Param, ...] | None:
         declared = Reader(reader.source, child, PARAM, reader.report)
         default = child.value.get("default")
         value = plain_value(default) if default is not None else None
-        params.append(Param(name, declared.flag("required", False), value, declared.text("about") or ""))
+        choices = _choices(declared, default)
+        params.append(Param(name, declared.flag("required", False), value, declared.text("about") or "", choices))
     return tuple(params)
+
+
+def _choices(declared: Reader, default: Node | None) -> tuple[Any, ...]:
+    """The values that a param may have; none if it may have any. Its default has to be one of them, or null."""
+    node = declared.child("choices")
+    if node is None:
+        return ()
+    choices = tuple(map(plain_value, node.value))
+    if not choices:
+        declared.on(node, "bad-value", "`choices` is empty", "list the values that the param may have")
+    elif default is not None and default.kind != "null" and not any(same(plain_value(default), one) for one in choices):
+        hint = f"write one of {', '.join(map(shown, choices))}"
+        declared.on(default, "bad-value", f"the default {quoted(default)} is not in `choices`", hint)
+    return choices
 
 
 def _warn_null(reader: Reader, name: str, place: tuple[int, int]) -> None:

@@ -17,13 +17,17 @@ def outline(plan: FlowPlan, find: Finder) -> dict[str, Any]:
     """The whole plan. `find` returns the plan of a nested flow by name."""
     return {
         "id": plan.id,
+        "also": list(plan.also),
         "file": plan.file,
         "kind": plan.kind,
         "version": plan.version,
         "description": plan.description,
+        "examples": list(plan.examples),
         "visible": plan.visible,
         "constants": plan.constants,
-        "params": None if plan.params is None else [{**vars(param)} for param in plan.params],
+        "params": None
+        if plan.params is None
+        else [{**vars(param), "choices": list(param.choices)} for param in plan.params],
         "env": list(plan.env),
         "timeout": plan.timeout,
         "continue": plan.again,

@@ -146,17 +146,20 @@ class Phase:
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter that a flow declares."""
+    """A parameter that a flow declares. It may have any value if there are no `choices`."""
 
     name: str
     required: bool
     default: Any
     about: str
+    choices: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class FlowPlan:
     """A whole flow, ready to run. `again`: how an ended run may be continued, `again`, `from-stop` or None.
+
+    `also` are other ids of the flow. `examples` are what may follow `handrail run ID`.
 
     `needs` are the environment variables without which it fails, each with its line and column; `reads` the same for
     params, if it declares none. `is_foreign`: it has the form of AgentWeaver's flows and gets what that gives to them.
@@ -180,6 +183,8 @@ class FlowPlan:
     needs: tuple[tuple[str, int, int], ...] = ()
     reads: tuple[tuple[str, int, int], ...] = ()
     is_foreign: bool = False
+    also: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
 
 
 def with_nested_names(plan: FlowPlan, names: Mapping[str, str]) -> FlowPlan:

@@ -140,6 +140,7 @@ class Reading:
         self.groups: list[Together] = []
         self.declared = Declared()
         self.nested: dict[Nested, None] = {}
+        self.also: list[tuple[str, Place]] = []
         self.suggestions = Suggestions()
         self._kinds: dict[tuple[str, frozenset[str]], str | None] = {}
         self._misspelt: dict[int, set[str]] = {}

@@ -16,16 +16,17 @@ ENDING = ".yaml"
 SOURCE = "builtin"
 INSIDE = "builtin:"
 """Begins the id of a shipped flow inside others, if a flow of the project or the user has its id."""
-_HEAD = re.compile(r"^(description|catalogVisibility): (.*)$", re.MULTILINE)
+_HEAD = re.compile(r"^(description|also|catalogVisibility): (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A shipped flow in a list."""
+    """A shipped flow in a list. `also` are its other ids."""
 
     id: str
     description: str
     visible: bool
+    also: tuple[str, ...] = ()
 
 
 class Shipped:
@@ -42,12 +43,25 @@ class Shipped:
         return dict(sorted(found.items()))
 
     def named(self, name: str) -> str | None:
-        """The id of the flow with this id, or with this file name: `plan`, `plan.json` and `plan.yaml` are the same."""
+        """The id of the flow with this id, this other id, or this last part of one of them.
+
+        `plan`, `plan.json` and `plan.yaml` are the same.
+        """
         bare = os.path.splitext(name)[0] if name.endswith((".json", ".yaml", ".yml")) else name
-        if bare in self.files:
-            return bare
-        same = [id_ for id_ in self.files if os.path.basename(id_) == bare]
-        return same[0] if len(same) == 1 else None
+        if (id_ := self.id_of(bare)) is not None:
+            return id_
+        same = {id_ for other, id_ in self.also.items() if os.path.basename(other) == bare}
+        same |= {id_ for id_ in self.files if os.path.basename(id_) == bare}
+        return same.pop() if len(same) == 1 else None
+
+    def id_of(self, id_: str) -> str | None:
+        """The id of the flow that has this id, or this other id."""
+        return id_ if id_ in self.files else self.also.get(id_)
+
+    @cached_property
+    def also(self) -> Mapping[str, str]:
+        """Other ids of flows, each with the id of its flow."""
+        return {other: entry.id for entry in self.entries() for other in entry.also}
 
     def entries(self) -> list[Entry]:
         return [_entry(id_, file) for id_, file in self.files.items()]
@@ -56,5 +70,10 @@ class Shipped:
 def _entry(id_: str, file: str) -> Entry:
     with open(file, encoding="utf-8") as opened:
         head = dict(_HEAD.findall(opened.read(1_000)))
-    about = head.get("description", "")
-    return Entry(id_, json.loads(about) if about.startswith('"') else about, head.get("catalogVisibility") != "hidden")
+    about, also = head.get("description", ""), head.get("also", "[]")
+    return Entry(
+        id_,
+        json.loads(about) if about.startswith('"') else about,
+        head.get("catalogVisibility") != "hidden",
+        tuple(filter(None, also.strip("[]").split(", "))),
+    )

@@ -188,6 +188,7 @@ PARAM = shape(
     Field("required", ("boolean",), "the flow does not start without a value other than null", default=False),
     Field("default", ANYTHING, "the value if none is given; null if this key is missing", schema={}),
     Field("about", ("text",), "a description for people"),
+    Field("choices", ("list",), "the only values that it may have", schema={"type": "array"}),
 )
 
 _PHASES = {"type": "array", "items": {"anyOf": [json_schema(entry) for entry in (PHASE, BLOCK, GROUP)]}}
@@ -198,6 +199,18 @@ FLOW = shape(
     Field("kind", ("text",), "the family of this flow; by default its id"),
     Field("version", ("integer",), "a number to increase when the flow changes its meaning", default=1),
     Field("description", ("text",), "a description for people"),
+    Field(
+        "also",
+        ("list",),
+        "other ids of this flow; a flow that has one of them as its own id is used instead",
+        schema={"type": "array", "items": {"type": "string"}},
+    ),
+    Field(
+        "examples",
+        ("list",),
+        "what may follow `handrail run ID`, for the help of the flow: `[ABC-1, Sort by date]`",
+        schema={"type": "array", "items": {"type": "string"}},
+    ),
     Field(
         "catalogVisibility",
         ("text",),

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from handrail.errors import HandrailError
-from handrail.flows.catalog import FlowCatalog, FoundFlow
+from handrail.flows.catalog import FlowCatalog
+from handrail.flows.found import FoundFlow
 
 
 class KnownFlows:

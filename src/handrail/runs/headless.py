@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from handrail.flows.catalog import FoundFlow
+from handrail.flows.found import FoundFlow
 from handrail.flows.load import load_flow
 from handrail.flows.reading import Known
 from handrail.source.files import Source

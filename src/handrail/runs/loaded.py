@@ -82,9 +82,15 @@ class LoadedRun:
 
 
 def named(plans: Mapping[str, FlowPlan], name: str) -> FlowPlan | None:
-    """The flow with this id, or the only flow with this file name; None if there is none."""
+    """The flow with this id or other id, or the only flow with this file name; None if there is none."""
     if name in plans:
         return plans[name]
+    outer = {id_: plan for id_, plan in plans.items() if not id_.startswith(INSIDE)}
+    other = [plan for plan in outer.values() if name in plan.also]
     base = os.path.splitext(os.path.basename(name))[0]
-    same = [plan for id_, plan in plans.items() if id_.rsplit("/", 1)[-1] == base and not id_.startswith(INSIDE)]
+    same = other[:1] or [plan for id_, plan in outer.items() if base in map(_last, (id_, *plan.also))]
     return same[0] if len(same) == 1 else None
+
+
+def _last(id_: str) -> str:
+    return id_.rpartition("/")[2]

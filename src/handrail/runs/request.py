@@ -10,7 +10,8 @@ from typing import Any
 
 from handrail.artifacts.scope import issue_key
 from handrail.errors import StateError
-from handrail.flows.catalog import FlowCatalog, FoundFlow
+from handrail.flows.catalog import FlowCatalog
+from handrail.flows.found import FoundFlow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.uses import chooses_late, params_read, uses_task
 from handrail.runs.bounds import Bounded

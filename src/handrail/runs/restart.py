@@ -17,7 +17,8 @@ from handrail.contracts import Attempt, Durable, History, NodeError, Record
 from handrail.errors import RefusedError
 from handrail.expressions.tree import ABSENT
 from handrail.flows.account import Results
-from handrail.flows.catalog import FlowCatalog, FoundFlow
+from handrail.flows.catalog import FlowCatalog
+from handrail.flows.found import FoundFlow
 from handrail.flows.paths import segment, top
 from handrail.flows.plan import FlowPlan, Phase
 from handrail.runs import machine

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from handrail.runs.bounds import Bounded
+from handrail.settings import Own, Route, RouteOverrides, choose
 
 
 @dataclass(frozen=True)
@@ -45,3 +46,8 @@ class Routed:
     def with_settings(self, table: Mapping[str, str], *, is_whole: bool) -> Routed:
         """The routes of the current settings. Unless they are whole, routes that they do not have stay."""
         return replace(self, table=dict(table) if is_whole else {**self.table, **table})
+
+
+def agent_of(routing: Routed, group: str | None, own: Own) -> Route | None:
+    """The agent for a step, by the recorded routes. `own` are the agent and the model that the step names."""
+    return choose(RouteOverrides(routing.agent, routing.model, routing.routes), routing.table, group, own)

@@ -33,7 +33,8 @@ from handrail.contracts import (
 )
 from handrail.errors import NotFound, RefusedError, StateError, UsageError
 from handrail.flows.account import with_defaults
-from handrail.flows.catalog import FlowCatalog, FoundFlow
+from handrail.flows.catalog import FlowCatalog
+from handrail.flows.found import FoundFlow
 from handrail.flows.known import known_in
 from handrail.flows.language import DEFAULT_LANGUAGE
 from handrail.flows.library import PromptFile
@@ -51,10 +52,10 @@ from handrail.runs.machine import Mode
 from handrail.runs.missing import refuse_missing_env, refuse_missing_params, refuse_phases
 from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names
-from handrail.runs.routing import Choice, Routed
+from handrail.runs.routing import Choice, Routed, agent_of
 from handrail.runs.summary import Summary, moment
 from handrail.secrets.redaction import Secrets, refuse_lost
-from handrail.settings import Route, RouteOverrides, Settings, choose, parse_route, shipped_presets
+from handrail.settings import Settings, parse_route, shipped_presets
 from handrail.source.files import Source
 from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.source.suggest import did_you_mean, nearest
@@ -173,7 +174,7 @@ class Runs:
             if is_too_deep(value):
                 raise UsageError(f"the param `{name}` is nested deeper than {MAX_NESTING} levels")
         scope = self._scope(request, ticket_key(request.task) if flow.plan.is_foreign else None)
-        table = {**self._table(flow.id, None), **request.table}
+        table = {**self._table(flow.plan, None), **request.table}
         params, task = self.secrets.for_storage(params), self.secrets.for_storage(request.task)
         preset = request.preset or ""
         request = replace(request, params=params, task=task, scope=scope, table=table, preset=preset)
@@ -196,10 +197,16 @@ class Runs:
             raise UsageError(f"the scope contains the value of the secret `{name}`", "name another one: `--scope NAME`")
         return scope
 
-    def _table(self, flow: str, preset: str | None) -> dict[str, str]:
-        """The routes of the current settings for a flow."""
+    def _table(self, plan: FlowPlan, preset: str | None) -> dict[str, str]:
+        """The routes of the current settings for a flow. Those for its id win over those for its other ids."""
         chosen = self._presets.get(preset or "", {})
-        return {**self.settings.routes, **self.settings.flows.get(flow, {}), **chosen}
+        own = [self.settings.flows.get(id_, {}) for id_ in (*reversed(plan.also), plan.id)]
+        return {**self.settings.routes, **{group: route for one in own for group, route in one.items()}, **chosen}
+
+    def route_of(self, plan: FlowPlan, group: str) -> str | None:
+        """The agent and the model that the settings choose for a routing group of a flow; None if there is none."""
+        route = agent_of(Routed(None, None, {}, "", self._table(plan, None)), group, (None, None))
+        return None if route is None else str(route)
 
     @property
     def _presets(self) -> dict[str, dict[str, str]]:
@@ -210,11 +217,11 @@ class Runs:
         _refuse_agents(choice.agent, choice.routes)
         now = run.routing.with_choice(choice)
         is_whole = now.preset == "" or now.preset in self._presets
-        return now.with_settings(self._table(run.about.flow, now.preset), is_whole=is_whole)
+        return now.with_settings(self._table(run.plan, now.preset), is_whole=is_whole)
 
     def refuse_without_agent(self, about: About, plans: Plans, request: Request) -> None:
         """Raise `RefusedError` if a step that will certainly run has no agent."""
-        plan, router = plans[about.flow], partial(_route, request.routing)
+        plan, router = plans[about.flow], partial(agent_of, request.routing)
         ids = [phase.id for phase in plan.phases]
         first = ids.index(request.start) if request.start else 0
         end = ids.index(request.until) + 1 if request.until else len(ids)
@@ -248,7 +255,7 @@ class Runs:
             env=self.site.env,
             run=run.id,
             scope=request.scope,
-            route=partial(_route, routing),
+            route=partial(agent_of, routing),
             pass_env=self.settings.pass_env,
             check=self.settings.check,
             secrets=self.site.secrets,
@@ -380,11 +387,6 @@ def _refuse_agents(agent: str | None, routes: Mapping[str, str]) -> None:
         if name is not None and name not in registry.executors():
             hint = did_you_mean(name, registry.executors()) or f"known: {', '.join(registry.executors())}"
             raise UsageError(f"there is no agent `{name}`", hint)
-
-
-def _route(routing: Routed, group: str | None, own: tuple[str | None, str | None]) -> Route | None:
-    """The agent for a step, by the recorded routes."""
-    return choose(RouteOverrides(routing.agent, routing.model, routing.routes), routing.table, group, own)
 
 
 def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:

@@ -13,7 +13,8 @@ from handrail import registry
 from handrail.artifacts.schemas import FOLDER as SCHEMAS
 from handrail.artifacts.schemas import project_schema_ids, schema_fault
 from handrail.errors import UsageError
-from handrail.flows.catalog import FlowCatalog, flow_files, is_flow_file, problems_at
+from handrail.flows.catalog import FlowCatalog, problems_at
+from handrail.flows.files import flow_files, is_flow_file
 from handrail.flows.reading import Known
 from handrail.project import MARKERS, find_root
 from handrail.source.diagnostics import Diagnostic, errors_behind, of_file

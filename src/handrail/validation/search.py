@@ -9,7 +9,7 @@ import os
 import re
 from dataclasses import dataclass, field
 
-from handrail.flows.catalog import ENDINGS
+from handrail.flows.files import ENDINGS
 from handrail.project import MARKERS
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.workflows.spec import WORKFLOW_FILE
