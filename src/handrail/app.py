@@ -181,7 +181,7 @@ class App:
         from handrail import registry
         from handrail.settings import read_settings
 
-        return read_settings(self.places.config, self.project, registry.executors())
+        return read_settings(self.places.config, self.project, registry.executors(), registry.effects)
 
     @property
     def settings(self) -> Settings:

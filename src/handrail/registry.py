@@ -98,6 +98,7 @@ _KNOWN_TOOLS: list[tuple[dict[str, dict[str, str]], frozenset[str]]] = [({}, fro
 OWN_TOOLS = "scripted"  # the agent whose tools have Handrail's own names
 ENGINES: dict[str, str] = {"embedded": "handrail.runs.embedded.engine"}
 NODES: dict[str, str] = {
+    "approve": "handrail.nodes.approvals.approve",
     "build-failure-summary": "handrail.nodes.programs.failure_summary",
     "build-review-fix-prompt": "handrail.nodes.review.fix_prompt",
     "clear-ready-to-merge": "handrail.nodes.review.clear_ready",
@@ -139,6 +140,7 @@ NODES: dict[str, str] = {
     "playbook-write": "handrail.nodes.playbook.write",
     "pr-open": "handrail.nodes.git.pull_request",
     "project-guidance": "handrail.nodes.playbook.guidance",
+    "propose": "handrail.nodes.approvals.propose",
     "read-file": "handrail.nodes.read_file",
     "review-findings-form": "handrail.nodes.forms.review_findings",
     "review-verdict": "handrail.nodes.review.verdict",
@@ -202,7 +204,14 @@ def _node_declared(kinds: Mapping[str, NodeKind], name: str) -> Node:
     declared = getattr(kinds[name], "NODE", None)
     if not isinstance(declared, Node):
         raise TypeError(f"the node `{name}` has no `NODE = Node(...)`: {kinds[name]!r}")
+    if declared.where is not None and not callable(getattr(kinds[name], "preview", None)):
+        raise TypeError(f"the node `{name}` declares `where`, but has no function `preview`: {kinds[name]!r}")
     return declared
+
+
+def effects() -> dict[str, tuple[str, ...]]:
+    """The nodes that `propose` can run, and the names that a rule for them can ask for. Imports every node."""
+    return {name: node.where for name, node in node_declarations().items() if node.where is not None}
 
 
 def _check_declared(name: str) -> Check:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from handrail import registry
 from handrail.app import App
 from handrail.errors import UsageError
 from handrail.expressions.parse import plain_value
@@ -129,12 +130,38 @@ def given_bounds(options: Mapping[str, Any]) -> Bounded:
     return Bounded(options["max_usd"], options["max_minutes"], options["max_tokens"])
 
 
+def approve_option(function: F) -> F:
+    """The option that approves effects for the whole run."""
+    return click.option(
+        "--approve",
+        multiple=True,
+        metavar="EFFECT",
+        help="Do not ask before this effect, such as `git-push`. Several are possible.",
+    )(function)
+
+
+def given_approvals(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """The effects of `--approve`. Raises `UsageError` for one that does not exist."""
+    given: tuple[str, ...] = options["approve"]
+    known = registry.effects() if given else {}
+    for name in given:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"effects: {', '.join(known)}"
+            raise UsageError(f"`--approve`: there is no effect `{name}` that can be approved", hint)
+    return given
+
+
 def given_choice(app: App, options: Mapping[str, Any]) -> Choice:
     """The agents that were chosen with `route_options`. Raises `NotFound` for an unknown preset."""
     if options["preset"] is not None:
         app.preset(options["preset"])
     return Choice(
-        options["agent"], options["model"], given_routes(options["routes"]), options["preset"], given_bounds(options)
+        options["agent"],
+        options["model"],
+        given_routes(options["routes"]),
+        options["preset"],
+        given_bounds(options),
+        given_approvals(options) if "approve" in options else (),
     )
 
 

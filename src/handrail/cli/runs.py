@@ -17,6 +17,8 @@ from handrail.cli.dryrun import print_preview, rows_to_json
 from handrail.cli.flow_help import CommandOfFlow
 from handrail.cli.output import Shell
 from handrail.cli.params import (
+    approve_option,
+    given_approvals,
     given_bounds,
     given_choice,
     given_params,
@@ -58,6 +60,7 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 @answers_option
 @route_options
 @limit_options
+@approve_option
 @task_options
 @click.option("--scope", default="", help="The scope of its artifacts; by default the current branch.")
 @click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one.")
@@ -72,6 +75,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     `handrail NAME` is the same as `handrail run NAME`, unless there is a command NAME. `handrail run NAME --help` says
     what a flow takes, does and writes.
     """
+    if options["approve"]:
+        app.refuse_agents("run --approve")
     flow = app.flow_named(name)
     for warning in app.warnings(flow, options["agent"]):
         shell.talk(f"warning: {warning}")
@@ -88,6 +93,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         preset=options["preset"] or "",
         lang=options["lang"],
         limits=Bounded(**app.settings.limits).with_later(given_bounds(options)).named,
+        approve=list(given_approvals(options)),
     )
     for told in unused(app.flows, flow, request):
         shell.talk(f"warning: {told}")
@@ -131,9 +137,11 @@ def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None
 
 
 def _refuse_agents(app: App, command: str, run_id: str, options: dict[str, Any]) -> None:
-    """An answers file answers like `handrail answer`, and a new bound may be a higher one: an agent may use neither."""
+    """An agent may use nothing that answers in place of a person, and no new bound, which may be a higher one."""
     if options["answers"] is not None:
         app.refuse_agents(f"{command} --answers", run=run_id)
+    if options.get("approve"):
+        app.refuse_agents(f"{command} --approve", run=run_id)
     for name in given_bounds(options).named:
         app.refuse_agents(f"{command} {OPTIONS[name]}", run=run_id)
 
@@ -143,6 +151,7 @@ def _refuse_agents(app: App, command: str, run_id: str, options: dict[str, Any])
 @answers_option
 @route_options
 @limit_options
+@approve_option
 @events_option
 @click.option("--first", is_flag=True, hidden=True)
 @command

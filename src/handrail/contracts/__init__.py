@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
     from handrail.contracts.host import Forks, Host, Market, Recipe, Stubs
     from handrail.contracts.node import Answer, Exhausted, Node, NodeContext, NodeError, NodeKind, Waiting, Work
+    from handrail.contracts.preview import CHANGED, Preview, refuse_changed
     from handrail.contracts.session import Guide, GuideNews, Standing
     from handrail.contracts.signs import Signs
 
@@ -45,12 +46,14 @@ _MODULES = {
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Forks", "Host", "Market", "Recipe", "Stubs"),
     "node": ("Answer", "Exhausted", "Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
+    "preview": ("CHANGED", "Preview", "refuse_changed"),
     "session": ("Guide", "GuideNews", "Standing"),
     "signs": ("Signs",),
 }
 _PLACES = {name: f"handrail.contracts.{module}" for module, names in _MODULES.items() for name in names}
 
 __all__ = [
+    "CHANGED",
     "OUTCOMES",
     "PERMISSIONS",
     "AgentJob",
@@ -85,6 +88,7 @@ __all__ = [
     "NodeKind",
     "Observer",
     "Outside",
+    "Preview",
     "Publishing",
     "Recipe",
     "Record",
@@ -95,6 +99,7 @@ __all__ = [
     "Tried",
     "Waiting",
     "Work",
+    "refuse_changed",
 ]
 
 

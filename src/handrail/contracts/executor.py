@@ -31,7 +31,8 @@ class AgentJob:
     `permissions`: `read` may only read, `work` may edit and run programs in the folder, `full` may do anything.
     `schema` is the JSON Schema of the answer. `stubs` turn on the guided mode for this job only; `new_session` is then
     the id for a new conversation. `extra` are further arguments. `program` is the path of the program if a variable of
-    the user chooses it. `usd` is how many dollars it may use; None if that has no bound.
+    the user chooses it. `usd` is how many dollars it may use; None if that has no bound. `has_logins`: its program gets
+    the person's logins of git and of forges; else only the variables in `keeps`.
     """
 
     prompt: str
@@ -48,6 +49,8 @@ class AgentJob:
     new_session: str | None = None
     program: str | None = None
     usd: float | None = None
+    has_logins: bool = False
+    keeps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from handrail.contracts.executor import AgentSaid
 from handrail.contracts.session import Guide
 from handrail.secrets.rules import DEFAULT, SecretRules
 from handrail.settings import Route
+from handrail.settings.rules import Rule
 from handrail.source.fields import Field, Shape, shape
 
 Own = tuple[str | None, str | None]
@@ -33,6 +34,7 @@ class Work:
 
     `own_checks`: the step has no `expect`, so the node checks its own result. `rerun` is the step's policy for an
     interrupted node; None if the node decides. `reads` are the outputs that the flow uses, if the node was interrupted.
+    `approved` is the state that a person or a rule approved, see `Preview.state`; None if nobody was asked.
     """
 
     path: str
@@ -44,6 +46,7 @@ class Work:
     rerun: str | None = None
     group: str | None = None
     reads: tuple[str, ...] = ()
+    approved: Mapping[str, str] | None = None
 
 
 class Waiting(Exception):
@@ -95,6 +98,10 @@ def _remember_nothing(name: str, value: Any) -> Any:
     return value
 
 
+def _recall_nothing(name: str) -> Any:
+    del name
+
+
 def _no_bound() -> float | None:
     return None
 
@@ -118,9 +125,11 @@ class NodeContext:
     it failed; `failures` is how many have failed. `ask` asks a person; `tell` reports what an agent does. `rest`
     waits for some seconds; in a resumed run it only waits for the rest of them. `remember` records a value under a
     name and returns it; until the node has finished, it returns the value that was recorded first, also after a crash.
+    `recall` returns what was recorded under a name; None if nothing was.
     `secrets` says which variables of `env` hold secrets. A node calls `litter` before it creates a temporary file in
     the project, whose name begins with `LITTER`: if the node is killed, the run removes the file later. `usd_left`
-    returns how many dollars the run may still use; None if that has no bound. `check` is the command in the settings
+    returns how many dollars the run may still use; None if that has no bound. `rules` approve effects in place of a
+    person. `keeps_logins`: agents get the person's logins of git and of forges. `check` is the command in the settings
     that checks the project; it is empty if there is none.
     """
 
@@ -141,9 +150,12 @@ class NodeContext:
     tell: Callable[[AgentSaid], None] = _ignore
     rest: Callable[[float], Awaitable[None]] = _sleep
     remember: Callable[[str, Any], Any] = _remember_nothing
+    recall: Callable[[str], Any] = _recall_nothing
     litter: Callable[[str], None] = _keep_no_list
     usd_left: Callable[[], float | None] = _no_bound
     check: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    keeps_logins: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +171,9 @@ class Node:
     the files that the node wrote where its params do not name them; they are published, too. `summary` is the output
     whose text becomes the summary of the run. `rerun`: whether the node may run again after it was interrupted. With
     `never`, the run fails then, unless the node has outputs for this case: `unknown`. `instant`: it has no side effects
-    and takes no time, so its start is not recorded.
+    and takes no time, so its start is not recorded. `stops` is the output that ends the flow if it is true; its outcome
+    is then `stopped`, unless the step says another one. `where`: the node changes something outside, and its module has
+    `preview`, which says in advance what; rules can ask for these names. None if the node cannot be proposed.
     """
 
     about: str
@@ -178,6 +192,8 @@ class Node:
     rerun: Literal["safe", "ask", "never"] = "safe"
     unknown: Mapping[str, Any] | None = None
     instant: bool = False
+    stops: str | None = None
+    where: tuple[str, ...] | None = None
 
     @cached_property
     def shape(self) -> Shape:

@@ -72,7 +72,7 @@ class Step:
 
     If the step runs a flow, `nested` is the param that names the flow, and the flow gets the other params. `paths` are
     the params that hold a path inside the project. `published` and `summary` are the outputs of its node with the files
-    that it wrote, and with the new summary of the run.
+    that it wrote, and with the new summary of the run. `stops` is the output that ends the flow if it is true.
     """
 
     id: str
@@ -94,6 +94,7 @@ class Step:
     policy: str = "safe"
     published: str | None = None
     summary: str | None = None
+    stops: str | None = None
 
     @property
     def flow(self) -> Expression | None:

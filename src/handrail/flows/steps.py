@@ -78,7 +78,7 @@ class Steps:
             prompt=self.prompt(reader, before, declared),
             expect=self.expectations(reader, after),
             stop_if=after.condition(stop_if) if stop_if is not None else None,
-            stop_outcome=outcome.value if outcome is not None else "success",
+            stop_outcome=outcome.value if outcome is not None else "stopped" if declared.stops else "success",
             after=self.after(reader, after),
             routing_group=group.value if group is not None else None,
             retry=self.retry(reader),
@@ -90,6 +90,7 @@ class Steps:
             paths=tuple(field.name for field in declared.params if field.names == "path"),
             published=declared.published,
             summary=declared.summary,
+            stops=declared.stops,
         )
         step = replace(step, makes=step.makes + _made_by_node(declared, step))
         self.check_routing(reader, declared, step)

@@ -82,6 +82,8 @@ def job_for(agent: Agent, work: Work, context: NodeContext, prompt: str) -> Agen
         hold=context.hold(),
         program=_chosen(agent, context),
         usd=context.usd_left(),
+        has_logins=context.keeps_logins,
+        keeps=context.pass_env,
     )
 
 

@@ -14,8 +14,9 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator
 
-from handrail.contracts import AgentJob, AgentReader, AgentSaid, Executor, NodeError
+from handrail.contracts import AgentJob, AgentReader, AgentSaid, Executor, Launch, NodeError
 from handrail.process.child import Task
+from handrail.process.logins import without_logins
 from handrail.process.stream import Program
 from handrail.source.plain import counted
 
@@ -38,7 +39,7 @@ async def call(executor: Executor, job: AgentJob) -> AsyncGenerator[AgentSaid]:
         task = Task(
             argv=argv,
             cwd=job.cwd,
-            env={**job.env, **launch.env},
+            env=_env(job, launch, folder),
             timeout=job.timeout,
             stdin=launch.stdin,
             hold=job.hold,
@@ -48,6 +49,16 @@ async def call(executor: Executor, job: AgentJob) -> AsyncGenerator[AgentSaid]:
                 yield said
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _env(job: AgentJob, launch: Launch, folder: str) -> dict[str, str]:
+    """The environment of the program. Unless the user allows it, it has no logins of git and of forges."""
+    env = {**job.env, **launch.env}
+    if job.has_logins:
+        return env
+    empty = os.path.join(folder, "no-logins")
+    os.makedirs(empty)
+    return without_logins(env, empty, job.keeps)
 
 
 def _program(name: str, job: AgentJob) -> str:

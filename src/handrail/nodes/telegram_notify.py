@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.contracts import Node, NodeContext, NodeError, Preview, Work
+from handrail.secrets.redaction import Secrets
+from handrail.services.addresses import host_of
 from handrail.source.fields import ANYTHING, SCALARS, Field
 from handrail.source.values import as_text
 
@@ -29,17 +31,32 @@ NODE = Node(
         "messageId": None,
         "reason": "the run was interrupted while the message was sent; whether it arrived is not known",
     },
+    where=(),
 )
 
 
 async def run(work: Work, context: NodeContext) -> Any:
     from handrail.services.telegram import bot, send
 
-    text = as_text(work.params["message"])
     try:
-        if not text.strip():
-            raise NodeError("params", "`message` is blank", transient=False)
+        text = _text(work, context)
         id_ = await send(bot(context.env), text)
     except NodeError as error:
         return {"success": False, "messageId": None, "reason": error.message}
     return {"success": True, "messageId": id_, "reason": None}
+
+
+async def preview(work: Work, context: NodeContext) -> Preview:
+    from handrail.services.telegram import bot, shortened
+
+    text = shortened(_text(work, context))
+    place = host_of(bot(context.env).api)
+    facts = (("Channel", f"the chat of TELEGRAM_CHAT_ID, by `{place}`"), ("Text", text))
+    return Preview(title="Send a message to your Telegram chat", facts=facts)
+
+
+def _text(work: Work, context: NodeContext) -> str:
+    text = Secrets(context.env, context.secrets).mask(as_text(work.params["message"]))
+    if not text.strip():
+        raise NodeError("params", "`message` is blank", transient=False)
+    return text

@@ -12,7 +12,7 @@ from handrail.flows.outline import Finder, child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
 from handrail.flows.spec import MAX_DEPTH
-from handrail.settings import Own, Route
+from handrail.settings.routes import Own, Route
 from handrail.source.suggest import did_you_mean
 
 Router = Callable[[str | None, Own], Route | None]

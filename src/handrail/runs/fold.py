@@ -28,6 +28,7 @@ from handrail.runs.machine import (
     NodeStarted,
     Noticed,
     OfRun,
+    Permitted,
     PhaseDone,
     PhaseSkipped,
     PhaseStarted,
@@ -85,6 +86,7 @@ class RunState:
         self.rewinds = 0
         self.routing: Routed | None = None
         self.bounds: Bounded | None = None
+        self.permits: Permitted | None = None
 
     def apply(self, event: Event) -> None:
         """Change the state by one event. Touches only the phase or step that the event is about."""
@@ -154,14 +156,20 @@ class RunState:
             case Routed():
                 self.routing = event
                 self.delays.clear()  # the limit of another agent is not waited for
-            case Bounded():
-                self.bounds = event
+            case Bounded() | Permitted():
+                self._allow(event)
             case SessionOpened():
                 self.delays.pop(event.path, None)
             case FactFound() | Noticed() | AgentActed() | Guided() | TimeSpent():
                 pass
             case _:
                 assert_never(event)
+
+    def _allow(self, event: Bounded | Permitted) -> None:
+        if isinstance(event, Bounded):
+            self.bounds = event
+        else:
+            self.permits = event
 
     def _apply_to_life(self, event: RunStarted | RunResumed | RunParked | RunEnded) -> None:
         match event:

@@ -274,6 +274,8 @@ class Interpreter:
         if isinstance(summary := output_of(self.values, phase, step, step.summary), str):
             self.durable.note(machine.SummarySet(summary))
         await self.publish(phase, step, path, before)
+        if output_of(self.values, phase, step, step.stops) is True:
+            return True
         return step.stop_if is not None and is_true(await self.values.resolve(step.stop_if, phase, path, "stopFlowIf"))
 
     def fail(self, path: str, code: str, message: str) -> NoReturn:

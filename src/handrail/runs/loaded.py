@@ -13,6 +13,7 @@ from handrail.flows.plan import FlowPlan
 from handrail.flows.shipped import INSIDE
 from handrail.runs.bounds import Bounded, Meter
 from handrail.runs.fold import RunState, StepState, fold
+from handrail.runs.permits import Permitted
 from handrail.runs.request import About
 from handrail.runs.routing import Routed
 from handrail.runs.summary import kind_of, seconds_in
@@ -61,6 +62,11 @@ class LoadedRun:
     def bounds(self) -> Bounded:
         """What this run may use at most."""
         return self.state.bounds or self.about.request.bounds
+
+    @property
+    def permits(self) -> Permitted:
+        """The effects that are approved for this run."""
+        return self.state.permits or self.about.request.permits
 
     def meter(self, bounds: Bounded) -> Meter:
         """A meter that knows what this attempt has used so far."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from handrail.runs.bounds import Bounded as Bounded
+from handrail.runs.permits import Permitted as Permitted
 from handrail.runs.routing import Routed as Routed
 from handrail.runs.tries import AttemptFailed as AttemptFailed
 from handrail.runs.tries import AttemptStarted as AttemptStarted
@@ -251,7 +252,7 @@ OfStep = (
 )  # fmt: skip
 OfRun = (
     RunStarted | RunResumed | FactFound | Asked | Answered | ArtifactPublished | SummarySet | SessionOpened
-    | AgentActed | Guided | UsageReported | Delayed | Noticed | TimeSpent | Routed | Bounded
+    | AgentActed | Guided | UsageReported | Delayed | Noticed | TimeSpent | Routed | Bounded | Permitted
     | RunParked | RunEnded
 )  # fmt: skip
 Event = OfStep | OfRun

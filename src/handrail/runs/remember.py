@@ -12,6 +12,12 @@ from handrail.secrets.redaction import Secrets
 Facts = Mapping[str, Mapping[tuple[str, str, str], Any]]
 
 
+def recall(facts: Facts, secrets: Secrets, path: str, name: str) -> Any:
+    """The value that the work at this path recorded under a name. None if it recorded none."""
+    known = facts.get(path, {}).get((OWN, "value", name))
+    return None if known is None else secrets.from_storage(known)
+
+
 def remember(
     facts: Facts, record: Callable[[FactFound], None], secrets: Secrets, path: str, name: str, value: Any
 ) -> Any:

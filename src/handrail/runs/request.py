@@ -15,6 +15,7 @@ from handrail.flows.found import FoundFlow
 from handrail.flows.plan import FlowPlan
 from handrail.flows.uses import chooses_late, params_read, uses_task
 from handrail.runs.bounds import Bounded
+from handrail.runs.permits import Permitted
 from handrail.runs.routing import Routed
 from handrail.source.written import restore, texts_in
 
@@ -24,7 +25,8 @@ class Request:
     """What a person asks for when a run starts. `routes` come from `--route`, `table` from the settings.
 
     `preset` is the name of a set of routes; None in runs of 0.1.0, which did not store it. `lang` is the language in
-    which agents write; None if nobody chose one. `limits` are the bounds of what the run may use.
+    which agents write; None if nobody chose one. `limits` are the bounds of what the run may use. `approve` are the
+    effects of `--approve`.
     """
 
     params: dict[str, Any]
@@ -39,10 +41,15 @@ class Request:
     preset: str | None = None
     lang: str | None = None
     limits: dict[str, Any] = field(default_factory=dict)
+    approve: list[str] = field(default_factory=list)
 
     @property
     def bounds(self) -> Bounded:
         return Bounded(**self.limits)
+
+    @property
+    def permits(self) -> Permitted:
+        return Permitted(self.approve)
 
     @property
     def routing(self) -> Routed:

@@ -59,6 +59,7 @@ async def restart(
     assert flow.plan is not None
     choice = choice or Choice()
     routed = {**vars(runs.routed(old, choice)), "limits": old.bounds.with_later(choice.bounds).named}
+    routed["approve"] = old.permits.with_more(choice.approve).effects
     request = replace(runs.real_request(old.about), **routed, start=start, until=None)
     about, plans = runs.check_request(catalog, flow, request)
     if start is None:  # phases that are kept do not need their variables any more

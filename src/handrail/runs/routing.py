@@ -6,18 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from handrail.runs.bounds import Bounded
-from handrail.settings import Own, Route, RouteOverrides, choose
+from handrail.settings.routes import Own, Route, RouteOverrides, choose
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What a person chose on the command line: `--agent`, `--model`, `--route`, `--preset` and the bounds."""
+    """What a person chose on the command line: `--agent`, `--model`, `--route`, `--preset`, bounds, `--approve`."""
 
     agent: str | None = None
     model: str | None = None
     routes: dict[str, str] = field(default_factory=dict)
     preset: str | None = None
     bounds: Bounded = field(default_factory=Bounded)
+    approve: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

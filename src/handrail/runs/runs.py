@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -247,8 +247,9 @@ class Runs:
         asker: Asker | None = None,
         routed: Routed | None = None,
         meter: Meter | None = None,
+        approve: Sequence[str] = (),
     ) -> Outside:
-        """What an engine needs to run the steps of a run."""
+        """What an engine needs to run the steps of a run. `approve` are further effects of `--approve`."""
         request, routing = run.about.request, routed or run.routing
         context = NodeContext(
             project=self.project,
@@ -260,6 +261,8 @@ class Runs:
             check=self.settings.check,
             secrets=self.site.secrets,
             guide=self.guide,
+            rules=(*run.permits.with_more(approve).rules, *self.settings.approve),
+            keeps_logins=self.settings.agent_logins,
         )
         return Outside(
             nodes=registry.nodes(),
@@ -290,11 +293,13 @@ class Runs:
         choice = choice or Choice()
         routed = self.routed(run, choice) if run.records else run.routing
         bounds = run.bounds.with_later(choice.bounds)
-        news = [now for now, before in ((routed, run.routing), (bounds, run.bounds)) if now != before]
+        permits = run.permits.with_more(choice.approve)
+        pairs = ((routed, run.routing), (bounds, run.bounds), (permits, run.permits))
+        news = [now for now, before in pairs if now != before]
         meter = run.meter(bounds)
         life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
         return run.with_history(
-            await self.engine.drive(run.id, life, self.outside(run, observer, asker, routed, meter))
+            await self.engine.drive(run.id, life, self.outside(run, observer, asker, routed, meter, choice.approve))
         )
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:

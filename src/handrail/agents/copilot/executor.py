@@ -39,6 +39,9 @@ from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
 
 PROGRAM = "copilot"
 ENVIRONMENT = ("COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")
+TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
+"""Copilot CLI logs in with the first of these. Without the logins of the person it gets the token only as the first
+one, which git and other programs do not know, and keeps it from the programs that it runs."""
 READS = ("view", "grep", "glob")
 _AVAILABLE = "--available-tools="
 _MODES = {
@@ -60,6 +63,10 @@ def launch(job: AgentJob, folder: str) -> Launch:
         env |= shell.variables(job.stubs)  # installed stubs then leave this conversation to those of the plugin
         argv = [f"{option},{OWN_STEP}" if option.startswith(_AVAILABLE) else option for option in argv]
         argv += [f"--plugin-dir={os.path.join(folder, 'plugin')}", f"--allow-tool={SERVER}({STEP_TOOL})"]
+    token = None if job.has_logins else next(filter(None, map(job.env.get, TOKENS)), None)
+    if token is not None:
+        env[TOKENS[0]] = token
+        argv.append(f"--secret-env-vars={','.join(TOKENS)}")
     argv.append(f"--resume={session}" if job.session else f"--session-id={session}")
     if job.model is not None:
         argv.append(f"--model={job.model}")

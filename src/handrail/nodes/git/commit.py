@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.contracts import Node, NodeContext, NodeError, Preview, Work, refuse_changed
+from handrail.nodes.git.prospect import FROM_STDIN, Prospect, prospect
+from handrail.nodes.git.refs import current_branch
 from handrail.nodes.git.repository import CWD, LABEL, LINES, Change, Repository, opened, shown_name
 from handrail.process.child import tail
 from handrail.source.fields import SCALARS, Field
@@ -20,7 +22,6 @@ from handrail.state.regular import path_flaw, why_outside
 
 MOST_MESSAGE = 100_000
 LOOK_BACK = 1000
-FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 NODE = Node(
     about="Adds files and commits them. Nothing else is committed, even if it is staged. Without files it commits what "
     "is staged. A resumed run finds a commit that it made before.",
@@ -32,6 +33,7 @@ NODE = Node(
     ),
     others="ignored",
     outputs={"output": "what git printed", "commitHash": "the hash of the commit"},
+    where=("branch",),
 )
 
 
@@ -45,12 +47,42 @@ async def run(work: Work, context: NodeContext) -> Any:
         said = await repository.read("log", "-1", "--no-color", "--no-show-signature", "--format=%h %s", made)
         return {"output": said.decode("utf-8", "replace"), "commitHash": made}
     await _refuse_strangers(repository)
+    if work.approved is not None:
+        refuse_changed(work, await _state(repository, await _prospect(repository, work, context)))
     paths = await _add(repository, work.params["files"], context)
     argv = ("-c", "core.logAllRefUpdates=true", "--literal-pathspecs", "commit", "--cleanup=whitespace")
     only = ("--only", *FROM_STDIN) if paths else ()
     stdin = b"\0".join(paths) if paths else None
     ended = await repository.perform(*argv, f"--message={message}", *only, stdin=stdin, GIT_REFLOG_ACTION=action)
     return {"output": ended.output, "commitHash": await repository.head()}
+
+
+async def preview(work: Work, context: NodeContext) -> Preview:
+    message = _message(work.params["message"])
+    repository = await opened(work, context)
+    await _refuse_strangers(repository)
+    found = await _prospect(repository, work, context)
+    branch = await current_branch(repository) or "no branch is checked out"
+    return Preview(
+        title=f"Commit to `{branch}`: {message.strip().splitlines()[0]}",
+        facts=(("Branch", branch), ("Message", message.strip()), ("Changes", found.changes)),
+        state=await _state(repository, found),
+        where={"branch": branch},
+    )
+
+
+async def _prospect(repository: Repository, work: Work, context: NodeContext) -> Prospect:
+    changes = await repository.changes()
+    names = _names(repository, work.params["files"], changes, context)
+    own = [change for change in changes if _is_in(change.name, set(names))]
+    _refuse_conflicts(own)
+    return await prospect(repository, names + _renamed(own))
+
+
+async def _state(repository: Repository, found: Prospect) -> dict[str, str]:
+    """What a yes to this commit is for."""
+    branch = await current_branch(repository)
+    return {"branch": branch or "none", "commit": await repository.head() or "none", "files": found.tree}
 
 
 def _message(given: Any) -> str:
@@ -96,12 +128,10 @@ async def _add(repository: Repository, files: Any, context: NodeContext) -> list
     changes = await repository.changes()
     names = _names(repository, files, changes, context)
     own = [change for change in changes if _is_in(change.name, set(names))]
-    conflicts = [shown_name(change.name) for change in own if change.is_conflict]
-    if conflicts:
-        raise NodeError("git-conflict", f"files have merge conflicts: {some(conflicts)}", transient=False)
+    _refuse_conflicts(own)
     if new := _not_staged(names, own):
         await repository.perform("--literal-pathspecs", "add", *FROM_STDIN, stdin=b"\0".join(new))
-    names += [change.original for change in own if change.original is not None and "R" in change.xy]
+    names += _renamed(own)
     found = await repository.read("diff", "--cached", "--name-only", "-z", "--no-renames")
     ready = found.split(b"\0")[:-1]
     tops = {repository.prefix + name for name in names}
@@ -110,6 +140,17 @@ async def _add(repository: Repository, files: Any, context: NodeContext) -> list
         message = "there is nothing to commit: " + ("no given file has changed" if names else "nothing is staged")
         raise NodeError("nothing-to-commit", message, transient=False)
     return names if others else []
+
+
+def _refuse_conflicts(own: list[Change]) -> None:
+    conflicts = [shown_name(change.name) for change in own if change.is_conflict]
+    if conflicts:
+        raise NodeError("git-conflict", f"files have merge conflicts: {some(conflicts)}", transient=False)
+
+
+def _renamed(own: list[Change]) -> list[bytes]:
+    """The earlier names of renamed files."""
+    return [change.original for change in own if change.original is not None and "R" in change.xy]
 
 
 def _not_staged(names: list[bytes], own: list[Change]) -> list[bytes]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.git.refs import REMOTE, checked_branch, current_branch, flag, remote_address
+from handrail.contracts import Node, NodeContext, NodeError, Preview, Work, refuse_changed
+from handrail.nodes.git.refs import REMOTE, checked_branch, commit_at, current_branch, flag, remote_address
 from handrail.nodes.git.repository import CWD, Repository, opened
 from handrail.secrets.redaction import Secrets
 from handrail.services.forges import Kind, forge, project_path, site
 from handrail.services.marks import mark
 from handrail.services.numbered import GITHUB, repository
+from handrail.services.numbered import Repository as Place
 from handrail.services.proposals import Opened, Proposal
 from handrail.services.remotes import public, remote
 from handrail.source.fields import SCALARS, Field
@@ -47,10 +48,63 @@ NODE = Node(
         "head": "the branch to merge",
         "base": "the branch to merge into",
     },
+    where=("forge", "repository", "head", "base"),
 )
 
 
+class Change(NamedTuple):
+    """A pull or merge request to open, and where. `commit` is that of its branch here, if the branch is here."""
+
+    kind: Kind
+    project: str
+    wanted: Proposal
+    owner: str | None
+    commit: str | None
+
+    @property
+    def state(self) -> dict[str, str]:
+        """What a yes to it is for."""
+        return {"commit": self.commit or "none"}
+
+
 async def run(work: Work, context: NodeContext) -> Any:
+    change = await _prepared(work, context)
+    refuse_changed(work, change.state)
+    made = await _open(change, context)
+    return {
+        "url": made.url,
+        "number": made.number,
+        "state": made.state,
+        "created": made.is_new,
+        "forge": change.kind,
+        "repository": change.project,
+        "head": made.head,
+        "base": made.base,
+    }
+
+
+async def preview(work: Work, context: NodeContext) -> Preview:
+    change = await _prepared(work, context)
+    wanted = change.wanted
+    what = "merge request" if change.kind == "gitlab" else "pull request"
+    owner = f"{change.owner}:" if change.owner else ""
+    base = wanted.base or "the default branch"
+    return Preview(
+        title=f"Open a {what} in `{change.project}`: {wanted.title}",
+        facts=(
+            ("Where", f"{site(change.kind, context.env)}{change.project}"),
+            ("From", f"{owner}{wanted.head}" + (f", commit {change.commit} here" if change.commit else "")),
+            ("Into", base),
+            ("Title", wanted.title),
+            ("Description", wanted.body or "none"),
+            ("Draft", "yes" if wanted.draft else "no"),
+        ),
+        state=change.state,
+        where={"forge": change.kind, "repository": change.project, "head": wanted.head, "base": wanted.base or ""},
+    )
+
+
+async def _prepared(work: Work, context: NodeContext) -> Change:
     params = work.params
     checkout = await opened(work, context)
     hidden = Secrets(context.env, context.secrets)
@@ -69,17 +123,10 @@ async def run(work: Work, context: NodeContext) -> Any:
     )
     if wanted.head == base:
         raise NodeError("params", f"`head` and `base` are the same branch, `{base}`", transient=False)
-    made = await _open(kind, project, wanted, params, context)
-    return {
-        "url": made.url,
-        "number": made.number,
-        "state": made.state,
-        "created": made.is_new,
-        "forge": kind,
-        "repository": project,
-        "head": made.head,
-        "base": made.base,
-    }
+    if kind == "github":
+        _on_github(project, context)
+    owner = None if params.get("headOwner") is None else as_text(params["headOwner"]).strip()
+    return Change(kind, project, wanted, owner, await commit_at(checkout, f"refs/heads/{wanted.head}"))
 
 
 async def _head(checkout: Repository, params: dict[str, Any]) -> str:
@@ -114,20 +161,24 @@ def _forge(given: Any) -> Kind | None:
     return found
 
 
-async def _open(kind: Kind, project: str, wanted: Proposal, params: dict[str, Any], context: NodeContext) -> Opened:
-    if kind == "gitlab":
+async def _open(change: Change, context: NodeContext) -> Opened:
+    if change.kind == "gitlab":
         from handrail.services.gitlab.merge_requests import open_merge_request
         from handrail.services.gitlab.site import gitlab
 
-        async with gitlab(site(kind, context.env), context.env, "api") as service:
-            return await open_merge_request(service, project, wanted)
+        async with gitlab(site(change.kind, context.env), context.env, "api") as service:
+            return await open_merge_request(service, change.project, change.wanted)
     from handrail.services.github.site import github
     from handrail.services.github.writing import open_pull_request
 
-    at = repository(project, context.env)
-    owner = params.get("headOwner")
-    if at is None:
+    at = _on_github(change.project, context)
+    async with github(context.env) as service:
+        return await open_pull_request(service, at, change.wanted, change.owner)
+
+
+def _on_github(project: str, context: NodeContext) -> Place:
+    found = repository(project, context.env)
+    if found is None:
         message = f"{GITHUB}: `{shown(project, 120)}` is not a repository such as OWNER/NAME"
         raise NodeError("remote-address", message, transient=False)
-    async with github(context.env) as service:
-        return await open_pull_request(service, at, wanted, None if owner is None else as_text(owner).strip())
+    return found

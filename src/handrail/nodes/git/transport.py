@@ -7,19 +7,23 @@ written them. The hook `pre-push` runs before, without the token. Without a toke
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from handrail.contracts import NodeContext, NodeError, Work
 from handrail.nodes.git.refs import remote_address
 from handrail.nodes.git.repository import LINES, Repository
 from handrail.process.child import Task, perform, tail
+from handrail.process.logins import with_git_settings
 from handrail.services.forges import Login, login
 from handrail.services.remotes import password_of, public, remote
 from handrail.source.plain import counted
+from handrail.state.regular import Unreadable, read_regular
 
 SECONDS = 600.0
+MAX_HOOK = 64 * 1024 * 1024
 NO_COMMIT = "0" * 40
 _OTHER = "handrail-push"
 """A remote that only one command of git knows: so its address, which may have a password, is no argument."""
@@ -35,7 +39,8 @@ class Transport:
     """A remote for pushing. `target` is its name, or its address if a token is used. `shown` is for people.
 
     `looked_at` is what git reads from: the address for pushing may be another one than the address for fetching.
-    `plain` is the repository without the token, `git` the one with it; both are the same if there is none.
+    `plain` is the repository without the token, `git` the one with it; both are the same if there is none. `addresses`
+    are all places that a push goes to, as people see them.
     """
 
     plain: Repository
@@ -45,6 +50,7 @@ class Transport:
     looked_at: str
     shown: str
     secrets: tuple[str, ...]
+    addresses: tuple[str, ...] = ()
 
     @property
     def has_token(self) -> bool:
@@ -78,11 +84,26 @@ class Transport:
         if self.has_token:  # git does this itself if it knows the name of the remote
             await self.plain.tell("update-ref", f"refs/remotes/{self.name}/{ref.removeprefix('refs/heads/')}", commit)
 
-    async def _check_hook(self, line: str) -> None:
-        """Run the hook `pre-push` as git would, but without the token."""
+    async def _hook(self) -> str | None:
+        """The path of the hook `pre-push`. None if git would run none."""
         path = os.fsdecode((await self.plain.read("rev-parse", "--git-path", "hooks/pre-push")).removesuffix(b"\n"))
         hook = os.path.join(self.plain.folder, path)
-        if not os.path.isfile(hook) or not os.access(hook, os.X_OK):
+        return hook if os.path.isfile(hook) and os.access(hook, os.X_OK) else None
+
+    async def hook_digest(self) -> str:
+        """The beginning of the digest of the hook `pre-push`. Empty if there is none."""
+        hook = await self._hook()
+        if hook is None:
+            return ""
+        try:
+            return hashlib.sha256(read_regular(hook, MAX_HOOK)).hexdigest()[:16]
+        except Unreadable as error:
+            raise NodeError("git-failed", f"the hook `pre-push` {error.message}", transient=False) from error
+
+    async def _check_hook(self, line: str) -> None:
+        """Run the hook `pre-push` as git would, but without the token."""
+        hook = await self._hook()
+        if hook is None:
             return
         top = os.fsdecode((await self.plain.read("rev-parse", "--show-toplevel")).removesuffix(b"\n"))
         task = Task(
@@ -115,12 +136,13 @@ class Transport:
 
 async def transport(repository: Repository, name: str, work: Work, context: NodeContext) -> Transport:
     """The remote of this name. Raises `NodeError` if there is none."""
-    address = await remote_address(repository, name, "--push")
+    places = (await remote_address(repository, name, "--push", "--all")).splitlines()
+    address = places[0]
     given, password = login(remote(address), context.env), password_of(address)
     env = {key: value for key, value in repository.env.items() if not key.startswith(_TELLING)} | _QUIET
     env |= {key: value for key, value in context.env.items() if key.startswith(_SETTINGS)}
     is_other = given is None and address != await remote_address(repository, name)
-    env = _with_settings(env, [(f"remote.{_OTHER}.url", address)]) if is_other else env
+    env = with_git_settings(env, [(f"remote.{_OTHER}.url", address)]) if is_other else env
     plain, shown = replace(repository, env=env, seconds=float(work.timeout or SECONDS)), public(address)
     target = name if given is None else shown
     return Transport(
@@ -131,6 +153,7 @@ async def transport(repository: Repository, name: str, work: Work, context: Node
         looked_at=_OTHER if is_other else target,
         shown=shown,
         secrets=(*(given.secrets if given else ()), *([password] if password else ())),
+        addresses=tuple(map(public, places if given is None else places[:1])),
     )
 
 
@@ -151,13 +174,4 @@ def _with_token(env: Mapping[str, str], given: Login, address: str) -> dict[str,
         (f"credential.{address}.helper", ""),
     ]
     more = {"GIT_ALLOW_PROTOCOL": "http:https", "GIT_ASKPASS": ""}
-    return {**_with_settings(env, settings), **more}
-
-
-def _with_settings(env: Mapping[str, str], settings: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The environment with settings of git. They come after those of the user and of the repository."""
-    count = int(env["GIT_CONFIG_COUNT"]) if env.get("GIT_CONFIG_COUNT", "").isdigit() else 0
-    added = {"GIT_CONFIG_COUNT": str(count + len(settings))}
-    for number, (name, value) in enumerate(settings, count):
-        added |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
-    return {**env, **added}
+    return {**with_git_settings(env, settings), **more}

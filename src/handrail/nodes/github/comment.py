@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.contracts import Node, NodeContext, NodeError, Preview, Work
 from handrail.secrets.redaction import Secrets
 from handrail.services.marks import mark
-from handrail.services.numbered import github_issue
+from handrail.services.numbered import Numbered, github_issue
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
 
@@ -29,6 +29,7 @@ NODE = Node(
         Field("text", SCALARS, "the comment, as Markdown", required=True, also=("body", "comment", "message")),
     ),
     outputs={"commentUrl": "the address of the comment", "commentId": "the id of the comment"},
+    where=("issue", "repository"),
 )
 
 
@@ -36,10 +37,25 @@ async def run(work: Work, context: NodeContext) -> Any:
     from handrail.services.github.site import github
     from handrail.services.github.writing import comment_once
 
-    text = Secrets(context.env, context.secrets).mask(as_text(work.params["text"]))
-    if not text.strip():
-        raise NodeError("params", "`text` is blank", transient=False)
-    wanted = github_issue(as_text(work.params["issue"]), context.env)
+    wanted, text = _prepared(work, context)
     async with github(context.env) as service:
         made = await comment_once(service, wanted, text, mark(context.key))
     return {"commentUrl": made.url, "commentId": made.id}
+
+
+async def preview(work: Work, context: NodeContext) -> Preview:
+    wanted, text = _prepared(work, context)
+    repository = wanted.repository.full_name
+    return Preview(
+        title=f"Comment on {repository}#{wanted.number}",
+        facts=(("Where", wanted.page), ("Text", text)),
+        where={"issue": f"{repository}#{wanted.number}", "repository": repository},
+    )
+
+
+def _prepared(work: Work, context: NodeContext) -> tuple[Numbered, str]:
+    """The issue or pull request, and the comment."""
+    text = Secrets(context.env, context.secrets).mask(as_text(work.params["text"]))
+    if not text.strip():
+        raise NodeError("params", "`text` is blank", transient=False)
+    return github_issue(as_text(work.params["issue"]), context.env), text

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.contracts import Node, NodeContext, NodeError, Preview, Work
 from handrail.secrets.redaction import Secrets
 from handrail.services.marks import mark
-from handrail.services.references import gitlab_talk
+from handrail.services.references import GitLabIssue, MergeRequest, gitlab_talk
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text
 
@@ -29,6 +29,7 @@ NODE = Node(
         Field("text", SCALARS, "the comment, as Markdown", required=True, also=("body", "comment", "message")),
     ),
     outputs={"commentUrl": "the address of the comment", "commentId": "the id of the comment"},
+    where=("issue", "project"),
 )
 
 
@@ -36,11 +37,29 @@ async def run(work: Work, context: NodeContext) -> Any:
     from handrail.services.gitlab.issues import comment_once
     from handrail.services.gitlab.site import gitlab
 
+    wanted, text = _prepared(work, context)
+    async with gitlab(wanted.base, context.env, "api") as service:
+        made = await comment_once(service, wanted, _page(work), text, mark(context.key))
+    return {"commentUrl": made.url, "commentId": made.id}
+
+
+async def preview(work: Work, context: NodeContext) -> Preview:
+    wanted, text = _prepared(work, context)
+    name = f"{wanted.project}{'!' if isinstance(wanted, MergeRequest) else '#'}{wanted.number}"
+    return Preview(
+        title=f"Comment on {name}",
+        facts=(("Where", _page(work)), ("Text", text)),
+        where={"issue": name, "project": wanted.project},
+    )
+
+
+def _prepared(work: Work, context: NodeContext) -> tuple[GitLabIssue | MergeRequest, str]:
+    """The issue or merge request, and the comment."""
     text = Secrets(context.env, context.secrets).mask(as_text(work.params["text"]))
     if not text.strip():
         raise NodeError("params", "`text` is blank", transient=False)
-    url = as_text(work.params["issue"]).strip()
-    wanted = gitlab_talk(url, context.env)
-    async with gitlab(wanted.base, context.env, "api") as service:
-        made = await comment_once(service, wanted, url, text, mark(context.key))
-    return {"commentUrl": made.url, "commentId": made.id}
+    return gitlab_talk(_page(work), context.env), text
+
+
+def _page(work: Work) -> str:
+    return as_text(work.params["issue"]).strip()

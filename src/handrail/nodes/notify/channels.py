@@ -10,7 +10,8 @@ from typing import NamedTuple
 from handrail.contracts import NodeContext, NodeError
 from handrail.process.child import Task, perform, tail
 from handrail.secrets.rules import without_secrets
-from handrail.source.plain import counted
+from handrail.services.addresses import host_of
+from handrail.source.plain import command_line, counted
 
 SECONDS = 30.0
 LONGEST_ON_DESKTOP = 500
@@ -86,6 +87,23 @@ async def _run(argv: list[str], stdin: str | None, message: Message, context: No
     if ended.exit_code != 0:
         told = tail(ended.output, 3)
         raise NodeError("exit-code", f"`{argv[0]}` ended with {ended.exit_code}{f': {told}' if told else ''}")
+
+
+def place_of(channel: str, message: Message, context: NodeContext) -> str:
+    """Where a channel sends to, for people. The address of a webhook is a secret, so only its host is told."""
+    match channel:
+        case "telegram":
+            from handrail.services.telegram import bot
+
+            return f"telegram: the chat of TELEGRAM_CHAT_ID, by `{host_of(bot(context.env).api)}`"
+        case "webhook":
+            from handrail.services.webhook import address
+
+            return f"webhook: at `{host_of(address(context.env))}`"
+        case "command":
+            return f"command: {command_line(*message.argv)}"
+        case _:
+            return f"{channel}: on this machine"
 
 
 CHANNELS: dict[str, Callable[[Message, NodeContext], Awaitable[None]]] = {

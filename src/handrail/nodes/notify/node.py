@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.notify.channels import CHANNELS, SECONDS, Message
+from handrail.contracts import Node, NodeContext, NodeError, Preview, Work
+from handrail.nodes.notify.channels import CHANNELS, SECONDS, Message, place_of
 from handrail.secrets.redaction import Secrets
 from handrail.source.fields import ANYTHING, SCALARS, Field
 from handrail.source.values import as_text, shown
@@ -45,6 +45,7 @@ NODE = Node(
         "reasons": {},
         "reason": "the run was interrupted while the message was sent; whether it arrived is not known",
     },
+    where=("channels",),
 )
 
 
@@ -61,6 +62,17 @@ async def run(work: Work, context: NodeContext) -> Any:
         except NodeError as error:
             reasons[name] = error.message
     return {"success": not reasons, "sent": sent, "reasons": reasons, "reason": next(iter(reasons.values()), None)}
+
+
+async def preview(work: Work, context: NodeContext) -> Preview:
+    wanted, message = _channels(work.params["channels"]), _message(work, context)
+    if not message.text.strip():
+        raise NodeError("params", "`message` is blank", transient=False)
+    facts = [("Channel", place_of(name, message, context)) for name in wanted]
+    facts += [("Title", message.title)] if message.title else []
+    named = ", ".join(wanted)
+    title = f"Send a message by {named}"
+    return Preview(title=title, facts=(*facts, ("Text", message.text)), where={"channels": named})
 
 
 def _channels(given: Any) -> list[str]:

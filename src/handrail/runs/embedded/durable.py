@@ -44,7 +44,7 @@ from handrail.runs.fold import RunState
 from handrail.runs.limits import Limits, rest
 from handrail.runs.machine import Event
 from handrail.runs.memory import Kept, Memory
-from handrail.runs.remember import remember
+from handrail.runs.remember import recall, remember
 from handrail.runs.rerun import RERUN, assumed_result, interrupted, interrupted_form
 from handrail.runs.together import together
 from handrail.runs.verify import verify
@@ -258,7 +258,8 @@ class DurableRun:
         session, tried = self.memory.sessions.get(path), self.memory.tried(path)
         waits = partial(rest, self.memory.facts, self.record, self.clock, path)
         keeps = partial(remember, self.memory.facts, self.record, self.secrets, path)
-        context = replace(self.context, key=self._key(path), session=session, rest=waits, remember=keeps)
+        finds = partial(recall, self.memory.facts, self.secrets, path)
+        context = replace(self.context, key=self._key(path), session=session, rest=waits, remember=keeps, recall=finds)
         asks = partial(self.asking.answer, path)
         return replace(context, failure=tried.failure, failures=tried.total, ask=asks)
 

@@ -1,18 +1,26 @@
 """Settings of the user and of the project, checked like definitions. The project's settings win.
 
 The settings of a project come with the repository, so they must not run code or give an agent more rights. Routes
-choose the agent and the model of a step.
+choose the agent and the model of a step: `routes.py`.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 
 from handrail import SETTINGS_FILE as FILE
+from handrail.process.logins import LOGINS
+from handrail.settings.commands import read_check
+from handrail.settings.routes import DEFAULT as DEFAULT
+from handrail.settings.routes import Route as Route
+from handrail.settings.routes import RouteOverrides as RouteOverrides
+from handrail.settings.routes import choose as choose
+from handrail.settings.routes import parse_route as parse_route
+from handrail.settings.rules import SCHEMA as _RULES
+from handrail.settings.rules import Effects, Rule, read_rules
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.fields import Field, Reader, found, quoted, shape
@@ -22,8 +30,6 @@ from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 
 GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop", "local-fix-loop")
-DEFAULT = "default"
-Own = tuple[str | None, str | None]
 MAX_IDLE_STOPS = 7  # hosts give up after eight
 MAX_REMINDERS = 100
 LIMITS = ("usd", "minutes", "tokens")
@@ -94,6 +100,19 @@ SETTINGS = shape(
         "the command that checks the project, for flows that need one: `make test` or `[make, test]`; no shell runs it",
         schema={"anyOf": [{"type": "string"}, _NAMES]},
     ),
+    Field(
+        "approve",
+        ("list",),
+        "only in the user's settings: effects that `propose` may do, and questions that `approve` may pass, without "
+        "asking a person: `git-push`, or `{effect: git-push, where: {branch: handrail/*}}`",
+        schema=_RULES,
+    ),
+    Field(
+        "agentLogins",
+        ("boolean",),
+        "only in the user's settings: agents that runs start get your logins of git, GitHub and GitLab",
+        default=False,
+    ),
     Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
 )
 
@@ -124,6 +143,8 @@ class Settings:
     reminders: int = 12
     prune: PruneSettings | None = None
     limits: dict[str, float] = field(default_factory=dict)
+    approve: tuple[Rule, ...] = ()
+    agent_logins: bool = False
     check: tuple[str, ...] = ()
 
 
@@ -134,19 +155,22 @@ def shipped_presets() -> dict[str, dict[str, str]]:
     """The presets that exist without settings."""
     import json
 
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "presets.json")) as file:
+    with open(
+        os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "builtin", "presets.json")
+    ) as file:
         found: dict[str, dict[str, str]] = json.load(file)["presets"]
     return found
 
 
-def read_settings(config: str, project: str, agents: Agents = None) -> tuple[Settings, list[Diagnostic]]:
+def read_settings(
+    config: str, project: str, agents: Agents = None, effects: Effects | None = None
+) -> tuple[Settings, list[Diagnostic]]:
     """The settings from the user's `config` folder and from the project, and the problems in their files.
 
-    `agents` are the agents that routes may name; None if they are not checked.
+    `agents` are the agents that routes may name, `effects` those that rules may approve; None if they are not checked.
     """
     problems: list[Diagnostic] = []
-    settings = Settings()
-    settings = _read(config, settings, problems, agents, is_user=True)
+    settings = _read(config, Settings(), problems, agents, effects, is_user=True)
     return _read(os.path.join(project, ".handrail"), settings, problems, agents, is_user=False), problems
 
 
@@ -155,7 +179,15 @@ def read_user_settings(config: str) -> Settings:
     return _read(config, Settings(), [], None, is_user=True)
 
 
-def _read(folder: str, settings: Settings, problems: list[Diagnostic], agents: Agents, *, is_user: bool) -> Settings:
+def _read(
+    folder: str,
+    settings: Settings,
+    problems: list[Diagnostic],
+    agents: Agents,
+    effects: Effects | None = None,
+    *,
+    is_user: bool,
+) -> Settings:
     path = os.path.join(folder, FILE)
     if not os.path.lexists(path):
         return settings
@@ -176,16 +208,25 @@ def _read(folder: str, settings: Settings, problems: list[Diagnostic], agents: A
         return settings
     reader = Reader(source, tree, SETTINGS, problems.append)
     settings = _with_secrets(reader, settings, may_except=is_user)
-    return replace(_apply(reader, settings, agents), prune=_read_prune(reader, settings.prune, is_user=is_user))
+    settings = _apply(reader, settings, agents, is_user=is_user)
+    own = {name: _of_user(reader, name, is_user=is_user) for name in ("prune", "approve", "agentLogins")}
+    rules = read_rules(reader, own["approve"], effects) if own["approve"] is not None else settings.approve
+    logins = bool(own["agentLogins"].value) if own["agentLogins"] is not None else settings.agent_logins
+    prune = _read_prune(reader, own["prune"], settings.prune)
+    return replace(settings, prune=prune, approve=rules, agent_logins=logins)
 
 
-def _read_prune(reader: Reader, before: PruneSettings | None, *, is_user: bool) -> PruneSettings | None:
-    """A project must not decide to remove the history of its runs: its settings come with the repository."""
-    node = reader.child("prune")
+def _of_user(reader: Reader, name: str, *, is_user: bool) -> Node | None:
+    """A setting that only the user may decide: the settings of a project come with the repository."""
+    node = reader.child(name)
+    if node is not None and not is_user:
+        reader.on(node, "bad-value", f"`{name}` can be set only in the user's settings", "remove it here")
+        return None
+    return node
+
+
+def _read_prune(reader: Reader, node: Node | None, before: PruneSettings | None) -> PruneSettings | None:
     if node is None:
-        return before
-    if not is_user:
-        reader.on(node, "bad-value", "`prune` can be set only in the user's settings", "remove it here")
         return before
     older, keep = node.value.get("olderThan"), node.value.get("keep")
     for name, child in node.value.items():
@@ -204,7 +245,7 @@ def _read_prune(reader: Reader, before: PruneSettings | None, *, is_user: bool) 
     return PruneSettings(seconds, keep.value if keep is not None else None)
 
 
-def _apply(reader: Reader, settings: Settings, agents: Agents) -> Settings:
+def _apply(reader: Reader, settings: Settings, agents: Agents, *, is_user: bool) -> Settings:
     settings = replace(
         settings,
         idle_stops=_read_count(reader, "idleStops", MAX_IDLE_STOPS, settings.idle_stops),
@@ -217,7 +258,7 @@ def _apply(reader: Reader, settings: Settings, agents: Agents) -> Settings:
         found |= _read_routes(reader, agent._replace(kind="mapping", value={DEFAULT: agent}, keys={}), agents)
     if routes is not None:
         found |= _read_routes(reader, routes, agents)
-    passed = _read_names(reader, names)
+    passed = _read_names(reader, names, is_user=is_user)
     return replace(
         settings,
         routes=found,
@@ -226,23 +267,8 @@ def _apply(reader: Reader, settings: Settings, agents: Agents) -> Settings:
         pass_env=(*settings.pass_env, *passed),
         engine=reader.text("engine") or settings.engine,
         limits=_read_limits(reader, settings.limits),
-        check=_read_check(reader, settings.check),
+        check=read_check(reader, settings.check),
     )
-
-
-def _read_check(reader: Reader, before: tuple[str, ...]) -> tuple[str, ...]:
-    """The command that checks the project, as words."""
-    if (node := reader.child("check")) is None:
-        return before
-    try:
-        words = shlex.split(node.value) if node.kind == "text" else [part.value for part in node.value]
-    except ValueError:
-        words = []
-    if not words or words[0] == "" or not all(isinstance(word, str) for word in words):
-        message = f"`check` has to be a command, found {quoted(node)}"
-        reader.on(node, "bad-value", message, "write `check: make test`, or `check: [make, test]`")
-        return before
-    return tuple(words)
 
 
 def _read_limits(reader: Reader, before: dict[str, float]) -> dict[str, float]:
@@ -261,13 +287,19 @@ def _read_limits(reader: Reader, before: dict[str, float]) -> dict[str, float]:
     return now
 
 
-def _read_names(reader: Reader, node: Node | None) -> list[str]:
-    """The names of variables. Patterns are not allowed, because one pattern could match all secrets."""
+def _read_names(reader: Reader, node: Node | None, *, is_user: bool) -> list[str]:
+    """The names of variables. Patterns are not allowed, because one pattern could match all secrets.
+
+    A project must not give the login of a forge to agents.
+    """
     found_: list[str] = []
     for item in node.value if node is not None else ():
         if item.kind != "text" or not item.value.isidentifier():
             message = f"an item of `passEnv` has to be the name of a variable, found {quoted(item)}"
             reader.on(item, "bad-value", message, "write the full name; patterns are not allowed")
+        elif item.value in LOGINS and not is_user:
+            message = f"a project must not pass {quoted(item)} to agents: it is a login of the user"
+            reader.on(item, "bad-value", message, "write it in your own settings file, or let Handrail's nodes use it")
         else:
             found_.append(item.value)
     return found_
@@ -345,56 +377,3 @@ def _read_routes(reader: Reader, node: Node, agents: Agents) -> dict[str, str]:
                 hint = did_you_mean(agent, agents) or f"known: {', '.join(agents)}"
                 reader.on(child, "bad-value", f"there is no agent `{agent}`", hint)
     return routes
-
-
-@dataclass(frozen=True)
-class Route:
-    agent: str
-    model: str | None = None
-
-    def __str__(self) -> str:
-        return self.agent if self.model is None else f"{self.agent}:{self.model}"
-
-
-@dataclass(frozen=True)
-class RouteOverrides:
-    """The agent and model that the user chose when starting a run: for all steps, or per group."""
-
-    agent: str | None = None
-    model: str | None = None
-    routes: Mapping[str, str] = field(default_factory=dict)
-
-
-def parse_route(text: str) -> Route:
-    """Parse `AGENT` or `AGENT:MODEL`. The name of a model may contain colons."""
-    agent, _, model = text.partition(":")
-    if not agent.strip():
-        raise ValueError(f"`{text}` names no agent")
-    return Route(agent.strip(), model.strip() or None)
-
-
-def choose(
-    overrides: RouteOverrides, table: Mapping[str, str], group: str | None, own: tuple[str | None, str | None]
-) -> Route | None:
-    """The route of a step, or None. `table` has routes by group, maybe with a default; `own` is what the step sets."""
-    if group is not None and group in overrides.routes:
-        return parse_route(overrides.routes[group])
-    if DEFAULT in overrides.routes and overrides.agent is None:
-        return parse_route(overrides.routes[DEFAULT])
-    found = _configured_route(table, group, own)
-    if overrides.agent is not None:
-        return Route(overrides.agent, overrides.model)
-    if found is None or overrides.model is None:
-        return found
-    return replace(found, model=overrides.model)
-
-
-def _configured_route(table: Mapping[str, str], group: str | None, own: Own) -> Route | None:
-    if group is not None and group in table:
-        return parse_route(table[group])
-    if own[0] is not None:
-        return Route(own[0], own[1])
-    if DEFAULT in table:
-        default = parse_route(table[DEFAULT])
-        return default if own[1] is None else replace(default, model=own[1])
-    return None

@@ -1,0 +1,103 @@
+"""Rules that say yes to an effect in place of a person. Pure.
+
+A rule comes from the user's own settings or from the command line, never from a project, a flow or an agent.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from handrail.source.fields import Reader, found, quoted
+from handrail.source.suggest import did_you_mean
+from handrail.source.yamltree import Node, as_text
+
+STEP = "step"
+"""What every rule can ask for: the path of the step that asks."""
+OPTION = "--approve"
+SCHEMA = {
+    "type": "array",
+    "items": {
+        "anyOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "properties": {
+                    "effect": {"type": "string"},
+                    "where": {"type": "object", "additionalProperties": {"type": ["string", "boolean", "integer"]}},
+                },
+                "required": ["effect"],
+                "additionalProperties": False,
+            },
+        ]
+    },
+}
+Effects = Callable[[], Mapping[str, Collection[str]]]
+"""The effects that can be approved, and the names that their rules can ask for."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Approves an effect if all of `where` fits: name and pattern, with `*` and `?`. `source` is where it is from."""
+
+    effect: str
+    where: tuple[tuple[str, str], ...] = ()
+    source: str = OPTION
+
+    def fits(self, effect: str, values: Mapping[str, str], risks: Collection[str]) -> bool:
+        asked = dict(self.where)
+        if effect != self.effect or any(name not in asked for name in risks):
+            return False
+        return all(name in values and fnmatch.fnmatchcase(values[name], asked[name]) for name in asked)
+
+    def __str__(self) -> str:
+        if self.source == OPTION:
+            return f"{OPTION} {self.effect}"
+        where = ", ".join(f"{name}: {pattern}" for name, pattern in self.where)
+        return f"`approve` in {self.source}: {self.effect}" + (f" where {where}" if where else "")
+
+
+def read_rules(reader: Reader, node: Node, effects: Effects | None) -> tuple[Rule, ...]:
+    """The rules of a settings file. Reports each that is wrong, at its place."""
+    known = effects() if effects is not None else None
+    return tuple(rule for item in node.value if (rule := _rule(reader, item, known)) is not None)
+
+
+def _rule(reader: Reader, item: Node, known: Mapping[str, Collection[str]] | None) -> Rule | None:
+    effect = item.value.get("effect") if item.kind == "mapping" else item
+    if effect is None or effect.kind != "text":
+        message = f"an item of `approve` has to name an effect, found {found(item if effect is None else effect)}"
+        reader.on(item, "bad-value", message, "write `- EFFECT`, or `- {effect: EFFECT, where: {branch: NAME}}`")
+        return None
+    if known is not None and effect.value not in known:
+        hint = did_you_mean(effect.value, known) or f"effects: {', '.join(known)}"
+        reader.on(effect, "bad-value", f"there is no effect {quoted(effect)} that can be approved", hint)
+        return None
+    where: dict[str, str] | None = {}
+    for name, child in item.value.items() if item.kind == "mapping" else ():
+        if name == "where":
+            where = _where(reader, child, None if known is None else (*known[effect.value], STEP))
+        elif name != "effect":
+            hint = did_you_mean(name, ("effect", "where")) or "its keys: effect, where"
+            reader.on(child, "unknown-key", f"an item of `approve` has no key `{name}`", hint)
+            where = None
+    source = "your settings"
+    return None if where is None else Rule(effect.value, tuple(where.items()), source)
+
+
+def _where(reader: Reader, node: Node, names: Collection[str] | None) -> dict[str, str] | None:
+    """The patterns by name. None if one is wrong: a rule without it would approve more than it was meant to."""
+    if node.kind != "mapping":
+        reader.on(node, "wrong-type", f"`where` has to be a mapping, found {found(node)}", "write `{NAME: PATTERN}`")
+        return None
+    patterns: dict[str, str] = {}
+    for name, child in node.value.items():
+        if names is not None and name not in names:
+            hint = did_you_mean(name, names) or f"it can ask for: {', '.join(names)}"
+            reader.on(child, "bad-value", f"this effect has no `{name}`", hint)
+        elif child.kind not in ("text", "boolean", "integer"):
+            reader.on(child, "wrong-type", f"`{name}` has to be a pattern, found {found(child)}", "write it as text")
+        else:
+            patterns[name] = as_text(child)
+    return patterns if len(patterns) == len(node.value) else None

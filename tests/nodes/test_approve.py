@@ -1,0 +1,77 @@
+"""`approve`: a person says yes or no, and a file that changes after the yes asks again."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from nodes.single import as_flow, refused, value
+from support import Project
+
+YES, NO = {"approved": True}, {"approved": False, "reason": "too big"}
+
+
+def answer(project: Project, values: dict[str, Any]) -> dict[str, Any]:
+    file = project.write(".handrail/answer.json", json.dumps(values))
+    return project.json("answer", "last", "--file", str(file))
+
+
+def form(project: Project) -> Any:
+    return project.json("answer", "last", "--show")["form"]
+
+
+def test_a_yes_continues(project: Project) -> None:
+    project.write("plan.md", "# Plan\n\nOne step.\n")
+    as_flow(project, "approve", question="Build it?", details="plan.md", files=["plan.md"], code=4)
+    asked = form(project)
+    assert asked["title"] == "Build it?"
+    assert "File: plan.md\nDetails:\n  | # Plan\n  | \n  | One step.\nFile: plan.md (18 bytes)" in asked["description"]
+    run = answer(project, YES)
+    given = {"approved": True, "by": "person", "reason": "", "rule": None, "stopped": False}
+    assert (run["status"], value(run)) == ("completed", given)
+
+
+def test_details_are_text_unless_they_name_a_file(project: Project) -> None:
+    for text in ("Two steps, no risk.", "../outside", "/etc/hostname", ".handrail"):
+        as_flow(project, "approve", question="Build it?", details=text, code=4)
+        assert form(project)["description"] == f"Details: {text}"
+
+
+@pytest.mark.parametrize(("otherwise", "status"), [("stop", "stopped"), ("skip", "completed"), ("fail", "failed")])
+def test_a_no(project: Project, otherwise: str, status: str) -> None:
+    as_flow(project, "approve", question="Build it?", otherwise=otherwise, code=4)
+    run = answer(project, NO)
+    assert run["status"] == status
+    if status == "failed":
+        assert "too big" in run["error"]
+    else:
+        assert (value(run)["approved"], value(run)["reason"]) == (False, "too big")
+
+
+def test_a_file_that_changes_after_the_yes_asks_again(project: Project) -> None:
+    project.write("plan.md", "one\n")
+    as_flow(project, "approve", question="Build it?", files=["plan.md"], code=4)
+    project.write("plan.md", "two\n")
+    assert answer(project, YES)["status"] == "waiting"
+    assert "plan.md (" in form(project)["description"]
+    assert "since the last answer" in form(project)["description"]
+    assert answer(project, YES)["status"] == "completed"
+
+
+def test_an_answer_in_advance(project: Project) -> None:
+    file = project.write(".handrail/answers.yaml", "approve: {approved: true, reason: fine}\n")
+    run = as_flow(project, "approve", "--answers", str(file), question="Build it?")
+    assert (value(run)["approved"], value(run)["reason"]) == (True, "fine")
+
+
+def test_a_rule_passes_the_question(project: Project) -> None:
+    run = as_flow(project, "approve", "--approve", "approve", question="Build it?")
+    assert (value(run)["by"], value(run)["rule"]) == ("rule", "--approve approve")
+
+
+def test_files_have_to_exist_in_the_project(project: Project) -> None:
+    assert refused(project, "approve", question="Build it?", files=["gone.md"])[0] == "file-unreadable"
+    assert refused(project, "approve", question="Build it?", files=["../x"])[0] == "path-escape"
+    assert refused(project, "approve", question=" ")[0] == "params"
