@@ -121,7 +121,7 @@ class Shop:
             text=True,
         ) as process:
             killer.kill = process.kill
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=600)
         return Said(process.returncode, out, err)
 
     def resume(self, run: str) -> dict[str, Any]:
