@@ -38,6 +38,8 @@ ANSWERS = {
     "message": {"commit_message": "Second"},
     "both": {"selected_files": ["kept.txt"], "commit_message": "Second", "confirm": True},
     "clear": {"q": "because"},
+    "propose": {"approved": True},
+    "approve": {"approved": True},
 }
 JSON_FILES = {
     f"{SCOPE}/.artifacts/review-{KEY}-1.json": REVIEW,
@@ -66,7 +68,8 @@ class Effect(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{self.node} {self.params['iteration']}" if "iteration" in self.params else self.node
+        more = self.params.get("iteration") or self.params.get("effect")
+        return self.node if more is None else f"{self.node} {more}"
 
 
 def _form(id_: str, **more: Any) -> dict[str, Any]:
@@ -83,6 +86,8 @@ PULL = {"pullRequestUrl": "octo/tea#7", **GITHUB}
 EFFECTS = [
     Effect("git-commit", {"message": "Second", "files": ["kept.txt"]}),
     Effect("telegram-notify", {"message": "hello"}),
+    Effect("propose", {"effect": "git-commit", "params": {"message": "Second", "files": ["kept.txt"]}}),
+    Effect("approve", {"question": "Go on?", "files": ["kept.txt"]}),
     Effect("clear-ready-to-merge", {"taskKey": KEY}),
     Effect("write-file", {"path": "out/new.md", "text": "hi"}),
     Effect("review-verdict", {"taskKey": KEY, "iteration": 1}),

@@ -6,9 +6,9 @@ import json
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -21,6 +21,7 @@ from crash.pool import Pool
 from depth import Depth
 from handrail import registry
 from nodes.repositories import Checkout, isolate
+from services.githubs import GitHub
 from services.web import serve
 
 PATH = "a/x"
@@ -40,11 +41,12 @@ UNKNOWN = "whether it arrived is not known"
 class Outside:
     """Makes cases with one step each, in a repository, and with services."""
 
-    def __init__(self, pool: Pool, stage: Stage, env: dict[str, str], sent: list[Any]) -> None:
+    def __init__(self, pool: Pool, stage: Stage, env: dict[str, str], sent: list[Any], github: GitHub) -> None:
         self.pool = pool
         self.stage = stage
         self.env = env
         self.sent = sent
+        self.github = github
 
     def begin(self, effect: Effect) -> Case:
         params = json.dumps(effect.params)
@@ -81,12 +83,19 @@ def commits(case: Case) -> list[str]:
 def account(case: Case) -> dict[str, Any]:
     """What has to be the same however often the run was interrupted. Times and paths of the case are left out."""
     value = case.run.state.steps[PATH].value
-    value = {name: item for name, item in value.items() if name != "output"}  # the words of a program
+    value = _without_words(value)
     artifacts = sorted(artifact["path"] for artifact in case.run.state.artifacts)
     found = json.dumps({"files": files(case), "value": value, "artifacts": artifacts})
     plain = TIME.sub("TIME", found.replace(str(case.folder), "FOLDER"))
     hidden = re.sub(r"\b[0-9a-f]{40}\b|\b[0-9a-f]{7}\b", "HASH", plain)
     return {"ended": case.status, "commits": commits(case), **json.loads(hidden)}
+
+
+def _without_words(value: Any) -> Any:
+    """A value without the words of a program, also in the outputs of another node."""
+    if not isinstance(value, dict):
+        return value
+    return {name: _without_words(item) for name, item in value.items() if name != "output"}
 
 
 def problems(outside: Outside, wanted: dict[str, Any], effect: Effect, doom: Doom) -> list[str]:
@@ -124,7 +133,7 @@ def outside(pool: Pool, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterat
             "TELEGRAM_BOT_TOKEN": "1:t",
             "TELEGRAM_CHAT_ID": "5",
         }
-        yield Outside(pool, stage, env, chat.asked)
+        yield Outside(pool, stage, env, chat.asked, github)
 
 
 def test_every_node_that_publishes_files_is_here() -> None:
@@ -168,3 +177,90 @@ def test_a_message_is_never_sent_twice(outside: Outside, doom: Doom, times: int)
     assert len(outside.sent) == times
     assert (value["success"], UNKNOWN in str(value["reason"])) == (doom is RECORDED, doom is not RECORDED)
     assert registry.node_declarations()["telegram-notify"].rerun == "never"
+
+
+class Proposal(NamedTuple):
+    """An effect that is proposed. `times` says how often it happened."""
+
+    params: dict[str, Any]
+    times: Callable[[Outside, Case], int]
+
+
+def _pushes(outside: Outside, case: Case) -> int:
+    del outside
+    log = case.folder / "bare.git" / "received"
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+def _with_remote(case: Case) -> None:
+    """A bare repository that counts what it receives."""
+    bare = case.folder / "bare.git"
+    subprocess.run(["git", "init", "-q", "--bare", "-b", "main", str(bare)], check=True)
+    hook = bare / "hooks" / "post-receive"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\ncat >> received\n")
+    hook.chmod(0o755)
+    subprocess.run(["git", "remote", "add", "origin", str(bare)], cwd=case.project, check=True)
+
+
+_PR = {"title": "Tea", "forge": "github", "repository": "octo/tea", "head": "main", "base": "old"}
+PROPOSALS = {
+    "git-push": Proposal({"branch": "main"}, _pushes),
+    "git-commit": Proposal({"message": "Second", "files": ["kept.txt"]}, lambda _, case: len(commits(case)) - 1),
+    "pr-open": Proposal(_PR, lambda outside, _: len(outside.github.lists["pulls"])),
+    "github-comment": Proposal(
+        {"issue": "octo/tea#7", "text": "hi"}, lambda outside, _: len(outside.github.lists["issues/7/comments"]) - 1
+    ),
+}
+KILLS = {
+    "before the question": Doom("after", event="FactFound", path=PATH),
+    "with the question": Doom("after", event="Asked", path=PATH),
+    "after the yes": Doom("after", event="Answered", path=PATH),
+    "before the effect": Doom("after", event="FactFound", path=PATH, at=2),
+    "after the effect": UNRECORDED,
+    "at the end": RECORDED,
+}
+
+
+def count_of(case: Case, kind: str) -> int:
+    return sum(type(event).__name__ == kind for _, event in case.run.records)
+
+
+@pytest.mark.parametrize("effect", PROPOSALS)
+def test_a_proposal_is_asked_once_and_done_once(outside: Outside, effect: str) -> None:
+    proposal = PROPOSALS[effect]
+    for name, doom in KILLS.items():
+        outside.github.lists["pulls"].clear()  # an open one would be used
+        case = outside.begin(Effect("propose", {"effect": effect, "params": proposal.params}))
+        _with_remote(case)
+        before = proposal.times(outside, case)
+        assert outside.resume(case, doom) == -signal.SIGKILL, name
+        more = [] if count_of(case, "Answered") else ["--answers", str(case.answers)]
+        if case.status != "completed":
+            assert outside.pool.run(case, "resume", "--quiet", *more).code == 0, (
+                name,
+                (case.folder / "out").read_text(),
+            )
+        assert count_of(case, "Asked") == 1, name
+        assert proposal.times(outside, case) == before + 1, name
+        assert case.run.state.steps[PATH].value["approved"] is True
+
+
+def test_a_proposal_asks_again_if_the_files_changed_after_the_kill(outside: Outside) -> None:
+    case = outside.begin(Effect("propose", {"effect": "git-commit", "params": PROPOSALS["git-commit"].params}))
+    assert outside.resume(case, KILLS["after the yes"]) == -signal.SIGKILL
+    (case.project / "kept.txt").write_text("three\n")
+    assert outside.pool.run(case, "resume", "--quiet").code == 4
+    assert outside.resume(case) == 0
+    assert commits(case)[0] == "Second"
+
+
+@pytest.mark.parametrize(("kill", "times"), [("before the effect", 0), ("after the effect", 1), ("at the end", 1)])
+def test_a_proposed_message_is_never_sent_twice(outside: Outside, kill: str, times: int) -> None:
+    case = outside.begin(Effect("propose", {"effect": "telegram-notify", "params": {"message": "hello"}}))
+    assert outside.resume(case, KILLS[kill]) == -signal.SIGKILL
+    if case.status != "completed":
+        assert outside.resume(case) == 0
+    value = case.run.state.steps[PATH].value
+    assert len(outside.sent) == times
+    assert (UNKNOWN in str(value["result"]["reason"])) == (kill != "at the end")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from handrail import registry
+from handrail.contracts import NodeContext, NodeError, Work
 from nodes.repositories import Checkout, isolate
 from services.githubs import TOKEN, GitHub
 from services.web import Reply, serve
@@ -438,3 +443,30 @@ def test_an_agent_cannot_say_yes(proposing: Proposing, monkeypatch: pytest.Monke
         said = proposing.project.run(*argv)
         assert (said.code, "only a person may run" in said.err) == (1, True), said
     assert proposing.at() is None
+
+
+@pytest.mark.parametrize(
+    ("effect", "params"),
+    [
+        ("git-push", {}),
+        ("git-commit", {"message": "Second", "files": ["kept.txt"]}),
+        ("pr-open", {"title": "T", "head": "main", "base": "old", "forge": "github", "repository": "octo/tea"}),
+    ],
+)
+def test_a_node_itself_refuses_another_state_than_the_approved_one(
+    proposing: Proposing, github: GitHub, effect: str, params: dict[str, Any]
+) -> None:
+    """So nothing can change between the last look and the effect."""
+    proposing.checkout.write("kept.txt", "two\n")
+    kind: Any = registry.nodes()[effect]
+    context = NodeContext(project=str(proposing.project.folder), env=dict(os.environ), key="r-1/a/x")
+    work = Work(path="a/x", node=effect, params=params, prompt=None, own_checks=True, timeout=None)
+    state = asyncio.run(kind.preview(work, context)).state
+    for name in state:
+        with pytest.raises(NodeError) as caught:
+            asyncio.run(kind.run(replace(work, approved={**state, name: "other"}), context))
+        assert (caught.value.code, f"`{name}`" in caught.value.message) == ("changed", True)
+    assert (proposing.at(), proposing.checkout.subjects, github.lists["pulls"]) == (None, ["first"], [])
+    asyncio.run(kind.run(replace(work, approved=state), context))
+    done = {"git-push": proposing.at() is not None, "git-commit": len(proposing.checkout.subjects) == 2}
+    assert {**done, "pr-open": len(github.lists["pulls"]) == 1}[effect]
