@@ -15,23 +15,14 @@ from handrail.cli.group import command_at, handrail
 from handrail.cli.table import SECTIONS
 from handrail.contracts import Check, Node
 from handrail.errors import EXIT_CODES
-from handrail.expressions.parse import Expressions, Kinds
-from handrail.expressions.syntax import CONDITIONS, SCOPES, VALUES, Form
-from handrail.expressions.tree import Scope
 from handrail.flows.files import ENDINGS
-from handrail.flows.known import known_in
-from handrail.flows.references import CONTEXT
 from handrail.flows.spec import AFTER_KINDS
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
 from handrail.project import MARKERS, Places, flow_roots, shipped_flows, workflow_roots
 from handrail.settings import SETTINGS
 from handrail.source.codes import endings, rules
-from handrail.source.diagnostics import Diagnostic
 from handrail.source.fields import ANYTHING, Field, Shape
-from handrail.source.files import Source
 from handrail.source.given import limits
-from handrail.source.simpleyaml import read_yaml
-from handrail.source.values import as_json
 from handrail.workflows.keys import PHASE, TOOLS, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.understood import VOCABULARY
@@ -39,7 +30,10 @@ from handrail.workflows.understood import VOCABULARY
 sys.path.insert(0, str(Path(__file__).parent))
 from examples import AGENT, load, needed
 from examples import shown as example
-from shipped_docs import prompts, schemas, shipped
+from flow_docs import FOLDER as FLOW_FOLDER
+from flow_docs import flow_pages, flow_pictures, shipped
+from shipped_docs import prompts, schemas
+from value_docs import values
 
 REFERENCE = Path(__file__).parent.parent / "docs" / "reference"
 NOTE = "<!-- written by `make docs`; do not edit -->\n\n"
@@ -151,58 +145,6 @@ def flows() -> str:
         "Values and conditions (`when`, `until`, `stopFlowIf`) have [forms](values.md).\n"
     )
     return f"# Flow files\n\n{more}\n" + "\n".join(_shape(shape) for shape in FLOW_SHAPES)
-
-
-def values() -> str:
-    """The forms of values and conditions. Each example is resolved here, so the page shows what it really is."""
-    plain = (
-        "Params of steps, `vars` of prompts and paths of `makes` are values. Numbers, true, false, null, text and "
-        "lists are themselves. `${params.x}` alone is a reference, and keeps the kind of what it refers to; in longer "
-        "text it is inserted. A mapping whose only key is one of the names below is that form; the names from `const` "
-        "to `list` count also beside other keys. Any other mapping with several keys is an object.\n"
-    )
-    paths = (
-        "A reference is a path with dots: names of members, and places in lists, counted from 0. An item of a list "
-        "that has an `id` is also found by it: `phases.build` is the item with the id `build`, unless the name is a "
-        "number.\n"
-    )
-    truths = (
-        "`when`, `until`, `stopFlowIf` and `when` of an expectation are conditions: true, false, `${...}` alone, or "
-        "one of these forms. What they compare are values.\n"
-    )
-    sample = f"In the examples, the params are `{as_json(SAMPLE)}`, and there is a file `NOTES.md`.\n"
-    scopes = "\n".join(f"| `{name}` | {about} |" for name, about in SCOPES.items())
-    context = "\n".join(f"| `context.{name}` | {about} |" for name, about in CONTEXT.items())
-    return (
-        f"# Values and conditions of flows\n\n{plain}\n{sample}\n{_forms(VALUES, is_condition=False)}\n"
-        f"## Conditions\n\n{truths}\n{_forms(CONDITIONS, is_condition=True)}\n"
-        f"## References\n\n{paths}\n| scope | path |\n|---|---|\n{scopes}\n\n"
-        f"## Context\n\n| reference | value |\n|---|---|\n{context}\n"
-    )
-
-
-SAMPLE = {"title": 'Say "hi"', "count": 3, "files": ["a.md", "b.md"], "none": None}
-
-
-def _forms(forms: dict[str, Form], *, is_condition: bool) -> str:
-    rows = "\n".join(
-        f"| `{name}` | {form.about} | `{form.example}` | `{_resolved(form.example, is_condition)}` |"
-        for name, form in forms.items()
-    )
-    return f"| form | {'holds if' if is_condition else 'value'} | example | is |\n|---|---|---|---|\n{rows}\n"
-
-
-def _resolved(example: str, is_condition: bool) -> str:
-    """What an example is, as JSON."""
-    source, known = Source("example.yaml", example), known_in()
-    problems: list[Diagnostic] = []
-    reader = Expressions(source, problems.append, {}, Kinds(known.artifact_kinds, known.artifact_lists))
-    tree, troubles = read_yaml(source.text)
-    expression = reader.condition(tree) if is_condition else reader.value(tree)
-    assert [problems, troubles] == [[], []], example
-    known_values = {"params": SAMPLE, "context": {"scope": "main"}}
-    path, paths = lambda wanted: f"…/{wanted.name}.{wanted.extension}", lambda wanted: [f"…/{wanted.kind}"]
-    return as_json(expression.resolve(Scope(known_values, lambda path: path == "NOTES.md", path, paths)))
 
 
 def scripts() -> str:
@@ -383,13 +325,21 @@ PAGES = {
 
 
 def pages() -> dict[Path, str]:
-    return {REFERENCE / name: NOTE + make() for name, make in PAGES.items()}
+    made = {name: make() for name, make in PAGES.items()} | flow_pages()
+    return {REFERENCE / name: NOTE + text for name, text in made.items()} | {
+        REFERENCE / name: text for name, text in flow_pictures().items()
+    }
 
 
 def main() -> None:
-    for path, text in pages().items():
+    made = pages()
+    for path in (REFERENCE / FLOW_FOLDER).glob("*"):
+        if path not in made:
+            path.unlink()
+    for path, text in made.items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        sys.stdout.write(f"wrote docs/reference/{path.name}\n")
+        sys.stdout.write(f"wrote docs/reference/{path.relative_to(REFERENCE)}\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The pages of docs/reference about what comes with Handrail as data: prompts, schemas and flows."""
+"""The pages of docs/reference about what comes with Handrail as data: prompts and schemas."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 from handrail.artifacts.schemas import artifact_table, schema_ids
-from handrail.flows.shipped import Shipped
-from handrail.project import shipped_flows
 from handrail.source.templates import placeholders
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -62,17 +60,3 @@ def schemas() -> str:
 
 def anchor(title: str) -> str:
     return title.replace("/", "").replace(".", "")
-
-
-def shipped() -> str:
-    about = (
-        "Flows that come with Handrail: `handrail run NAME`. Their ids and what they make are those of AgentWeaver's "
-        "flows; the flows are our own. A flow of the project or of the user with the same id, or with the same file "
-        "name inside another flow of theirs, is used instead; inside shipped flows only if it says `overrides: true`. "
-        "`handrail show NAME` shows the phases and the params of one.\n"
-    )
-    rows = []
-    for entry in Shipped(shipped_flows()).entries():
-        inside = "" if entry.visible else " (only inside other flows)"
-        rows.append(f"| `{entry.id}` | {entry.description}{inside} |")
-    return f"# Flows that come with Handrail\n\n{about}\n| flow | what it does |\n|---|---|\n" + "\n".join(rows) + "\n"

@@ -1,4 +1,4 @@
-"""Every node, prompt, schema, setting and variable has an example, which prints what the reference shows.
+"""Every node, prompt, schema, setting, variable and shipped flow has an example, which prints what its page shows.
 
 With `HANDRAIL_UPDATE_EXAMPLES=1`, what is printed is written to the examples instead. Then run `make docs`.
 """
@@ -10,7 +10,8 @@ import os
 import re
 import runpy
 import shlex
-from collections.abc import Callable, Iterator
+import subprocess
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,12 @@ import yaml
 
 import handrail
 from handrail import registry
+from handrail.artifacts.schemas import artifact_table
 from handrail.process.chosen import variable_of
 from nodes.repositories import Checkout, isolate
 from services.web import Asked, Reply, serve
 from support import Project
+from weaver.agent import write_script
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = runpy.run_path(str(ROOT / "scripts" / "examples.py"))
@@ -59,6 +62,7 @@ class Stage:
             self.real[stack.enter_context(serve(_service(answers))).url] = address
         self.script(example.get("agent", [{"say": "done"}]))
         patch.setenv("HANDRAIL_SCRIPT", str(project.folder.parent / "agent.yaml"))
+        self._add_programs(patch)
         for name, value in example.get("env", {}).items():
             patch.setenv(name, self._local(str(value)))
         self._write()
@@ -69,11 +73,17 @@ class Stage:
         for path, text in EXAMPLES["files"](example):
             self.write(path, text)
         if repository is not None:
-            repository.write(".gitignore", ".handrail\nanswers.json\n")
+            repository.write(".gitignore", ".agentweaver\n.handrail\nanswers.json\n")
             repository.commit()
             self._add_remote(repository)
             for path, text in example.get("changes", {}).items():
                 self.write(path, text)
+
+    def _add_programs(self, patch: pytest.MonkeyPatch) -> None:
+        folder = self.project.folder.parent / "programs"
+        for name, text in self.example.get("programs", {}).items():
+            self.project.write(f"../programs/{name}", text).chmod(0o755)
+        patch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
     def _add_remote(self, repository: Checkout) -> None:
         address = self.example.get("remote")
@@ -157,6 +167,37 @@ def of_schema(stage: Stage) -> str:
     return str(ended["error"])
 
 
+def of_flow(stage: Stage) -> str:
+    """What the commands of an example print. The agent does what each prompt asks for."""
+    target = stage.project.folder.parent / "agent"
+    target.mkdir()
+    script = write_script(target, stage.project.folder, "example", _document)
+    stage.project.write("../agent.yaml", script.read_text(encoding="utf-8"))
+    if "answers" in stage.example:
+        stage.write("answers.json", json.dumps(stage.example["answers"]))
+    printed = []
+    for line in EXAMPLES["commands"](stage.name, stage.example):
+        program, *words = shlex.split(line)
+        if program == "handrail":
+            ended = stage.project.run(*words)
+            said = ended.out or ended.err
+        else:
+            said = subprocess.run([program, *words], capture_output=True, text=True, check=True).stdout
+        printed.append(f"$ {line}\n{said}".rstrip())
+    return "\n".join(printed)
+
+
+def _document(kind: str, turn: int) -> Any:
+    """What the agent writes as the JSON file of a kind: the example of its schema, or what it says later."""
+    schema = artifact_table().kinds[f"{kind}-json-file"].schema
+    if schema == "mr-description/v1":
+        schema = "change-description/v1"  # the flow asks for a title, too
+    if schema is None:
+        return {"subject": "Keep the order of the items"}
+    agreed = EXAMPLES["AGREED"].get(schema) if turn > 1 else None
+    return agreed or EXAMPLES["load"]("schemas", schema)["value"]
+
+
 def of_command(stage: Stage) -> str:
     if "command" not in stage.example:
         return of_node(stage)
@@ -186,7 +227,7 @@ def test_an_example_prints_what_the_reference_shows(
     stage = Stage(project, monkeypatch, stack, kind, name)
     if kind in ("nodes", "prompts"):
         assert name in stage.example["flow"], "the example has to use what it is an example of"
-    makers: dict[str, Callable[[Stage], str]] = {"nodes": of_node, "prompts": of_prompt, "schemas": of_schema}
+    makers = {"nodes": of_node, "prompts": of_prompt, "schemas": of_schema, "flows": of_flow}
     printed = stage.same(makers.get(kind, of_command)(stage))
     if IS_UPDATE:
         text = path.read_text(encoding="utf-8").partition("\nprints:")[0].rstrip()

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +20,7 @@ from nodes.repositories import Checkout, isolate
 from services.githubs import NAME, OWNER
 from shipped.forge import Forge
 from support import Project, Said
-from weaver.agent import Mood, place, write_script
+from weaver.agent import Mood, content, place, write_script
 
 KEY = "task"
 """The scope of all runs."""
@@ -90,7 +91,7 @@ class Shop:
         if dies_at:
             once = self.agent_folder / "dead"
             commands[dies_at] += f"; mkdir '{once}' 2>/dev/null && kill -9 $(ps -o ppid= -p $PPID); true"
-        write_script(self.agent_folder, self.project.folder, KEY, mood, commands)
+        write_script(self.agent_folder, self.project.folder, KEY, partial(content, mood=mood), commands)
 
     def words(self, flow: str, *argv: str) -> list[str]:
         self.project.write("answers.json", json.dumps(self.answers))

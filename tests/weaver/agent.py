@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ WRITES = {
     "bug-analyze": ("bug-analyze", "bug-fix-design", "bug-fix-plan"),
     "task-summary": ("task-summary",),
     "mr-description": ("mr-description",),
+    "pr-fix": ("pr-fix",),
     "jira-description": ("jira-description",),
     "practice-candidates": ("practice-candidates",),
     "playbook-questions": ("playbook-questions",),
@@ -104,7 +105,11 @@ def content(kind: str, turn: int, mood: Mood) -> Any:
     return value
 
 
-def write_script(target: Path, project: Path, key: str, mood: Mood, commands: Mapping[str, str] | None = None) -> Path:
+Said = Callable[[str, int], Any]
+"""What the JSON file of a kind says in an iteration."""
+
+
+def write_script(target: Path, project: Path, key: str, said: Said, commands: Mapping[str, str] | None = None) -> Path:
     """Write the script and its folders below `target`.
 
     `commands` are what the agent runs instead, by a part of its prompt.
@@ -113,7 +118,7 @@ def write_script(target: Path, project: Path, key: str, mood: Mood, commands: Ma
     for first, kinds in WRITES.items():
         for turn in TURNS:
             staged = target / f"{first}-{turn}"
-            paths = stage(staged, key, kinds, turn, mood)
+            paths = stage(staged, key, kinds, turn, said)
             copy = f"cp -R {shlex.quote(str(staged))}/. ."
             entries.append((f"Write `{project / paths[0]}`", copy))
             if first == "jira-description":  # a flow may have its own words for this
@@ -128,7 +133,7 @@ def write_script(target: Path, project: Path, key: str, mood: Mood, commands: Ma
     return path
 
 
-def stage(folder: Path, key: str, kinds: tuple[str, ...], turn: int, mood: Mood) -> list[str]:
+def stage(folder: Path, key: str, kinds: tuple[str, ...], turn: int, said: Said) -> list[str]:
     """Write the files of these kinds as they lie in a project. Returns the paths of the JSON files."""
     paths = []
     for kind in kinds:
@@ -138,7 +143,7 @@ def stage(folder: Path, key: str, kinds: tuple[str, ...], turn: int, mood: Mood)
             path = place(name, key, turn)
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             is_data = path.endswith(".json")
-            text = json.dumps(content(kind, turn, mood)) if is_data else f"# {kind} {turn}\n"
+            text = json.dumps(said(kind, turn)) if is_data else f"# {kind} {turn}\n"
             (folder / path).write_text(text, encoding="utf-8")
             paths += [path] if is_data else []
     return paths

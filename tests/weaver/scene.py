@@ -7,6 +7,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +16,7 @@ import pytest
 from nodes.repositories import Checkout, isolate
 from services.web import Asked, Reply, Web, serve
 from support import Project
-from weaver.agent import Mood, place, stage, write_script
+from weaver.agent import Mood, content, place, stage, write_script
 
 ISSUE = "ABC-1"
 KEY = "abc-1"
@@ -113,7 +114,9 @@ class Scene:
         folder = self.project.folder.parent / "agent"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        self.patch.setenv("HANDRAIL_SCRIPT", str(write_script(folder, self.project.folder, KEY, mood)))
+        self.patch.setenv(
+            "HANDRAIL_SCRIPT", str(write_script(folder, self.project.folder, KEY, partial(content, mood=mood)))
+        )
 
     def answer(self, form: str, **values: Any) -> None:
         """Answer a form like this."""
@@ -141,7 +144,7 @@ class Scene:
                 values = {"form_id": kind, "submitted_at": "2026-01-01T00:00:00Z", "values": {"task_description": "x"}}
                 self.project.write(place(f"{kind}-json-file", KEY), json.dumps(values))
             else:
-                stage(self.project.folder, KEY, (kind,), 1, Mood(1, 1))
+                stage(self.project.folder, KEY, (kind,), 1, partial(content, mood=Mood(1, 1)))
 
     def run(self, flow: str, *argv: str, code: int = 0) -> dict[str, Any]:
         self.project.write("answers.json", json.dumps(self.answers))

@@ -16,11 +16,9 @@ from crash.pool import Pool
 from weaver.scene import KEY, Scene
 from weaver.test_flows import CASES, Case
 
-VISIBLE = [case for case in CASES if not case.is_hidden]
+VISIBLE = [*(case for case in CASES if not case.is_hidden), Case("check-loop", words=("test -e fixed",))]
 SYNCS = 12
 """After how many syncs the process is killed: in the middle of most flows."""
-SHORT: dict[str, int] = {}
-"""The same for short flows."""
 
 
 class Command(NamedTuple):
@@ -45,7 +43,7 @@ def test_a_killed_flow_is_resumed_to_its_end(scene: Scene, pool: Pool, case: Cas
     scene.project.write("answers.json", json.dumps(scene.answers))
     told = ("--scope", KEY, "--agent", "scripted", "--answers", "answers.json")
     command = Command(case.flow, scene.project.folder.parent, scene.project.folder, dict(os.environ))
-    said = pool.run(command, "run", *case.words, *told, doom=Doom("synced", SHORT.get(case.flow, SYNCS)))
+    said = pool.run(command, "run", *case.words, *told, doom=Doom("synced", SYNCS))
     assert said.code == -signal.SIGKILL, said
     run = scene.project.json("runs")["runs"][0]
     assert run["status"] != "completed"

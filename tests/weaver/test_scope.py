@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from support import Project
-from weaver.agent import Mood, place, stage
+from weaver.agent import Mood, content, place, stage
 from weaver.scene import ISSUE, KEY, Scene
 
 FOLDER = f".agentweaver/scopes/{KEY}"
@@ -31,7 +32,7 @@ def states(project: Project) -> dict[str, str]:
 
 
 def put(project: Project, *kinds: str, turn: int = 1, mood: Mood = Mood()) -> None:  # noqa: B008 - immutable
-    stage(project.folder, KEY, kinds, turn, mood)
+    stage(project.folder, KEY, kinds, turn, partial(content, mood=mood))
 
 
 def age(project: Project, kind: str, seconds: float, turn: int = 1) -> None:

@@ -90,7 +90,7 @@ def _parts(told: Brief, routes: dict[str, str | None], where: str, width: int) -
     also = [f"Also: {', '.join(plan.also)}"] if plan.also else []
     yield [*also, f"From: {plain(where)}"]
     if plan.params:
-        rows = {_name_of(param): _about(param) for param in plan.params}
+        rows = {name_of_param(param): about_param(param) for param in plan.params}
         yield ["Parameters (`--param NAME=VALUE`):", *listed(rows, width)]
     yield ["Phases:", *(line for block in told.blocks for line in _phase_lines(block, width, "  "))]
     if told.writes:
@@ -124,12 +124,14 @@ def examples(told: Brief) -> list[str]:
     return [_usages(told)[0].removesuffix(" [OPTIONS]").replace("[TASK...]", "TASK")]
 
 
-def _name_of(param: Param) -> str:
+def name_of_param(param: Param) -> str:
+    """The name of a param, and its place on the command line if it has one."""
     name = plain(param.name)
     return f"{name}, {OPTION_OF[param.name]}" if param.name in OPTION_OF else name
 
 
-def _about(param: Param) -> str:
+def about_param(param: Param) -> str:
+    """What a param means, and which values it may have, in one line."""
     facts = [one_line(param.about)] if param.about else []
     if param.choices:
         facts.append(f"one of {', '.join(one_line(in_words(Const(choice))) for choice in param.choices)}")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from posixpath import basename, splitext
 
 from handrail.expressions.parse import Place
 from handrail.flows.load import is_foreign
@@ -62,8 +62,8 @@ def names_of(flow: FoundFlow) -> tuple[str, ...]:
     """The names of a flow: its ids, and their last parts with and without extension; any may be called `NAME.json`."""
     if flow.id.startswith(INSIDE):
         return (flow.id,)
-    bare = [os.path.basename(id_) for id_ in flow.ids]
-    endings = (os.path.splitext(flow.file)[1], ".json")
+    bare = [basename(id_) for id_ in flow.ids]
+    endings = (splitext(flow.file)[1], ".json")
     return (*flow.ids, *bare, *(f"{name}{ending}" for ending in endings for name in (*bare, *flow.ids[1:])))
 
 

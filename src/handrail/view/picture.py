@@ -43,19 +43,19 @@ TAG = 52
 
 @dataclass(frozen=True)
 class Row:
-    """One step: its kind, its text, and the condition under which it runs."""
+    """One step: its kind, its text, and the conditions under which it runs or ends the flow."""
 
     kind: str
     text: str
-    condition: str
+    notes: tuple[str, ...]
 
     @property
     def height(self) -> int:
-        return LINE * (2 if self.condition else 1)
+        return LINE * (1 + len(self.notes))
 
     @property
     def width(self) -> float:
-        return TAG + PAD + max(len(self.text), len(self.condition)) * CHARACTER
+        return TAG + PAD + max(map(len, (self.text, *self.notes))) * CHARACTER
 
 
 def flow_picture(plan: FlowPlan) -> str:
@@ -101,8 +101,8 @@ def _draw_phase(block: Single, x: float, y: float, width: float) -> Iterator[str
         yield _rect(row.kind, x + PAD, at + 2, TAG - 6, LINE - 4)
         yield _text(x + PAD + (TAG - 6) / 2, at + 14, SIGNS[row.kind], "middle")
         yield _text(x + PAD + TAG, at + 14, row.text)
-        if row.condition:
-            yield _text(x + PAD + TAG, at + 14 + LINE - 2, row.condition, "dim")
+        for number, note in enumerate(row.notes, 1):
+            yield _text(x + PAD + TAG, at + 12 + number * LINE, note, "dim")
         at += row.height
 
 
@@ -121,7 +121,8 @@ def _rows(block: Single) -> list[Row]:
 
 def _row(step: Step) -> Row:
     kind, what = _kind(step)
-    return Row(kind, _cut(one_line(f"{step.id}: {what}")), _condition(step.when))
+    notes = (_condition(step.when), _condition(step.stop_if, "ends the flow if"))
+    return Row(kind, _cut(one_line(f"{step.id}: {what}")), tuple(filter(None, notes)))
 
 
 def _kind(step: Step) -> tuple[str, str]:
@@ -137,8 +138,8 @@ def _kind(step: Step) -> tuple[str, str]:
     return ("person" if is_form or step.node in ASKING else "work"), step.node
 
 
-def _condition(when: Expression | None) -> str:
-    return "" if when is None else _cut(f"if {one_line(in_words(when))}")
+def _condition(when: Expression | None, words: str = "if") -> str:
+    return "" if when is None else _cut(f"{words} {one_line(in_words(when))}")
 
 
 def _cut(text: str) -> str:
