@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -45,15 +46,21 @@ def dying(shop: Shop, words: str, kind: str) -> None:
     shop.agent({words: files_of(kind)}, Mood(bad_reviews=1), dies_at=words)
 
 
-def ends_well(shop: Shop, run: str) -> None:
+def ends_well(shop: Shop, run: str) -> dict[str, Any]:
     ended = shop.resume(run)
     assert (ended["status"], ended["outcome"]) == ("completed", "success"), ended
     shop.assert_valid()
+    return ended
+
+
+def key_of(ended: dict[str, Any]) -> Any:
+    """The short name of the ticket, which the branch gets."""
+    return ended["phases"][-1]["steps"][-1]["value"]["key"]
 
 
 def test_an_issue_of_github_becomes_a_task(shop: Shop) -> None:
     dying(shop, "Turn an issue of GitHub or GitLab", "task-context")
-    ends_well(shop, shop.run_and_die("from-ticket", "octo/tea#12"))
+    assert key_of(ends_well(shop, shop.run_and_die("from-ticket", "octo/tea#12"))) == "tea-12"
     data = json.loads(shop.file("ticket-json-file").read_text())
     assert data["issue"]["title"] == "Slugs"
     assert shop.file("task-context-json-file").is_file()
@@ -62,7 +69,7 @@ def test_an_issue_of_github_becomes_a_task(shop: Shop) -> None:
 
 def test_an_issue_of_gitlab_becomes_a_task(shop: Shop, gitlab: GitLab) -> None:
     dying(shop, "Turn an issue of GitHub or GitLab", "task-context")
-    ends_well(shop, shop.run_and_die("from-ticket", gitlab.page("issues/12")))
+    assert key_of(ends_well(shop, shop.run_and_die("from-ticket", gitlab.page("issues/12")))) == "tea-12"
     assert json.loads(shop.file("ticket-json-file").read_text())["project_path"] == "group/tea"
 
 
@@ -74,7 +81,8 @@ def test_an_issue_of_jira_becomes_a_task(shop: Shop, monkeypatch: pytest.MonkeyP
         monkeypatch.setenv("JIRA_BASE_URL", web.url)
         monkeypatch.setenv("JIRA_API_KEY", "key")
         dying(shop, "Turn a Jira issue", "task-context")
-        ends_well(shop, shop.run_and_die("from-ticket", f"{web.url}/browse/ABC-1"))
+        ended = ends_well(shop, shop.run_and_die("from-ticket", f"{web.url}/browse/ABC-1"))
+    assert key_of(ended) == "ABC-1"
     assert shop.file("jira-task-file").is_file()
 
 
@@ -82,7 +90,7 @@ def test_words_become_a_task_also_if_there_is_an_older_ticket(shop: Shop) -> Non
     shop.project.write(place("jira-task-file", KEY), "{}")
     shop.project.write(place("ticket-json-file", KEY), "{}")
     dying(shop, "Turn what a person", "task-context")
-    ends_well(shop, shop.run_and_die("from-ticket", "Keep", "the", "order"))
+    assert key_of(ends_well(shop, shop.run_and_die("from-ticket", "Keep", "the", "order"))) is None
     data = json.loads(shop.file("instant-task-input-json-file").read_text())
     assert data["values"]["task_description"] == "Keep the order"
 
