@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from xml.etree import ElementTree
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -47,7 +47,7 @@ def drawn(text: str) -> str:
 
 
 def texts(svg: str) -> list[str]:
-    return [element.text or "" for element in ElementTree.fromstring(svg).iter() if element.tag.endswith("}text")]
+    return [element.text or "" for element in ET.fromstring(svg).iter() if element.tag.endswith("}text")]
 
 
 def test_every_phase_and_step_is_drawn_once_with_its_conditions() -> None:
