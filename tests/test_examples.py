@@ -191,6 +191,8 @@ def of_flow(stage: Stage) -> str:
 def _document(kind: str, turn: int) -> Any:
     """What the agent writes as the JSON file of a kind: the example of its schema, or what it says later."""
     schema = artifact_table().kinds[f"{kind}-json-file"].schema
+    if schema == "mr-description/v1":
+        schema = "change-description/v1"  # the flow asks for a title, too
     if schema is None:
         return {"subject": "Keep the order of the items"}
     agreed = EXAMPLES["AGREED"].get(schema) if turn > 1 else None

@@ -140,6 +140,9 @@ EFFECTS = [
     Effect("github-reviews", {**PULL, "reviewFile": "out/r.md", "reviewJsonFile": "out/r.json"}),
     Effect("github-checks", PULL),
     Effect("fetch-gitlab-diff", GITLAB),
+    Effect(
+        "gitlab-issue", {"issue": "{gitlab}/g/p/-/issues/7", "outputFile": "out/m.md", "outputJsonFile": "out/m.json"}
+    ),
     Effect("fetch-gitlab-review", GITLAB),
     Effect(
         "gitlab-review-artifacts",
@@ -197,6 +200,8 @@ def gitlab(asked: Asked) -> Reply:
         return Reply([{"old_path": "a", "new_path": "a", "diff": "-1\n+2\n"}])
     if asked.path.endswith("/discussions"):
         return Reply([{"id": "d", "notes": [COMMENT]}])
+    if asked.path.endswith("/notes"):
+        return Reply([COMMENT])
     return Reply({"title": "T", "description": "", "state": "opened", "author": {"username": "ada"}, "sha": "a"})
 
 

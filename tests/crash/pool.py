@@ -10,9 +10,8 @@ import sys
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from crash.cases import Case
 from crash.children.doom import Doom
 from support import Said
 
@@ -22,23 +21,36 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
+class Place(Protocol):
+    """Where a command runs. `id` is the word after its verb; `folder` gets what it prints."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def folder(self) -> Path: ...
+    @property
+    def project(self) -> Path: ...
+    @property
+    def env(self) -> dict[str, str]: ...
+
+
 class Pool:
     """Processes that are started once and fork for each command line."""
 
-    def __init__(self) -> None:
+    def __init__(self, workers: int = WORKERS) -> None:
         paths = [str(TESTS), *filter(None, [os.environ.get("PYTHONPATH")])]
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
         argv = [sys.executable, "-m", "crash.children.driver"]
         self.drivers = [
             subprocess.Popen(argv, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            for _ in range(WORKERS)
+            for _ in range(workers)
         ]
         self.idle: queue.Queue[subprocess.Popen[str]] = queue.Queue()
         for driver in self.drivers:
             self.idle.put(driver)
 
-    def run(self, case: Case, verb: str, *more: str, doom: Doom | None = None, room: int | None = None) -> Said:
-        """Run a command on the run of a case in a new process, which is killed or fails where `doom` says."""
+    def run(self, case: Place, verb: str, *more: str, doom: Doom | None = None, room: int | None = None) -> Said:
+        """Run a command in a new process, which is killed or fails where `doom` says."""
         order = {"argv": [verb, case.id, *more], "folder": str(case.folder), "cwd": str(case.project), "env": case.env}
         driver = self.idle.get()
         try:

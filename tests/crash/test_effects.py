@@ -31,7 +31,7 @@ RECORDED = Doom("after", event="NodeFinished", path=PATH)
 NOTHING = re.compile(r"(?!)")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 READING = (
-    *("fetch-gitlab-diff", "fetch-gitlab-review", "playbook-inventory"),
+    *("fetch-gitlab-diff", "fetch-gitlab-review", "gitlab-issue", "playbook-inventory"),
     *("github-issue", "github-pr-diff", "github-reviews", "github-checks"),
 )
 """They read again after an interruption, and their files say when."""

@@ -74,6 +74,7 @@ def test_an_issue_with_its_comments(tmp_path: Path, github: GitHub, reference: s
     assert value == {
         **FILES,
         "issueUrl": github.page("issues", 12),
+        "key": "tea-12",
         "title": "No tea",
         "state": "open",
         "commentsCount": 5,
@@ -155,7 +156,7 @@ def reviewed(github: GitHub) -> str:
 def test_reviews_and_comments_become_findings(tmp_path: Path, github: GitHub) -> None:
     url = reviewed(github)
     value = step("github-reviews", {"pullRequestUrl": url, **FILES, **FINDINGS}, tmp_path, github.env())
-    counts = {"reviewsCount": 4, "commentsCount": 8, "findingsCount": 9, "readyToMerge": False}
+    counts = {"reviewsCount": 4, "commentsCount": 8, "findingsCount": 9, "openCount": 6, "readyToMerge": False}
     assert value == {**FILES, **FINDINGS, "pullRequestUrl": url, **counts, "lastAt": AT.format(4)}
     data = valid(tmp_path / "o.json", "github-review/v1")
     assert [(review["id"], review["is_current"]) for review in data["reviews"]] == [
@@ -235,6 +236,8 @@ def test_the_checks_of_a_pull_request(tmp_path: Path, github: GitHub) -> None:
         **FILES,
         "pullRequestUrl": url,
         "commit": SHA,
+        "pullRequestState": "open",
+        "branch": "fast",
         "isHead": True,
         "state": "failed",
         "failed": ["check 3", "check 5", "ci/old"],

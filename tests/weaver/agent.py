@@ -27,6 +27,7 @@ WRITES = {
     "bug-analyze": ("bug-analyze", "bug-fix-design", "bug-fix-plan"),
     "task-summary": ("task-summary",),
     "mr-description": ("mr-description",),
+    "pr-fix": ("pr-fix",),
     "jira-description": ("jira-description",),
     "practice-candidates": ("practice-candidates",),
     "playbook-questions": ("playbook-questions",),
@@ -82,6 +83,8 @@ def content(kind: str, turn: int, mood: Mood) -> Any:
     """What the JSON file of a kind says in an iteration."""
     if kind == "git-commit-message":
         return {"subject": "Keep the order of the items"}
+    if kind == "mr-description":
+        return {"title": "Keep the order of the items", "summary": "The order is kept."}
     is_bad = turn <= (mood.bad_designs if kind == "design-review" else mood.bad_reviews)
     schema = builtin_schema(str(artifact_table().kinds[f"{kind}-json-file"].schema))
     assert schema is not None, kind
@@ -106,9 +109,12 @@ Said = Callable[[str, int], Any]
 """What the JSON file of a kind says in an iteration."""
 
 
-def write_script(target: Path, project: Path, key: str, said: Said) -> Path:
-    """Write the script and its folders below `target`."""
-    entries: list[tuple[str, str]] = []
+def write_script(target: Path, project: Path, key: str, said: Said, commands: Mapping[str, str] | None = None) -> Path:
+    """Write the script and its folders below `target`.
+
+    `commands` are what the agent runs instead, by a part of its prompt.
+    """
+    entries = list((commands or {}).items())
     for first, kinds in WRITES.items():
         for turn in TURNS:
             staged = target / f"{first}-{turn}"
@@ -119,7 +125,7 @@ def write_script(target: Path, project: Path, key: str, said: Said) -> Path:
                 entries.append((str(project / paths[0]), copy))
     entries += [(words, f"mkdir -p $(dirname {name}); echo changed >> {name}") for words, name in SAYS.items()]
     lines = ["prompts:"]
-    for match, command in dict(entries).items():
+    for match, command in entries:
         call = {"tool": "bash", "input": {"command": command}}
         lines += [f"  - match: {json.dumps(match)}", "    play:", f"      - {json.dumps(call)}", "      - say: done"]
     path = target / "script.yaml"

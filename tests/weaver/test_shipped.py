@@ -22,9 +22,9 @@ def definitions(scene: Scene) -> Definitions:
     return Definitions(str(scene.project.folder), {}, Places({"HOME": str(scene.project.home)}))
 
 
-def test_there_are_those_of_agentweaver_and_a_loop_for_any_check() -> None:
+def test_there_are_those_of_agentweaver_and_further_ones() -> None:
     entries = SHIPPED.entries()
-    assert (len(entries), sum(entry.visible for entry in entries)) == (29, 24)
+    assert (len(entries), sum(entry.visible for entry in entries)) == (36, 29)
     assert all(entry.description for entry in entries)
 
 

@@ -11,6 +11,10 @@ from handrail.artifacts.names import scope_name
 from handrail.source.values import Unresolved
 
 _KEY = re.compile(r"(?:[A-Za-z][A-Za-z0-9_]*)-[0-9]+")
+_SHORT = re.compile(r"[A-Za-z0-9._-]+/(?P<name>[A-Za-z0-9._-]+)#(?P<number>[0-9]{1,12})")
+_NUMBERED = re.compile(
+    r".*/(?P<name>[^/]+)(?:/-)?/(?:issues|work_items|pull|merge_requests)/(?P<number>[0-9]{1,12})(?:/.*)?"
+)
 
 
 def issue_key(reference: str) -> str | None:
@@ -20,6 +24,20 @@ def issue_key(reference: str) -> str | None:
     except ValueError:
         return None
     return last.upper() if _KEY.fullmatch(last) else None
+
+
+def ticket_key(reference: str) -> str | None:
+    """A short name for the ticket that a task names: the key of a Jira issue, or the repository and the number.
+
+    None if the task names no ticket.
+    """
+    given = reference.strip()
+    try:
+        path = urlsplit(given).path if "://" in given else given
+    except ValueError:
+        return None
+    found = _NUMBERED.fullmatch(path.rstrip("/")) if "://" in given else _SHORT.fullmatch(path)
+    return f"{found['name']}-{found['number']}" if found else issue_key(given)
 
 
 def default_scope(project: str, name: str | None = None) -> str:

@@ -132,7 +132,8 @@ class NodeContext:
     returns how many dollars the run may still use; None if that has no bound. `rules` approve effects in place of a
     person. `keeps_logins`: agents get the person's logins of git and of forges. `acp` are the agents of the settings.
     `project` is where the node works: the project, or the same folder in the worktree of the run. `definitions` is the
-    folder with the definitions; the same folder if it is empty.
+    folder with the definitions; the same folder if it is empty. `check` is the command in the settings that checks the
+    project; it is empty if there is none.
     """
 
     project: str
@@ -157,6 +158,7 @@ class NodeContext:
     recall: Callable[[str], Any] = _recall_nothing
     litter: Callable[[str], None] = _keep_no_list
     usd_left: Callable[[], float | None] = _no_bound
+    check: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     keeps_logins: bool = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
@@ -25,13 +26,24 @@ NODE = Node(
         ),
     ),
     others="ignored",
-    outputs={"text": "its text, without white space at both ends"},
+    outputs={
+        "text": "its text, without white space at both ends",
+        "data": "what it holds, if its name ends with `.json` and it is JSON; else null",
+    },
 )
 
 
 async def run(work: Work, context: NodeContext) -> Any:
     path = as_text(work.params["path"])
-    return {"text": _read(inside(context, path), path)}
+    text = _read(inside(context, path), path)
+    return {"text": text, "data": _data(text) if path.endswith(".json") else None}
+
+
+def _data(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def _read(real: str, path: str) -> str:

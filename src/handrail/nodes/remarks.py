@@ -38,6 +38,24 @@ def findings_text(facts: dict[str, str], found: dict[str, Any]) -> str:
     return document("Review", facts, sections, "No findings.")
 
 
+def issue_text(name: str, page: str, found: dict[str, Any]) -> str:
+    """An issue and its comments. `name` is what the forge calls it, such as `#12`."""
+    issue = found["issue"]
+    facts = {
+        "Issue": page,
+        "State": one_line(issue["state"]),
+        "Author": one_line(issue["author"]),
+        "Labels": one_line(", ".join(issue["labels"])) or "none",
+        "Milestone": one_line(issue["milestone"] or "none"),
+        "Updated": one_line(issue["updated_at"]),
+    }
+    sections = [("Description", issue["body"].strip() or "There is no description.")]
+    for number, comment in enumerate(found["comments"], 1):
+        title = f"Comment {number}: {one_line(comment['author'])}, {one_line(comment['created_at'])}"
+        sections.append((title, comment["body"].strip()))
+    return document(f"{name} {one_line(issue['title'])}", facts, sections, "")
+
+
 def change_facts(about: dict[str, Any], files: list[Any]) -> dict[str, str]:
     """What a pull or merge request says of itself, one line each."""
     return {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from handrail.artifacts.scope import issue_key
-from handrail.errors import StateError
+from handrail.errors import StateError, UsageError
 from handrail.flows.catalog import FlowCatalog
 from handrail.flows.found import FoundFlow
 from handrail.flows.plan import FlowPlan
@@ -147,3 +147,12 @@ def unused(catalog: FlowCatalog, flow: FoundFlow, request: Request) -> list[str]
         if not any(uses_task(plan) for plan in plans if plan is not None):
             told.append(f"flow `{flow.id}` does not use a task, so `{request.task}` is ignored")
     return told
+
+
+def with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:
+    """The parameters, with the task of the command line as `task` if the flow has such a parameter."""
+    if not request.task or "task" in request.params:
+        return request.params
+    if plan.params is None or plan.is_foreign or any(param.name == "task" for param in plan.params):
+        return {**request.params, "task": request.task}
+    raise UsageError(f"flow `{plan.id}` takes no task", "declare `params: {task: {required: true}}` in the flow")

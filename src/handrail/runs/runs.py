@@ -49,7 +49,7 @@ from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
 from handrail.runs.missing import refuse_missing_env, refuse_missing_params, refuse_phases
 from handrail.runs.questions import find, refuse_unless_waiting
-from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names
+from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names, with_task
 from handrail.runs.routing import Choice, Routed, agent_of
 from handrail.runs.scope import scope_of
 from handrail.runs.summary import Summary, moment
@@ -161,7 +161,7 @@ class Runs:
         """The checked request of a run, and the flows that it needs."""
         assert flow.plan is not None
         try:
-            params = _with_task(flow.plan, request)
+            params = with_task(flow.plan, request)
             with_defaults(flow.plan, params)
         except NodeError as error:
             if flow.source == "workflow" and not request.params:
@@ -251,6 +251,7 @@ class Runs:
             route=partial(agent_of, routing),
             pass_env=self.settings.pass_env,
             acp=self.settings.acp,
+            check=self.settings.check,
             secrets=self.site.secrets,
             guide=self.guide,
             rules=(*run.permits.with_more(approve).rules, *self.settings.approve),
@@ -385,12 +386,3 @@ def _refuse_agents(agent: str | None, routes: Mapping[str, str]) -> None:
         if name is not None and not registry.has_executor(name):
             hint = did_you_mean(name, registry.executors()) or f"known: {', '.join(registry.executors())}"
             raise UsageError(f"there is no agent `{name}`", hint)
-
-
-def _with_task(plan: FlowPlan, request: Request) -> dict[str, Any]:
-    """The parameters, with the task of the command line as `task` if the flow has such a parameter."""
-    if not request.task or "task" in request.params:
-        return request.params
-    if plan.params is None or plan.is_foreign or any(param.name == "task" for param in plan.params):
-        return {**request.params, "task": request.task}
-    raise UsageError(f"flow `{plan.id}` takes no task", "declare `params: {task: {required: true}}` in the flow")

@@ -1,4 +1,4 @@
-"""What people write to name a Jira issue or a merge request of GitLab, and the addresses that this means. Pure."""
+"""What people write to name a Jira issue, or an issue or merge request of GitLab, and the addresses of these. Pure."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from handrail.source.values import shown
 JIRA, GITLAB = "Jira", "GitLab"
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_]*-[0-9]+")
 _PAGE = re.compile(r"(?P<root>.*?)/(?:browse|issues)/(?P<key>[^/]+)/?")
-_MERGE_REQUEST = re.compile(
-    r"/(?P<project>[^/]+(?:/(?!-/)[^/]+)+?)(?:/-)?/merge_requests/(?P<number>[0-9]{1,12})(?:/.*)?"
+_NUMBERED = re.compile(
+    r"/(?P<project>[^/]+(?:/(?!-/)[^/]+)+?)(?:/-)?/(?P<kind>merge_requests|issues|work_items)/(?P<number>[0-9]{1,12})"
+    r"(?:/.*)?"
 )
 _PUBLIC_GITLAB = "https://gitlab.com"
 
@@ -46,6 +47,19 @@ class MergeRequest(NamedTuple):
     def path(self) -> str:
         """Its path below `base`, in the API."""
         return f"api/v4/projects/{quote(self.project, safe='')}/merge_requests/{self.number}"
+
+
+class GitLabIssue(NamedTuple):
+    """An issue of the GitLab at `base`, which ends with a slash."""
+
+    base: str
+    project: str
+    number: int
+
+    @property
+    def path(self) -> str:
+        """Its path below `base`, in the API."""
+        return f"api/v4/projects/{quote(self.project, safe='')}/issues/{self.number}"
 
 
 def jira_base(env: Mapping[str, str]) -> str | None:
@@ -102,22 +116,46 @@ def gitlab_base(env: Mapping[str, str]) -> str:
 
 def merge_request(url: str, env: Mapping[str, str]) -> MergeRequest:
     """The merge request at an address, if it is on the configured GitLab. Raises `NodeError`."""
-    given, base = url.strip(), gitlab_base(env)
-    try:
-        parts = urlsplit(given)
-        root = urlsplit(base).path.rstrip("/")
-        found = _MERGE_REQUEST.fullmatch(parts.path.removeprefix(root))
-        if parts.scheme not in ("http", "https") or not parts.netloc or found is None:
-            raise ValueError
-    except ValueError:
+    found = _numbered(url.strip(), ("merge_requests",), env)
+    if found is None:
         example = "https://gitlab.com/GROUP/PROJECT/-/merge_requests/7"
-        message = f"{GITLAB}: `{shown(given, 120)}` is not the address of a merge request, such as {example}"
-        raise NodeError("merge-request-reference", message, transient=False) from None
-    if not is_same_host(given, base):
+        message = f"{GITLAB}: `{shown(url.strip(), 120)}` is not the address of a merge request, such as {example}"
+        raise NodeError("merge-request-reference", message, transient=False)
+    return MergeRequest(gitlab_base(env), found["project"], int(found["number"]))
+
+
+def gitlab_issue(url: str, env: Mapping[str, str]) -> GitLabIssue:
+    """The issue at an address, if it is on the configured GitLab. Raises `NodeError`."""
+    found = _numbered(url.strip(), ("issues", "work_items"), env)
+    if found is None:
+        example = "https://gitlab.com/GROUP/PROJECT/-/issues/7"
+        message = f"{GITLAB}: `{shown(url.strip(), 120)}` is not the address of an issue, such as {example}"
+        raise NodeError("issue-reference", message, transient=False)
+    return GitLabIssue(gitlab_base(env), found["project"], int(found["number"]))
+
+
+def gitlab_talk(url: str, env: Mapping[str, str]) -> GitLabIssue | MergeRequest:
+    """The issue or the merge request at an address. Raises `NodeError`."""
+    return merge_request(url, env) if "/merge_requests/" in url else gitlab_issue(url, env)
+
+
+def _numbered(url: str, kinds: tuple[str, ...], env: Mapping[str, str]) -> re.Match[str] | None:
+    """The parts of a page's address, None if it is none. Raises `NodeError` if it is on another host than GitLab."""
+    base = gitlab_base(env)
+    try:
+        parts = urlsplit(url)
+        root = urlsplit(base).path.rstrip("/")
+        found = _NUMBERED.fullmatch(parts.path.removeprefix(root))
+        if parts.scheme not in ("http", "https") or not parts.netloc or found is None or found["kind"] not in kinds:
+            return None
+    except ValueError:
+        return None
+    if not is_same_host(url, base):
+        what = "merge request" if found["kind"] == "merge_requests" else "issue"
         message = (
-            f"{GITLAB}: the merge request is on `{host_of(given)}`, but GITLAB_TOKEN is only sent to "
-            f"`{host_of(base)}`; if the token is for `{host_of(given)}`, set GITLAB_BASE_URL to "
-            f"{parts.scheme}://{host_of(given)}"
+            f"{GITLAB}: the {what} is on `{host_of(url)}`, but GITLAB_TOKEN is only sent to "
+            f"`{host_of(base)}`; if the token is for `{host_of(url)}`, set GITLAB_BASE_URL to "
+            f"{parts.scheme}://{host_of(url)}"
         )
         raise NodeError("service-host", message, transient=False)
-    return MergeRequest(base, found["project"], int(found["number"]))
+    return found

@@ -16,6 +16,7 @@ from typing import Any
 from handrail import SETTINGS_FILE as FILE
 from handrail.errors import DefinitionError
 from handrail.process.logins import LOGINS
+from handrail.settings.commands import read_check
 from handrail.settings.presets import shipped_presets as shipped_presets
 from handrail.settings.prune import PruneSettings, read_prune
 from handrail.settings.routes import DEFAULT as DEFAULT
@@ -112,6 +113,12 @@ SETTINGS = shape(
         },
     ),
     Field(
+        "check",
+        ("text", "list"),
+        "the command that checks the project, for flows that need one: `make test` or `[make, test]`; no shell runs it",
+        schema={"anyOf": [{"type": "string"}, _NAMES]},
+    ),
+    Field(
         "approve",
         ("list",),
         "only in the user's settings: effects that `propose` may do, and questions that `approve` may pass, without "
@@ -154,6 +161,7 @@ class Settings:
     acp: dict[str, AcpAgent] = field(default_factory=dict)
     worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
     limit_places: dict[str, str] = field(default_factory=dict)
+    check: tuple[str, ...] = ()
 
 
 Agents = Collection[str] | None
@@ -260,6 +268,7 @@ def _apply(reader: Reader, settings: Settings, agents: Agents, *, is_user: bool)
         pass_env=(*settings.pass_env, *passed),
         engine=reader.text("engine") or settings.engine,
         **_read_limits(reader, settings),
+        check=read_check(reader, settings.check),
     )
 
 

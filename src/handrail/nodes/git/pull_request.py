@@ -163,7 +163,8 @@ def _forge(given: Any) -> Kind | None:
 
 async def _open(change: Change, context: NodeContext) -> Opened:
     if change.kind == "gitlab":
-        from handrail.services.gitlab import gitlab, open_merge_request
+        from handrail.services.gitlab.merge_requests import open_merge_request
+        from handrail.services.gitlab.site import gitlab
 
         async with gitlab(site(change.kind, context.env), context.env, "api") as service:
             return await open_merge_request(service, change.project, change.wanted)

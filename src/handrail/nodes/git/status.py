@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.nodes.git.refs import flag
 from handrail.nodes.git.repository import CWD, LABEL, Change, Repository, failed, opened, shown_name
 from handrail.nodes.write_file import inside, put_file
 from handrail.source.fields import Field
@@ -13,11 +14,12 @@ from handrail.source.values import as_json, as_text
 MOST_DIFF = 4 * 1024 * 1024
 DIFF = ("diff", "--relative", "--no-color", "--no-ext-diff", "--src-prefix=a/", "--dst-prefix=b/")
 NODE = Node(
-    about="Finds the files of the project that git reports as changed, and their differences. Fails if there are none. "
-    "Artifacts that git does not track are left out.",
+    about="Finds the files of the project that git reports as changed, and their differences. Fails if there are none, "
+    "unless `mayBeClean` is true. Artifacts that git does not track are left out.",
     params=(
         Field("outputFile", ("text",), "a file for all outputs, as JSON", required=True, shortest=1, names="path"),
         Field("diffOutputFile", ("text",), "a file for `diff`", shortest=1, names="path"),
+        Field("mayBeClean", ("boolean",), "do not fail if nothing is changed", default=False),
         CWD,
         LABEL,
     ),
@@ -25,6 +27,7 @@ NODE = Node(
     outputs={
         "files": "the changed files, each with `xy`, `indexStatus`, `workTreeStatus`, `file`, `originalFile` (if it "
         "was renamed), `staged` and `type`: `added`, `deleted`, `renamed`, `untracked` or `modified`",
+        "names": "the names of these files, for `files` of `git-commit`",
         "diff": f"the staged differences, then the others, each of at most {MOST_DIFF // 1024 // 1024} MiB",
         "diffStat": "how many lines changed in each file",
     },
@@ -37,11 +40,12 @@ async def run(work: Work, context: NodeContext) -> Any:
     diff_target = inside(context, as_text(diff_file)) if diff_file else None
     repository = await opened(work, context)
     changes = await repository.changes()
-    if not changes:
+    if not changes and not flag(work.params, "mayBeClean"):
         raise NodeError("no-changes", "git reports no changed files", transient=False)
     diff = await _diff(repository, "--cached") + await _diff(repository)
     value = {
         "files": [_entry(change) for change in changes],
+        "names": [shown_name(change.name) for change in changes],
         "diff": diff,
         "diffStat": await _diff(repository, "--cached", "--stat") + await _diff(repository, "--stat"),
     }

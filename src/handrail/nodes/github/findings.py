@@ -11,7 +11,7 @@ from handrail.nodes.remarks import remark
 from handrail.source.plain import counted
 
 ASKS = "changes_requested"
-_QUIET = "info"
+QUIET = "info"
 
 
 def findings(said: dict[str, Any], after: str) -> dict[str, Any]:
@@ -28,7 +28,7 @@ def findings(said: dict[str, Any], after: str) -> dict[str, Any]:
     asked = any(review["state"] == ASKS and review["is_current"] for review in said["reviews"])
     return {
         "summary": f"GitHub has {counted(len(listed), 'remark')} on the pull request.",
-        "ready_to_merge": not asked and all(item["severity"] == _QUIET for item in listed),
+        "ready_to_merge": not asked and all(item["severity"] == QUIET for item in listed),
         "findings": listed,
     }
 
@@ -46,7 +46,7 @@ def _counts(review: dict[str, Any], time: str, after: str) -> bool:
 
 def _of_review(review: dict[str, Any]) -> dict[str, Any]:
     asks = review["state"] == ASKS and review["is_current"]
-    severity = "high" if asks else "medium" if review["state"] == "commented" else _QUIET
+    severity = "high" if asks else "medium" if review["state"] == "commented" else QUIET
     return {
         "name": "review",
         "severity": severity,
@@ -77,7 +77,7 @@ def _of_thread(thread: list[dict[str, Any]]) -> dict[str, Any]:
     if first["is_outdated"]:
         severity, more = "low", {**more, "Note": "the code has changed since"}
     if first["kind"] == "general" and first["is_bot"]:
-        severity = _QUIET
+        severity = QUIET
     answers = [f"{reply['author']} replied at {reply['created_at']}:\n\n{reply['body'].strip()}" for reply in replies]
     body = "\n\n".join([first["body"].strip(), *answers])
     return {**first, "name": "comment", "severity": severity, "body": body, "more": more}

@@ -7,7 +7,7 @@ from typing import Any
 from handrail.contracts import Node, NodeContext, Work
 from handrail.nodes.github.place import FILES, OUTPUT_FILES, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
-from handrail.nodes.markdown import document, one_line
+from handrail.nodes.remarks import issue_text
 from handrail.nodes.write_file import put_files
 from handrail.services.numbered import github_issue
 from handrail.source.fields import Field
@@ -30,6 +30,7 @@ NODE = Node(
         "outputFile": "the file with Markdown",
         "outputJsonFile": "the file with JSON of the schema `github-issue/v1`",
         "issueUrl": "the address of the issue",
+        "key": "a short name for the issue: its repository and its number, such as `cart-12`",
         "title": "its title",
         "state": "`open` or `closed`",
         "commentsCount": "how many comments there are",
@@ -46,24 +47,16 @@ async def run(work: Work, context: NodeContext) -> Any:
     wanted = github_issue(as_text(work.params["issue"]), context.env)
     async with github(context.env) as service:
         found = await fetch_issue(service, wanted, time_text())
-    files = {"outputJsonFile": json_bytes(found), "outputFile": as_bytes(_markdown(found))}
-    put_files({at.real[name]: data for name, data in files.items()}, context)
-    about = {"issueUrl": wanted.page, "title": found["issue"]["title"], "state": found["issue"]["state"]}
-    return {**at.given, **about, "commentsCount": len(found["comments"])}
-
-
-def _markdown(found: dict[str, Any]) -> str:
-    issue = found["issue"]
-    facts = {
-        "Issue": found["issue_url"],
-        "State": one_line(issue["state"]),
-        "Author": one_line(issue["author"]),
-        "Labels": one_line(", ".join(issue["labels"])) or "none",
-        "Milestone": one_line(issue["milestone"] or "none"),
-        "Updated": one_line(issue["updated_at"]),
+    files = {
+        "outputJsonFile": json_bytes(found),
+        "outputFile": as_bytes(issue_text(f"#{wanted.number}", wanted.page, found)),
     }
-    sections = [("Description", issue["body"].strip() or "There is no description.")]
-    for number, comment in enumerate(found["comments"], 1):
-        title = f"Comment {number}: {one_line(comment['author'])}, {one_line(comment['created_at'])}"
-        sections.append((title, comment["body"].strip()))
-    return document(f"#{found['number']} {one_line(issue['title'])}", facts, sections, "")
+    put_files({at.real[name]: data for name, data in files.items()}, context)
+    return {
+        **at.given,
+        "issueUrl": wanted.page,
+        "key": f"{wanted.repository.name}-{wanted.number}",
+        "title": found["issue"]["title"],
+        "state": found["issue"]["state"],
+        "commentsCount": len(found["comments"]),
+    }

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.github.findings import findings, last_time
+from handrail.nodes.github.findings import QUIET, findings, last_time
 from handrail.nodes.github.place import FILES, OUTPUT_FILES, PULL_REQUEST, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
 from handrail.nodes.markdown import document, one_line
@@ -37,6 +37,7 @@ NODE = Node(
         "reviewsCount": "how many reviews there are",
         "commentsCount": "how many comments there are",
         "findingsCount": "how many findings there are",
+        "openCount": "how many of them are more than an information",
         "readyToMerge": "true if nobody requests changes, and if no finding is more than an information",
         "lastAt": "when something was said last; an empty text if nothing was said",
     },
@@ -67,6 +68,7 @@ async def run(work: Work, context: NodeContext) -> Any:
         "reviewsCount": len(said["reviews"]),
         "commentsCount": len(said["comments"]),
         "findingsCount": len(found["findings"]),
+        "openCount": sum(finding["severity"] != QUIET for finding in found["findings"]),
         "readyToMerge": found["ready_to_merge"],
         "lastAt": last_time(said),
     }

@@ -1,1 +1,1 @@
-"""Nodes that read merge requests of GitLab."""
+"""Nodes that read issues and merge requests of GitLab, and comment on them."""

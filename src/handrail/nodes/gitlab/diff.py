@@ -26,7 +26,8 @@ NODE = Node(
 
 
 async def run(work: Work, context: NodeContext) -> Any:
-    from handrail.services.gitlab import fetch_diff, gitlab
+    from handrail.services.gitlab.merge_requests import fetch_diff
+    from handrail.services.gitlab.site import gitlab
 
     at = place(work, context)
     async with gitlab(at.wanted.base, context.env) as service:

@@ -11,10 +11,13 @@ from handrail.source.fields import Field
 from handrail.source.values import as_text
 
 FILES = ("outputFile", "outputJsonFile")
-PARAMS = (
-    Field("mergeRequestUrl", ("text",), "the address of the merge request", required=True, shortest=1),
+OUTPUT_FILES = (
     Field("outputFile", ("text",), "the file for Markdown", required=True, shortest=1, names="path"),
     Field("outputJsonFile", ("text",), "the file for JSON", required=True, shortest=1, names="path"),
+)
+PARAMS = (
+    Field("mergeRequestUrl", ("text",), "the address of the merge request", required=True, shortest=1),
+    *OUTPUT_FILES,
 )
 
 

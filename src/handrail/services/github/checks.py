@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import quote
 
 from handrail.contracts import NodeError
-from handrail.services.github.pulls import fetch_pull
+from handrail.services.github.pulls import fetch_pull, state_of_pull
 from handrail.services.github.site import fetch_list, head, inner, number, raw_text, text
 from handrail.services.http import Service
 from handrail.services.numbered import GITHUB, Numbered
@@ -34,7 +34,8 @@ _CONTROL = re.compile(r"[\0-\x08\x0b-\x1f\x7f]")
 
 async def fetch_checks(service: Service, wanted: Numbered, commit: str | None, now: str) -> dict[str, Any]:
     """The checks of a pull request's head, or of one of its commits: a document of `github-checks/v1`."""
-    latest = text(inner(await fetch_pull(service, wanted), "head"), "sha")
+    pull = await fetch_pull(service, wanted)
+    latest = text(inner(pull, "head"), "sha")
     sha = commit or latest
     if not _SHA.fullmatch(sha):
         raise NodeError("service-json", f"{GITHUB}: the pull request has no head commit", transient=False)
@@ -49,6 +50,8 @@ async def fetch_checks(service: Service, wanted: Numbered, commit: str | None, n
         **head(wanted, "pull_request", now),
         "commit": sha,
         "is_head": latest.startswith(sha),
+        "pull_request_state": state_of_pull(pull),
+        "branch": text(inner(pull, "head"), "ref"),
         "state": state,
         "checks": checks,
     }

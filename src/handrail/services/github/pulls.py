@@ -74,13 +74,17 @@ async def fetch_reviews(service: Service, wanted: Numbered, now: str) -> dict[st
     }
 
 
+def state_of_pull(details: dict[str, Any]) -> str:
+    """`open`, `closed` or `merged`."""
+    return "merged" if details.get("merged") is True else text(details, "state")
+
+
 def _about(details: dict[str, Any], wanted: Numbered) -> dict[str, Any]:
     source, target = inner(details, "head"), inner(details, "base")
-    state = "merged" if details.get("merged") is True else text(details, "state")
     return {
         "title": text(details, "title", f"Pull request #{wanted.number}"),
         "description": raw_text(details, "body"),
-        "state": state,
+        "state": state_of_pull(details),
         "draft": details.get("draft") is True,
         "source_branch": text(source, "ref"),
         "target_branch": text(target, "ref"),

@@ -1,48 +1,19 @@
-"""GitLab: the changes and the discussions of a merge request, as documents of AgentWeaver; and a new merge request.
-
-GITLAB_TOKEN is sent to the configured GitLab only.
-"""
+"""The changes and the discussions of a merge request of GitLab, as documents of AgentWeaver; and a new one."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
 from handrail.contracts import NodeError
-from handrail.services.forges import token
-from handrail.services.http import Limits, Service
+from handrail.services.gitlab.site import PAGE, UNKNOWN, author, line, text
+from handrail.services.http import Service
 from handrail.services.marks import is_marked, with_mark
 from handrail.services.proposals import Opened, Proposal, once
 from handrail.services.references import GITLAB, MergeRequest
 from handrail.source.plain import counted
 
-LIMITS = Limits()
-PAGE = 100
 LONGEST_DESCRIPTION = 500_000
-_UNKNOWN = "unknown"
-_SUBJECTS = {"read_api": "merge request", "api": "project"}
-
-
-def gitlab(base: str, env: Mapping[str, str], scope: Literal["read_api", "api"] = "read_api") -> Service:
-    """The GitLab at this address. Raises `NodeError` if the token is missing."""
-    secret = token("gitlab", env)
-    if secret is None:
-        message = f"{GITLAB}: set GITLAB_TOKEN to an access token with the scope `{scope}`"
-        raise NodeError("service-config", message, transient=False)
-    return Service(
-        name=GITLAB,
-        base=base,
-        headers={"PRIVATE-TOKEN": secret},
-        secrets=(secret,),
-        limits=LIMITS,
-        reason=lambda said: said.get("message") or said.get("error_description") or said.get("error"),
-        advice={
-            401: "check GITLAB_TOKEN",
-            403: f"GITLAB_TOKEN needs the scope `{scope}`",
-            404: f"does the {_SUBJECTS[scope]} exist, and may GITLAB_TOKEN see it?",
-        },
-    )
 
 
 async def fetch_diff(service: Service, wanted: MergeRequest, url: str, now: str) -> dict[str, Any]:
@@ -69,7 +40,7 @@ async def fetch_review(service: Service, wanted: MergeRequest, url: str, now: st
         for discussion in listed
         if isinstance(discussion, dict) and isinstance(discussion.get("notes"), list)
         for note in discussion["notes"]
-        if isinstance(note, dict) and note.get("system") is not True and _text(note, "body", "").strip()
+        if isinstance(note, dict) and note.get("system") is not True and text(note, "body", "").strip()
     ]
     return {
         "summary": f"!{wanted.number}: {counted(len(comments), 'comment')}",
@@ -89,9 +60,9 @@ async def open_merge_request(service: Service, project: str, wanted: Proposal) -
         listed = [item async for page in pages for item in page if isinstance(item, dict)]
         same = [item for item in listed if all(item.get(name) == value for name, value in same_branches.items())]
         still_open = [item for item in same if item.get("state") == "opened"]
-        ours = [item for item in same if is_marked(_text(item, "description", ""), wanted.mark)]
+        ours = [item for item in same if is_marked(text(item, "description", ""), wanted.mark)]
         found = next(iter((*still_open, *ours)), None)
-        return None if found is None else _opened(found, is_marked(_text(found, "description", ""), wanted.mark))
+        return None if found is None else _opened(found, is_marked(text(found, "description", ""), wanted.mark))
 
     async def create() -> Opened:
         title = f"Draft: {wanted.title}" if wanted.draft else wanted.title
@@ -104,22 +75,22 @@ async def open_merge_request(service: Service, project: str, wanted: Proposal) -
 
 async def _default_branch(service: Service, at: str) -> str:
     found = await service.get_json(at)
-    branch = _text(found, "default_branch", "") if isinstance(found, dict) else ""
+    branch = text(found, "default_branch", "") if isinstance(found, dict) else ""
     if not branch:
         raise NodeError("service-json", f"{GITLAB}: the project has no default branch", transient=False)
     return branch
 
 
 def _opened(item: Any, is_new: bool) -> Opened:
-    number = _line(item, "iid") if isinstance(item, dict) else None
+    number = line(item, "iid") if isinstance(item, dict) else None
     if number is None:
         raise NodeError("service-json", f"{GITLAB}: its answer is not a merge request", transient=False)
     return Opened(
-        url=_text(item, "web_url", ""),
+        url=text(item, "web_url", ""),
         number=number,
-        state={"opened": "open", "locked": "open"}.get(_text(item, "state", "opened"), _text(item, "state", "opened")),
-        head=_text(item, "source_branch", _UNKNOWN),
-        base=_text(item, "target_branch", _UNKNOWN),
+        state={"opened": "open", "locked": "open"}.get(text(item, "state", "opened"), text(item, "state", "opened")),
+        head=text(item, "source_branch", UNKNOWN),
+        base=text(item, "target_branch", UNKNOWN),
         is_new=is_new,
     )
 
@@ -136,16 +107,16 @@ def _head(wanted: MergeRequest, url: str, now: str) -> dict[str, Any]:
 def _about(details: dict[str, Any], wanted: MergeRequest) -> dict[str, Any]:
     names = ("state", "source_branch", "target_branch", "sha", "created_at", "updated_at")
     return {
-        "title": _text(details, "title", f"MR !{wanted.number}"),
+        "title": text(details, "title", f"MR !{wanted.number}"),
         "description": details["description"] if isinstance(details.get("description"), str) else "",
         "draft": details.get("draft") is True or details.get("work_in_progress") is True,
-        **{name: _text(details, name, _UNKNOWN) for name in names},
-        "author": _author(details),
+        **{name: text(details, name, UNKNOWN) for name in names},
+        "author": author(details),
     }
 
 
 def _file(item: dict[str, Any]) -> dict[str, Any]:
-    new_path = _text(item, "new_path", _text(item, "old_path", _UNKNOWN))
+    new_path = text(item, "new_path", text(item, "old_path", UNKNOWN))
     flags = ("new_file", "renamed_file", "deleted_file", "generated_file", "too_large", "collapsed")
     found: dict[str, Any] = {name: item.get(name) is True for name in flags}
     kinds = {"new_file": "added", "deleted_file": "deleted", "renamed_file": "renamed"}
@@ -157,7 +128,7 @@ def _file(item: dict[str, Any]) -> dict[str, Any]:
     }
     diff = item.get("diff")
     return {
-        "old_path": _text(item, "old_path", new_path),
+        "old_path": text(item, "old_path", new_path),
         "new_path": new_path,
         "change_type": next((word for flag, word in kinds.items() if found[flag]), "modified"),
         **found,
@@ -168,30 +139,15 @@ def _file(item: dict[str, Any]) -> dict[str, Any]:
 def _comment(note: dict[str, Any], discussion: dict[str, Any]) -> dict[str, Any]:
     place = note["position"] if isinstance(note.get("position"), dict) else {}
     return {
-        "id": str(note.get("id") or _UNKNOWN),
-        "discussion_id": str(discussion.get("id") or _UNKNOWN),
+        "id": str(note.get("id") or UNKNOWN),
+        "discussion_id": str(discussion.get("id") or UNKNOWN),
         "body": note["body"],
-        "author": _author(note),
-        "created_at": _text(note, "created_at", _UNKNOWN),
+        "author": author(note),
+        "created_at": text(note, "created_at", UNKNOWN),
         "system": False,
         "resolvable": note.get("resolvable") is True,
         "resolved": note.get("resolved") is True,
-        "file_path": _text(place, "new_path", _text(place, "old_path", "")) or None,
-        "new_line": _line(place, "new_line"),
-        "old_line": _line(place, "old_line"),
+        "file_path": text(place, "new_path", text(place, "old_path", "")) or None,
+        "new_line": line(place, "new_line"),
+        "old_line": line(place, "old_line"),
     }
-
-
-def _author(item: dict[str, Any]) -> str:
-    author = item["author"] if isinstance(item.get("author"), dict) else {}
-    return _text(author, "username", _text(author, "name", _UNKNOWN))
-
-
-def _text(item: Mapping[str, Any], name: str, default: str) -> str:
-    value = item.get(name)
-    return value if isinstance(value, str) and value.strip() else default
-
-
-def _line(place: Mapping[str, Any], name: str) -> int | None:
-    value = place.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

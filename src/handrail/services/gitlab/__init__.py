@@ -1,0 +1,1 @@
+"""GitLab over HTTP: issues, merge requests and comments."""

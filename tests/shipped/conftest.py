@@ -1,0 +1,25 @@
+"""Fixtures: a forge, and a project with it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from services.web import serve
+from shipped.forge import Forge
+from support import Project
+
+
+@pytest.fixture
+def forge(tmp_path: Path) -> Iterator[Forge]:
+    made = Forge(tmp_path)
+    with serve(made.answer) as web:
+        made.web = web
+        yield made
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
+    return Project(tmp_path, monkeypatch, capsys)
