@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 
+from handrail.agentweaver.phases import counterpart
 from handrail.contracts import Site
 from handrail.errors import UsageError
 from handrail.flows.plan import FlowPlan
@@ -48,7 +49,9 @@ def refuse_phases(plan: FlowPlan, request: Request) -> None:
     ids = [phase.id for phase in plan.phases]
     for id_ in (request.start, request.until):
         if id_ is not None and id_ not in ids:
-            hint = did_you_mean(id_, ids) or f"phases: {some(ids, 12)}"
+            own = counterpart(id_, ids)
+            same = f"AgentWeaver's phase `{id_}` is the phase `{own}` here" if own is not None else None
+            hint = same or did_you_mean(id_, ids) or f"phases: {some(ids, 12)}"
             raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
     if request.start and request.until and ids.index(request.until) < ids.index(request.start):
         raise UsageError(f"`--until {request.until}` comes before `--from {request.start}`, so no phase would run")
