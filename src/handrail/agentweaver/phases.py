@@ -1,4 +1,4 @@
-"""Phases of AgentWeaver's large flows, and the phases of Handrail's flows of the same names that do their work. Pure."""
+"""Phases of AgentWeaver's large flows, and which phases of Handrail's flows do their work. Pure."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from handrail.expressions.tree import Const, Expression
 from handrail.flows.library import PromptFile
 from handrail.flows.plan import Prompt
 from handrail.flows.reading import Reading
+from handrail.flows.shipped import SOURCE
 from handrail.flows.spec import PROMPT
 from handrail.source.fields import Reader
 from handrail.source.suggest import did_you_mean
@@ -20,6 +21,9 @@ from handrail.source.templates import placeholders
 from handrail.source.yamltree import Node
 
 _REFERENCE = re.compile(r"\$\{\s*((?:" + "|".join(SCOPES) + r")\.[^{}]*?)\s*\}")
+
+_WRITTEN = re.compile(r"\b(?:[Ww]rite|to) `\{(\w+_file)\}`")
+"""How prompts name a file that the agent writes."""
 
 
 def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
@@ -40,10 +44,13 @@ def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
         values |= found
     elif template is not None:
         text = _named(prompt, template, node.value["templateRef"], flow.known.prompts)
+        unwritten = _report_unwritten(flow, node.value["templateRef"], text, members)
         if flow.source.is_foreign:
             values |= {name: Const(NOT_PROVIDED) for name, _ in placeholders(text) if name not in values}
         elif text:
-            expressions.templates.append(Templated(text, node.value["templateRef"], variables))
+            is_shipped = flow.known.prompts[template].source == SOURCE
+            seen = _without(text, unwritten)
+            expressions.templates.append(Templated(seen, node.value["templateRef"], variables, is_shipped))
     return Prompt(
         name=template if inline is None else None,
         text=text,
@@ -65,6 +72,21 @@ def _named(prompt: Reader, name: str, node: Node, known: Mapping[str, PromptFile
     except DefinitionError as error:
         prompt.on(node, "prompt-broken", error.message, error.hint)
         return ""
+
+
+def _report_unwritten(flow: Reading, node: Node, text: str, given: Mapping[str, Node]) -> list[str]:
+    """Report each file that a prompt tells the agent to write, and that has no path. Returns their names."""
+    names = [name for name in dict.fromkeys(_WRITTEN.findall(text)) if name not in given]
+    for name in names:
+        message = f"the prompt `{node.value}` tells the agent to write `{{{name}}}`, but no path is given for it"
+        flow.problem(node, "prompt-output", message, f"add `{name}:` to `vars`, with the path of the file")
+    return names
+
+
+def _without(text: str, names: list[str]) -> str:
+    for name in names:
+        text = text.replace("{" + name + "}", "")
+    return text
 
 
 def _references(text: str, node: Node, expressions: Expressions) -> tuple[str, dict[str, Expression]]:

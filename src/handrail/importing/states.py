@@ -30,7 +30,7 @@ LOOPS = frozenset(
 
 @dataclass(frozen=True)
 class Here:
-    """What is known here. `phases_of`: the ids of the phases of a flow; None if there is no such flow that can be run."""
+    """What is known here. `phases_of` returns the ids of the phases of a flow; None if it cannot be run."""
 
     phases_of: Callable[[str], Sequence[str] | None]
     agents: Collection[str] = ()

@@ -14,9 +14,8 @@ from typing import Any
 
 from handrail import registry
 from handrail.artifacts.kept import Kept
-from handrail.artifacts.names import scope_name
 from handrail.artifacts.publish import Publisher
-from handrail.artifacts.scope import default_scope, issue_key
+from handrail.artifacts.scope import default_scope, given_scope, issue_key
 from handrail.artifacts.world import World
 from handrail.contracts import (
     Asker,
@@ -189,7 +188,7 @@ class Runs:
     def _scope(self, request: Request, issue: str | None) -> str:
         """The scope of a run: the given one, else that of its issue, else that of the branch."""
         try:
-            scope = scope_name(request.scope) if request.scope else default_scope(self.project, issue)
+            scope = given_scope(self.project, request.scope) if request.scope else default_scope(self.project, issue)
         except Unresolved as error:
             raise UsageError(error.message, "name a scope with letters or digits: `--scope NAME`") from error
         if (name := self.secrets.found_in(scope)) is not None:
