@@ -184,7 +184,15 @@ class App:
 
     @property
     def settings(self) -> Settings:
+        """The settings, as far as they are valid."""
         return self._settings[0]
+
+    def check_settings(self) -> None:
+        """Raise an error if the settings have one."""
+        if has_settings(self.places, self.project):
+            from handrail.settings import refuse_errors
+
+            refuse_errors(self._settings[1])
 
     @property
     def problems(self) -> list[Diagnostic]:
@@ -313,6 +321,7 @@ class App:
         notices = (*notices, *self._warnings_of(self.catalog.find(name), agent))
         id_ = conversation.session if conversation is not None else session
         limits = IDLE_STOPS, REMINDERS
+        self.check_settings()
         if has_settings(self.places, self.project):
             limits = self.settings.idle_stops, self.settings.reminders
         task = self.secrets.for_agent(task)
@@ -322,6 +331,7 @@ class App:
     async def next(self, id_: str | None, summary: str, shown: OnCheck | None = None) -> Report:
         """Run the exit checks of the current phase, and leave it if they hold."""
         leaving = self.sessions.leaving(id_)
+        self.check_settings()
         results: tuple[Result, ...] = ()
         if leaving.checks:
             from handrail.contracts import CheckContext

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from handrail import SETTINGS_FILE as FILE
+from handrail.errors import DefinitionError
 from handrail.source.diagnostics import Diagnostic, of_file
 from handrail.source.durations import EXAMPLE, parse_duration
 from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.files import Root, Unopened, decode
+from handrail.source.plain import counted
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
@@ -140,6 +142,16 @@ def read_settings(config: str, project: str, agents: Agents = None) -> tuple[Set
     settings = Settings()
     settings = _read(config, settings, problems, agents, is_user=True)
     return _read(os.path.join(project, ".handrail"), settings, problems, agents, is_user=False), problems
+
+
+def refuse_errors(problems: Sequence[Diagnostic]) -> None:
+    """No work begins with settings that have errors: a limit or the name of a secret may be in the part not read."""
+    wrong = [problem for problem in problems if problem.severity == "error"]
+    if not wrong:
+        return
+    first, more = wrong[0], f" (and {counted(len(wrong) - 1, 'more error')})" if len(wrong) > 1 else ""
+    place = f"{first.file}:{first.line}:{first.column}"
+    raise DefinitionError(f"the settings have an error{more}: {place}: {first.message}", first.hint)
 
 
 def read_user_settings(config: str) -> Settings:

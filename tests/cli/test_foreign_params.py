@@ -121,6 +121,15 @@ def test_a_task_that_names_an_issue_has_its_addresses(
     }
 
 
+def test_an_issue_on_another_host_is_not_taken_from_the_configured_one(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JIRA_BASE_URL", "https://jira.example/")
+    flow(project, "f", "f-flow", read("jiraApiUrl"))
+    task = "https://other.example/jira/browse/ABC-12"
+    assert value(run(project, "f", task)) == {"jiraApiUrl": "https://other.example/jira/rest/api/2/issue/ABC-12"}
+
+
 def test_a_given_param_wins(project: Project) -> None:
     flow(project, "f", "f-flow", read("iteration"))
     assert value(run(project, "f", "--param", "iteration=9")) == {"iteration": 9}

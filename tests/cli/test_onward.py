@@ -107,3 +107,35 @@ def test_a_secret_in_a_file_has_to_be_removed(project: Project, monkeypatch: pyt
     assert hint(project, run).startswith("remove the secret from the file, then run `handrail resume RUN`; ")
     project.write("out.txt", "nothing")
     assert project.json("resume", run)["status"] == "completed"
+
+
+FETCH = "{id: x, node: jira-fetch, params: {jiraApiUrl: '${params.jiraApiUrl}', outputFile: i.json}}"
+
+
+def test_a_variable_that_is_read_at_the_start_needs_a_restart(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write(
+        ".agentweaver/.flows/demo.yaml", f"kind: demo-flow\nversion: 1\nphases:\n- id: a\n  steps:\n  - {FETCH}\n"
+    )
+    run = project.json("run", "demo", "ABC-1", code=1)["run"]
+    told = hint(project, run)
+    assert told == "set JIRA_BASE_URL, then run `handrail restart RUN`; or start the flow again with an issue"
+    monkeypatch.setenv("JIRA_BASE_URL", "http://127.0.0.1:9/")
+    assert "JIRA_API_KEY" in project.json("restart", run, code=1)["error"]
+
+
+def test_a_wrong_answer_is_asked_for_again_by_a_restart(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITLAB_TOKEN", "a-token-of-gitlab")
+    ask = (
+        "{id: q, node: user-input, params: {formId: f, title: Which, fields: [{id: url, type: text, label: Address}]}}"
+    )
+    url = "'${steps.a.q.value.values.url}'"
+    files = "outputFile: d.md, outputJsonFile: d.json"
+    fetch = f"{{id: x, node: fetch-gitlab-diff, params: {{mergeRequestUrl: {url}, {files}}}}}"
+    flow(project, f"{ask}\n  - {fetch}")
+    answers = project.write("answers.yaml", "url: nonsense\n")
+    failed = project.json("run", "demo", "--answers", str(answers), code=1)
+    assert "`handrail restart " in failed["hints"][0]
+    assert "asks its questions again" in failed["hints"][0]
+    project.json("restart", failed["run"], code=4)

@@ -305,6 +305,16 @@ STATUS = {
 }
 
 
+def test_a_file_with_credentials_is_offered_but_not_chosen(project: Project) -> None:
+    names = [".agentweaver/.env", ".env", "env", ".env.example"]
+    project.write("s.json", json.dumps({"files": [{"xy": "??", "file": name} for name in names]}))
+    flow(project, "select-files-form", {**FORM, "gitStatusJsonFile": "s.json"})
+    (asked,) = project.json("run", "f", code=4)["questions"]
+    (field,) = asked["form"]["fields"]
+    assert [option["value"] for option in field["options"]] == names
+    assert field["default"] == ["env", ".env.example"]
+
+
 def test_files_are_chosen_from_a_status(project: Project) -> None:
     project.write("s.json", json.dumps(STATUS))
     params = {**FORM, "gitStatusJsonFile": "s.json"}

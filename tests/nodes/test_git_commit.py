@@ -53,6 +53,34 @@ def test_exactly_the_given_files_are_committed(project: Project, checkout: Check
     assert checkout.git("status", "--porcelain") == "A  staged.txt\n?? other.txt\n"
 
 
+@pytest.mark.parametrize("given", [["folder", "kept.txt"], ["folder/.env"], []], ids=str)
+def test_a_secret_is_not_committed(
+    project: Project, checkout: Checkout, monkeypatch: pytest.MonkeyPatch, given: list[str]
+) -> None:
+    monkeypatch.setenv("JIRA_API_KEY", "a-key-of-jira-4711")
+    checkout.write("kept.txt", "two\n")
+    checkout.write("folder/.env", "A=1\nJIRA_API_KEY=a-key-of-jira-4711\n")
+    if not given:
+        checkout.git("add", "folder/.env")
+    before, status = checkout.head, checkout.git("status", "--porcelain")
+    error = commit(project, given, code=1)
+    assert error == "the changes contain the value of the secret `JIRA_API_KEY`, so they are not committed"
+    assert (checkout.head, checkout.git("status", "--porcelain")) == (before, status)
+
+
+def test_a_file_can_lose_a_secret_and_another_staged_file_does_not_count(
+    project: Project, checkout: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout.write("leaked.txt", "key: a-key-of-jira-4711\nend\n")
+    checkout.commit()
+    monkeypatch.setenv("JIRA_API_KEY", "a-key-of-jira-4711")
+    checkout.write("leaked.txt", "end\n")
+    checkout.write("staged.txt", "a-key-of-jira-4711")
+    checkout.git("add", "staged.txt")
+    commit(project, ["leaked.txt"])
+    assert checkout.committed() == {"leaked.txt"}
+
+
 def test_names_of_every_kind_are_committed(project: Project, checkout: Checkout) -> None:
     names = ["-rf", "--all", "a b.txt", 'quo"te', "new\nline", "ümläut ☂", "*", ":(top)x", " lead"]
     for name in [*names, "not given", ":(exclude)y"]:

@@ -51,7 +51,7 @@ def test_a_project_cannot_send_the_credentials_of_a_user_elsewhere(homes: tuple[
     assert env == {"JIRA_API_KEY": "mine"}
     assert len(notes) == 2
     assert "JIRA_BASE_URL" in notes[0]
-    assert "chat_id of Telegram is not used, because it does not set BOT_TOKEN" in notes[1]
+    assert "chat_id of Telegram is not used, because it does not set BOT_TOKEN; set BOT_TOKEN here, too" in notes[1]
 
 
 @pytest.mark.parametrize("name", ["PATH", "LD_PRELOAD", "CODEX_BIN", "HANDRAIL_STATE", "PYTHONPATH"])

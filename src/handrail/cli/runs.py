@@ -71,6 +71,7 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
     """Run a flow to its end, or drive an agent through a workflow."""
     flow = app.flow_named(name)
+    app.check_settings()
     for warning in app.warnings(flow, options["agent"]):
         shell.talk(f"warning: {warning}")
     request = Request(
@@ -181,6 +182,7 @@ def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
     """Start a run again with the current definitions. Unchanged files that it made are removed; a copy is kept."""
     _refuse_agents(app, "restart", run_id, options)
+    app.check_settings()
     choice = given_choice(app, options)
     loaded = app.runs.load(run_id)
     flows = app.definitions.with_shipped(loaded.about.flow)

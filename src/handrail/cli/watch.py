@@ -108,6 +108,7 @@ class Person:
 
 def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> None:
     """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
+    app.check_settings()
     person = Person(how.answers)
     may_ask = can_ask() and not shell.as_json and not how.events and app.caller.sign is None
     try:

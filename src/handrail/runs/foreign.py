@@ -99,8 +99,8 @@ def _blocking(env: Mapping[str, str]) -> list[str]:
 def _jira(task: str, env: Mapping[str, str], inputs: Inputs) -> dict[str, Any]:
     """The addresses of the issue that a task names. Null if it names none, or no address of Jira is known."""
     key, base = issue_key(task), env.get("JIRA_BASE_URL", "").rstrip("/")
-    if "://" in task and not base:
-        base = task.partition("/browse/")[0]
+    if "://" in task:  # an issue of another Jira is not taken from this one
+        base = task.strip().partition("/browse/")[0]
     is_known = key is not None and bool(base)
     return {
         "jiraRef": task if key else None,

@@ -39,7 +39,8 @@ def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dic
             allowed |= wanted
         elif wanted:
             why = f"{credential} is not from this file" if credential in found else f"it does not set {credential}"
-            notes.append(f"{FILE}: {', '.join(sorted(wanted))} of {service} is not used, because {why}")
+            cure = f"set them where {credential} is set" if credential in found else f"set {credential} here, too"
+            notes.append(f"{FILE}: {', '.join(sorted(wanted))} of {service} is not used, because {why}; {cure}")
     programs = {name for name in own.keys() - allowed if name.endswith(PROGRAM)}
     if programs:
         notes.append(

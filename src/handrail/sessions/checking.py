@@ -44,9 +44,10 @@ def check_context(project: str, env: Mapping[str, str]) -> CheckContext:
     """Where exit checks run. Secrets are hidden by the settings of the user and the project."""
     rules, places = DEFAULT, Places(env)
     if has_settings(places, project):
-        from handrail.settings import read_settings
+        from handrail.settings import read_settings, refuse_errors
 
-        settings, _ = read_settings(places.config, project)
+        settings, problems = read_settings(places.config, project)
+        refuse_errors(problems)
         rules = SecretRules(settings.secrets, settings.not_secret)
     return CheckContext(project, env, Secrets(env, rules).mask)
 

@@ -20,6 +20,7 @@ _OF_DEFINITION = (
     "params", "node-unknown", "flow-missing", "flow-depth", "form", "path-escape", "bad-pattern", "ref-unresolvable",
     "ref-scope-unknown", "exists-needs-text", "not-a-list", "not-a-number", "artifact-path", "severities",
 )  # fmt: skip
+_OF_REFERENCE = ("issue-reference", "merge-request-reference", "pull-request-reference")
 _OF_AGENT = ("agent-missing", "agent-unknown", "agent-unguided")
 
 
@@ -76,6 +77,10 @@ def _after_failure(run: LoadedRun) -> str:
         return f"find out whether `{path}` had finished; " + (
             f"`{restart}` runs it again" if policy == "never" else f"`{resume}` asks again"
         )
+    if code == "issue-unknown":
+        return f"set JIRA_BASE_URL, then run `{restart}`; or start the flow again with an issue"
+    if code in _OF_REFERENCE:
+        return f"`{restart}` asks its questions again; if it was given at the start, start the flow again with another"
     if code in _OF_AGENT:
         return f"fix the cause, then run `{resume}`, or `{resume} --agent NAME` continues with another agent"
     if code in _OF_DEFINITION:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 from handrail.contracts import NodeContext, NodeError
@@ -13,7 +14,7 @@ MESSAGE = "commit_message"
 
 
 def files_field(context: NodeContext, path: str) -> dict[str, Any]:
-    """The field to choose files from the result of `git-status`. All of them are chosen at first."""
+    """The field to choose files from the result of `git-status`. At first, all are chosen but files named `.env`."""
     options: dict[str, dict[str, str]] = {}
     for entry in items(needed(read_object(context, path), path), "files", path):
         name, original = entry.get("file"), entry.get("originalFile")
@@ -29,7 +30,7 @@ def files_field(context: NodeContext, path: str) -> dict[str, Any]:
         "label": "Files to commit",
         "required": True,
         "options": list(options.values()),
-        "default": list(options),
+        "default": [name for name in options if os.path.basename(name) != ".env"],
     }
 
 

@@ -12,6 +12,7 @@ from typing import Any
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.nodes.git.repository import CWD, LABEL, LINES, Change, Repository, opened, shown_name
 from handrail.process.child import tail
+from handrail.secrets.redaction import Secrets
 from handrail.source.fields import SCALARS, Field
 from handrail.source.plain import some
 from handrail.source.values import as_text, shown
@@ -19,11 +20,13 @@ from handrail.state.files import real_inside
 from handrail.state.regular import path_flaw, why_outside
 
 MOST_MESSAGE = 100_000
+MOST_CHANGES = 64 * 1024 * 1024
+NAMES_AT_ONCE = 200
 LOOK_BACK = 1000
 FROM_STDIN = ("--pathspec-from-file=-", "--pathspec-file-nul")
 NODE = Node(
     about="Adds files and commits them. Nothing else is committed, even if it is staged. Without files it commits what "
-    "is staged. A resumed run finds a commit that it made before.",
+    "is staged. A resumed run finds a commit that it made before. Changes that add the value of a secret are refused.",
     params=(
         Field("message", SCALARS, "the message of the commit", required=True, shortest=1),
         Field("files", ("list",), "the files, relative to `cwd`", required=True, items=("text",)),
@@ -99,8 +102,14 @@ async def _add(repository: Repository, files: Any, context: NodeContext) -> list
     conflicts = [shown_name(change.name) for change in own if change.is_conflict]
     if conflicts:
         raise NodeError("git-conflict", f"files have merge conflicts: {some(conflicts)}", transient=False)
-    if new := _not_staged(names, own):
+    new = _not_staged(names, own)
+    if new:
         await repository.perform("--literal-pathspecs", "add", *FROM_STDIN, stdin=b"\0".join(new))
+    if (name := await _secret_in(repository, names, context)) is not None:
+        if new:
+            await repository.perform("--literal-pathspecs", "reset", "--quiet", *FROM_STDIN, stdin=b"\0".join(new))
+        message = f"the changes contain the value of the secret `{name}`, so they are not committed"
+        raise NodeError("commit-secret", message, transient=False)
     names += [change.original for change in own if change.original is not None and "R" in change.xy]
     found = await repository.read("diff", "--cached", "--name-only", "-z", "--no-renames")
     ready = found.split(b"\0")[:-1]
@@ -110,6 +119,21 @@ async def _add(repository: Repository, files: Any, context: NodeContext) -> list
         message = "there is nothing to commit: " + ("no given file has changed" if names else "nothing is staged")
         raise NodeError("nothing-to-commit", message, transient=False)
     return names if others else []
+
+
+async def _secret_in(repository: Repository, names: list[bytes], context: NodeContext) -> str | None:
+    """The variable whose secret value staged lines add to these files; to any file if there are no names."""
+    secrets = Secrets(context.env, context.secrets)
+    if not secrets:
+        return None
+    words = ("diff", "--cached", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames", "--text", "-U0")
+    for first in range(0, len(names) or 1, NAMES_AT_ONCE):
+        some_names = [os.fsdecode(name) for name in names[first : first + NAMES_AT_ONCE]]
+        printed = await repository.tell("--literal-pathspecs", *words, "--", *some_names, most=MOST_CHANGES)
+        added = b"\n".join(line[1:] for line in printed.data.split(b"\n") if line.startswith(b"+"))
+        if (name := secrets.found_in(added)) is not None:
+            return name
+    return None
 
 
 def _not_staged(names: list[bytes], own: list[Change]) -> list[bytes]:

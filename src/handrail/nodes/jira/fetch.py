@@ -65,8 +65,8 @@ async def run(work: Work, context: NodeContext) -> Any:
     if len(set(real.values())) < len(real):
         raise NodeError("params", f"{', '.join(f'`{name}`' for name in real)} have to be different", transient=False)
     if work.params["jiraApiUrl"] is None:
-        message = "no Jira issue is known: set JIRA_BASE_URL, and start the flow again with an issue (`run FLOW KEY`)"
-        raise NodeError("service-config", message, transient=False)
+        why = "the run was started without an issue" if context.env.get("JIRA_BASE_URL") else "JIRA_BASE_URL is not set"
+        raise NodeError("issue-unknown", f"the address of the Jira issue is not known: {why}", transient=False)
     wants_attachments = len(paths) > 1
     async with jira(context.env) as service:
         found = await fetch(service, as_text(work.params["jiraApiUrl"]).strip(), with_attachments=wants_attachments)
