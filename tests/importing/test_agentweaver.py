@@ -394,3 +394,13 @@ def test_the_command_that_goes_on_has_the_agents_of_the_saved_run(project: Proje
     state(project.folder, KEY, "implement", **changes)
     (item,) = items(project, kind="run")
     assert item["command"] == f"handrail run implement ABC-1 --scope abc-1{options}"
+
+
+def test_variables_that_are_not_used_are_told(project: Project, home: Path) -> None:
+    put(project.folder / ".agentweaver/.env", "JIRA_API_KEY=k\nPATH=/x\nCODEX_BIN=/y\nCODEX_MODEL=m\nrest\n")
+    put(home / ".env", "CODEX_BIN=/y\n")
+    own, users = (item["note"] for item in items(project, kind="variables"))
+    assert "not used, because a project may only set variables of services: PATH, CODEX_BIN" in own
+    assert "CODEX_MODEL does not choose a model here" in own
+    assert "line 5: is not `NAME=VALUE`" in own
+    assert "not used" not in users

@@ -253,3 +253,11 @@ def test_an_issue_as_scope_means_the_scope_that_exists_for_it(project: Project) 
     assert scope_of("https://jira.example/browse/ABC-1") == own
     project.write(".agentweaver/scopes/abc-1/notes.md", "x")
     assert scope_of("ABC-1") == "abc-1"
+
+
+def test_a_review_is_judged_by_the_severities_of_its_run(scene: Scene) -> None:
+    scene.agent(Mood(1))
+    scene.run("review", "--blocking-severities", "medium")
+    found = stages(scene.project)["review"]
+    assert (found["findings"], found["blocking"]) == ({"critical": 1}, 0)
+    assert found["blockingSeverities"] == ["medium"]
