@@ -130,7 +130,8 @@ def files() -> str:
 def variables() -> str:
     about = (
         "Environment variables that Handrail reads, and those that it sets for the programs of a run. Those of Jira, "
-        "GitLab and Telegram may also be in `~/.agentweaver/.env` or in the project's `.agentweaver/.env`, as for AgentWeaver.\n"
+        "GitLab and Telegram may also be in `~/.agentweaver/.env` or in the project's `.agentweaver/.env`, as for "
+        "AgentWeaver.\n"
     )
     return f"# Variables\n\n{about}\n" + "\n".join(_variable(name) for name in needed()["variables"])
 

@@ -28,6 +28,7 @@ _WRITTEN = re.compile(r"\b(?:[Ww]rite|to) `\{(\w+_file)\}`")
 
 def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
     if node.kind == "text":
+        _refuse_blank(flow, node)
         return Prompt(name=None, text="", names=(), values=(), extra=expressions.plain(node), plain=True)
     prompt = flow.reader(node, PROMPT)
     template, inline, form = prompt.text("templateRef"), prompt.text("inlineTemplate"), prompt.child("format")
@@ -38,6 +39,7 @@ def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
     members: dict[str, Node] = variables.value if variables is not None else {}
     values, text = {name: expressions.value(child) for name, child in members.items()}, ""
     if inline is not None:
+        _refuse_blank(flow, node.value["inlineTemplate"])
         inline = expressions.fill(inline)
         expressions.templates.append(Templated(inline, node.value["inlineTemplate"], variables))
         text, found = _references(inline, node.value["inlineTemplate"], expressions)
@@ -59,6 +61,11 @@ def read_prompt(flow: Reading, node: Node, expressions: Expressions) -> Prompt:
         extra=expressions.value(extra) if extra is not None else None,
         plain=form.value == "plain" if form is not None else not flow.source.is_foreign,
     )
+
+
+def _refuse_blank(flow: Reading, node: Node) -> None:
+    if not node.value.strip():
+        flow.problem(node, "blank-text", "the prompt is blank", "write what the agent has to do")
 
 
 def _named(prompt: Reader, name: str, node: Node, known: Mapping[str, PromptFile]) -> str:

@@ -44,6 +44,24 @@ def refuse_missing_params(plan: FlowPlan, request: Request, project: str) -> Non
         )
 
 
+_SET_BY = {
+    "extraPrompt": "--prompt",
+    "reviewBlockingSeverities": "--blocking-severities",
+    "acceptPlaybookDraft": "--accept-playbook-draft",
+}
+"""Params that an option sets."""
+
+
+def hint_for_params(plan: FlowPlan, given: Mapping[str, object]) -> str:
+    """How params are given to a flow that refuses these ones."""
+    declared = {param.name for param in plan.params or ()}
+    for name, option in _SET_BY.items():
+        if name in given and name not in declared:
+            ways = f"declare it in the flow: `params: {{{name}: {{}}}}`, or write `form: agentweaver` there"
+            return f"`{option}` sets the param `{name}`; {ways}"
+    return "give parameters with `--param NAME=VALUE`"
+
+
 def refuse_phases(plan: FlowPlan, request: Request) -> None:
     """Refuse `--from` and `--until` with phases that the flow does not have, or in the wrong order."""
     ids = [phase.id for phase in plan.phases]

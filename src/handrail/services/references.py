@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, quote, urlsplit
 
 from handrail.contracts import NodeError
-from handrail.services.addresses import base_address, host_of, is_same_host
+from handrail.services.addresses import address_of, base_address, host_of, is_same_host
 from handrail.source.values import shown
 
 JIRA, GITLAB = "Jira", "GitLab"
@@ -63,7 +63,7 @@ def issue(reference: str, env: Mapping[str, str]) -> Issue:
     given, configured = reference.strip(), jira_base(env)
     if is_issue_key(given):
         if configured is None:
-            message = f"{JIRA}: set JIRA_BASE_URL to the address of your Jira, or write the address of `{given}`"
+            message = f"{JIRA}: JIRA_BASE_URL is not set; set it to the address of your Jira"
             raise NodeError("service-config", message, transient=False)
         return Issue(given.upper(), configured)
     try:
@@ -115,9 +115,8 @@ def merge_request(url: str, env: Mapping[str, str]) -> MergeRequest:
         raise NodeError("merge-request-reference", message, transient=False) from None
     if not is_same_host(given, base):
         message = (
-            f"{GITLAB}: the merge request is on `{host_of(given)}`, but GITLAB_TOKEN is only sent to "
-            f"`{host_of(base)}`; if the token is for `{host_of(given)}`, set GITLAB_BASE_URL to "
-            f"{parts.scheme}://{host_of(given)}"
+            f"{GITLAB}: the merge request is on `{address_of(given)}`, but GITLAB_TOKEN is only sent to "
+            f"`{address_of(base)}`; if the token is for the former, set GITLAB_BASE_URL to {address_of(given)}"
         )
         raise NodeError("service-host", message, transient=False)
     return MergeRequest(base, found["project"], int(found["number"]))
