@@ -229,7 +229,7 @@ def test_a_review_gets_the_plan_only_if_there_is_a_task(project: Project) -> Non
     planned(project, 1)
     flow(project, "child", "review-flow", read("planFile"))
     flow(project, "f", "f-flow", nest("child.json"))
-    assert "planFile" in run(project, "f", code=1)["error"]
+    assert "a design and a plan" in run(project, "f", code=1)["error"]
     put(project, "instant-task-input-" + KEY, TASK)
     assert inner(run(project, "f"))["planFile"].endswith(f"plan-{KEY}-1.md")
 

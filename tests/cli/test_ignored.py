@@ -49,7 +49,7 @@ def test_a_misspelt_field_is_named_also_if_the_field_is_optional(project: Projec
     project.write("one.yaml", "okk: true\n")
     said = project.run("answer", "last", "--file", "one.yaml")
     assert said.code == 2
-    assert "one.yaml:1:6: `okk` is no field of the form; did you mean `ok`?" in said.err
+    assert "one.yaml:1:1: `okk` is no field of the form; did you mean `ok`?" in said.err
     project.write("two.yaml", "ok: true\nnoet: wait for Ann\n")
     said = project.run("answer", "last", "--file", "two.yaml")
     assert (said.code, "`noet` is no field of the form; did you mean `note`?" in said.err) == (2, True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from handrail.agentweaver.phases import counterpart
 from importing.left import OTHER, ROUTE, artifact, digest, phase, put, routes, scope_folder, state
 from support import Project
 
@@ -329,3 +330,77 @@ def test_a_saved_error_is_shown_in_one_short_line_without_secrets(
     (item,) = items(project, kind="run")
     assert "token [hidden]" in item["note"]
     assert ("\n" in item["note"], len(item["note"]) < 700, item["scope"]) == (False, True, KEY)
+
+
+LARGE = {
+    "auto-common": ["source", "normalize", "plan", "design_review_loop", "implement", "review-loop"],
+    "auto-simple": ["source", "normalize", "plan", "implement", "review-loop"],
+    "auto-golang": [
+        *("source", "normalize", "plan", "design_review_loop", "implement"),
+        *("after_implement_checks", "review_loop", "final_checks"),
+    ],
+    "auto-common-guided": [
+        *("source", "normalize", "playbook", "plan_guidance", "plan", "design_review_guidance", "design_review_loop"),
+        *("implement_guidance", "implement", "review_guidance", "repair_guidance", "review-loop"),
+    ],
+}
+"""The phases of AgentWeaver's large flows, in its version 0.1.18."""
+
+
+@pytest.mark.parametrize("flow", LARGE)
+def test_every_phase_of_a_large_flow_of_agentweaver_has_its_counterpart(project: Project, flow: str) -> None:
+    own = [one["id"] for one in project.json("phases", flow)["phases"]]
+    places = [own.index(counterpart(id_, own) or "none") for id_ in LARGE[flow] if id_ not in ("source", "normalize")]
+    assert places == sorted(places)
+
+
+def test_finished_work_is_not_done_again(project: Project) -> None:
+    done = [phase(id_, "done") for id_ in LARGE["auto-common"][:-1]]
+    state(project.folder, KEY, "auto-common", run_phases=[*done, phase("review-loop", "running")])
+    (item,) = items(project, kind="run")
+    assert item["command"] == "handrail run auto-common ABC-1 --scope abc-1 --from review"
+    assert "goes on at the phase `review`, which does the work of its phase `review-loop`" in item["note"]
+
+
+def test_a_phase_of_agentweaver_is_refused_with_the_name_of_its_counterpart(project: Project) -> None:
+    said = project.run("run", "auto-golang", "--from", "review_loop", "--agent", "scripted")
+    assert (said.code, "AgentWeaver's phase `review_loop` is the phase `review` here" in said.err) == (2, True)
+
+
+GROUPED = routes(ROUTE, review=OTHER)["routing"]
+CHOSEN: dict[str, tuple[dict[str, Any], str]] = {
+    "a preset that is taken over": (
+        {"executionRouting": GROUPED, "selectedRoutingPreset": {"kind": "named", "presetId": "mine"}},
+        " --preset mine",
+    ),
+    "a preset with other routes by now": (
+        {"executionRouting": routes(ROUTE)["routing"], "selectedRoutingPreset": {"kind": "named", "presetId": "mine"}},
+        " --agent codex --model gpt-5.4",
+    ),
+    "several agents": (
+        {"executionRouting": GROUPED},
+        " --route default=codex:gpt-5.4 --route review=opencode:p/m",
+    ),
+    "only a profile": ({"launchProfile": {"executor": "opencode"}}, " --agent opencode"),
+    "an agent that is not known": ({"launchProfile": {"executor": "acme"}}, ""),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_the_command_that_goes_on_has_the_agents_of_the_saved_run(project: Project, home: Path, name: str) -> None:
+    changes, options = CHOSEN[name]
+    mine = routes(ROUTE, review=OTHER)
+    put(home / "execution-routing.json", {"version": 1, "namedPresets": {"mine": mine}})
+    state(project.folder, KEY, "implement", **changes)
+    (item,) = items(project, kind="run")
+    assert item["command"] == f"handrail run implement ABC-1 --scope abc-1{options}"
+
+
+def test_variables_that_are_not_used_are_told(project: Project, home: Path) -> None:
+    put(project.folder / ".agentweaver/.env", "JIRA_API_KEY=k\nPATH=/x\nCODEX_BIN=/y\nCODEX_MODEL=m\nrest\n")
+    put(home / ".env", "CODEX_BIN=/y\n")
+    own, users = (item["note"] for item in items(project, kind="variables"))
+    assert "not used, because a project may only set variables of services: PATH, CODEX_BIN" in own
+    assert "CODEX_MODEL does not choose a model here" in own
+    assert "line 5: is not `NAME=VALUE`" in own
+    assert "not used" not in users

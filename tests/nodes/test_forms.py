@@ -121,6 +121,12 @@ def test_a_selection_of_findings_tells_the_agent_what_to_fix(project: Project) -
     ("form", "fields", "answers", "said"),
     [
         ("review-fix-selection", REVIEW, {"apply_all": False}, "`selected_findings` chooses nothing"),
+        (
+            "review-fix-selection",
+            REVIEW,
+            {"apply_all": True, "selected_findings": ["Leak"]},
+            "`selected_findings` does not",
+        ),
         ("review-fix-selection", REVIEW[:1], {"apply_all": False}, "`apply_all` chooses nothing"),
         (
             "task-describe-source-input",

@@ -208,9 +208,14 @@ NODES = ["fetch-gitlab-diff", "fetch-gitlab-review"]
     ("variables", "url", "code", "word"),
     [
         ({}, "https://git.evil.example/a/b/-/merge_requests/1", "service-host", "set GITLAB_BASE_URL to https://git"),
-        ({}, "http://gitlab.com/a/b/-/merge_requests/1", "service-host", "`gitlab.com`"),
-        ({"GITLAB_HOST": "git.example"}, "https://gitlab.com/a/b/-/merge_requests/1", "service-host", "`git.example`"),
-        ({"GITLAB_BASE_URL": "git"}, "http://git/a/b/-/merge_requests/1", "service-host", "`git`"),
+        ({}, "http://gitlab.com/a/b/-/merge_requests/1", "service-host", "`http://gitlab.com`"),
+        (
+            {"GITLAB_HOST": "git.example"},
+            "https://gitlab.com/a/b/-/merge_requests/1",
+            "service-host",
+            "`https://git.example`",
+        ),
+        ({"GITLAB_BASE_URL": "git"}, "http://git/a/b/-/merge_requests/1", "service-host", "sent to `https://git`"),
         ({"GITLAB_BASE_URL": "ftp://git"}, "http://git/a/b/-/merge_requests/1", "service-address", "GITLAB_BASE_URL"),
         ({}, "https://gitlab.com/a/-/merge_requests/1", "merge-request-reference", "GROUP/PROJECT"),
         ({}, "https://gitlab.com/a/b/-/issues/1", "merge-request-reference", "GROUP/PROJECT"),

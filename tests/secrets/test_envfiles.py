@@ -66,4 +66,23 @@ def test_a_project_cannot_set_other_variables(homes: tuple[Path, Path], name: st
 def test_a_pipe_or_a_huge_file_is_no_file(homes: tuple[Path, Path]) -> None:
     home, project = homes
     put(project, "CODEX_MODEL=x\n" * 100_000)
-    assert with_env_files({}, str(home), str(project)) == ({}, [])
+    assert with_env_files({}, str(home), str(project)) == ({}, [".agentweaver/.env has more than 65536 bytes"])
+
+
+def test_what_cannot_be_read_is_named_without_its_text(homes: tuple[Path, Path]) -> None:
+    home, project = homes
+    put(home, "# a comment\nno equals here\nA=1\n")
+    put(project, "")
+    (project / FILE).write_bytes(b"CODEX_MODEL=\xff\n")
+    _, notes = with_env_files({}, str(home), str(project))
+    assert notes == [
+        "~/.agentweaver/.env line 2: is not `NAME=VALUE`, so it is not used",
+        ".agentweaver/.env line 1: is not UTF-8",
+    ]
+
+
+def test_a_folder_in_the_place_of_the_file_is_named(homes: tuple[Path, Path]) -> None:
+    home, project = homes
+    (home / FILE).mkdir(parents=True)
+    _, notes = with_env_files({}, str(home), str(project))
+    assert notes == ["~/.agentweaver/.env is a folder, not a file"]

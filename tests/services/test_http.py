@@ -154,7 +154,9 @@ def test_an_answer_that_is_not_json() -> None:
     with serve(always(Reply(b"<html>please log in</html>", headers={"Content-Type": "text/html"}))) as web:
         error = refused(web, issue)
     assert error.code == "service-json"
-    assert error.message == "Tracker: its answer is not JSON (text/html, 26 bytes)"
+    assert error.message == (
+        "Tracker: its answer is not JSON (text/html, 26 bytes); is its address right? this may be a page to log in"
+    )
 
 
 def test_json_that_is_nested_too_deep_is_not_json() -> None:
@@ -167,6 +169,7 @@ def test_nobody_listens() -> None:
         pass
     error = refused(web, issue, tries=2)
     assert (error.code, error.transient) == ("service-unreachable", True)
+    assert "cannot be reached (the connection is refused)" in error.message
 
 
 def test_a_wrong_certificate() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from handrail.artifacts.scope import default_scope
 from support import Project
 from weaver.agent import Mood, content, place, stage
 from weaver.scene import ISSUE, KEY, Scene
@@ -225,3 +226,39 @@ def test_an_archive_that_does_not_exist_is_named_before_anything_is_done(project
     project.json("scope", "reset", KEY, "--yes")
     said = project.run("scope", "reset", KEY, "--restore", "9")
     assert (said.code, "attempt-0001" in said.err) == (1, True)
+
+
+def test_a_stage_keeps_its_issue_until_the_task_is_understood(project: Project) -> None:
+    project.write(f"{FOLDER}/.artifacts/{KEY}.json", "{}")
+    issue = KEY.partition("@")[0].upper()
+    assert stages(project)["source"]["state"] != "missing"
+    assert stages(project)["plan"]["make"] == f"handrail run plan {issue} --scope {KEY}"
+    put(project, "task-context")
+    found = stages(project)
+    assert found["plan"]["make"] == f"handrail run plan --scope {KEY}"
+    assert found["source"]["make"] == f"handrail run plan {issue} --scope {KEY}"
+
+
+def test_an_issue_as_scope_means_the_scope_that_exists_for_it(project: Project) -> None:
+    project.write(".handrail/flows/f.yaml", "phases:\n- {id: a, steps: [{id: s, node: set}]}\n")
+    own = default_scope(str(project.folder), "ABC-1")
+
+    def scope_of(name: str) -> str:
+        said = project.run("run", "f", "--scope", name)
+        assert said.code == 0
+        return said.err.split("scope ")[1].split()[0]
+
+    assert scope_of("ABC-1") == "abc-1"
+    project.write(f".agentweaver/scopes/{own}/notes.md", "x")
+    assert scope_of("ABC-1") == own
+    assert scope_of("https://jira.example/browse/ABC-1") == own
+    project.write(".agentweaver/scopes/abc-1/notes.md", "x")
+    assert scope_of("ABC-1") == "abc-1"
+
+
+def test_a_review_is_judged_by_the_severities_of_its_run(scene: Scene) -> None:
+    scene.agent(Mood(1))
+    scene.run("review", "--blocking-severities", "medium")
+    found = stages(scene.project)["review"]
+    assert (found["findings"], found["blocking"]) == ({"critical": 1}, 0)
+    assert found["blockingSeverities"] == ["medium"]

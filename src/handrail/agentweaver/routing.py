@@ -41,7 +41,11 @@ def read_routing(path: str) -> Routing:
 
 
 def _entry(data: Any) -> Entry:
-    routing = object_of(data, "routing") if isinstance(data, dict) else {}
+    return routes_in(object_of(data, "routing") if isinstance(data, dict) else {})
+
+
+def routes_in(routing: dict[str, Any]) -> Entry:
+    """The routes of an object with a default route and groups."""
     default = _route(routing.get("defaultRoute"))
     if default is None:
         return Entry(why="it has no default route")

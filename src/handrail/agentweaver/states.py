@@ -18,6 +18,7 @@ from handrail.agentweaver.reading import (
     read_object,
     text_of,
 )
+from handrail.agentweaver.routing import Entry, routes_in
 
 BEGIN, END = ".agentweaver-flow-state-", ".json"
 VERSIONS = (1, 2, 3)
@@ -36,7 +37,10 @@ class Ended:
 
 @dataclass(frozen=True, kw_only=True)
 class FlowState:
-    """The saved state of one flow in one scope. `phases` are (id, status) in order; `done` are flows that ended."""
+    """The saved state of one flow in one scope. `phases` are (id, status) in order; `done` are flows that ended.
+
+    `routes` are the agents that it used; None if it says nothing about them. `preset` is the name of their preset.
+    """
 
     path: str
     version: int
@@ -53,6 +57,8 @@ class FlowState:
     stop_phase: str | None = None
     phases: tuple[tuple[str, str], ...] = ()
     done: tuple[Ended, ...] = ()
+    routes: Entry | None = None
+    preset: str | None = None
 
     @property
     def has_ended(self) -> bool:
@@ -118,7 +124,16 @@ def _state(path: str, flow: str, scope: str, data: dict[str, Any]) -> FlowState:
         stop_phase=text_of(object_of(data, "continuation"), "stopPhaseId") or _phase_in(reason),
         phases=tuple((id_, status or "pending") for id_, status in phases if id_ is not None),
         done=tuple(_ended(run, DEEPEST)),
+        routes=_routes(data),
+        preset=text_of(object_of(data, "selectedRoutingPreset"), "presetId"),
     )
+
+
+def _routes(data: dict[str, Any]) -> Entry | None:
+    if routing := object_of(data, "executionRouting"):
+        return routes_in(routing)
+    profile = object_of(data, "launchProfile")
+    return routes_in({"defaultRoute": profile}) if profile else None
 
 
 def _phase_in(reason: str | None) -> str | None:

@@ -7,7 +7,7 @@ import os
 import re
 from urllib.parse import urlsplit
 
-from handrail.artifacts.names import scope_name
+from handrail.artifacts.names import AGENTWEAVER, HANDRAIL, scope_name
 from handrail.source.values import Unresolved
 
 _KEY = re.compile(r"(?:[A-Za-z][A-Za-z0-9_]*)-[0-9]+")
@@ -53,6 +53,19 @@ def scope_at(top: str, head: str) -> str:
         return scope_name(f"{head}@{mark}")
     except Unresolved:
         return scope_name(f"scope@{mark}")
+
+
+def given_scope(project: str, name: str) -> str:
+    """The scope that a person names. An issue means its own scope, if that exists and no scope has the name itself."""
+    own, issue = scope_name(name), issue_key(name)
+    if issue is None or _exists(project, own):
+        return own
+    of_issue = default_scope(project, issue)
+    return of_issue if _exists(project, of_issue) else own
+
+
+def _exists(project: str, scope: str) -> bool:
+    return any(os.path.isdir(os.path.join(project, root, scope)) for root in (AGENTWEAVER, HANDRAIL))
 
 
 def _checkout(project: str) -> tuple[str, str]:

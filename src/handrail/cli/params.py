@@ -92,6 +92,8 @@ def params_of_task(options: Mapping[str, Any]) -> dict[str, Any]:
     """The params that `task_options` set."""
     found: dict[str, Any] = {} if options["prompt"] is None else {"extraPrompt": options["prompt"]}
     if options["blocking_severities"] is not None:
+        if not options["blocking_severities"].strip(", \t\n"):
+            raise UsageError("`--blocking-severities` names no severity", "name at least one, as in `blocker,critical`")
         try:
             found["reviewBlockingSeverities"] = blocking_severities(options["blocking_severities"], {})
         except Unresolved as error:

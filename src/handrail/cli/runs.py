@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from handrail.app import App
+from handrail.artifacts.scope import issue_key
 from handrail.cli.ask import ask, can_ask, print_form
 from handrail.cli.common import command, complete_flow, run_argument
 from handrail.cli.dryrun import print_preview, rows_to_json
@@ -67,7 +68,9 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 @approve_option
 @task_options
 @worktree_options
-@click.option("--scope", default="", help="The scope of its artifacts; by default the current branch.")
+@click.option(
+    "--scope", default="", help="The scope of its artifacts, or an issue; by default the issue or the branch."
+)
 @click.option("--from", "start", metavar="PHASE", help="Skip the phases before this one.")
 @click.option("--until", metavar="PHASE", help="End after this phase.")
 @click.option("--dry-run", is_flag=True, help="Print what would happen; run no step.")
@@ -119,6 +122,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     request = replace(request, tree=planned_tree(app, shell, id_, options))
     begun = app.runs.begin(app.flows, flow, request, id_)
     shell.talk(f"run {begun.id}")
+    if issue_key(options["scope"]) is not None:
+        shell.talk(f"scope {begun.about.request.scope}")
     if options["is_detached"]:
         return _detach(app, shell, begun, options["answers"])
     return drive(app, shell, begun, "run", Driving(options["events"], options["answers"]))

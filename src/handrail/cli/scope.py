@@ -141,9 +141,9 @@ def _details(one: Standing) -> list[str]:
 
 
 def _make(view: ScopeView, one: Standing) -> str:
-    """The command that makes a stage. A flow that fetches the task is given the issue, unless the task is there."""
-    first = view.standings[0]
-    is_given = first.state == "missing" and one.stage.flow == first.stage.flow
+    """The command that makes a stage. A flow that fetches the task is given the issue until the task is understood."""
+    first, task = view.standings[:2]
+    is_given = one.stage.flow == first.stage.flow and (one is first or task.state == "missing")
     issue = issue_key(view.key.partition("@")[0]) if is_given else None
     return command_line("handrail", "run", one.stage.flow, *([issue] if issue else []), "--scope", view.key)
 

@@ -95,7 +95,13 @@ class Person:
             return []
         asked = [event for _, event in run.records if isinstance(event, machine.Asked)]
         names = {name for event in asked for name in (event.id, event.path, event.question.get("formId"))}
-        told: list[str] = []
+        fields = {field.get("id") for event in asked for field in event.question.get("fields", ())}
+        told = [
+            f"{answers.file}:{line}:{column}: no question has a field `{name}`, so its answer was not used"
+            for name in answers.sets.get(None, {})
+            if name not in fields and state.status == "completed"
+            for line, column in [answers.keys.get((None, name), (1, 1))]
+        ]
         for name in answers.sets:
             hint = did_you_mean(name, sorted(filter(None, names))) if name else None
             if name is None or name in names or (state.status == "waiting" and hint is None):

@@ -67,11 +67,12 @@ class Used:
 
 @dataclass(frozen=True)
 class Templated:
-    """The text of a template, its node, and its `vars`."""
+    """The text of a template, its node, and its `vars`. `is_whole`: every `{name}` in it is a placeholder."""
 
     text: str
     node: Node
     vars: Node | None
+    is_whole: bool = False
 
 
 class Expressions:
@@ -309,8 +310,7 @@ class Expressions:
             self.problem(inner, "wrong-type", message, "write text with `{name}` in it, and `vars` beside it")
             return Const(None)
         names, values = self._members(node.value.get("vars"), "vars")
-        text = self.fill(inner.value)
-        self.templates.append(Templated(text, inner, node.value.get("vars")))
+        self.templates.append(Templated(text := self.fill(inner.value), inner, node.value.get("vars")))
         return Template(text, names, values)
 
     def _members(self, node: Node | None, what: str) -> tuple[tuple[str, ...], tuple[Expression, ...]]:

@@ -93,6 +93,17 @@ FROM_SCOPE = {
 }
 """The params that flows of these kinds get from the scope of their task."""
 
+ALWAYS = (
+    *("taskKey", "scopeKey", "workspaceDir", "jiraBrowseUrl", "jiraTaskFile", "reviewFixPoints", "mdLang"),
+    *("launchProfile", "executionRouting", "reviewAssessmentJsonFile", "reviewFixSelectionJsonFile"),
+    *("taskContextIteration", "planningIteration", "forceRefresh", "acceptPlaybookDraft", "launchMode"),
+)
+"""What a flow that a person starts has besides."""
+NAMES = frozenset(
+    (*EVERYWHERE, *ALWAYS, *ITERATIONS, LATEST, *(name for found in FROM_SCOPE.values() for name in found))
+)
+"""All params that AgentWeaver gives to its flows. A flow may get more: from a step that runs it, or from a person."""
+
 
 def child_params(kind: str, given: dict[str, Any]) -> dict[str, Any]:
     """The params of a nested flow, without those that come from the scope."""

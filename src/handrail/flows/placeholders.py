@@ -14,12 +14,12 @@ from handrail.source.yamltree import Node
 
 def template_problems(source: Source, template: Templated, declared: Collection[str]) -> Iterator[Diagnostic]:
     """Warnings about one template. Text without `vars` may contain braces on purpose, so there only names that the flow
-    declares count as placeholders."""
+    declares count as placeholders. In a prompt that Handrail ships, every name counts."""
     variables = template.vars if template.vars is not None and template.vars.kind == "mapping" else None
     given: dict[str, Node] = variables.value if variables is not None else {}
     used = placeholders(template.text)
     for name in dict.fromkeys(name for name, at in used if _is_placeholder(template.text, name, at)):
-        if name not in given and (given or name in declared):
+        if name not in given and (given or name in declared or template.is_whole):
             hint = did_you_mean(name, given) or f"add `{name}:` to `vars`; to keep the braces, `{name}: '{{{name}}}'`"
             place = _place(source, template.node, "{" + name + "}")
             message = f"`{{{name}}}` has no value, so it stays in the text"

@@ -11,9 +11,11 @@ from handrail.expressions.parse import Used
 from handrail.expressions.syntax import SCOPES
 from handrail.expressions.tree import Const, Expression, Ref, Test
 from handrail.flows.certain import Skippable
+from handrail.flows.foreign import NAMES
 from handrail.flows.reading import Reading, Slot
 from handrail.flows.settle import plain_of
 from handrail.source.diagnostics import Severity
+from handrail.source.suggest import nearest
 from handrail.source.values import MISSING, contents, member
 
 FIELDS = ("outputs", "value", "status")
@@ -72,7 +74,8 @@ def wrong_with(flow: Reading, layout: Layout, slot: Slot, use: Used) -> Wrong | 
         return None
     match parts[0]:
         case "params":
-            return _param(flow.declared.params, ref, parts[1])
+            is_given = flow.source.is_foreign and flow.declared.params is None
+            return _given(ref, parts[1]) if is_given else _param(flow.declared.params, ref, parts[1])
         case "flow":
             return _constant(flow.declared.constants, ref, parts[1:])
         case "repeat":
@@ -108,6 +111,15 @@ def _param(declared: tuple[str, ...] | None, ref: Ref, name: str) -> Wrong | Non
         name=name,
         known=declared,
     )
+
+
+def _given(ref: Ref, name: str) -> Wrong | None:
+    """AgentWeaver's flows declare no params. A name is doubtful if it is spelt like one that they are given."""
+    if name in NAMES or not nearest(name, NAMES):
+        return None
+    message = f"`{ref.path}`: AgentWeaver gives no param `{name}` to a flow"
+    hint = "correct the name"
+    return Wrong(code="ref-param", message=message, hint=hint, name=name, known=tuple(NAMES), severity="warning")
 
 
 def _constant(constants: Mapping[str, Any], ref: Ref, names: list[str]) -> Wrong | None:

@@ -38,12 +38,12 @@ def read_answers(path: str) -> Answers:
         reading.read()
     if problems:
         raise _error(problems)
-    return Answers(reading.sets, source.file, reading.places, reading.data)
+    return Answers(reading.sets, source.file, reading.places, reading.data, reading.keys)
 
 
 def wrong_answers(answers: Answers, form: Form, path: str, problems: list[Problem], question: str = "") -> UsageError:
     """An error with the places of all wrong answers in the file."""
-    places = [(answers.place(form, path, problem.field, question), problem.text) for problem in problems]
+    places = [(answers.place(form, path, problem, question), problem.text) for problem in problems]
     found = [
         Diagnostic(code="answer", severity="error", file=answers.file, line=line, column=column, message=text)
         for (line, column), text in places
@@ -65,6 +65,8 @@ def accepted(answers: Answers, form: Form, path: str, question: str = "", *, is_
     try:
         values = accept(form, given)
     except WrongAnswers as error:
+        others = [name for name in unknown(form, given) if name not in {one.field for one in misspelt}]
+        misspelt += [Problem(name, "is no field of the form", is_name=True) for name in others] if is_only else []
         raise wrong_answers(answers, form, path, [*misspelt, *error.problems], question) from error
     if misspelt:
         raise wrong_answers(answers, form, path, misspelt, question)
@@ -75,7 +77,7 @@ def _misspelt(form: Form, given: Mapping[str, object]) -> list[Problem]:
     """The answers that fit no field, but are spelt like a field without an answer."""
     open_fields = [field.id for field in form.fields if field.id not in given]
     close = ((name, did_you_mean(name, open_fields)) for name in unknown(form, given))
-    return [Problem(name, f"is no field of the form; {hint}") for name, hint in close if hint]
+    return [Problem(name, f"is no field of the form; {hint}", is_name=True) for name, hint in close if hint]
 
 
 def _error(problems: list[Diagnostic]) -> UsageError:
@@ -116,6 +118,7 @@ class _Reading:
         self.sets: dict[str | None, dict[str, object]] = {}
         self.places: dict[tuple[str | None, str | None], Place] = {}
         self.data: dict[tuple[str | None, str], str] = {}
+        self.keys: dict[tuple[str | None, str], Place] = {}
 
     def problem(self, node: Node, message: str, hint: str | None = _HINT) -> None:
         self.problems.append(self.source.problem("answer", (node.line, node.column, node.width), message, hint))
@@ -161,6 +164,7 @@ class _Reading:
         self.sets[key] = {}
         for name, item in node.value.items():
             self.places[key, name] = (item.line, item.column)
+            self.keys[key, name] = node.keys[name]
             self.sets[key][name] = self.value(item)
             if item.kind in ("list", "mapping"):
                 self.data[key, name] = as_json(item)

@@ -88,10 +88,11 @@ class Form:
 
 @dataclass(frozen=True)
 class Problem:
-    """A wrong answer. The message continues a sentence that begins with the field's name."""
+    """A wrong answer. The message continues a sentence that begins with the field's name. `is_name`: that is wrong."""
 
     field: str
     message: str
+    is_name: bool = False
 
     @property
     def text(self) -> str:
@@ -204,6 +205,8 @@ def _wrong_together(form: Form, answers: Mapping[str, Any]) -> list[Problem]:
     ids = [field.id for field in form.fields]
     if form.id == REVIEW_FIX and "apply_all" in ids:
         field = "selected_findings" if "selected_findings" in ids else "apply_all"
+        if answers["apply_all"] and answers.get("selected_findings"):
+            return [Problem(field, "does not go together with `apply_all: true`; choose findings, or fix all")]
         is_empty = not answers["apply_all"] and not answers.get("selected_findings")
         return [Problem(field, "chooses nothing; choose at least one finding, or fix all with `apply_all`")] * is_empty
     if form.id == TASK_SOURCE and {"jira_ref", "task_description"} <= set(ids):
@@ -302,13 +305,14 @@ class Answers:
     """Answers from a file, by question id, step path or form id. The key None fits any form with such fields.
 
     `places` has the line and column of each value; the field None has the place of a whole set. `data` has the JSON of
-    each list and mapping.
+    each list and mapping, and `keys` the place of each field's name.
     """
 
     sets: Mapping[str | None, Mapping[str, Any]]
     file: str = ""
     places: Mapping[tuple[str | None, str | None], tuple[int, int]] = dataclasses.field(default_factory=dict)
     data: Mapping[tuple[str | None, str], str] = dataclasses.field(default_factory=dict)
+    keys: Mapping[tuple[str | None, str], tuple[int, int]] = dataclasses.field(default_factory=dict)
 
     def for_form(self, form: Form, path: str, question: str = "") -> dict[str, Any] | None:
         """The values for a form: by question id, step path or form id, else those for any form with such fields."""
@@ -323,7 +327,8 @@ class Answers:
         """The lists and mappings for the fields that take JSON."""
         return {f.id: self.data[key, f.id] for f in form.fields if f.json and (key, f.id) in self.data}
 
-    def place(self, form: Form, path: str, field: str, question: str = "") -> tuple[int, int]:
-        """Line and column of a field's answer, or of the whole set if the answer is missing."""
+    def place(self, form: Form, path: str, problem: Problem, question: str = "") -> tuple[int, int]:
+        """Line and column of the wrong answer or its name, or of the whole set if the answer is missing."""
         key = next((key for key in (question, path, form.id) if key in self.sets), None)
-        return self.places.get((key, field)) or self.places.get((key, None)) or (1, 1)
+        places = self.keys if problem.is_name else self.places
+        return places.get((key, problem.field)) or self.places.get((key, None)) or (1, 1)

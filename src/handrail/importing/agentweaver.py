@@ -13,8 +13,8 @@ from handrail.errors import NotFound, StateError
 from handrail.importing.artifacts import Shelving, take_artifacts
 from handrail.importing.known import KnownFlows
 from handrail.importing.report import Item
-from handrail.importing.routes import Target, take_routes
-from handrail.importing.states import saved_runs
+from handrail.importing.routes import Target, presets_for, take_routes
+from handrail.importing.states import Here, saved_runs
 from handrail.importing.surroundings import around
 from handrail.secrets.redaction import Secrets
 from handrail.source.plain import one_line
@@ -50,10 +50,11 @@ def _items(source: Source, *, is_dry: bool) -> Iterator[Item]:
     bases = {"project": source.project, "home": source.home}
     if not any(os.path.isdir(os.path.join(base, FOLDER)) for base in bases.values()):
         raise NotFound(f"there is no folder `{FOLDER}` in `{source.project}` or in your home folder")
+    here = Here(source.flows.phases_of, source.routes.agents, presets_for(source.home, source.routes))
     for entry in entries(os.path.join(source.project, SCOPES)):
         if not entry.is_dir(follow_symlinks=False) or entry.name.startswith("."):
             continue
-        yield from saved_runs(entry.path, source.flows.phases_of)
+        yield from saved_runs(entry.path, here)
         shelf = Shelf(source.kept.folder_of(entry.name))
         shelving = Shelving(source.project, shelf, source.secrets.found_in, is_dry)
         try:

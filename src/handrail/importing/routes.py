@@ -10,7 +10,7 @@ from handrail import SETTINGS_FILE
 from handrail.agentweaver.reading import FOLDER, Broken
 from handrail.agentweaver.routing import FILE, Entry, read_routing
 from handrail.importing.report import Item
-from handrail.settings import read_user_settings
+from handrail.settings import read_user_settings, shipped_presets
 from handrail.source.plain import one_line
 from handrail.source.yamledit import add_entries, entry_lines
 from handrail.state.files import make_private, mode_of, write_whole
@@ -27,6 +27,17 @@ class Target:
     agents: Collection[str]
     flow_id: Callable[[str], str | None]
     is_dry: bool
+
+
+def presets_for(home: str, target: Target) -> dict[str, dict[str, str]]:
+    """All presets after an import: those of the settings, of AgentWeaver's file and of Handrail. The first wins."""
+    try:
+        taken = read_routing(os.path.join(home, FOLDER, FILE)).presets
+    except Broken:
+        taken = {}
+    usable = {name: entry.routes for name, entry in taken.items() if entry.why is None and _unfit(name) is None}
+    written = {name: {group: str(route) for group, route in routes.items()} for name, routes in usable.items()}
+    return {**shipped_presets(), **written, **read_user_settings(target.config).presets}
 
 
 def take_routes(home: str, target: Target) -> Iterator[Item]:

@@ -6,11 +6,14 @@ journal made from its state would claim what nobody knows, and a resume could no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from handrail.agentweaver.phases import counterpart
 from handrail.agentweaver.states import BrokenState, FlowState, states_in
 from handrail.artifacts.scope import issue_key
 from handrail.importing.report import Item
+from handrail.settings import DEFAULT
 from handrail.source.plain import command_line
 
 LOOPS = frozenset(
@@ -23,22 +26,29 @@ LOOPS = frozenset(
     }
 )
 """AgentWeaver continues a loop of these kinds from its first phase."""
-Phases = Callable[[str], Sequence[str] | None]
-"""The ids of the phases of a flow in Handrail; None if there is no such flow that can be run."""
 
 
-def saved_runs(folder: str, phases_of: Phases) -> Iterator[Item]:
+@dataclass(frozen=True)
+class Here:
+    """What is known here. `phases_of` returns the ids of the phases of a flow; None if it cannot be run."""
+
+    phases_of: Callable[[str], Sequence[str] | None]
+    agents: Collection[str] = ()
+    presets: Mapping[str, Mapping[str, str]] | None = None
+
+
+def saved_runs(folder: str, here: Here) -> Iterator[Item]:
     """The saved runs of a scope."""
     for state in states_in(folder):
         if isinstance(state, BrokenState):
-            note = f"it {state.why}; AgentWeaver cannot use it, either"
+            note = f"it {state.why}; AgentWeaver cannot use it either"
             yield Item(kind="run", name=state.flow, path=state.path, result="left", note=note)
         else:
-            yield _run(state, phases_of)
+            yield _run(state, here)
 
 
-def _run(state: FlowState, phases_of: Phases) -> Item:
-    note, command = how_to_go_on(state, phases_of(state.flow))
+def _run(state: FlowState, here: Here) -> Item:
+    note, command = how_to_go_on(state, here.phases_of(state.flow), chosen(state, here))
     return Item(
         kind="run",
         name=state.flow,
@@ -58,22 +68,38 @@ def _status(state: FlowState) -> str:
     return f"it is {state.status}{at}{why}"
 
 
-def how_to_go_on(state: FlowState, phases: Sequence[str] | None) -> tuple[str, str | None]:
+def chosen(state: FlowState, here: Here) -> list[str]:
+    """The options that choose the agents of a saved run; none if they are not known here."""
+    if state.routes is None or state.routes.why is not None:
+        return []
+    routes = {group: str(route) for group, route in state.routes.routes.items()}
+    if {route.agent for route in state.routes.routes.values()} - set(here.agents):
+        return []
+    if state.preset is not None and (here.presets or {}).get(state.preset) == routes:
+        return ["--preset", state.preset]
+    default = state.routes.routes[DEFAULT]
+    if len(routes) == 1:
+        return ["--agent", default.agent, *(["--model", default.model] if default.model else [])]
+    return [word for group, route in routes.items() for word in ("--route", f"{group}={route}")]
+
+
+def how_to_go_on(state: FlowState, phases: Sequence[str] | None, agents: Sequence[str] = ()) -> tuple[str, str | None]:
     """What to do with a saved run, and the command for it."""
     if phases is None:
         return f"Handrail has no flow `{state.flow}`", None
     issue = [state.issue] if state.issue is not None and issue_key(state.issue) is not None else []
-    run = ("handrail", "run", state.flow, *issue, "--scope", state.scope)
+    run = ("handrail", "run", state.flow, *issue, "--scope", state.scope, *agents)
     if state.has_ended and state.kind in LOOPS:
         return "a new run begins the next round", command_line(*run)
-    phase = state.next_phase
-    if phase is None:
-        done = state.status == "completed"
-        return "nothing is left to do" if done else "a new run begins at the start", None if done else command_line(
-            *run
-        )
-    if phase not in phases:
-        return f"its phase `{phase}` is not in the flow any more, so a new run begins at the start", command_line(*run)
-    if phase == phases[0]:
+    if (phase := state.next_phase) is None:
+        is_done = state.status == "completed"
+        begins = "a new run begins at the start"
+        return ("nothing is left to do", None) if is_done else (begins, command_line(*run))
+    own = counterpart(phase, phases)
+    if own is None:
+        note = f"Handrail's flow has no phase for its phase `{phase}`, so a new run begins at the start"
+        return note, command_line(*run)
+    if own == phases[0]:
         return "a new run begins at the start", command_line(*run)
-    return f"a new run goes on at the phase `{phase}`", command_line(*run, "--from", phase)
+    does = "" if own == phase else f", which does the work of its phase `{phase}`"
+    return f"a new run goes on at the phase `{own}`{does}", command_line(*run, "--from", own)

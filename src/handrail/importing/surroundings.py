@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from handrail.agentweaver.reading import FOLDER, Broken, entries, files_below, read_object, text_of
 from handrail.importing.report import Item
-from handrail.secrets.envfiles import FILE, read_env_file
+from handrail.secrets.envfiles import FILE, project_may_set, read_env_file, unread_in
 from handrail.source.plain import command_line, counted, some
 
 MAX_BYTES = 1024 * 1024
@@ -29,7 +29,7 @@ def around(base: str, where: str, problems: Mapping[str, int]) -> Iterator[Item]
     for entry in entries(os.path.join(folder, ".plugins")):
         if entry.is_dir(follow_symlinks=False):
             yield Item(kind="plugin", name=_plugin(entry), path=entry.path, result="left", note=PLUGINS)
-    if os.path.isfile(os.path.join(base, FILE)):
+    if os.path.exists(os.path.join(base, FILE)):
         yield _variables(os.path.join(base, FILE), where)
     playbook = os.path.join(folder, "playbook")
     if os.path.isfile(os.path.join(playbook, "manifest.yaml")):
@@ -60,7 +60,11 @@ def _variables(path: str, where: str) -> Item:
     shown = [name for name in names if _NAME.fullmatch(name)]
     told = [some(shown, 20)] if shown else []
     told += [counted(len(names) - len(shown), "other line")] if len(shown) < len(names) else []
-    note = f"read at every run, with lower rank than variables that are set: {', '.join(told) or 'nothing'}"
-    if where == "project":
-        note += "; a project may only set variables of services, and a run says which are not used"
-    return Item(kind="variables", name=f".env of the {where}", path=path, result="works", note=note)
+    of = "home folder" if where == "home" else where
+    note = f"read at every run; variables that are already set win: {', '.join(told) or 'nothing'}"
+    if where == "project" and (unused := [name for name in shown if not project_may_set(name)]):
+        note += f"; not used, because a project may only set variables of services: {some(unused, 20)}"
+    note += "".join(f"; {wrong}" for wrong in unread_in(path))
+    if models := [name for name in shown if name.endswith("_MODEL")]:
+        note += f"; {some(models, 5)} does not choose a model here: `--model`, or a route in the settings does"
+    return Item(kind="variables", name=f".env of the {of}", path=path, result="works", note=note)

@@ -64,7 +64,7 @@ def implicit_params(plan: FlowPlan, request: Request, env: Mapping[str, str], pr
         "repromptInstantTaskInput": False,
         "prefilledInstantTaskInputValues": None,
     }
-    return {**found, **_selection(found, reviewed), **_of_kind(plan.kind, found, inputs)}
+    return {**found, **_selection(found, reviewed), **_of_kind(plan, found, inputs)}
 
 
 def _selection(found: Mapping[str, Any], turn: int | None) -> dict[str, Any]:
@@ -74,8 +74,9 @@ def _selection(found: Mapping[str, Any], turn: int | None) -> dict[str, Any]:
     return {} if turn is None else {"reviewFixSelectionJsonFile": path}
 
 
-def _of_kind(kind: str, found: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
+def _of_kind(plan: FlowPlan, found: Mapping[str, Any], inputs: Inputs) -> dict[str, Any]:
     """The params that only flows of this kind get, or get with another value."""
+    kind = plan.kind
     if kind in NEXT_OF_KIND:
         name, artifact = NEXT_OF_KIND[kind]
         return {name: inputs.next(artifact)}
@@ -83,10 +84,22 @@ def _of_kind(kind: str, found: Mapping[str, Any], inputs: Inputs) -> dict[str, A
         return _selection(found, found["iteration"])
     if kind == "implement-flow":
         return {"planningIteration": inputs.newest_complete({**PLANNING, **QA})}
+    if kind == "review-fix-flow" and found[LATEST] is None:
+        raise RefusedError("there is no review whose findings can be fixed", "`handrail run review` makes one")
     try:
-        return CONTRACTS[kind](inputs) if kind in CONTRACTS else {}
+        from_scope = CONTRACTS[kind](inputs) if kind in CONTRACTS else {}
+        _refuse_unplanned(plan, from_scope)
     except NodeError as error:
         raise RefusedError(error.message, "`handrail run plan TASK` makes a design and a plan") from error
+    return from_scope
+
+
+def _refuse_unplanned(plan: FlowPlan, found: Mapping[str, Any]) -> None:
+    """Raise `NodeError` if a review reads the plan of its task whether there is one or not, and there is none."""
+    read = params_read(plan) or set()
+    if plan.kind == "review-flow" and not found and "planFile" in read and "planningIteration" not in read:
+        message = "this review needs a task, a design and a plan from an earlier planning flow"
+        raise NodeError("inputs-missing", message, transient=False)
 
 
 def _blocking(env: Mapping[str, str]) -> list[str]:
@@ -123,6 +136,8 @@ async def nested_params(durable: Durable, child: FlowPlan, given: dict[str, Any]
         found = await durable.fact(path, BEFORE, "inputs", _subject(key, child.kind))
         own = {"iteration": params["iteration"]} if is_turn(params.get("iteration")) else {}
         params |= {**found, **own}
+        if "planFile" not in given:
+            _refuse_unplanned(child, found)
     return params
 
 

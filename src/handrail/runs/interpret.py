@@ -384,7 +384,7 @@ class Interpreter:
         source = as_text(await self.values.resolve(action.params["path"], phase, path, place))
         text = await self.durable.look("text", source)
         if text is None:
-            raise NodeError("file-missing", f"`{source}` cannot be read")
+            raise NodeError("file-missing", f"the step did not make `{source}`")
         self.durable.note(machine.SummarySet(str(text).strip()))
 
     async def publish(self, phase: Phase, step: Step, path: str, before: Before) -> None:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 
+from handrail.agentweaver.phases import counterpart
 from handrail.contracts import Site
 from handrail.errors import UsageError
 from handrail.flows.plan import FlowPlan
@@ -43,12 +44,32 @@ def refuse_missing_params(plan: FlowPlan, request: Request, project: str) -> Non
         )
 
 
+_SET_BY = {
+    "extraPrompt": "--prompt",
+    "reviewBlockingSeverities": "--blocking-severities",
+    "acceptPlaybookDraft": "--accept-playbook-draft",
+}
+"""Params that an option sets."""
+
+
+def hint_for_params(plan: FlowPlan, given: Mapping[str, object]) -> str:
+    """How params are given to a flow that refuses these ones."""
+    declared = {param.name for param in plan.params or ()}
+    for name, option in _SET_BY.items():
+        if name in given and name not in declared:
+            ways = f"declare it in the flow: `params: {{{name}: {{}}}}`, or write `form: agentweaver` there"
+            return f"`{option}` sets the param `{name}`; {ways}"
+    return "give parameters with `--param NAME=VALUE`"
+
+
 def refuse_phases(plan: FlowPlan, request: Request) -> None:
     """Refuse `--from` and `--until` with phases that the flow does not have, or in the wrong order."""
     ids = [phase.id for phase in plan.phases]
     for id_ in (request.start, request.until):
         if id_ is not None and id_ not in ids:
-            hint = did_you_mean(id_, ids) or f"phases: {some(ids, 12)}"
+            own = counterpart(id_, ids)
+            same = f"AgentWeaver's phase `{id_}` is the phase `{own}` here" if own is not None else None
+            hint = same or did_you_mean(id_, ids) or f"phases: {some(ids, 12)}"
             raise UsageError(f"flow `{plan.id}` has no phase `{id_}`", hint)
     if request.start and request.until and ids.index(request.until) < ids.index(request.start):
         raise UsageError(f"`--until {request.until}` comes before `--from {request.start}`, so no phase would run")

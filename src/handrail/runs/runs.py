@@ -47,7 +47,7 @@ from handrail.runs.interpret import Interpreter
 from handrail.runs.life import FlowLife, opening
 from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
-from handrail.runs.missing import refuse_missing_env, refuse_missing_params, refuse_phases
+from handrail.runs.missing import hint_for_params, refuse_missing_env, refuse_missing_params, refuse_phases
 from handrail.runs.questions import find, refuse_unless_waiting
 from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names, with_task
 from handrail.runs.routing import Choice, Routed, agent_of
@@ -167,7 +167,7 @@ class Runs:
             if flow.source == "workflow" and not request.params:
                 name = flow.plan.phases[0].id
                 raise UsageError(f"workflow `{name}` needs a task", f"`handrail run {name} TASK`") from error
-            raise UsageError(error.message, "give parameters with `--param NAME=VALUE`") from error
+            raise UsageError(error.message, hint_for_params(flow.plan, params)) from error
         refuse_phases(flow.plan, request)
         _refuse_agents(request.agent, request.routes)
         for name, value in params.items():

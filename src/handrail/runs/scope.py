@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from handrail.artifacts.names import scope_name
-from handrail.artifacts.scope import default_scope, scope_at, ticket_key
+from handrail.artifacts.scope import default_scope, given_scope, scope_at, ticket_key
 from handrail.errors import UsageError
 from handrail.runs.request import Request
 from handrail.secrets.redaction import Secrets
@@ -15,7 +14,7 @@ def scope_of(request: Request, project: str, secrets: Secrets, *, is_foreign: bo
     ticket, tree = ticket_key(request.task) if is_foreign else None, request.worktree
     try:
         if request.scope:
-            scope = scope_name(request.scope)
+            scope = given_scope(project, request.scope)
         else:
             scope = default_scope(project, ticket) if tree is None else scope_at(tree.path, ticket or tree.branch)
     except Unresolved as error:

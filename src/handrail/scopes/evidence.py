@@ -18,6 +18,7 @@ from handrail.artifacts.shelf import Published, Shelf
 from handrail.artifacts.world import World
 from handrail.contracts import NodeError
 from handrail.errors import StateError
+from handrail.forms.severities import blocking_severities
 from handrail.scopes.history import ScopeRun
 from handrail.scopes.reading import READERS
 from handrail.scopes.stages import Evidence, Piece, Stage
@@ -53,6 +54,14 @@ class Ground:
     @cached_property
     def states(self) -> list[FlowState]:
         return [state for state in states_in(self.folder) if isinstance(state, FlowState)]
+
+    def blocking_in(self, run: str | None) -> list[str]:
+        """The severities that block in a run: those that it was given, else the usual ones."""
+        given = next((one.blocking for one in self.runs if run is not None and one.summary.id == run), None)
+        try:
+            return self.blocking if given is None else blocking_severities(given, {})
+        except Unresolved:
+            return self.blocking
 
     @property
     def contents(self) -> Mapping[str, str]:
@@ -111,7 +120,8 @@ def _content(ground: Ground, stage: Stage, there: Mapping[str, str]) -> dict[str
         if wrong is not None:
             return {"problem": wrong.replace(ground.project + os.sep, "")}
         if stage.reads is not None:
-            words, facts = READERS[stage.reads](json.loads(world.text(path) or "{}"), ground.blocking)
+            blocking = ground.blocking_in(_piece(ground, path).run)
+            words, facts = READERS[stage.reads](json.loads(world.text(path) or "{}"), blocking)
             return {"detail": words, "facts": facts}
     return {}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from handrail.errors import HandrailError
 from handrail.flows.outline import child_of
@@ -28,11 +29,12 @@ class Worked:
 
 @dataclass(frozen=True)
 class ScopeRun:
-    """A run of a scope."""
+    """A run of a scope. `blocking` are the severities that block in it, as they were given; None if none were."""
 
     scope: str
     summary: Summary
     worked: tuple[Worked, ...] = ()
+    blocking: Any = None
 
 
 def runs_by_scope(runs: Runs, prompts: Iterable[str]) -> dict[str, list[ScopeRun]]:
@@ -44,7 +46,8 @@ def runs_by_scope(runs: Runs, prompts: Iterable[str]) -> dict[str, list[ScopeRun
             worked = tuple(_worked(runs.load(summary.id), set(prompts))) if _may_use(about, prompts) else ()
         except (HandrailError, LookupError):  # it is damaged, or was removed just now
             continue
-        found.setdefault(about.request.scope, []).append(ScopeRun(about.request.scope, summary, worked))
+        blocking = about.request.params.get("reviewBlockingSeverities")
+        found.setdefault(about.request.scope, []).append(ScopeRun(about.request.scope, summary, worked, blocking))
     return found
 
 

@@ -32,7 +32,7 @@ def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dic
     found = {**read_env_file(os.path.join(home, FILE)), **env}
     own = {name: value for name, value in read_env_file(os.path.join(project, FILE)).items() if name not in env}
     allowed = {name for name in own if name == SEVERITIES or name.endswith(MODEL)}
-    notes = []
+    notes = [f"{shown} {wrong}" for shown, folder in _places(home, project) for wrong in unread_in(folder)]
     for service, (credential, names) in SERVICES.items():
         wanted = own.keys() & names
         if credential in own and credential not in found:
@@ -52,6 +52,32 @@ def with_env_files(env: Mapping[str, str], home: str, project: str) -> tuple[dic
     return {**found, **{name: own[name] for name in allowed}}, notes
 
 
+def _places(home: str, project: str) -> list[tuple[str, str]]:
+    """The files as people write them, and their paths. A project in the home folder has the same file."""
+    users, own = os.path.join(home, FILE), os.path.join(project, FILE)
+    return [(f"~/{FILE}", users)] + [(FILE, own)] * (os.path.realpath(own) != os.path.realpath(users))
+
+
+def project_may_set(name: str) -> bool:
+    """True if the file of a project may set this variable, at least together with the credentials of its service."""
+    return name == SEVERITIES or name.endswith(MODEL) or any(name in names for _, names in SERVICES.values())
+
+
+def unread_in(path: str) -> list[str]:
+    """What is wrong with a file. Its text is not shown: it may be a part of a secret."""
+    try:
+        data = read_regular(path, MAX_BYTES)
+    except Unreadable as error:
+        return [] if error.is_missing else [error.message]
+    lines = [
+        line for line in enumerate(data.splitlines(), 1) if line[1].strip() and not line[1].strip().startswith(b"#")
+    ]
+    broken = [number for number, line in lines if "\ufffd" in line.decode("utf-8", "replace")]
+    others = [number for number, line in lines if number not in broken and _variable(line.decode("utf-8")) is None]
+    told = {"is not UTF-8": broken, "is not `NAME=VALUE`, so it is not used": others}
+    return [f"line {', '.join(map(str, numbers))}: {why}" for why, numbers in told.items() if numbers]
+
+
 def read_env_file(path: str) -> dict[str, str]:
     """The variables of a file: `NAME=VALUE` lines, with or without `export` and quotes. Empty if there is no file."""
     try:
@@ -60,10 +86,16 @@ def read_env_file(path: str) -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     for line in text.splitlines():
-        name, mark, value = line.strip().removeprefix("export ").partition("=")
-        if mark and not name.startswith("#") and name.strip() and "\0" not in line:
-            found[name.strip()] = _unquoted(value.strip())
+        if (variable := _variable(line)) is not None:
+            found[variable[0]] = variable[1]
     return found
+
+
+def _variable(line: str) -> tuple[str, str] | None:
+    name, mark, value = line.strip().removeprefix("export ").partition("=")
+    if not mark or name.startswith("#") or not name.strip() or "\0" in line:
+        return None
+    return name.strip(), _unquoted(value.strip())
 
 
 def _unquoted(value: str) -> str:

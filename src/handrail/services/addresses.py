@@ -40,6 +40,11 @@ def host_of(url: str) -> str:
     return found.host if found.port in (80, 443) else f"{found.host}:{found.port}"
 
 
+def address_of(url: str) -> str:
+    """The scheme, the host and the port of an address, for messages."""
+    return f"{urlsplit(url).scheme}://{host_of(url)}"
+
+
 def base_address(name: str, variable: str, url: str) -> str:
     """The configured address of a service, checked. It ends with a slash."""
     try:

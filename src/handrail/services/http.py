@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -19,7 +20,7 @@ from urllib.parse import urljoin
 import httpx2
 
 from handrail.contracts import NodeError
-from handrail.services.addresses import is_same_host, origin
+from handrail.services.addresses import host_of, is_same_host, origin
 from handrail.services.credentials import hidden, holds
 from handrail.services.paging import Place, following
 from handrail.services.pauses import is_limited, pause
@@ -221,9 +222,11 @@ class Service:
             if _is_certificate(error):
                 message = "its certificate is not valid for this host, or not trusted on this machine"
                 raise self._final("service-certificate", message) from None
-            raise Again("service-unreachable", self._told("it cannot be reached"), {}) from None
+            raise Again(
+                "service-unreachable", self._told(f"`{host_of(url)}` cannot be reached ({_reason(error)})"), {}
+            ) from None
         except httpx2.ConnectTimeout:
-            raise Again("service-unreachable", self._told("it cannot be reached in time"), {}) from None
+            raise Again("service-unreachable", self._told(f"`{host_of(url)}` cannot be reached in time"), {}) from None
         except httpx2.TimeoutException:
             raise self._slow() from None
         except httpx2.ProxyError as error:
@@ -274,9 +277,9 @@ class Service:
         said = _loaded(answer.body)
         if said is _BROKEN:
             kind = answer.headers.get("content-type", "no content type")
-            raise self._final(
-                "service-json", f"its answer is not JSON ({self._shown(kind, 80)}, {len(answer.body)} bytes)"
-            )
+            told = f"its answer is not JSON ({self._shown(kind, 80)}, {len(answer.body)} bytes)"
+            told += "; is its address right? this may be a page to log in" if "html" in kind.lower() else ""
+            raise self._final("service-json", told)
         return said
 
     def _slow(self) -> NodeError:
@@ -305,6 +308,18 @@ def _loaded(body: bytes) -> Any:
         return json.loads(body, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return _BROKEN
+
+
+def _reason(error: BaseException) -> str:
+    """Why no connection was made. The text of the error itself may quote anything."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, socket.gaierror):
+            return "the name of the host is not known"
+        if isinstance(cause, ConnectionRefusedError):
+            return "the connection is refused"
+        cause = cause.__cause__ or cause.__context__
+    return "no connection"
 
 
 def _is_certificate(error: BaseException) -> bool:

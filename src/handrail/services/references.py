@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, quote, urlsplit
 
 from handrail.contracts import NodeError
-from handrail.services.addresses import base_address, host_of, is_same_host
+from handrail.services.addresses import address_of, base_address, host_of, is_same_host
 from handrail.source.values import shown
 
 JIRA, GITLAB = "Jira", "GitLab"
@@ -77,7 +77,7 @@ def issue(reference: str, env: Mapping[str, str]) -> Issue:
     given, configured = reference.strip(), jira_base(env)
     if is_issue_key(given):
         if configured is None:
-            message = f"{JIRA}: set JIRA_BASE_URL to the address of your Jira, or write the address of `{given}`"
+            message = f"{JIRA}: JIRA_BASE_URL is not set; set it to the address of your Jira"
             raise NodeError("service-config", message, transient=False)
         return Issue(given.upper(), configured)
     try:
@@ -153,9 +153,8 @@ def _numbered(url: str, kinds: tuple[str, ...], env: Mapping[str, str]) -> re.Ma
     if not is_same_host(url, base):
         what = "merge request" if found["kind"] == "merge_requests" else "issue"
         message = (
-            f"{GITLAB}: the {what} is on `{host_of(url)}`, but GITLAB_TOKEN is only sent to "
-            f"`{host_of(base)}`; if the token is for `{host_of(url)}`, set GITLAB_BASE_URL to "
-            f"{parts.scheme}://{host_of(url)}"
+            f"{GITLAB}: the {what} is on `{address_of(url)}`, but GITLAB_TOKEN is only sent to "
+            f"`{address_of(base)}`; if the token is for the former, set GITLAB_BASE_URL to {address_of(url)}"
         )
         raise NodeError("service-host", message, transient=False)
     return found

@@ -373,7 +373,9 @@ def _read_routes(reader: Reader, node: Node, agents: Agents) -> dict[str, str]:
     for group, child in node.value.items():
         if group not in (*GROUPS, DEFAULT):
             hint = did_you_mean(group, (*GROUPS, DEFAULT)) or f"groups: {', '.join((*GROUPS, DEFAULT))}"
-            reader.on(child, "bad-value", f"there is no group `{group}`", hint)
+            line, column = node.keys[group]
+            place = (line, column, reader.key_width(group, line, column))
+            reader.at(place, "bad-value", f"there is no group `{group}`", hint)
         elif child.kind != "text" or not child.value.partition(":")[0].strip():
             message = f"a route has to be `AGENT` or `AGENT:MODEL`, found {quoted(child)}"
             reader.on(child, "bad-value", message, f"write `{group}: AGENT`")
