@@ -185,12 +185,22 @@ def test_another_address_after_the_yes_asks_again(proposing: Proposing, tmp_path
     assert str(elsewhere) in proposing.description
 
 
-def test_a_hook_after_the_yes_asks_again(proposing: Proposing) -> None:
-    proposing.flow("git-push", {})
+@pytest.mark.parametrize(
+    ("effect", "params", "hook"),
+    [
+        ("git-push", {}, "pre-push"),
+        ("git-commit", {"message": "Second", "files": ["kept.txt"]}, "prepare-commit-msg"),
+    ],
+)
+def test_a_hook_after_the_yes_asks_again(proposing: Proposing, effect: str, params: dict[str, Any], hook: str) -> None:
+    """An agent may write a hook, which git then runs with the rights of the person."""
+    proposing.checkout.write("kept.txt", "two\n")
+    proposing.flow(effect, params)
     proposing.run()
-    proposing.checkout.hook("pre-push", "exit 0")
+    assert "Hooks" not in proposing.description
+    proposing.checkout.hook(hook, "exit 0")
     assert proposing.answer(YES)["status"] == "waiting"
-    assert "`pre-push` of the repository runs before" in proposing.description
+    assert f"Hooks: git runs these programs of the repository: {hook} (sha256 " in proposing.description
 
 
 def test_a_commit_is_shown_with_its_files_and_is_exactly_that(proposing: Proposing) -> None:
