@@ -121,7 +121,7 @@ def test_a_name_that_means_no_agent_is_refused_before_the_run(stage: Stage, agen
 def test_without_settings_the_message_shows_what_to_write(stage: Stage) -> None:
     said = stage.project.run("run", "ask", "--agent", "acp:gemini")
     assert "`acp:gemini` is not in your settings" in said.err
-    assert "hint: write `acp: {gemini: {command: [gemini, --acp]}}` to your settings.yaml" in said.err
+    assert "hint: write `acp: {goose: {command: [goose, acp]}}` to your settings.yaml" in said.err
 
 
 def test_a_project_must_not_choose_the_program(stage: Stage) -> None:

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from handrail.contracts.host import Stubs
+from handrail.source.agents import PERMISSIONS as PERMISSIONS
 from handrail.source.agents import AcpAgent
-
-PERMISSIONS = ("read", "work", "full")
-
 
 OUTCOMES = {
     "done": "the agent finished its turn",

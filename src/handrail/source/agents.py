@@ -13,13 +13,14 @@ from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 
-EXAMPLE = f"{NAMED_AGENT}: {{gemini: {{command: [gemini, --acp]}}}}"
+EXAMPLE = f"{NAMED_AGENT}: {{goose: {{command: [goose, acp]}}}}"
 PERMISSIONS = ("read", "work", "full")
+"""What a step may allow its agent."""
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 ENTRY = shape(
     "acp.NAME",
     "How Handrail starts an agent that speaks the Agent Client Protocol.",
-    Field("command", ("list",), "the program and its arguments: `[gemini, --acp]`", required=True),
+    Field("command", ("list",), "the program and its arguments: `[goose, acp]`", required=True),
     Field("passEnv", ("list",), "environment variables that this agent may see, by name or pattern"),
     Field("modes", ("mapping",), "the mode of the agent per `permissions` of a step: `{read: plan}`"),
     Field("auth", ("text",), "the method with which it signs in, if it has to be asked to: one of its own names"),
@@ -27,8 +28,8 @@ ENTRY = shape(
 FIELD = Field(
     NAMED_AGENT,
     ("mapping",),
-    "only in the user's settings: agents that speak the Agent Client Protocol, by name. `gemini: {command: [gemini, "
-    "--acp]}` is the agent `acp:gemini`. An entry may also have `passEnv: [NAME]`, further environment variables for "
+    "only in the user's settings: agents that speak the Agent Client Protocol, by name. `goose: {command: [goose, "
+    "acp]}` is the agent `acp:goose`. An entry may also have `passEnv: [NAME]`, further environment variables for "
     "this agent; `modes: {read: MODE}`, its mode in steps with these `permissions`; `auth: METHOD`, how it signs in",
     schema={
         "type": "object",

@@ -1,4 +1,4 @@
-"""What an agent may do in a step, by the step's permissions: the answers to its requests. Pure but for real paths.
+"""What an agent may do in a step, by the step's permissions: the answers to its requests.
 
 An agent says of each tool call what kind it is, and which paths it is about. A kind that is missing counts as unknown,
 and a step that may only read refuses what it does not know.
