@@ -203,7 +203,10 @@ def test_a_dry_run_prints_what_would_happen_and_runs_no_step(project: Project) -
         "? check: depends on `steps.greet.write`: ${steps.greet.write.outputs.path}\n"
         "  ▸ look: set\n"
     )  # fmt: skip
-    assert said.err == "this was a dry run: no step was run\n"
+    assert said.err == (
+        "this was a dry run: no step was run\n"
+        "estimate: unknown; no past run of `demo` in this project is like this one\n"
+    )
     assert not (project.folder / "HELLO.md").exists()
     assert project.json("runs")["runs"] == []
     rows = project.json("run", "demo", "--dry-run")["rows"]

@@ -26,7 +26,10 @@ from handrail.view.estimate import bound_warnings, estimate_rows, meaning
 @click.option("--until", metavar="PHASE", help="Leave out the phases after this one.")
 @command
 def estimate(app: App, shell: Shell, name: str, **options: Any) -> None:
-    """Say how long a run of a flow will likely take and what it will cost, from past runs of the flow."""
+    """Say how long a run will likely take and what it will cost.
+
+    Both come from past runs of the same flow in this project, with the same agents.
+    """
     flow = app.flow_named(name)
     assert flow.plan is not None
     request = Request(

@@ -115,12 +115,12 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
         read_answers(options["answers"])  # report errors in the file before the run starts
     if (pruned := app.prune_by_settings()) is not None and pruned.removed:
         shell.talk(f"removed {len(pruned.removed)} old runs and sessions, as `prune` in your settings says")
-    if not shell.as_json and not shell.quiet:
-        for told in estimate_lines(estimate(app.runs, app.flows, flow, request), request.bounds):
-            shell.talk(told)
+    likely = None if shell.as_json or shell.quiet else estimate(app.runs, app.flows, flow, request)
     id_ = f"r-{app.token()}"
     request = replace(request, tree=planned_tree(app, shell, id_, options))
     begun = app.runs.begin(app.flows, flow, request, id_)
+    for told in estimate_lines(likely, request.bounds) if likely is not None else ():
+        shell.talk(told)
     shell.talk(f"run {begun.id}")
     if issue_key(options["scope"]) is not None:
         shell.talk(f"scope {begun.about.request.scope}")

@@ -104,11 +104,10 @@ def usd_words(spread: Spread) -> str:
 
 def _interval(spread: Spread, size: float, before: str, after: str, digits: int | None = None) -> str:
     """The interval, rounded so that it does not get narrower, and the usual value."""
-    values = [value / size for value in (spread.low, spread.usual, spread.high)]
-    if not values[2]:
+    if not spread.high:
         return f"{before}0{after}"
-    low, high = _rounded(values[0], math.floor, digits), _rounded(values[2], math.ceil, digits)
-    usual = _rounded(values[1], round, digits)
+    low = _rounded(spread.low / size, math.floor, digits)
+    usual, high = _rounded(spread.usual / size, round, digits), _rounded(spread.high / size, math.ceil, digits)
     if spread.count == 1 or low == high:
         return f"{before}{usual}{after}"
     return f"{before}{low}–{high}{after}, usually {before}{usual}"
