@@ -62,6 +62,7 @@ def test_files_and_differences_are_outputs_and_are_in_the_files(project: Project
         },
         {"xy": "A ", "indexStatus": "A", "workTreeStatus": " ", "file": "staged.txt", "staged": True, "type": "added"},
     ]
+    assert value["names"] == ["kept.txt", "new.txt", "staged.txt"]
     assert value["diff"].index("+s") < value["diff"].index("+two")
     assert "staged.txt | 1 +" in value["diffStat"]
     assert "kept.txt | 2 +-" in value["diffStat"]
@@ -126,6 +127,12 @@ def test_no_repository_and_no_changes_are_failures(project: Project, checkout: C
     assert status(project, code=1) == "git reports no changed files"
     checkout.git("config", "core.repositoryformatversion", "99")
     assert "Expected git repo version" in status(project, code=1)
+
+
+def test_a_step_may_allow_that_nothing_has_changed(project: Project, checkout: Checkout) -> None:
+    assert status(project, "mayBeClean: true") == {"files": [], "names": [], "diff": "", "diffStat": ""}
+    checkout.write("kept.txt", "two\n")
+    assert status(project, "mayBeClean: true")["names"] == ["kept.txt"]
 
 
 def test_artifacts_count_only_if_git_tracks_them(project: Project, checkout: Checkout) -> None:

@@ -13,7 +13,7 @@ from handrail.source.values import Unresolved
 _KEY = re.compile(r"(?:[A-Za-z][A-Za-z0-9_]*)-[0-9]+")
 _SHORT = re.compile(r"[A-Za-z0-9._-]+/(?P<name>[A-Za-z0-9._-]+)#(?P<number>[0-9]{1,12})")
 _NUMBERED = re.compile(
-    r".*/(?P<name>[^/]+)(?:/-)?/(?:issues|work_items|pull|merge_requests)/(?P<number>[0-9]{1,12})(?:/.*)?"
+    r".*/(?P<name>(?!-/)[^/]+)(?:/-)?/(?:issues|work_items|pull|merge_requests)/(?P<number>[0-9]{1,12})(?:/.*)?"
 )
 
 
