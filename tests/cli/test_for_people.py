@@ -101,7 +101,7 @@ def test_plurals_are_right(project: Project) -> None:
         *("no phases", "1 phase", "2 phases", "1.5 phases", "600 phases")
     ]
     project.write(".handrail/flows/broken.yaml", "phases: [{id: a, steps: [{id: x, node: sett}]}]\n")
-    assert "1 problem; `handrail validate` shows it\n" in project.run("list").err
+    assert "1 error; `handrail validate` shows it\n" in project.run("list").err
 
 
 def test_the_question_about_an_interrupted_command_is_printed_once(project: Project) -> None:

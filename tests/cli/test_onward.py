@@ -30,15 +30,15 @@ SECOND = "echo x >> log; test $(wc -l < log) -lt 2 || touch made"
 @pytest.mark.parametrize(
     ("more", "told", "code"),
     [
-        ("rerun: safe", "and if not runs `a/x` again", 0),
-        ("rerun: ask", "and if not asks whether to run `a/x` again", 4),
+        ("rerun: safe", "and if it does not hold, runs the step again", 0),
+        ("rerun: ask", "and if it does not hold, asks whether to run the step again", 4),
     ],
 )
 def test_a_proof_that_does_not_hold_is_looked_at_again(project: Project, more: str, told: str, code: int) -> None:
     flow(project, step(SECOND, f", makes: [made], {more}"))
     failed = project.json("run", "demo", code=1)
     run = failed["run"]
-    assert failed["hints"][0] == f"`handrail resume {run}` looks again whether it holds now, {told}"
+    assert failed["hints"][0] == f"`handrail resume {run}` checks again what is expected of `a/x`, {told}"
     project.json("resume", run, code=code)
 
 

@@ -69,7 +69,7 @@ def test_what_a_person_reads(project: Project, home: Path) -> None:
     assert "acme 1.2.3" in said
     assert "JavaScript" in said
     assert f"implement in {KEY}: handrail run implement ABC-1 --scope {KEY}" in said
-    assert said.endswith("3 taken over, 5 works as it is, 4 left; nothing of AgentWeaver was changed\n")
+    assert said.endswith("3 taken over, 5 work as they are, 4 not taken over; nothing of AgentWeaver was changed\n")
     assert "very-private-value" not in said
     assert "c2VjcmV0" not in said
 

@@ -41,8 +41,20 @@ def test_a_check_that_passes_needs_no_agent(scene: Scene) -> None:
 
 def test_a_loop_without_a_command_says_so(scene: Scene) -> None:
     ended, found = results(scene, code=1)
-    assert (ended["reason"], found) == ("params at attempt-1/check", [])
-    assert "`argv`" in ended["error"]
+    assert (ended["reason"], found) == ("expectation at attempt-0/given", [])
+    assert "no command is given; name it: `handrail run check-loop make test`" in ended["error"]
+
+
+def test_a_loop_with_too_many_attempts_says_so(scene: Scene) -> None:
+    ended, found = results(scene, "true", "--param", "attempts=11", code=1)
+    assert ("`attempts` may be at most 10" in ended["error"], found) == (True, [])
+
+
+def test_a_program_that_does_not_exist_is_not_given_to_the_agent(scene: Scene) -> None:
+    ended, found = results(scene, "nosuchprog -x", code=1)
+    assert (ended["reason"], found) == ("program-missing at attempt-1/check", [])
+    assert "`nosuchprog` cannot be started" in ended["error"]
+    assert not (scene.project.folder / "fixed").exists()
 
 
 def test_a_script_of_the_project_is_a_check(scene: Scene) -> None:

@@ -226,6 +226,8 @@ def questions_text(form: Form) -> str:
         parts.append(plain(f"{field.id} ({field.type}, {need}{_only(field.when)}){label}"))
         parts += [f"  {line}" for line in plain_lines(field.help).split("\n") if line]
         parts += [f"  - {_shown(option, '')}{_only(option.when)}" for option in field.options]
+        if any(option.value != option.label for option in field.options):
+            parts.append("  in the file, write the text in brackets where there is one")
     return "\n".join([*parts, "", "as an answers file:"])
 
 

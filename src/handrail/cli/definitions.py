@@ -50,7 +50,10 @@ SCHEMAS: dict[str, tuple[str, Callable[[], dict[str, object]]]] = {
 @click.option("--shipped", is_flag=True, help="List the flows that come with Handrail.")
 @command
 def list_(app: App, shell: Shell, shipped: bool) -> None:
-    """List every definition, its file, and the definitions that it shadows."""
+    """List every definition, and those that it shadows or replaces. `--json` has their files.
+
+    A flow of yours with the id of a shipped flow runs instead of it.
+    """
     if shipped:
         return _list_shipped(app, shell)
     catalog = app.catalog
@@ -63,7 +66,7 @@ def list_(app: App, shell: Shell, shipped: bool) -> None:
             for found, winner in catalog.shadowed()
         ]
         found = [problem.to_json() for problem in problems]
-        flows = [_listed_flow(shell, flow) for flow in app.flows.flows.values() if not flow.is_shipped]
+        flows = [_listed_flow(app, shell, flow) for flow in app.flows.flows.values() if not flow.is_shipped]
         return shell.data({"workflows": rows, "flows": flows, "shadowed": shadowed, "problems": found})
     lines: list[tuple[str, ...]] = []
     for spec in specs:
@@ -71,21 +74,22 @@ def list_(app: App, shell: Shell, shipped: bool) -> None:
         lines.append((name, "workflow", str(len(spec.entries)), catalog.source_of(spec), f"{spec.name}{about}"))
     plans = ((flow, flow.plan) for flow in app.flows.flows.values() if not flow.is_shipped)
     lines += [
-        (flow.id, "flow", str(len(plan.phases)), flow.source, _about(flow, plan))
+        (flow.id, "flow", str(len(plan.phases)), flow.source, _about(flow, plan) + _instead(app, flow))
         for flow, plan in plans
         if plan is not None
     ]
     if lines:
         print_table(shell, [("NAME", "KIND", "PHASES", "FROM", "ABOUT"), *lines])
-    count = sum(entry.visible for entry in app.definitions.shipped.entries())
+    replaced = {_replaced(app, flow) for flow in app.flows.flows.values()}
+    count = sum(entry.visible and entry.id not in replaced for entry in app.definitions.shipped.entries())
     shell.say(styled(f"{count} more flows come with Handrail: `handrail list --shipped`", DIM))
     for hidden, winner in catalog.shadowed():
         where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
         shell.say(styled(f"shadowed: {where} by {by}", DIM))
     if problems:
-        shell.talk(
-            f"{counted(len(problems), 'problem')}; `handrail validate` shows {'it' if len(problems) == 1 else 'them'}"
-        )
+        kinds = [(word, sum(problem.severity == word for problem in problems)) for word in ("error", "warning")]
+        told = ", ".join(counted(count, word) for word, count in kinds if count)
+        shell.talk(f"{told}; `handrail validate` shows {'it' if len(problems) == 1 else 'them'}")
     return None
 
 
@@ -117,7 +121,16 @@ def _with_notes(text: str, notes: list[str]) -> str:
     return f"{text} ({', '.join(notes)})".lstrip() if notes else text
 
 
-def _listed_flow(shell: Shell, flow: FoundFlow) -> dict[str, object]:
+def _replaced(app: App, flow: FoundFlow) -> str | None:
+    """The id of the shipped flow that this flow of the project or the user replaces; None if it replaces none."""
+    return None if flow.is_shipped else app.definitions.shipped.named(flow.id)
+
+
+def _instead(app: App, flow: FoundFlow) -> str:
+    return "" if _replaced(app, flow) is None else " (runs instead of the shipped one)"
+
+
+def _listed_flow(app: App, shell: Shell, flow: FoundFlow) -> dict[str, object]:
     plan = flow.plan
     return {
         "id": flow.id,
@@ -126,6 +139,7 @@ def _listed_flow(shell: Shell, flow: FoundFlow) -> dict[str, object]:
         "source": flow.source,
         "file": shown_path(flow.file, shell.cwd),
         "visible": plan.visible if plan else False,
+        "replaces": _replaced(app, flow),
     }
 
 

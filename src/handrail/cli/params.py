@@ -70,7 +70,7 @@ def task_options(function: F) -> F:
             "--md-lang",
             type=click.Choice(sorted(LANGUAGES)),
             metavar="CODE",
-            help="The language in which agents write, as in `en`.",
+            help=f"The language in which agents write: {', '.join(sorted(LANGUAGES))}.",
         ),
         click.option("--prompt", metavar="TEXT", help="Additional instructions: the param `extraPrompt` of the flow."),
     ):

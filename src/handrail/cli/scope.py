@@ -185,7 +185,7 @@ def _stage_json(view: ScopeView, one: Standing) -> dict[str, Any]:
 
 def _reset(app: App, shell: Shell, words: tuple[str, ...], yes: bool, attempt: str | None) -> None:
     if len(words) != 1:
-        raise UsageError("name the scope to reset", "`handrail scope` lists the scopes")
+        raise UsageError("name one scope to reset", "`handrail scope` lists the scopes")
     if yes:
         app.refuse_agents("scope reset")
     key = app.scopes.find(words[0])

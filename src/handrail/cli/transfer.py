@@ -48,7 +48,7 @@ def import_(app: App, shell: Shell, tool: str, folder: str | None, dry_run: bool
     for item in items:
         if item.kind == "run" and item.command:
             shell.say(plain(f"{item.name} in {item.scope}: {item.command}"))
-    told = [f"{count} {_word(result, dry_run)}" for result, count in counts(items).items() if count]
+    told = [f"{count} {_many(result, count, dry_run)}" for result, count in counts(items).items() if count]
     return shell.say(f"{', '.join(told)}; nothing of AgentWeaver was changed")
 
 
@@ -64,6 +64,10 @@ def _project_in(folder: str) -> str:
 
 def _word(result: Result, dry_run: bool) -> str:
     return "would be taken over" if dry_run and result == "taken" else RESULTS[result]
+
+
+def _many(result: Result, count: int, dry_run: bool) -> str:
+    return "work as they are" if result == "works" and count > 1 else _word(result, dry_run)
 
 
 def _row(item: Item, shell: Shell, dry_run: bool) -> tuple[str, ...]:

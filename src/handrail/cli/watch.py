@@ -124,7 +124,7 @@ def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> N
                 asyncio.run(app.runs.answer(run, asked.id, ask(formspec.from_json(asked.question))))
             run = _once(app, shell, run, "resume", (how, person))
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
-        shell.talk(f"interrupted; `handrail resume {run.id}` resumes it")
+        shell.talk(f"cancelled; `handrail resume {run.id}` resumes it")
         raise SystemExit(130) from None
     for told in person.ignored(run):
         shell.talk(f"warning: {told}")
@@ -175,5 +175,5 @@ def print_run(shell: Shell, run: LoadedRun, *, events: bool = False) -> None:
 def line(view: RunView) -> str:
     """A run in one line."""
     run, state = view.run, view.state
-    why = state.error or state.reason or view.delay or state.summary or ""
+    why = state.error or state.reason or view.delay or (state.summary or "").lstrip("# ")
     return run_line(Summary(run.id, run.plan.id, state.status, run.driver, why))

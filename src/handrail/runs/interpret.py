@@ -376,7 +376,7 @@ class Interpreter:
         finding = await self.durable.check(expectation.kind, params)
         if not finding.held:
             told = expectation.message or f"`{expectation.kind}: {shown(subject(params), 80)}` does not hold"
-            raise NodeError("expectation", ": ".join(part for part in (told, finding.detail) if part))
+            raise NodeError("expectation", ": ".join(part for part in (told.rstrip("."), finding.detail) if part))
 
     async def run_after(self, phase: Phase, action: After, path: str, place: str) -> None:
         if action.when is not None and not is_true(await self.values.resolve(action.when, phase, path, place)):

@@ -107,7 +107,8 @@ class Scopes:
         if len(begins) == 1:
             return begins[0]
         hint = f"scopes: {some(begins or known)}" if known else "`handrail run FLOW` makes one"
-        raise NotFound(f"there is no scope `{name}` in this project", did_you_mean(name, known) or hint)
+        near = None if begins else did_you_mean(name, known)
+        raise NotFound(f"there is no scope `{name}` in this project", near or hint)
 
     def view(self, key: str) -> ScopeView:
         """A scope as it stands. Finishes a reset that was killed."""

@@ -66,13 +66,14 @@ def _after_failure(run: LoadedRun) -> str:
         settings = "`secrets: {except: [NAME]}` in your own settings says that the variable holds no secret"
         return f"remove the secret from the file, then run `{resume}`; {settings}"
     if failed is not None and _is_refuted(run, path):
+        again = f"checks again what is expected of `{path}`"
         match policy:
             case "never":
                 return f"fix it by hand, then run `{resume}`; only `{restart}` runs `{path}` again"
             case "ask":
-                return f"`{resume}` looks again whether it holds now, and if not asks whether to run `{path}` again"
+                return f"`{resume}` {again}, and if it does not hold, asks whether to run the step again"
             case _:
-                return f"`{resume}` looks again whether it holds now, and if not runs `{path}` again"
+                return f"`{resume}` {again}, and if it does not hold, runs the step again"
     if code == "rerun":
         return f"find out whether `{path}` had finished; " + (
             f"`{restart}` runs it again" if policy == "never" else f"`{resume}` asks again"

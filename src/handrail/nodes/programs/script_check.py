@@ -2,7 +2,7 @@
 
 The result is the last line of the output with a JSON object of the right form. A check that fails, prints no result,
 does not end within an hour or cannot be started is a result too: `parsed.ok` is false, and the step does not fail. Only
-the `timeout` of a step fails the step.
+the `timeout` of a step fails the step, and with `byExitCode` a program that cannot be started.
 """
 
 from __future__ import annotations
@@ -40,7 +40,12 @@ NODE = Node(
             items=SCALARS,
             shortest=1,
         ),
-        Field("byExitCode", ("boolean",), "a check that prints no result is judged by its exit code", default=False),
+        Field(
+            "byExitCode",
+            ("boolean",),
+            "a check that prints no result is judged by its exit code; a program that cannot be started fails the step",
+            default=False,
+        ),
         Field("labelText", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
         Field("outputFile", ("text", "null"), "a file for the result, as JSON", names="path"),
     ),
@@ -100,7 +105,10 @@ async def _perform(argv: list[str], work: Work, context: NodeContext) -> Ended:
     try:
         return await perform(task, READ)
     except OSError as error:
-        return Ended(127, f"`{argv[0]}` cannot be started: {error.strerror}\n", timed_out=False, seconds=0.0)
+        told = f"`{argv[0]}` cannot be started: {error.strerror}"
+        if work.params.get("byExitCode") is True:  # no agent can fix a name that a person misspelt
+            raise NodeError("program-missing", told, transient=False) from error
+        return Ended(127, f"{told}\n", timed_out=False, seconds=0.0)
 
 
 def _result(output: str) -> dict[str, Any] | None:

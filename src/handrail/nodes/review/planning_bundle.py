@@ -29,7 +29,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     inputs = inputs_of(work, context)
     turn = inputs.newest(*KINDS.values())
     if turn is None:
-        message = f"the task `{inputs.key}` has no design and no plan; run a planning flow first"
+        message = f"the task `{inputs.key}` has no design and no plan; `handrail run plan` makes them"
         raise NodeError("inputs-missing", message, transient=False)
     paths = inputs.checked(KINDS, turn, f"the plan of iteration {turn} is not complete")
     return {"planningIteration": turn, **paths}
