@@ -288,7 +288,8 @@ def test_a_waiting_form_is_shown_with_an_answers_file(capsys: pytest.CaptureFixt
     assert out == ""
     assert err == (
         "Review\n\ngo (boolean, required): go\n  really?\nlevel (single-select, optional): level\n  - low\n"
-        "  - High (high) - stops\n  in the file, write the text in brackets where there is one\nwhy (text, optional, only if `go` is false): why\n\nas an answers file:\n"
+        "  - High (high) - stops\n  in the file, write the text in brackets where there is one\n"
+        "why (text, optional, only if `go` is false): why\n\nas an answers file:\n"
         '{\n  "review": {\n    "go": false,\n    "level": null,\n    "why": ""\n  }\n}\n'
     )
     file = tmp_path / "a.json"

@@ -14,7 +14,8 @@ from handrail.source.plain import command_line, counted, some
 MAX_BYTES = 1024 * 1024
 PLUGINS = (
     "Handrail does not run JavaScript plugins: a plugin of a repository would run its code without being asked. Flows "
-    "that use its nodes have problems at load; `command` steps, and prompts such as `claude-prompt`, can do most of what such nodes do"
+    "that use its nodes have problems at load; `command` steps, and prompts such as `claude-prompt`, can do most of "
+    "what such nodes do"
 )
 _NAME = re.compile(r"[A-Z][A-Z0-9_]{0,63}|chat_id")
 """The names of variables that are shown. Other lines of such a file may be anything, also part of a secret."""
