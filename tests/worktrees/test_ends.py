@@ -162,3 +162,32 @@ def test_pruning_a_run_removes_its_worktree_but_not_its_work(ground: Ground) -> 
     assert [item["id"] for item in removed] == [second["run"]]
     assert [one["run"] for one in ground.listed] == [first["run"]]
     assert [run["run"] for run in ground.json("runs")["runs"]] == [first["run"]]
+
+
+def test_files_of_a_worktree_without_its_git_file_are_not_lost(ground: Ground) -> None:
+    tree = ground.started("ask", code=4)
+    (Path(tree["path"]) / ".git").unlink()
+    ground.project.write("answers.json", '{"ask": {"why": "because"}}')
+    failed = ground.json("resume", tree["run"], "--answers", "answers.json", code=1)
+    assert "is no worktree any more, because `.git` is missing in it, but it has files" in failed["error"]
+    said = ground.run("worktree", "remove", tree["run"])
+    assert (said.code, "would lose uncommitted changes" in said.err) == (1, True)
+    assert (Path(tree["path"]) / "out.txt").read_text() == "tea"
+    assert ground.run("worktree", "remove", tree["run"], "--force").code == 0
+    assert ground.remains == []
+
+
+def test_a_worktree_is_not_removed_under_a_run(ground: Ground) -> None:
+    """Neither under its own run, nor under one that was started inside of it."""
+    tree = ground.started("look", "--keep")
+    wait = "phases:\n- id: a\n  steps:\n  - {id: w, node: wait, params: {seconds: 600}}\n"
+    ground.project.write(".handrail/flows/wait.yaml", wait)
+    ground.patch.chdir(tree["path"])
+    second = ground.json("run", "wait", "--detach")["run"]
+    try:
+        said = ground.run("worktree", "remove", tree["run"])
+        assert (said.code, f"run `{second}` is running in the worktree" in said.err) == (1, True)
+    finally:
+        ground.patch.chdir(ground.project.folder)
+        assert ground.run("stop", second).code == 0
+    assert ground.run("worktree", "remove", tree["run"]).code == 0

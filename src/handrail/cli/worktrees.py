@@ -78,6 +78,9 @@ async def _act(app: App, tree: Tree, action: str, *, force: bool) -> tuple[str, 
 
 
 def _refuse_driven(app: App, tree: Tree) -> None:
-    if tree.run in app.runs.ids() and app.runs.is_driven(tree.run):
-        message = f"run `{tree.run}` is running in the worktree"
-        raise RefusedError(message, f"wait until it ends, or run `handrail stop {tree.run}`")
+    """Refuse if the run, or another one that was started inside its worktree, is running there."""
+    for id_ in (id_ for id_ in app.runs.ids() if app.runs.is_driven(id_)):
+        used = app.runs.load(id_).about.request.worktree
+        if id_ == tree.run or (used is not None and used.path == tree.path):
+            message = f"run `{id_}` is running in the worktree"
+            raise RefusedError(message, f"wait until it ends, or run `handrail stop {id_}`")

@@ -44,6 +44,9 @@ async def make_ready(trees: Trees, tree: Tree, env: Mapping[str, str], tell: Tel
 
 async def _make(trees: Trees, tree: Tree, git: Git, tell: Tell) -> Tree:
     if trees.at(tree.path) is not None:
+        if tree.phase not in ("making", "removing") and os.path.isdir(tree.path) and os.listdir(tree.path):
+            message = f"`{tree.path}` is no worktree any more, because `.git` is missing in it, but it has files"
+            raise RefusedError(message, f"move them away, or run `handrail worktree remove {tree.run} --force`")
         await clear(tree, git)
     tree = await _from_base(tree, git)
     trees.moved(tree, "making")

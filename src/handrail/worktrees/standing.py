@@ -54,12 +54,17 @@ async def standing(tree: Tree, git: Git) -> Standing:
     tips = [commit for commit in dict.fromkeys((head, branch)) if commit is not None]
     return Standing(
         exists,
-        tuple(await changed_files(tree, inside)) if exists else (),
+        tuple(await changed_files(tree, inside) if exists else _loose_files(tree)),
         await own_commits(tree.branch, shared, *tips) if tips else 0,
         int(await shared.read("rev-list", "--count", *tips, f"^{tree.commit}")) if tips else 0,
         head,
         exists and has_submodules(tree),
     )
+
+
+def _loose_files(tree: Tree) -> list[str]:
+    """What is in the folder of a worktree that has lost its `.git`: git does not know it any more."""
+    return sorted(os.listdir(tree.path)) if os.path.isdir(tree.path) else []
 
 
 async def own_commits(branch: str, git: Git, *tips: str) -> int:
