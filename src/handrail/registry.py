@@ -38,7 +38,7 @@ CHECKS: dict[str, str] = {
     "step-output": "handrail.checks.step_output",
 }
 AGENTS: dict[str, dict[str, str]] = {
-    "acp": {"executor": "handrail.agents.acp.executor"},
+    "acp": {"signs": "handrail.agents.acp.signs", "executor": "handrail.agents.acp.executor"},
     "claude": {
         "signs": "handrail.agents.claude.signs",
         "host": "handrail.agents.claude.host",
