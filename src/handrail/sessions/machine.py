@@ -309,7 +309,7 @@ def apply(state: State, event: Event) -> State:
 def _after_checks(state: State, event: Checked) -> State:
     """New check results count as progress. The same failure again is counted."""
     found = "\n".join(f"{r.name} {r.held} {r.detail.partition(chr(10))[0]}" for r in event.results)
-    failure = "\n".join(f"{r.name} {r.mark or r.detail}" for r in event.results if not r.held)
+    failure = "\n".join(f"{r.name} {r.mark or r.detail[:200]}" for r in event.results if not r.held)
     again = state.same_failures if failure == state.failure else 0
     known = state._replace(failure=failure, same_failures=again + 1 if failure else 0)
     return known._replace(checked=found, idle_stops=state.idle_stops if found == state.checked else 0)
