@@ -105,7 +105,7 @@ def _parts(told: Brief, routes: dict[str, str | None], where: str, width: int) -
         yield ["Variables:", *(f"  {name}" for name in plan.env)]
     yield ["Examples:", *(f"  {plain(line)}" for line in examples(told))]
     show = command_line("handrail", "show", plan.id)
-    yield [plain(f"`handrail run --help` shows the options, and `{show}` the whole flow.")]
+    yield wrapped(plain(f"`handrail run --help` shows the options, and `{show}` the whole flow."), width)
 
 
 def _usages(told: Brief) -> list[str]:
