@@ -23,6 +23,7 @@ import handrail
 from handrail import registry
 from handrail.artifacts.schemas import artifact_table
 from handrail.process.chosen import variable_of
+from handrail.process.logins import LOGINS
 from nodes.repositories import Checkout, isolate
 from services.web import Asked, Reply, serve
 from support import Project
@@ -249,10 +250,13 @@ def test_every_variable_of_handrail_and_of_the_services_has_an_example() -> None
     found = {name for source in sources for name in read.findall(source.read_text(encoding="utf-8"))}
     programs = {variable_of(registry.executor(agent).PROGRAM) for agent in registry.executors()} - {None}
     assert "CODEX_BIN" in programs
-    assert (found | programs) - {*NEEDED["variables"], *INTERNAL, *OF_AGENTS} == set()
+    assert (found | programs) - {*NEEDED["variables"], *INTERNAL, *OF_AGENTS, *WITHHELD} == set()
 
 
 INTERNAL = ("HANDRAIL_CALL", "HANDRAIL_FOR_ONE_CALL", "HANDRAIL_STATE")
 """Handrail sets them for its own processes and for its stubs in agents."""
-OF_AGENTS = ("GH_HOST",)
-"""Only agents read them."""
+OF_AGENTS = ("GH_HOST", "GH_PROMPT_DISABLED")
+"""Only agents and their programs read them."""
+READ = ("GH_TOKEN", "GITHUB_TOKEN", "GITLAB_TOKEN", "JIRA_API_KEY")
+WITHHELD = set(LOGINS) - set(READ)
+"""Handrail does not read them. It keeps them from agents."""

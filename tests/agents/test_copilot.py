@@ -173,3 +173,14 @@ def test_the_real_program_is_started_instead_of_npms_script(tmp_path: Path) -> N
 
 def test_changed_lines_raise_no_error() -> None:
     assert all(heard(line)[-1].kind == "finished" for line in spoilt(SAMPLES))
+
+
+@pytest.mark.parametrize("name", ["COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"])
+def test_its_token_has_a_name_that_only_it_uses(name: str) -> None:
+    env = {"HOME": "/home/me", name: "github_pat_1"}
+    launch = executor.launch(job(env=env), "/private")
+    assert launch.env["COPILOT_GITHUB_TOKEN"] == "github_pat_1"
+    assert "--secret-env-vars=COPILOT_GITHUB_TOKEN,GH_TOKEN,GITHUB_TOKEN" in launch.argv
+    kept = executor.launch(job(env=env, has_logins=True), "/private")
+    assert "COPILOT_GITHUB_TOKEN" not in kept.env
+    assert not any(word.startswith("--secret-env-vars") for word in kept.argv)

@@ -185,12 +185,22 @@ def test_another_address_after_the_yes_asks_again(proposing: Proposing, tmp_path
     assert str(elsewhere) in proposing.description
 
 
-def test_a_hook_after_the_yes_asks_again(proposing: Proposing) -> None:
-    proposing.flow("git-push", {})
+@pytest.mark.parametrize(
+    ("effect", "params", "hook"),
+    [
+        ("git-push", {}, "pre-push"),
+        ("git-commit", {"message": "Second", "files": ["kept.txt"]}, "prepare-commit-msg"),
+    ],
+)
+def test_a_hook_after_the_yes_asks_again(proposing: Proposing, effect: str, params: dict[str, Any], hook: str) -> None:
+    """An agent may write a hook, which git then runs with the rights of the person."""
+    proposing.checkout.write("kept.txt", "two\n")
+    proposing.flow(effect, params)
     proposing.run()
-    proposing.checkout.hook("pre-push", "exit 0")
+    assert "Hooks" not in proposing.description
+    proposing.checkout.hook(hook, "exit 0")
     assert proposing.answer(YES)["status"] == "waiting"
-    assert "`pre-push` of the repository runs before" in proposing.description
+    assert f"Hooks: git runs these programs of the repository: {hook} (sha256 " in proposing.description
 
 
 def test_a_commit_is_shown_with_its_files_and_is_exactly_that(proposing: Proposing) -> None:
@@ -302,19 +312,15 @@ def test_a_yes_survives_until_the_effect(proposing: Proposing) -> None:
     assert proposing.at() == proposing.checkout.head
 
 
-def events(project: Project) -> list[dict[str, Any]]:
-    said = project.run("log", "last", "--json")
-    return [json.loads(line) for line in said.out.splitlines()]
-
-
 def test_an_option_approves_an_effect(proposing: Proposing) -> None:
     proposing.flow("git-push", {})
-    run = proposing.run("--approve", "git-push", code=0)
-    assert (value(run)["by"], value(run)["rule"], proposing.at()) == (
-        "rule",
-        "--approve git-push",
-        proposing.checkout.head,
-    )
+    said = proposing.project.run("run", "one", "--approve", "git-push", "--events")
+    events = [json.loads(line) for line in said.out.splitlines()]
+    facts = {event["subject"]: event["value"] for event in events if event["type"] == "FactFound"}
+    assert facts["rule.0"] == "--approve git-push", "the journal says who said yes"
+    assert ["Forced", "no"] in facts["seen.0"]["facts"], "and to what"
+    (found,) = [event["value"] for event in events if event["type"] == "NodeFinished" and event["path"] == "a/x"]
+    assert (found["by"], found["rule"], proposing.at()) == ("rule", "--approve git-push", proposing.checkout.head)
 
 
 def test_an_option_approves_an_effect_of_a_run_that_waits(proposing: Proposing) -> None:
@@ -470,3 +476,11 @@ def test_a_node_itself_refuses_another_state_than_the_approved_one(
     asyncio.run(kind.run(replace(work, approved=state), context))
     done = {"git-push": proposing.at() is not None, "git-commit": len(proposing.checkout.subjects) == 2}
     assert {**done, "pr-open": len(github.lists["pulls"]) == 1}[effect]
+
+
+def test_values_of_the_run_are_params_of_the_effect(proposing: Proposing, github: GitHub) -> None:
+    github.lists["issues/1/comments"] = []
+    proposing.flow("github-comment", {"issue": "octo/tea#${params.number}", "text": "${params.text}"})
+    assert proposing.project.run("validate", "--strict").code == 0
+    proposing.run("--param", "number=1", "--param", "text=Done.", "--approve", "github-comment", code=0)
+    assert [row["body"].startswith("Done.") for row in github.lists["issues/1/comments"]] == [True]

@@ -143,3 +143,19 @@ def test_a_stopped_agent_leaves_no_process_and_can_be_resumed(seat: Seat) -> Non
     seat.model.script(Turn("I went on."))
     assert only(performed(seat, "go on", session=session[0]), "finished")["text"] == "I went on."
     assert "the first prompt" in seat.model.received()[-1].text
+
+
+def test_programs_that_the_agent_runs_have_no_logins(seat: Seat) -> None:
+    """Copilot CLI has a token to log in with, but the programs that it runs do not see it."""
+    token = "github_pat_s3cretS3cretS3cret"
+    seat.env |= {"GH_TOKEN": token, "SSH_AUTH_SOCK": "/nowhere/agent"}
+    look = "env > env.txt; git config --get-all credential.helper | tail -n 1 | wc -c > helper.txt"
+    for has_logins in (False, True):
+        seat.model.script(shell(seat, look), Turn("Done."))
+        assert only(performed(seat, has_logins=has_logins), "finished")["outcome"] == "done"
+        seen = (seat.project / "env.txt").read_text()
+        assert ("/nowhere/agent" in seen) == has_logins
+        if not has_logins:
+            assert token not in seen
+            assert "GIT_TERMINAL_PROMPT=0" in seen
+            assert (seat.project / "helper.txt").read_text().strip() == "1", "an empty helper removes the others"

@@ -44,7 +44,7 @@ from handrail.runs.limits import Limits, rest
 from handrail.runs.machine import Event
 from handrail.runs.memory import Memory
 from handrail.runs.questions import find, next_id
-from handrail.runs.remember import remember
+from handrail.runs.remember import recall, remember
 from handrail.runs.stored import question_for_people, stored
 from handrail.runs.summary import Summary, summarize
 from handrail.runs.together import together
@@ -252,7 +252,8 @@ class MemoryRun:
             self.outside.context, key=key, ask=ask, failure=tried.failure, failures=tried.total, rest=waits
         )
         keeps = partial(remember, self.memory.facts, self.record, self.secrets, work.path)
-        context = replace(context, remember=keeps)
+        finds = partial(recall, self.memory.facts, self.secrets, work.path)
+        context = replace(context, remember=keeps, recall=finds)
         async with self.limits.within(work.path, work.timeout):
             return await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
 

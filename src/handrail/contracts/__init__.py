@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
     from handrail.contracts.host import Forks, Host, Market, Recipe, Stubs
     from handrail.contracts.node import Answer, Exhausted, Node, NodeContext, NodeError, NodeKind, Waiting, Work
-    from handrail.contracts.preview import CHANGED, Preview, refuse_changed
+    from handrail.contracts.preview import CHANGED, EffectKind, Preview, refuse_changed
     from handrail.contracts.session import Guide, GuideNews, Standing
     from handrail.contracts.signs import Signs
 
@@ -46,7 +46,7 @@ _MODULES = {
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Forks", "Host", "Market", "Recipe", "Stubs"),
     "node": ("Answer", "Exhausted", "Node", "NodeContext", "NodeError", "NodeKind", "Waiting", "Work"),
-    "preview": ("CHANGED", "Preview", "refuse_changed"),
+    "preview": ("CHANGED", "EffectKind", "Preview", "refuse_changed"),
     "session": ("Guide", "GuideNews", "Standing"),
     "signs": ("Signs",),
 }
@@ -67,6 +67,7 @@ __all__ = [
     "CheckKind",
     "Done",
     "Durable",
+    "EffectKind",
     "Engine",
     "EngineKind",
     "Executor",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from handrail.contracts.node import NodeError, Work
+from handrail.contracts.node import NodeContext, NodeError, NodeKind, Work
 
 CHANGED = "changed"
 """The code of a node that found another state than the approved one. Nothing was done."""
@@ -26,6 +27,12 @@ class Preview:
     state: Mapping[str, str] = field(default_factory=dict)
     where: Mapping[str, str] = field(default_factory=dict)
     risks: tuple[str, ...] = ()
+
+
+class EffectKind(NodeKind, Protocol):
+    """A module in `nodes/` whose `NODE` has `where`. `preview` only reads."""
+
+    async def preview(self, work: Work, context: NodeContext) -> Preview: ...
 
 
 def refuse_changed(work: Work, now: Mapping[str, str]) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from handrail import registry
-from handrail.contracts import CHANGED, Node, NodeContext, NodeError, NodeKind, Preview, Work
+from handrail.contracts import CHANGED, EffectKind, Node, NodeContext, NodeError, Preview, Work
 from handrail.nodes.approvals.agreeing import OTHERWISE, OUTPUTS, Agreed, Agreement, Question, otherwise
 from handrail.secrets.redaction import refuse_lost
 from handrail.source.fields import SCALARS, Field, Reader
@@ -110,7 +110,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     own = _own_memory(context)
 
     async def look() -> Preview:
-        found: Preview = await kind.preview(inner, own)  # type: ignore[attr-defined]  # the registry checked it
+        found = await kind.preview(inner, own)
         given = work.params.get("title")
         return found if given is None else replace(found, title=as_text(given), facts=_told(found))
 
@@ -134,7 +134,7 @@ def _told(found: Preview) -> tuple[tuple[str, str], ...]:
     return (("What", found.title), *found.facts)
 
 
-async def _perform(kind: NodeKind, inner: Work, own: NodeContext, context: NodeContext, agreed: Agreed) -> Any:
+async def _perform(kind: EffectKind, inner: Work, own: NodeContext, context: NodeContext, agreed: Agreed) -> Any:
     """Let the effect happen. If it had begun before an interruption, its node knows whether it had happened."""
     mark = f"begun.{agreed.number}"
     has_begun, declared = bool(context.recall(mark)), kind.NODE
@@ -157,10 +157,10 @@ def _inner(work: Work, effect: str) -> Work:
     return replace(work, node=effect, params=params)
 
 
-def _kind(effect: str) -> NodeKind:
+def _kind(effect: str) -> EffectKind:
     if _declared(effect) is None:
         raise NodeError("params", "; ".join(_why_not(effect)), transient=False)
-    return registry.nodes()[effect]
+    return cast(EffectKind, registry.nodes()[effect])
 
 
 def _wrong(declared: Node, params: Mapping[str, Any]) -> str | None:

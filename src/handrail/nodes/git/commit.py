@@ -10,6 +10,7 @@ import os
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Preview, Work, refuse_changed
+from handrail.nodes.git import hooks
 from handrail.nodes.git.prospect import FROM_STDIN, Prospect, prospect
 from handrail.nodes.git.refs import current_branch
 from handrail.nodes.git.repository import CWD, LABEL, LINES, Change, Repository, opened, shown_name
@@ -63,10 +64,12 @@ async def preview(work: Work, context: NodeContext) -> Preview:
     await _refuse_strangers(repository)
     found = await _prospect(repository, work, context)
     branch = await current_branch(repository) or "no branch is checked out"
+    state = await _state(repository, found)
+    told = (("Branch", branch), ("Message", message.strip()), ("Changes", found.changes))
     return Preview(
         title=f"Commit to `{branch}`: {message.strip().splitlines()[0]}",
-        facts=(("Branch", branch), ("Message", message.strip()), ("Changes", found.changes)),
-        state=await _state(repository, found),
+        facts=(*told, *hooks.facts(state["hooks"])),
+        state=state,
         where={"branch": branch},
     )
 
@@ -81,8 +84,12 @@ async def _prospect(repository: Repository, work: Work, context: NodeContext) ->
 
 async def _state(repository: Repository, found: Prospect) -> dict[str, str]:
     """What a yes to this commit is for."""
-    branch = await current_branch(repository)
-    return {"branch": branch or "none", "commit": await repository.head() or "none", "files": found.tree}
+    return {
+        "branch": await current_branch(repository) or "none",
+        "commit": await repository.head() or "none",
+        "files": found.tree,
+        "hooks": await hooks.told(repository, hooks.OF_COMMIT),
+    }
 
 
 def _message(given: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from handrail.contracts import Node, NodeContext, NodeError, Preview, Work, refuse_changed
+from handrail.nodes.git import hooks
 from handrail.nodes.git.history import brought, lost
 from handrail.nodes.git.refs import REMOTE, checked_branch, commit_at, current_branch, flag
 from handrail.nodes.git.repository import CWD, Repository, opened
@@ -53,10 +54,14 @@ class Push(NamedTuple):
     def is_done(self) -> bool:
         return self.seen == self.commit
 
-    def state(self, hook: str) -> dict[str, str]:
+    async def state(self) -> dict[str, str]:
         """What a yes to this push is for."""
-        places = " ".join(self.at.addresses)
-        return {"commit": self.commit, "commit on the remote": self.seen or "none", "address": places, "hook": hook}
+        return {
+            "commit": self.commit,
+            "commit on the remote": self.seen or "none",
+            "address": " ".join(self.at.addresses),
+            "hooks": await hooks.told(self.repository, [hooks.PRE_PUSH]),
+        }
 
 
 async def run(work: Work, context: NodeContext) -> Any:
@@ -64,7 +69,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     before = context.remember("before", push.seen)
     if not push.is_done:
         if work.approved is not None:
-            refuse_changed(work, push.state(await push.at.hook_digest()))
+            refuse_changed(work, await push.state())
         try:
             await push.at.push(push.commit, push.ref, push.seen, is_forced=push.is_forced)
         except NodeError as error:
@@ -81,25 +86,24 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 async def preview(work: Work, context: NodeContext) -> Preview:
     push = await _prepared(work, context)
-    repository, hook = push.repository, await push.at.hook_digest()
+    repository, state = push.repository, await push.state()
     new = await brought(repository, push.commit, push.seen, push.at.name)
     overwritten = await lost(repository, push.commit, push.seen) if push.is_forced else None
     there = "a new branch" if push.seen is None else "it has the commit already" if push.is_done else f"at {push.seen}"
-    facts = [
+    facts = (
         ("Remote", "\n".join((push.at.name, *push.at.addresses))),
         ("Branch", f"{push.branch}, commit {push.commit}"),
         ("On the remote", f"{push.to}: {there}"),
         ("Forced", f"yes, it overwrites:\n{overwritten}" if overwritten else "yes" if push.is_forced else "no"),
         ("New commits", new.commits),
         ("Changes", new.changes),
-    ]
-    if hook:
-        facts.append(("Hook", f"`pre-push` of the repository runs before (sha256 {hook})"))
+        *hooks.facts(state["hooks"]),
+    )
     is_forced = "true" if push.is_forced else "false"
     return Preview(
         title=f"Push `{push.branch}` to `{push.to}` of `{push.at.name}`{' by force' if push.is_forced else ''}",
-        facts=tuple(facts),
-        state=push.state(hook),
+        facts=facts,
+        state=state,
         where={"remote": push.at.name, "address": push.at.shown, "branch": push.to, "force": is_forced},
         risks=("force",) if push.is_forced else (),
     )

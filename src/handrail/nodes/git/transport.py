@@ -7,12 +7,12 @@ written them. The hook `pre-push` runs before, without the token. Without a toke
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from handrail.contracts import NodeContext, NodeError, Work
+from handrail.nodes.git.hooks import PRE_PUSH, hook
 from handrail.nodes.git.refs import remote_address
 from handrail.nodes.git.repository import LINES, Repository
 from handrail.process.child import Task, perform, tail
@@ -20,10 +20,8 @@ from handrail.process.logins import with_git_settings
 from handrail.services.forges import Login, login
 from handrail.services.remotes import password_of, public, remote
 from handrail.source.plain import counted
-from handrail.state.regular import Unreadable, read_regular
 
 SECONDS = 600.0
-MAX_HOOK = 64 * 1024 * 1024
 NO_COMMIT = "0" * 40
 _OTHER = "handrail-push"
 """A remote that only one command of git knows: so its address, which may have a password, is no argument."""
@@ -84,30 +82,14 @@ class Transport:
         if self.has_token:  # git does this itself if it knows the name of the remote
             await self.plain.tell("update-ref", f"refs/remotes/{self.name}/{ref.removeprefix('refs/heads/')}", commit)
 
-    async def _hook(self) -> str | None:
-        """The path of the hook `pre-push`. None if git would run none."""
-        path = os.fsdecode((await self.plain.read("rev-parse", "--git-path", "hooks/pre-push")).removesuffix(b"\n"))
-        hook = os.path.join(self.plain.folder, path)
-        return hook if os.path.isfile(hook) and os.access(hook, os.X_OK) else None
-
-    async def hook_digest(self) -> str:
-        """The beginning of the digest of the hook `pre-push`. Empty if there is none."""
-        hook = await self._hook()
-        if hook is None:
-            return ""
-        try:
-            return hashlib.sha256(read_regular(hook, MAX_HOOK)).hexdigest()[:16]
-        except Unreadable as error:
-            raise NodeError("git-failed", f"the hook `pre-push` {error.message}", transient=False) from error
-
     async def _check_hook(self, line: str) -> None:
         """Run the hook `pre-push` as git would, but without the token."""
-        hook = await self._hook()
-        if hook is None:
+        path = await hook(self.plain, PRE_PUSH)
+        if path is None:
             return
         top = os.fsdecode((await self.plain.read("rev-parse", "--show-toplevel")).removesuffix(b"\n"))
         task = Task(
-            argv=[hook, self.name, self.shown],
+            argv=[path, self.name, self.shown],
             cwd=top or self.plain.folder,
             env={name: value for name, value in self.plain.env.items() if not name.startswith(_SETTINGS)},
             timeout=self.plain.seconds,
