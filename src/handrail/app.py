@@ -290,17 +290,10 @@ class App:
         return [as_line(problem._replace(file=shown_path(problem.file, self.project))) for problem in problems]
 
     def preset(self, name: str) -> dict[str, str]:
+        from handrail.runs.routing import preset_named
         from handrail.settings import shipped_presets
 
-        known = {**shipped_presets(), **self.settings.presets}
-        found = known.get(name)
-        if found is None:
-            from handrail.source.plain import some
-            from handrail.source.suggest import did_you_mean
-
-            hint = did_you_mean(name, known) or f"presets: {some(sorted(known), 12)}; `settings.yaml` may define more"
-            raise NotFound(f"there is no preset `{name}`", hint)
-        return found
+        return preset_named(name, {**shipped_presets(), **self.settings.presets})
 
     def start(
         self,

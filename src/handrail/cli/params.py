@@ -122,7 +122,7 @@ def given_bounds(options: Mapping[str, Any]) -> Bounded:
 
 
 def given_choice(app: App, options: Mapping[str, Any]) -> Choice:
-    """The agents that were chosen with `route_options`. Raises `NotFound` for an unknown preset."""
+    """The agents that were chosen with `route_options`. Raises `UsageError` for an unknown preset."""
     if options["preset"] is not None:
         app.preset(options["preset"])
     return Choice(

@@ -8,7 +8,12 @@ from typing import Any, Literal
 
 Result = Literal["taken", "already", "works", "left"]
 """`taken` over into Handrail, taken over `already` before, `works` unchanged where it is, or `left` alone."""
-RESULTS: dict[Result, str] = {"taken": "taken over", "already": "already", "works": "works as it is", "left": "not taken over"}
+RESULTS: dict[Result, str] = {
+    "taken": "taken over",
+    "already": "already",
+    "works": "works as it is",
+    "left": "not taken over",
+}
 
 
 @dataclass(frozen=True, kw_only=True)

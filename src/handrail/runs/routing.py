@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from handrail.errors import UsageError
 from handrail.runs.bounds import Bounded
+from handrail.source.plain import some
+from handrail.source.suggest import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -45,3 +48,11 @@ class Routed:
     def with_settings(self, table: Mapping[str, str], *, is_whole: bool) -> Routed:
         """The routes of the current settings. Unless they are whole, routes that they do not have stay."""
         return replace(self, table=dict(table) if is_whole else {**self.table, **table})
+
+
+def preset_named(name: str, known: Mapping[str, dict[str, str]]) -> dict[str, str]:
+    """The routes of a preset. Raises `UsageError` if there is none."""
+    if name not in known:
+        hint = did_you_mean(name, known) or f"presets: {some(sorted(known), 12)}; `settings.yaml` may define more"
+        raise UsageError(f"there is no preset `{name}`", hint)
+    return known[name]

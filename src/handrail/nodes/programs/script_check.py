@@ -40,7 +40,12 @@ NODE = Node(
             items=SCALARS,
             shortest=1,
         ),
-        Field("byExitCode", ("boolean",), "a check that prints no result is judged by its exit code; a program that cannot be started fails the step", default=False),
+        Field(
+            "byExitCode",
+            ("boolean",),
+            "a check that prints no result is judged by its exit code; a program that cannot be started fails the step",
+            default=False,
+        ),
         Field("labelText", SCALARS, "accepted because AgentWeaver's flows have it; not used"),
         Field("outputFile", ("text", "null"), "a file for the result, as JSON", names="path"),
     ),
