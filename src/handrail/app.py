@@ -89,12 +89,11 @@ class App:
         if caller.sign is None or os.path.exists(os.path.join(self.places.state, OPEN)):
             return
         with contextlib.suppress(HandrailError):
-            if run is None:
+            if run is not None:
+                self.runs.notice(run, f"an agent tried `handrail {command}`; only a person may run it ({caller.by})")
+            else:
                 link = self.link_of(session) if session is not None else None
                 self.sessions_at(link).note_refused(session, f"handrail {command}")
-            else:
-                text = f"an agent tried `handrail {command}`; only a person may run it ({caller.by})"
-                self.runs.notice(run, text)
         agent = caller.by.removeprefix("agent:")
         cancel = registry.host(agent).COMMANDS["cancel"] if agent in registry.hosts() else None
         raise refusal(caller, command, cancel if command == "cancel" else None)
@@ -194,8 +193,7 @@ class App:
 
     @property
     def settings(self) -> Settings:
-        """The settings, as far as they are valid."""
-        return self._settings[0]
+        return self._settings[0]  # as far as they are valid
 
     def check_settings(self) -> None:
         """Raise an error if the settings have one."""
@@ -298,12 +296,6 @@ class App:
         from handrail.source.diagnostics import as_line
 
         return [as_line(problem._replace(file=shown_path(problem.file, self.project))) for problem in problems]
-
-    def preset(self, name: str) -> dict[str, str]:
-        from handrail.settings import shipped_presets
-        from handrail.settings.presets import find_preset
-
-        return find_preset({**shipped_presets(), **self.settings.presets}, name)
 
     def start(
         self,

@@ -179,7 +179,8 @@ def test_routes_are_chosen_by_group_and_stored_with_the_run(project: Project, mo
     assert models("--preset", "cheap", "--route", "review=scripted:q") == ["p1", "q", "m", "cheap"]
     assert "step `a/rest` of `mine` needs `nobody`, which is no agent" in project.run("run", "mine").err
     assert "there is no routing group `reviews`" in project.run("run", "mine", "--route", "reviews=x").err
-    assert "there is no preset `cheep`" in project.run("run", "mine", "--preset", "cheep").err
+    said = project.run("run", "mine", "--preset", "cheep")
+    assert (said.code, "there is no preset `cheep`" in said.err) == (2, True)
 
 
 def guided(events: list[dict[str, Any]]) -> list[tuple[str, str]]:

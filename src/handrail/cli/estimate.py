@@ -9,7 +9,7 @@ import click
 from handrail.app import App
 from handrail.cli.common import command, complete_flow
 from handrail.cli.output import Shell
-from handrail.cli.params import given_bounds, given_routes, limit_options, route_options
+from handrail.cli.params import given_bounds, given_routes, limit_options, preset_routes, route_options
 from handrail.cli.reply import print_table
 from handrail.runs.bounds import Bounded
 from handrail.runs.estimate import estimate as estimate_run
@@ -39,7 +39,7 @@ def estimate(app: App, shell: Shell, name: str, **options: Any) -> None:
         start=options["start"],
         until=options["until"],
         routes=given_routes(options["routes"]),
-        table=app.preset(options["preset"]) if options["preset"] else {},
+        table=preset_routes(app, options),
         preset=options["preset"] or "",
     )
     refuse_phases(flow.plan, request)

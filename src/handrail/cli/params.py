@@ -17,6 +17,7 @@ from handrail.forms.severities import blocking_severities
 from handrail.runs.bounds import Bounded
 from handrail.runs.routing import Choice
 from handrail.settings import DEFAULT, GROUPS, parse_route
+from handrail.settings.presets import find_preset
 from handrail.source.files import MAX_BYTES, Source, decode
 from handrail.source.jsontree import read_json
 from handrail.source.simpleyaml import read_yaml
@@ -153,10 +154,14 @@ def given_approvals(options: Mapping[str, Any]) -> tuple[str, ...]:
     return given
 
 
+def preset_routes(app: App, options: Mapping[str, Any]) -> dict[str, str]:
+    """The routes of the chosen preset; none if no preset was chosen. Raises `UsageError` for an unknown one."""
+    return find_preset(app.runs.presets, options["preset"]) if options["preset"] else {}
+
+
 def given_choice(app: App, options: Mapping[str, Any]) -> Choice:
-    """The agents that were chosen with `route_options`. Raises `NotFound` for an unknown preset."""
-    if options["preset"] is not None:
-        app.preset(options["preset"])
+    """The agents that were chosen with `route_options`. Raises `UsageError` for an unknown preset."""
+    preset_routes(app, options)
     return Choice(
         options["agent"],
         options["model"],

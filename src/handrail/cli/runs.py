@@ -27,6 +27,7 @@ from handrail.cli.params import (
     given_routes,
     limit_options,
     params_of_task,
+    preset_routes,
     route_options,
     task_options,
 )
@@ -89,23 +90,7 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     app.check_settings()
     for warning in app.warnings(flow, options["agent"]):
         shell.talk(f"warning: {warning}")
-    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))
-    request = Request(
-        params={**params_of_task(options), **given_params(options["given"], options["file"])},
-        task=" ".join(task),
-        scope=options["scope"],
-        agent=options["agent"],
-        model=options["model"],
-        start=options["start"],
-        until=options["until"],
-        routes=given_routes(options["routes"]),
-        table=app.preset(options["preset"]) if options["preset"] else {},
-        preset=options["preset"] or "",
-        lang=options["lang"],
-        limits=bounds.named,
-        limit_places=bounds.places,
-        approve=list(given_approvals(options)),
-    )
+    request = _requested(app, task, options)
     for told in unused(app.flows, flow, request):
         shell.talk(f"warning: {told}")
     if options["dry_run"]:
@@ -127,6 +112,26 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     if options["is_detached"]:
         return _detach(app, shell, begun, options["answers"])
     return drive(app, shell, begun, "run", Driving(options["events"], options["answers"]))
+
+
+def _requested(app: App, task: tuple[str, ...], options: dict[str, Any]) -> Request:
+    bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))
+    return Request(
+        params={**params_of_task(options), **given_params(options["given"], options["file"])},
+        task=" ".join(task),
+        scope=options["scope"],
+        agent=options["agent"],
+        model=options["model"],
+        start=options["start"],
+        until=options["until"],
+        routes=given_routes(options["routes"]),
+        table=preset_routes(app, options),
+        preset=options["preset"] or "",
+        lang=options["lang"],
+        limits=bounds.named,
+        limit_places=bounds.places,
+        approve=list(given_approvals(options)),
+    )
 
 
 def _preview(app: App, shell: Shell, flow: FoundFlow, request: Request) -> None:

@@ -65,7 +65,8 @@ class Interpreter:
 
     def prepare(self, params: dict[str, Any], context: dict[str, Any], base: str = "") -> None:
         self.base, self.context, self.values.params = base, context, params
-        self.values.context = {**context, "env": _allowed(context, self.plan)}
+        env = {name: value for name, value in context.get("env", {}).items() if name in self.plan.env}
+        self.values.context = {**context, "env": env}
         self.values.has_lost = has_lost([params, self.values.context])
         self.values.steps = {phase.id: {step.id: pending() for step in phase.steps} for phase in self.plan.phases}
 
@@ -395,8 +396,3 @@ class Interpreter:
 
 def _first(stops: list[Any]) -> Stop:
     return next((stop for stop in stops if stop is not None), None)
-
-
-def _allowed(context: dict[str, Any], plan: FlowPlan) -> dict[str, Any]:
-    """The environment variables that the flow names in `env`."""
-    return {name: value for name, value in context.get("env", {}).items() if name in plan.env}

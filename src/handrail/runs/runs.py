@@ -190,7 +190,7 @@ class Runs:
 
     def table(self, plan: FlowPlan, preset: str | None) -> dict[str, str]:
         """The routes of the current settings for a flow. Those for its id win over those for its other ids."""
-        chosen = self._presets.get(preset or "", {})
+        chosen = self.presets.get(preset or "", {})
         own = [self.settings.flows.get(id_, {}) for id_ in (*reversed(plan.also), plan.id)]
         return {**self.settings.routes, **{group: route for one in own for group, route in one.items()}, **chosen}
 
@@ -200,14 +200,15 @@ class Runs:
         return None if route is None else str(route)
 
     @property
-    def _presets(self) -> dict[str, dict[str, str]]:
+    def presets(self) -> dict[str, dict[str, str]]:
+        """The routes of each preset: the shipped ones, and those of the settings."""
         return {**shipped_presets(), **self.settings.presets}
 
     def routed(self, run: LoadedRun, choice: Choice) -> Routed:
         """Which agent gets which step when a run is resumed: a new choice, and the settings as they are now."""
         _refuse_agents(choice.agent, choice.routes)
         now = run.routing.with_choice(choice)
-        is_whole = now.preset == "" or now.preset in self._presets
+        is_whole = now.preset == "" or now.preset in self.presets
         return now.with_settings(self.table(run.plan, now.preset), is_whole=is_whole)
 
     def refuse_without_agent(self, about: About, plans: Plans, request: Request) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
-from handrail.errors import NotFound
+from handrail.errors import UsageError
 from handrail.source.plain import some
 from handrail.source.suggest import did_you_mean
 
@@ -22,9 +22,9 @@ def shipped_presets() -> dict[str, dict[str, str]]:
 
 
 def find_preset(known: Mapping[str, dict[str, str]], name: str) -> dict[str, str]:
-    """The preset with this name. Raises `NotFound` with the names that there are."""
+    """The preset with this name. Raises `UsageError` with the names that there are."""
     found = known.get(name)
     if found is None:
         hint = did_you_mean(name, known) or f"presets: {some(sorted(known), 12)}; `settings.yaml` may define more"
-        raise NotFound(f"there is no preset `{name}`", hint)
+        raise UsageError(f"there is no preset `{name}`", hint)
     return found
