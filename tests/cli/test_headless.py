@@ -160,7 +160,7 @@ def test_routes_are_chosen_by_group_and_stored_with_the_run(project: Project, mo
     project.write("script.yaml", "- say: done\n")
     project.write(
         ".handrail/settings.yaml",
-        "agent: nobody\nroutes: {review: 'scripted:r1'}\npresets:\n  cheap: {default: 'scripted:cheap'}\n"
+        "routes: {review: 'scripted:r1'}\npresets:\n  cheap: {default: 'scripted:cheap'}\n"
         "flows:\n  mine: {planning: 'scripted:p1'}\n",
     )
     steps = (
@@ -177,7 +177,8 @@ def test_routes_are_chosen_by_group_and_stored_with_the_run(project: Project, mo
     assert models("--preset", "cheap") == ["p1", "r1", "m", "cheap"]
     assert models("--agent", "scripted", "--model", "z") == ["z", "z", "z", "z"]
     assert models("--preset", "cheap", "--route", "review=scripted:q") == ["p1", "q", "m", "cheap"]
-    assert "step `a/rest` of `mine` needs `nobody`, which is no agent" in project.run("run", "mine").err
+    assert "step `a/rest` of `mine` has no agent" in project.run("run", "mine").err
+    assert "needs `nobody`, which is no agent" in project.run("run", "mine", "--route", "default=nobody").err
     assert "there is no routing group `reviews`" in project.run("run", "mine", "--route", "reviews=x").err
     said = project.run("run", "mine", "--preset", "cheep")
     assert (said.code, "there is no preset `cheep`" in said.err) == (2, True)
