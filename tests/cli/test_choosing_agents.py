@@ -109,7 +109,7 @@ def test_a_preset_can_be_chosen_later(asking: Project, verb: str) -> None:
     asking.write("script.yaml", BROKEN)
     run = asking.json("run", "demo", code=1)["run"]
     said = asking.run(verb, run, "--preset", "fst")
-    assert (said.code, "did you mean `fast`?" in said.err) == (1, True)
+    assert (said.code, "did you mean `fast`?" in said.err) == (2, True)
     asking.write("script.yaml", FINE)
     assert of_agent(asking.json(verb, run, "--preset", "fast")) == ("completed", "scripted", "small")
 

@@ -177,8 +177,8 @@ def test_routes_are_chosen_by_group_and_stored_with_the_run(project: Project, mo
     assert models("--preset", "cheap") == ["p1", "r1", "m", "cheap"]
     assert models("--agent", "scripted", "--model", "z") == ["z", "z", "z", "z"]
     assert models("--preset", "cheap", "--route", "review=scripted:q") == ["p1", "q", "m", "cheap"]
-    assert "step `a/rest` of `mine` has no agent" in project.run("run", "mine").err
-    assert "needs `nobody`, which is no agent" in project.run("run", "mine", "--route", "default=nobody").err
+    assert "step `a/rest` of `mine` needs an agent, and none is chosen" in project.run("run", "mine").err
+    assert "there is no agent `nobody`" in project.run("run", "mine", "--route", "default=nobody").err
     assert "there is no routing group `reviews`" in project.run("run", "mine", "--route", "reviews=x").err
     said = project.run("run", "mine", "--preset", "cheep")
     assert (said.code, "there is no preset `cheep`" in said.err) == (2, True)

@@ -64,7 +64,7 @@ def test_a_flow_of_agentweaver_runs_with_another_agent(example: Project) -> None
 def test_an_agent_that_does_not_write_a_required_file_fails_the_step(example: Project) -> None:
     example.write("script.yaml", "- say: done\n")
     data = example.json("run", "examples/example", "--agent", "scripted", code=1)
-    assert data["error"] == f"The proof has to be written.: `{PROOF}` is missing"
+    assert data["error"] == f"The proof has to be written: `{PROOF}` is missing"
     (example.folder / PROOF).parent.mkdir(parents=True, exist_ok=True)
     (example.folder / PROOF).write_text("{}")
     ended = example.json("resume", data["run"])

@@ -136,8 +136,9 @@ def test_the_settings_of_the_user_prune_at_the_start_of_a_run(busy: Project) -> 
 
 
 def test_the_settings_of_a_project_cannot_prune(busy: Project) -> None:
-    busy.write(".handrail/settings.yaml", "prune: {keep: 0}\n")
     first, second = run(busy, "ok"), run(busy, "ok")
+    busy.write(".handrail/settings.yaml", "prune: {keep: 0}\n")
+    assert "`prune` can be set only in the user's settings" in busy.json("run", "ok", code=2)["error"]["message"]
     assert ids(busy) == {first, second}
     said = busy.run("validate")
     assert (said.code, "only in the user's settings" in said.out + said.err) == (2, True)

@@ -23,7 +23,7 @@ def library() -> Library:
 
 
 def test_all_prompts_of_agentweaver_are_there_and_one_for_any_check(library: Library) -> None:
-    assert len(library) == 25
+    assert len(library) == 29
     assert list(library) == NAMES
 
 
@@ -40,10 +40,10 @@ def test_a_prompt_has_its_schemas_and_names_a_file_for_each(library: Library, na
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_placeholder_is_a_path(library: Library, name: str) -> None:
+def test_every_placeholder_is_a_path_or_a_branch(library: Library, name: str) -> None:
     names = {found for found, _ in placeholders(library[name].text)}
     assert names
-    assert all(found.endswith("_file") for found in names), names
+    assert all(found.endswith(("_file", "_folder", "_branch")) for found in names), names
 
 
 def test_a_task_prompt_has_headings_and_a_plain_one_has_none() -> None:

@@ -366,12 +366,12 @@ def test_a_rule_has_to_name_a_forced_push(proposing: Proposing) -> None:
 def test_a_project_cannot_approve(proposing: Proposing) -> None:
     proposing.project.write(".handrail/settings.yaml", "approve: [git-push]\nagentLogins: true\n")
     proposing.flow("git-push", {})
-    proposing.run()
     said = proposing.project.run("validate")
     assert said.code == 2
     for name in ("approve", "agentLogins"):
         assert f"`{name}` can be set only in the user's settings" in said.err + said.out
     assert "settings.yaml:1:10" in said.err + said.out
+    proposing.run(code=2)
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_a_wrong_rule_is_told_and_approves_nothing(proposing: Proposing, rule: s
     proposing.flow("git-push", {})
     said = proposing.project.run("validate")
     assert (said.code, words in said.out + said.err) == (2, True), said
-    proposing.run()
+    proposing.run(code=2)
 
 
 @pytest.mark.parametrize(

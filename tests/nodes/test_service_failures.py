@@ -103,7 +103,7 @@ WAYS: dict[str, tuple[str, Misbehaves]] = {
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Limits that a test can reach."""
-    for name in ("jira", "gitlab", "github.site", "telegram"):
+    for name in ("jira", "gitlab.site", "github.site", "telegram"):
         monkeypatch.setattr(f"handrail.services.{name}.LIMITS", Limits(seconds=0.7, size=1_000_000, pages=5, tries=3))
 
 

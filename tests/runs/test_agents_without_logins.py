@@ -164,7 +164,9 @@ def test_a_project_cannot_pass_a_login(person: Person) -> None:
     person.project.write(".handrail/settings.yaml", "passEnv: [GITHUB_TOKEN, SSH_AUTH_SOCK, TEA]\n")
     said = person.project.run("validate")
     assert "a project must not pass `GITHUB_TOKEN` to agents" in said.out + said.err
-    assert person.lets_agent_run("echo x${GITHUB_TOKEN}x") == "xx\n"
+    with pytest.raises(AssertionError, match="it is a login of the user"):
+        person.lets_agent_run("echo x${GITHUB_TOKEN}x")
+    assert not (person.project.folder / ".handrail/said").exists()
 
 
 def test_the_user_can_pass_one_login(person: Person) -> None:

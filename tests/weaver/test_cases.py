@@ -163,7 +163,7 @@ def test_a_plan_that_is_never_approved_fails_with_the_message_of_its_flow(cases:
     cases.agent(Mood(bad_designs=8))
     ended = cases.run("design-rounds", code=1)
     assert (ended["status"], ended["reason"]) == ("failed", "expectation at never/fail")
-    assert "The plan was not approved in two rounds." in ended["error"]
+    assert "The plan was not approved in two rounds: " in ended["error"]
     assert cases.file("plan-json-file", 3).is_file()
 
 

@@ -112,10 +112,14 @@ def test_findings_are_fixed_and_reviewed_again(flows: Scene, name: str) -> None:
 
 
 def test_a_review_that_is_never_clean_fails_after_its_last_round(flows: Scene) -> None:
+    """AgentWeaver's flow goes on to its last round; the shipped one ends when a review says the same three times."""
     flows.agent(Mood(bad_reviews=8))
     ended = play(flows, "review/review-loop", code=1)
-    assert (ended["status"], ended["reason"].split()[0]) == ("failed", "expectation")
-    assert flows.file("review-json-file", 6).is_file()
+    reason = ended["reason"].split()[0]
+    assert (ended["status"], reason in ("expectation", "same-failure")) == ("failed", True)
+    rounds = 6 if reason == "expectation" else 3
+    assert flows.file("review-json-file", rounds).is_file()
+    assert not flows.file("review-json-file", rounds + 1).exists()
     assert not flows.file("ready-to-merge-file").exists()
 
 

@@ -41,7 +41,7 @@ def test_a_check_that_passes_needs_no_agent(scene: Scene) -> None:
 
 def test_a_loop_without_a_command_says_so(scene: Scene) -> None:
     ended, found = results(scene, code=1)
-    assert (ended["reason"], found) == ("expectation at attempt-0/given", [])
+    assert (ended["reason"], found) == ("expectation at attempt-1/result", [])
     assert "no command is given; name it: `handrail run check-loop make test`" in ended["error"]
 
 

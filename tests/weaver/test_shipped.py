@@ -174,8 +174,9 @@ def test_a_flow_that_cannot_fetch_its_issue_says_what_to_do(
 ) -> None:
     monkeypatch.delenv("JIRA_BASE_URL")
     ended = scene.run(name, ISSUE, code=1)
-    assert ended["reason"].startswith("service-config")
+    assert ended["reason"].startswith("issue-unknown")
     assert "JIRA_BASE_URL" in ended["error"]
+    assert "`handrail restart" in ended["hints"][0]
 
 
 def test_an_issue_is_no_task_that_a_flow_ignores(scene: Scene) -> None:

@@ -28,7 +28,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("completion", "Print the completion script for a shell.", "group:completion"),
     ),
     "Definitions": (
-        Row("list", "List every definition, its file, and the definitions that it shadows.", "definitions:list_"),
+        Row("list", "List every definition, and those that it shadows or replaces.", "definitions:list_"),
         Row("validate", "Check all definitions, or only those at PATHS.", "definitions:validate"),
         Row("show", "Show all phases of a workflow or a flow, including nested ones.", "definitions:show"),
         Row("phases", "List the phases of a flow in order.", "definitions:phases"),

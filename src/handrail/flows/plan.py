@@ -131,7 +131,7 @@ class Bound:
 
 
 @dataclass(frozen=True)
-class Again:
+class Repeated:
     """A phase in a round of a repeat: `before` is the id of the same phase in the round before, None in the first one.
 
     The repeat ends if a check fails in the same way in `limit` rounds in a row: 0 means never, None that the settings
@@ -160,7 +160,7 @@ class Phase:
     items: tuple[tuple[str, Expression], ...] = ()
     lane: Lane | None = None
     bounds: tuple[Bound, ...] = ()
-    again: Again | None = field(default=None, compare=False)
+    again: Repeated | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

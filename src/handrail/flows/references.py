@@ -15,7 +15,7 @@ from handrail.flows.foreign import NAMES
 from handrail.flows.reading import Reading, Slot
 from handrail.flows.settle import plain_of
 from handrail.source.diagnostics import Severity
-from handrail.source.suggest import nearest
+from handrail.source.suggest import distance
 from handrail.source.values import MISSING, contents, member
 
 FIELDS = ("outputs", "value", "status")
@@ -38,6 +38,8 @@ CONTEXT = {
     "verbose": "always false; AgentWeaver's flows ask for it",
 }
 MOST_COMPARED = 256
+MOST_EDITS = 2
+"""A name with more edits than this is no misspelt one."""
 _SHELL_VARIABLE = re.compile(r"([A-Z_][A-Z0-9_]*|[A-Za-z_][A-Za-z0-9_]*(?=:?[-=?+]|[#%^,/]))(?![A-Za-z0-9_.])")
 """The name of an environment variable, or a name with an operator of the shell, such as `SLOW:-0`."""
 
@@ -115,7 +117,7 @@ def _param(declared: tuple[str, ...] | None, ref: Ref, name: str) -> Wrong | Non
 
 def _given(ref: Ref, name: str) -> Wrong | None:
     """AgentWeaver's flows declare no params. A name is doubtful if it is spelt like one that they are given."""
-    if name in NAMES or not nearest(name, NAMES):
+    if name in NAMES or not any(distance(name, one) <= MOST_EDITS for one in NAMES):
         return None
     message = f"`{ref.path}`: AgentWeaver gives no param `{name}` to a flow"
     hint = "correct the name"

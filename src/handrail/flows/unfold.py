@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from handrail.expressions.tree import Const, Expression, Items, Not, Test, Within
-from handrail.flows.plan import Again, Bound, Lane, Phase, Together
+from handrail.flows.plan import Bound, Lane, Phase, Repeated, Together
 from handrail.flows.reading import MAX_VALUES, NOWHERE, Around, Reading, Slot
 from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, PHASE, REPEAT, TOGETHER
 from handrail.flows.steps import Steps, number_between, read_timeout, read_when
@@ -255,7 +255,7 @@ class Unfold:
             if phase.again is None:
                 before = earlier[number].id if number < len(earlier) else None
                 steps = frozenset(step for id_, step in used if id_ == phase.id)
-                self.job.phases[first + number] = replace(phase, again=Again(before, repeat.same, steps))
+                self.job.phases[first + number] = replace(phase, again=Repeated(before, repeat.same, steps))
         return self.job.phases[first:]
 
     def same(self, reader: Reader, group: int | None) -> int | None:
