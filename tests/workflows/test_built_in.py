@@ -102,7 +102,9 @@ def refused_at(project: Project, name: str, before: str, *lines: Line) -> str:
     session = next(one for one in project.json("sessions")["sessions"] if one["phase"] is not None)
     assert session["phase"]["id"] == before
     for given in (line["input"] for line in lines if line.get("tool") == "write"):
-        project.write(given["path"], given["content"])  # an agent that is sent on repeats its script from the start
+        project.write(
+            given["path"], given["content"]
+        )  # an agent that is called again repeats its script, up to some line
     return project.json("next", "--session", session["session"], code=5)["message"]  # type: ignore[no-any-return]
 
 

@@ -9,7 +9,7 @@ import click
 from handrail.app import App
 from handrail.cli.common import command, complete_flow
 from handrail.cli.output import Shell
-from handrail.cli.params import given_bounds, given_routes, limit_options, preset_routes, route_options
+from handrail.cli.params import given_bounds, limit_options, part_of_request, route_options
 from handrail.cli.reply import print_table
 from handrail.runs.bounds import Bounded
 from handrail.runs.estimate import estimate as estimate_run
@@ -32,16 +32,7 @@ def estimate(app: App, shell: Shell, name: str, **options: Any) -> None:
     """
     flow = app.flow_named(name)
     assert flow.plan is not None
-    request = Request(
-        params={},
-        agent=options["agent"],
-        model=options["model"],
-        start=options["start"],
-        until=options["until"],
-        routes=given_routes(options["routes"]),
-        table=preset_routes(app, options),
-        preset=options["preset"] or "",
-    )
+    request = Request(params={}, **part_of_request(app, options))
     refuse_phases(flow.plan, request)
     found = estimate_run(app.runs, app.flows, flow, request)
     bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(given_bounds(options))

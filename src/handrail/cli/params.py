@@ -159,6 +159,19 @@ def preset_routes(app: App, options: Mapping[str, Any]) -> dict[str, str]:
     return find_preset(app.runs.presets, options["preset"]) if options["preset"] else {}
 
 
+def part_of_request(app: App, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a request that say which phases run, and which agents get their steps."""
+    return {
+        "agent": options["agent"],
+        "model": options["model"],
+        "start": options["start"],
+        "until": options["until"],
+        "routes": given_routes(options["routes"]),
+        "table": preset_routes(app, options),
+        "preset": options["preset"] or "",
+    }
+
+
 def given_choice(app: App, options: Mapping[str, Any]) -> Choice:
     """The agents that were chosen with `route_options`. Raises `UsageError` for an unknown preset."""
     preset_routes(app, options)

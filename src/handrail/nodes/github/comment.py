@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, NodeError, Preview, Work
-from handrail.secrets.redaction import Secrets
+from handrail.contracts import Node, NodeContext, Preview, Work
+from handrail.nodes.commenting import OUTPUTS, TEXT, comment_text
 from handrail.services.marks import mark
 from handrail.services.numbered import Numbered, github_issue
-from handrail.source.fields import SCALARS, Field
+from handrail.source.fields import Field
 from handrail.source.values import as_text
 
 NODE = Node(
@@ -26,9 +26,9 @@ NODE = Node(
             shortest=1,
             also=("issueUrl", "pullRequestUrl", "url"),
         ),
-        Field("text", SCALARS, "the comment, as Markdown", required=True, also=("body", "comment", "message")),
+        TEXT,
     ),
-    outputs={"commentUrl": "the address of the comment", "commentId": "the id of the comment"},
+    outputs=OUTPUTS,
     where=("issue", "repository"),
 )
 
@@ -55,7 +55,4 @@ async def preview(work: Work, context: NodeContext) -> Preview:
 
 def _prepared(work: Work, context: NodeContext) -> tuple[Numbered, str]:
     """The issue or pull request, and the comment."""
-    text = Secrets(context.env, context.secrets).mask(as_text(work.params["text"]))
-    if not text.strip():
-        raise NodeError("params", "`text` is blank", transient=False)
-    return github_issue(as_text(work.params["issue"]), context.env), text
+    return github_issue(as_text(work.params["issue"]), context.env), comment_text(work, context)

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, NodeError, Preview, Work
-from handrail.secrets.redaction import Secrets
+from handrail.contracts import Node, NodeContext, Preview, Work
+from handrail.nodes.commenting import OUTPUTS, TEXT, comment_text
 from handrail.services.marks import mark
 from handrail.services.references import GitLabIssue, MergeRequest, gitlab_talk
-from handrail.source.fields import SCALARS, Field
+from handrail.source.fields import Field
 from handrail.source.values import as_text
 
 NODE = Node(
@@ -26,9 +26,9 @@ NODE = Node(
             shortest=1,
             also=("issueUrl", "mergeRequestUrl", "url"),
         ),
-        Field("text", SCALARS, "the comment, as Markdown", required=True, also=("body", "comment", "message")),
+        TEXT,
     ),
-    outputs={"commentUrl": "the address of the comment", "commentId": "the id of the comment"},
+    outputs=OUTPUTS,
     where=("issue", "project"),
 )
 
@@ -55,10 +55,7 @@ async def preview(work: Work, context: NodeContext) -> Preview:
 
 def _prepared(work: Work, context: NodeContext) -> tuple[GitLabIssue | MergeRequest, str]:
     """The issue or merge request, and the comment."""
-    text = Secrets(context.env, context.secrets).mask(as_text(work.params["text"]))
-    if not text.strip():
-        raise NodeError("params", "`text` is blank", transient=False)
-    return gitlab_talk(_page(work), context.env), text
+    return gitlab_talk(_page(work), context.env), comment_text(work, context)
 
 
 def _page(work: Work) -> str:
