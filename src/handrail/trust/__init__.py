@@ -1,0 +1,1 @@
+"""Which projects and plugins a person allowed to run programs."""
