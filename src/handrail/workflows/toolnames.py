@@ -86,8 +86,11 @@ def _check_names(tools: Reader) -> None:
 
 def _denies_nothing(tools: Reader, node: Node, items: list[tuple[Node, str]]) -> bool:
     """Report a blacklist without a single name that an agent has."""
+    known = registry.known_tools()
+    if tools.source.is_foreign or any(name in known for _, name in items):
+        return False
     hints = [unknown_tool(name, registry.hosts()) or "" for _, name in items]
-    if tools.source.is_foreign or not all(hints):
+    if not all(hints):
         return False
     begin, end = "did you mean ", "?"
     near = dict.fromkeys(hint[len(begin) : -len(end)] for hint in hints if hint.startswith(begin))
