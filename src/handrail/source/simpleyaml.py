@@ -16,11 +16,13 @@ MAX_LEVELS = 8
 _OTHER = "\xa1-\u2027\u2030-\ud7ff\ue000-\ufdcf\ufdf0-\ufefe\uff00-\ufffd\U00010000-\U0010ffff"
 _INSIDE = rf"!\"$-9;-~{_OTHER}"  # printable characters except `#` and `:`, which may end a plain value
 _LINE = re.compile(
-    r"( *)(?:- |([A-Za-z][A-Za-z0-9_-]{0,80}):(?: (?=.)|$))"
-    rf"([A-Za-z0-9](?:[ {_INSIDE}]*[{_INSIDE}])?|\"[ !#-\[\]-~{_OTHER}]*\")?"
+    r"^( *)(?:- |([A-Za-z][A-Za-z0-9_-]{0,80}):(?: (?=.)|$))"
+    rf"([A-Za-z0-9](?:[ {_INSIDE}]*[{_INSIDE}])?|\"[ !#-\[\]-~{_OTHER}]*\")?$",
+    re.MULTILINE,
 )
 _NO_KEYS: dict[str, tuple[int, int]] = {}
-Row = tuple[str, str | None, str | None]
+Row = tuple[str, str, str]
+"""The spaces before a line, its key, and its value. An item of a list has no key, and the value may be missing."""
 
 
 class _NotPlainError(Exception):
@@ -39,15 +41,13 @@ def read_yaml(text: str, first_line: int = 1) -> tuple[Node | None, list[Trouble
 
 def plain_tree(text: str, first_line: int = 1) -> Node | None:
     """The tree of a simple text, or None if the text needs the full parser."""
-    lines = text.removesuffix("\n").split("\n")
-    if len(lines) > MAX_LINES:
+    text = text.removesuffix("\n")
+    count = text.count("\n") + 1
+    if count > MAX_LINES:
         return None
-    rows: list[Row] = []
-    for line in lines:
-        found = _LINE.fullmatch(line)
-        if found is None:
-            return None
-        rows.append(found.groups())  # type: ignore[arg-type]  # three groups, of which the first always matches
+    rows: list[Row] = _LINE.findall(text)
+    if len(rows) != count:
+        return None
     try:
         tree, end = _mapping(rows, 0, first_line, MAX_LEVELS)
     except _NotPlainError:
@@ -63,14 +63,14 @@ def _mapping(rows: list[Row], at: int, first_line: int, levels: int) -> tuple[No
     keys: dict[str, tuple[int, int]] = {}
     while at < len(rows):
         space, key, written = rows[at]
-        if space != margin or key is None:
+        if space != margin or not key:
             break
         line = first_line + at
         if key in values or key in WORDS:
             raise _NotPlainError
         keys[key] = (line, indent + 1)
         at += 1
-        if written is None:
+        if not written:
             values[key], at = _below(rows, at, (first_line, indent, levels))
         else:
             values[key] = _value(written, line, indent + len(key) + 3)
@@ -85,7 +85,7 @@ def _below(rows: list[Row], at: int, place: tuple[int, int, int]) -> tuple[Node,
     if at == len(rows) or not levels:
         raise _NotPlainError
     deeper = len(rows[at][0]) - indent
-    if rows[at][1] is None and deeper >= 0:
+    if not rows[at][1] and deeper >= 0:
         return _list(rows, at, first_line)
     if deeper <= 0:
         raise _NotPlainError
@@ -96,9 +96,9 @@ def _list(rows: list[Row], at: int, first_line: int) -> tuple[Node, int]:
     begin, margin = at, rows[at][0]
     column = len(margin) + 1
     items: list[Node] = []
-    while at < len(rows) and rows[at][0] == margin and rows[at][1] is None:
+    while at < len(rows) and rows[at][0] == margin and not rows[at][1]:
         written = rows[at][2]
-        if written is None:
+        if not written:
             raise _NotPlainError
         items.append(_value(written, first_line + at, column + 2))
         at += 1
