@@ -8,7 +8,11 @@ PARALLEL := -n auto --maxprocesses 8
 AGENTS := -n 3
 # What `make test` runs. CI leaves out `explores` there, because `make test-long` follows.
 SELECT :=
-SPECIAL := */test_*_host.py */test_pi_versions.py */test_opencode_plugin.py
+# What is special to one agent as a host. Claude Code was the first host, so its files have the names of their subjects.
+CLAUDE := coming_back failures gate interrupts side_by_side stops terminal_conversations whole_workflow
+SPECIAL := */test_*_host.py */test_pi_versions.py */test_opencode_plugin.py $(patsubst %,*/test_%.py,$(CLAUDE))
+# One in how many places `make test-long` explores.
+EVERY := 1
 
 .PHONY: help env verify ci demo test test-long test-agents test-special check format bench docs agents-table hosts-table clean
 
@@ -31,8 +35,8 @@ demo: env ## walk a workflow with the scripted agent: no key, no network
 test: env ## all tests that need no agent; explorations try a spread of places
 	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal $(SELECT)
 
-test-long: env ## the explorations with every place and many inputs
-	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal -m explores --thorough
+test-long: env ## the explorations with every place (or one in EVERY=N) and many inputs
+	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal -m explores --thorough=$(EVERY)
 
 test-agents: env ## the real agents, offline, against scripted models (needs npm and tmux)
 	@./scripts/agents

@@ -16,8 +16,8 @@ FEW_INPUTS, ALL_INPUTS = 2_000, 10_000
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    about = "tests marked `explores` try all places and many more inputs"
-    parser.addoption("--thorough", action="store_true", help=about)
+    about = "tests marked `explores` try all places, or one in N, and many more inputs"
+    parser.addoption("--thorough", nargs="?", type=int, const=1, default=0, metavar="N", help=about)
     about = f"the total number of inputs of all fuzz tests (default {FEW_INPUTS}, with --thorough {ALL_INPUTS})"
     parser.addoption("--fuzz-inputs", type=int, metavar="N", help=about)
 
@@ -30,7 +30,8 @@ def pytest_configure(config: pytest.Config) -> None:
     slow = (HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much)
     settings.register_profile("tests", deadline=None, database=None, print_blob=True, suppress_health_check=slow)
     settings.load_profile("tests")
-    usual = ALL_INPUTS if config.getoption("--thorough") else FEW_INPUTS
+    thorough = config.getoption("--thorough")
+    usual = max(FEW_INPUTS, ALL_INPUTS // thorough) if thorough else FEW_INPUTS
     inputs = config.getoption("--fuzz-inputs") or usual
     settings.register_profile("fuzz", settings.get_profile("tests"), max_examples=inputs)
 

@@ -1,4 +1,7 @@
-"""How many places a test explores: `make test` tries a fixed selection, `--thorough` (`make test-long`) tries all."""
+"""How many places a test explores: `make test` tries a fixed selection, `--thorough` (`make test-long`) tries all.
+
+With `--thorough=N`, one in N places is tried, unless the selection of `make test` has more.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,13 @@ Place = TypeVar("Place")
 class Depth:
     """Selects the places that a test explores. The selection is the same in every test run."""
 
-    thorough: bool
+    thorough: int
+    """0: the selection. 1: all places. N: one in N places."""
 
     def places(self, everything: Sequence[Place], every: int, first: int = 0) -> Sequence[Place]:
         """One of `every` places, beginning at `first`. Tests with all values of `first` together try all places."""
-        return everything if self.thorough else everything[first % every :: every]
+        step = min(every, self.thorough) if self.thorough else every
+        return everything[first % step :: step]
 
     def count(self, few: int, full: int) -> int:
-        return full if self.thorough else few
+        return max(few, full // self.thorough) if self.thorough else few
