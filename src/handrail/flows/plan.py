@@ -143,11 +143,22 @@ class Repeated:
     used: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
+class Round:
+    """A round of a repeat: the name of the repeat, the number of the round from 1, and how many rounds at most."""
+
+    block: str
+    number: int
+    last: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Phase:
     """Steps that belong together. All `guards` of its round have to hold; `items` are the list items of its round.
 
-    `bounds` are those of repeats that end with this phase. `again` is None outside of repeats.
+    `bounds` are those of repeats that end with this phase. `again` is None outside of repeats. `shape` is its id as
+    written, without the number of a round, and `within` are the rounds that it is in, the outermost first: with them
+    the flow can be shown as it was written.
     """
 
     id: str
@@ -161,6 +172,8 @@ class Phase:
     lane: Lane | None = None
     bounds: tuple[Bound, ...] = ()
     again: Repeated | None = field(default=None, compare=False)
+    shape: str = field(default="", compare=False)
+    within: tuple[Round, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True)

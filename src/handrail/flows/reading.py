@@ -11,7 +11,7 @@ from handrail.expressions.parse import Expressions, Kinds, Place, Used, place_of
 from handrail.expressions.tree import Const, Expression
 from handrail.flows.library import PromptFile
 from handrail.flows.placeholders import template_problems
-from handrail.flows.plan import Lane, Phase, Together
+from handrail.flows.plan import Lane, Phase, Round, Together
 from handrail.source.diagnostics import Diagnostic, Severity
 from handrail.source.fields import Reader, Shape
 from handrail.source.files import Source
@@ -83,7 +83,7 @@ class Suggestions:
 class Around:
     """What encloses a phase: numbers of rounds, guards that have to hold, list items, and a lane.
 
-    `aliases` are the short names of the phases of this round: `poll` for `poll-3`.
+    `aliases` are the short names of the phases of this round: `poll` for `poll-3`. `within` are the rounds themselves.
     """
 
     rounds: dict[str, int]
@@ -91,6 +91,7 @@ class Around:
     items: tuple[tuple[str, Expression], ...]
     lane: Lane | None
     aliases: Mapping[str, str] = field(default_factory=dict)
+    within: tuple[Round, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

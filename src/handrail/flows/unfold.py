@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from handrail.expressions.tree import Const, Expression, Items, Not, Test, Within
-from handrail.flows.plan import Bound, Lane, Phase, Repeated, Together
+from handrail.flows.plan import Bound, Lane, Phase, Repeated, Round, Together
 from handrail.flows.reading import MAX_VALUES, NOWHERE, Around, Reading, Slot
 from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, PHASE, REPEAT, TOGETHER
 from handrail.flows.steps import Steps, number_between, read_timeout, read_when
@@ -34,6 +35,7 @@ class Repeat:
     last: int
     may_exhaust: bool
     same: int | None
+    name: str
 
     def round(self, around: Around, number: int, stops: tuple[Expression, ...]) -> Around:
         """What encloses the phases of one round. Inner names hide outer ones."""
@@ -46,13 +48,28 @@ class Repeat:
             guards += (Test("less", place, Items("length", (self.over,))),)
             if self.item is not None:
                 items += ((self.item, Items("at", (self.over, place))),)
-        inner = Around(rounds, guards, items, around.lane, around.aliases)
+        within = (*around.within, Round(self.name, number - self.first + 1, self.last - self.first + 1))
+        inner = Around(rounds, guards, items, around.lane, around.aliases, within)
         return in_lane(inner, self.group, number - self.first)
 
 
 def _without_mark(id_: str, name: str) -> str:
     """The id without `${name}` and the sign that separates it."""
     return re.sub(rf"[-_:/ ]?\$\{{{re.escape(name)}\}}", "", id_).strip("-_:/ ")
+
+
+def _shape(id_: str, rounds: Iterable[str]) -> str:
+    """The id of a phase as written, without the numbers of rounds."""
+    for name in rounds:
+        id_ = _without_mark(id_, name) or id_
+    return id_
+
+
+def _block_name(phases: Node, rounds: Iterable[str]) -> str:
+    """The name of a repeat, which has none in the file: that of its first phase."""
+    first = phases.value[0] if phases.value else None
+    id_ = first.value.get("id") if first is not None and first.kind == "mapping" else None
+    return _shape(id_.value, rounds) if id_ is not None and id_.kind == "text" else "repeat"
 
 
 def in_lane(around: Around, group: int | None, number: int) -> Around:
@@ -126,6 +143,8 @@ class Unfold:
             timeout=read_timeout(reader),
             items=around.items,
             lane=around.lane,
+            shape=_shape(reader.text("id") or "", around.rounds),
+            within=around.within,
         )
         self.job.phases.append(phase)
         self.job.ids.add(phase.id)
@@ -209,6 +228,7 @@ class Unfold:
             last=last,
             may_exhaust=may_exhaust,
             same=self.same(reader, group),
+            name=_block_name(phases, [*around.rounds, *([var] if var else [])]),
         )
         self.rounds(repeated, phases, around)
         if is_outermost:

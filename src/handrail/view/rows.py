@@ -1,0 +1,162 @@
+"""Rows with versions, and the messages that carry them: what a page, a terminal and `handrail view` receive. Pure.
+
+A topic (a run, a session, the list of everything) is some sections of rows. Each row has an `id`, and `v`: the number
+of the event that last changed it. A message has the rows that changed after the receiver's number, so ten changes of a
+row between two messages are one row, and finding them costs only what changed. A snapshot is a message from 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+Row = dict[str, Any]
+Message = dict[str, Any]
+Place = tuple[str, str]
+"""The section and the id of a row."""
+MOST_ROWS = 500
+MOST_BYTES = 256 * 1024
+
+
+class Rows:
+    """The rows of one topic. `seq` is the number of events that made them; `epoch` names what the numbers count."""
+
+    def __init__(self, epoch: str) -> None:
+        self.epoch = epoch
+        self.seq = 0
+        self._rows: dict[Place, Row] = {}  # in the order of `v`
+        self._gone: dict[Place, int] = {}  # in the order of their numbers
+
+    def put(self, section: str, id_: str, fields: Mapping[str, Any]) -> bool:
+        """Add a row, or change the fields that differ. True if anything changed."""
+        place = (section, id_)
+        before = self._rows.get(place)
+        if before is not None and all(before.get(name, _NOTHING) == value for name, value in fields.items()):
+            return False
+        row = {"id": id_, "v": self.seq, **{k: v for k, v in (before or {}).items() if k not in ("id", "v")}, **fields}
+        self._rows.pop(place, None)
+        self._gone.pop(place, None)
+        self._rows[place] = row
+        return True
+
+    def drop(self, section: str, id_: str) -> None:
+        """Remove a row, if it is there."""
+        if self._rows.pop((section, id_), None) is not None:
+            self._gone[section, id_] = self.seq
+
+    def get(self, section: str, id_: str) -> Row | None:
+        return self._rows.get((section, id_))
+
+    def section(self, section: str) -> list[Row]:
+        """All rows of a section, the last changed one last."""
+        return [row for (name, _), row in self._rows.items() if name == section]
+
+    def since(self, base: int) -> tuple[list[tuple[str, Row]], list[Place]]:
+        """The rows that changed after a number, in the order of their changes, and what was removed since."""
+        changed: list[tuple[str, Row]] = []
+        for (section, id_), row in reversed(self._rows.items()):
+            if row["v"] <= base and base:
+                break
+            changed.append((section, self._rows[section, id_]))
+        gone: list[Place] = []
+        for place, number in reversed(self._gone.items()):
+            if number <= base or not base:
+                break
+            gone.append(place)
+        return changed[::-1], gone[::-1]
+
+    def messages(self, topic: str, base: int, now: float) -> Iterator[Message]:
+        """The messages that bring a receiver from `base` to now: one, or several if one would be too large.
+
+        A number that is not from these events (of a longer history) counts as 0.
+        """
+        base = base if base <= self.seq else 0
+        changed, gone = self.since(base)
+        parts = list(_parts(changed))
+        for number, part in enumerate(parts):
+            is_last = number == len(parts) - 1
+            yield {
+                "topic": topic,
+                "epoch": self.epoch,
+                "base": base,
+                "seq": self.seq,
+                "part": number,
+                "more": not is_last,
+                "now": now,
+                "set": _by_section(part),
+                "gone": _ids(gone) if is_last else {},
+            }
+
+
+_NOTHING = object()
+
+
+def _parts(changed: list[tuple[str, Row]]) -> Iterator[list[tuple[str, Row]]]:
+    """The rows in parts that fit into a message. At least one part, and at least one row in a part."""
+    part: list[tuple[str, Row]] = []
+    size = 0
+    for section, row in changed:
+        length = len(json.dumps(row))
+        if part and (len(part) == MOST_ROWS or size + length > MOST_BYTES):
+            yield part
+            part, size = [], 0
+        part.append((section, row))
+        size += length
+    yield part
+
+
+def _by_section(part: list[tuple[str, Row]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for section, row in part:
+        if section == HEAD:
+            found[HEAD] = row
+        else:
+            found.setdefault(section, []).append(row)
+    return found
+
+
+def _ids(places: list[Place]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for section, id_ in places:
+        found.setdefault(section, []).append(id_)
+    return found
+
+
+HEAD = "head"
+"""The section that is one row. Its id is empty."""
+
+
+class Received:
+    """The rows as a receiver has them after messages. The page does the same in JavaScript."""
+
+    def __init__(self) -> None:
+        self.epoch = ""
+        self.seq = 0
+        self.rows: dict[Place, Row] = {}
+
+    def take(self, message: Message) -> bool:
+        """Use a message. False if it does not continue what is known: then ask again, from `seq`.
+
+        Of the parts of a large message, only the last one moves `seq`: whoever misses one asks for all again.
+        """
+        base, seq = message["base"], message["seq"]
+        if not base and not message["part"]:
+            self._forget(message["epoch"])
+        elif message["epoch"] != self.epoch or seq < self.seq:
+            self._forget("")
+            return False
+        if base > self.seq:
+            return False
+        for section, rows in message["set"].items():
+            for row in [rows] if section == HEAD else rows:
+                self.rows[section, row["id"]] = row
+        for section, ids in message["gone"].items():
+            for id_ in ids:
+                self.rows.pop((section, id_), None)
+        if not message["more"]:
+            self.seq = seq
+        return True
+
+    def _forget(self, epoch: str) -> None:
+        self.epoch, self.seq, self.rows = epoch, 0, {}

@@ -1,0 +1,153 @@
+"""The tree of a run as rows: phases, steps, repeats with their rounds, and the flows that steps run. Pure.
+
+A row knows its parent. How many children of a row have which status is counted, so that a change costs the depth of the
+tree and not its width.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from handrail.flows.outline import child_of
+from handrail.flows.paths import segment
+from handrail.flows.plan import FlowPlan, Phase, Step
+from handrail.view.rows import Row, Rows
+
+NODES = "nodes"
+Finder = Callable[[str], FlowPlan | None]
+_EMPTY: dict[str, Any] = {
+    "status": "pending",
+    "started": None,
+    "ended": None,
+    "worked": None,
+    "try": 0,
+    "tries": 1,
+    "children": 0,
+    "node": None,
+    "who": None,
+    "doing": None,
+    "why": None,
+    "usage": {},
+    "counts": {},
+}
+_FRESH = ("status", "started", "ended", "worked", "try", "doing", "why", "counts")
+_ACTIVE = ("running", "waiting", "delayed", "failed")
+"""What decides the status of a row with children, in this order."""
+
+
+class Tree:
+    """The nodes of a run. `find` returns the plan of a nested flow by its name."""
+
+    def __init__(self, rows: Rows, plan: FlowPlan, find: Finder) -> None:
+        self.rows = rows
+        self.find = find
+        self.own: set[str] = set()
+        self._steps: dict[str, Step] = {}
+        self._below: dict[str, list[str]] = {}
+        self._tally: dict[str, Counter[str]] = {}
+        self._order = 0
+        for phase in plan.phases:
+            self._add_phase(phase, "")
+        self.own = set(self._steps)
+
+    def get(self, path: str) -> Row:
+        """The row of a phase or step. One that no plan announced is added."""
+        row = self.rows.get(NODES, path)
+        if row is None:
+            parent, _, name = path.rpartition("/")
+            self._add(path, parent, kind="step" if path.count("/") % 2 else "phase", name=name, shape=path)
+            row = self.rows.get(NODES, path)
+            assert row is not None
+        return row
+
+    def put(self, path: str, **fields: Any) -> None:
+        """Change some fields of a phase or step."""
+        self.get(path)
+        self.rows.put(NODES, path, fields)
+
+    def status(self, path: str, status: str) -> None:
+        """Change the status of a row, and of the rounds and repeats above it."""
+        row = self.get(path)
+        before, parent = row["status"], row["parent"]
+        if before == status:
+            return
+        self.rows.put(NODES, path, {"status": status})
+        tally = self._tally.setdefault(parent, Counter())
+        tally[before] -= 1
+        tally[status] += 1
+        if parent.startswith("~"):
+            begun = sum(tally.values()) - tally["pending"]
+            self.rows.put(NODES, parent, {"begun": begun})
+            self.status(parent, _together(tally))
+
+    def among(self, path: str) -> str | None:
+        """The status that the children of a phase give to it while it runs; None if they say nothing."""
+        tally = self._tally.get(path, Counter())
+        return next((one for one in _ACTIVE if tally[one] > 0), None)
+
+    def steps(self, phase: str) -> list[str]:
+        return self._below.get(phase, [])
+
+    def phases(self) -> list[str]:
+        """The paths of all phases, those of nested flows too."""
+        return list(self._below)
+
+    def start_nested(self, path: str) -> None:
+        """Add the phases of the flow that a step runs. They are added once."""
+        step = self._steps.get(path)
+        child = None if step is None else child_of(step, self.find)
+        if child is None or self.get(path).get("flow"):
+            return
+        for phase in child.phases:
+            self._add_phase(phase, f"{path}/")
+        self.put(path, children=len(child.phases), flow=child.id)
+
+    def forget(self, path: str) -> None:
+        """A phase or step runs again: its row is as before its start. The rows of a nested flow are removed."""
+        if self.rows.get(NODES, path) is not None:
+            self.status(path, "pending")
+            self.put(path, **{name: _EMPTY[name] for name in _FRESH})
+
+    def _add_phase(self, phase: Phase, base: str) -> None:
+        path, shape = f"{base}{segment(phase.id)}", f"{base}{segment(phase.shape or phase.id)}"
+        name = phase.shape or phase.id
+        self._add(path, self._round(phase, base), kind="phase", name=name, shape=shape, children=len(phase.steps))
+        self._below[path] = []
+        for step in phase.steps:
+            own = f"{path}/{segment(step.id)}"
+            self._steps[own] = step
+            self._below[path].append(own)
+            of_step = f"{shape}/{segment(step.id)}"
+            tries = step.retry.attempts
+            self._add(own, path, kind="step", name=step.id, shape=of_step, node=step.node, tries=tries)
+
+    def _round(self, phase: Phase, base: str) -> str:
+        """The parent of a phase: the round that it is in, below its repeat; else the step around it."""
+        parent = base.rstrip("/")
+        mark = f"~{base}"
+        for one in phase.within:
+            block = f"{mark}{segment(one.block)}"
+            if self.rows.get(NODES, block) is None:
+                self._add(block, parent, kind="repeat", name=one.block, shape=block, rounds=one.last, begun=0)
+            parent = f"{block}/{one.number}"
+            if self.rows.get(NODES, parent) is None:
+                self._add(parent, block, kind="round", name=f"round {one.number}", shape=block)
+            mark = f"{parent}~"
+        return parent
+
+    def _add(self, id_: str, parent: str, **fields: Any) -> None:
+        self._order += 1
+        self.rows.put(NODES, id_, {"parent": parent, "order": self._order, **_EMPTY, **fields})
+        self._tally.setdefault(parent, Counter())["pending"] += 1
+
+
+def _together(tally: Counter[str]) -> str:
+    """The status of a round or repeat, from those of what is in it."""
+    active = next((one for one in _ACTIVE if tally[one] > 0), None)
+    if active is not None:
+        return active
+    if not tally["pending"]:
+        return "done" if tally["done"] else "skipped"
+    return "running" if tally["done"] or tally["skipped"] else "pending"

@@ -1,0 +1,242 @@
+"""A run as rows, event by event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flows.everyflow import flow
+from handrail.runs.machine import (
+    AgentActed,
+    Answered,
+    Asked,
+    Delayed,
+    Event,
+    NodeFailed,
+    NodeFinished,
+    NodeStarted,
+    PhaseDone,
+    PhaseSkipped,
+    PhaseStarted,
+    RunEnded,
+    RunParked,
+    RunResumed,
+    RunStarted,
+    StepDone,
+    StepFailed,
+    StepSkipped,
+    StepStarted,
+    UsageReported,
+)
+from handrail.view.rows import HEAD, Received
+from handrail.view.run_topic import RunTopic
+
+SET = "node: set, params: {n: 1}"
+FLOW = f"""
+phases:
+- {{id: plan, steps: [{{id: read, {SET}}}, {{id: think, {SET}}}]}}
+- repeat: {{var: i, to: 2}}
+  phases:
+  - {{id: "fix-${{i}}", steps: [{{id: edit, {SET}}}]}}
+- {{id: ship, steps: [{{id: push, {SET}, retry: {{attempts: 3}}}}]}}
+"""
+BEGIN = RunStarted("flow", "d", None)
+
+
+def topic_after(*events: tuple[float, Event]) -> RunTopic:
+    """The topic after these events. A receiver that takes every message has the same rows at every moment."""
+    topic, received = RunTopic(flow(FLOW), lambda name: None, 1, {"name": "flow"}), Received()
+    for at, event in events:
+        topic.take(at, event)
+        for message in topic.rows.messages("run:r", received.seq if received.epoch == topic.rows.epoch else 0, at):
+            assert received.take(message)
+        wanted = {(section, row["id"]): row for section, row in topic.rows.since(0)[0]}
+        assert received.rows == wanted
+    return topic
+
+
+def node(topic: RunTopic, path: str) -> dict[str, Any]:
+    row = topic.rows.get("nodes", path)
+    assert row is not None, path
+    return row
+
+
+def head(topic: RunTopic) -> dict[str, Any]:
+    row = topic.rows.get(HEAD, "")
+    assert row is not None
+    return row
+
+
+def bars(topic: RunTopic, path: str) -> list[tuple[str, float, float | None, str | None]]:
+    rows = sorted((row for row in topic.rows.section("bars") if row["node"] == path), key=lambda row: row["id"])
+    return [(row["kind"], row["from"], row["to"], row["end"]) for row in rows]
+
+
+def worked(path: str, begin: float, end: float) -> list[tuple[float, Event]]:
+    return [
+        (begin, StepStarted(path)),
+        (begin, NodeStarted(path, "i", 1)),
+        (end, NodeFinished(path, "i", 1, {})),
+        (end, StepDone(path, stop=False)),
+    ]
+
+
+def test_the_plan_is_shown_before_anything_happens() -> None:
+    topic = topic_after()
+    rows = sorted(topic.rows.section("nodes"), key=lambda row: row["order"])
+    assert [(row["id"], row["parent"], row["kind"]) for row in rows] == [
+        ("plan", "", "phase"),
+        ("plan/read", "plan", "step"),
+        ("plan/think", "plan", "step"),
+        ("~fix", "", "repeat"),
+        ("~fix/1", "~fix", "round"),
+        ("fix-1", "~fix/1", "phase"),
+        ("fix-1/edit", "fix-1", "step"),
+        ("~fix/2", "~fix", "round"),
+        ("fix-2", "~fix/2", "phase"),
+        ("fix-2/edit", "fix-2", "step"),
+        ("ship", "", "phase"),
+        ("ship/push", "ship", "step"),
+    ]
+    assert {row["status"] for row in rows} == {"pending"}
+    assert node(topic, "fix-2/edit")["shape"] == "fix/edit"
+    assert (head(topic)["done"], head(topic)["total"]) == (0, 5)
+
+
+def test_a_repeat_that_ends_early_has_begun_fewer_rounds() -> None:
+    topic = topic_after(
+        (1, BEGIN),
+        (1, PhaseStarted("fix-1")),
+        *worked("fix-1/edit", 1, 3),
+        (3, PhaseDone("fix-1")),
+        (3, PhaseSkipped("fix-2", "its condition does not hold")),
+    )
+    assert (node(topic, "~fix")["begun"], node(topic, "~fix")["rounds"], node(topic, "~fix")["status"]) == (2, 2, "done")
+    assert node(topic, "~fix/2")["status"] == "skipped"
+    assert node(topic, "fix-2")["why"]["message"] == "its condition does not hold"
+    assert head(topic)["done"] == 2
+
+
+def test_only_work_counts_as_work() -> None:
+    push = "ship/push"
+    topic = topic_after(
+        (0, BEGIN),
+        (0, PhaseStarted("ship")),
+        (0, StepStarted(push)),
+        (0, NodeStarted(push, "i", 1)),
+        (2, NodeFailed(push, "i", 1, "exit", "no")),
+        (2, Delayed(push, 7, "again")),
+        (7, NodeStarted(push, "i", 2)),
+        (8, Delayed(push, 20, "the quota is used up")),
+        (20, NodeStarted(push, "i", 2)),
+        (21, NodeFinished(push, "i", 2, {})),
+        (21, Asked(push, "i", {"title": "Sure?"}, "q1")),
+        (30, Answered(push, "i", {}, "q1", "person", 29)),
+        (30, StepDone(push, stop=False)),
+    )
+    assert bars(topic, push) == [
+        ("work", 0, 2, "failed"),
+        ("pause", 2, 7, None),
+        ("work", 7, 8, None),
+        ("delay", 8, 20, None),
+        ("work", 20, 21, "done"),
+        ("asked", 21, 30, "answered"),
+    ]
+    assert node(topic, push)["worked"] == 4
+    assert node(topic, push)["try"] == 2
+    (need,) = topic.rows.section("needs")
+    assert need["answered"] == {"by": "person", "at": 29}
+
+
+def test_a_step_that_waits_makes_its_phase_wait() -> None:
+    topic = topic_after(
+        (0, BEGIN),
+        (0, PhaseStarted("plan")),
+        (0, StepStarted("plan/read")),
+        (1, Asked("plan/read", "i", {"title": "Which one?"}, "q1")),
+        (1, RunParked("plan/read", "waits")),
+    )
+    assert node(topic, "plan/read")["status"] == node(topic, "plan")["status"] == "waiting"
+    assert head(topic)["status"] == "waiting"
+    assert [row["title"] for row in topic.rows.section("needs")] == ["Which one?"]
+
+
+def test_a_question_that_nobody_needs_any_more_is_gone() -> None:
+    topic = topic_after(
+        (0, BEGIN),
+        (0, StepStarted("plan/read")),
+        (1, Asked("plan/read", "i", {}, "q1")),
+        (2, StepDone("plan/read", stop=False)),
+    )
+    assert topic.rows.section("needs") == []
+
+
+def test_after_a_kill_the_step_does_not_look_as_if_it_worked_all_the_time() -> None:
+    topic = topic_after(
+        (0, BEGIN),
+        (0, StepStarted("plan/read")),
+        (0, NodeStarted("plan/read", "i", 1)),
+        (3, AgentActed("plan/read", "tool", "edit a.py")),
+        (100, RunResumed("resume", [], None)),
+        (100, NodeStarted("plan/read", "i", 2)),
+        (101, NodeFinished("plan/read", "i", 2, {})),
+    )
+    assert bars(topic, "plan/read") == [
+        ("work", 0, 3, "interrupted"),
+        ("away", 3, 100, None),
+        ("work", 100, 101, "done"),
+    ]
+    assert topic.rows.epoch == "1.1"
+
+
+def test_rewound_phases_begin_again() -> None:
+    topic = topic_after(
+        (0, BEGIN),
+        (0, PhaseStarted("plan")),
+        *worked("plan/read", 0, 2),
+        (2, PhaseDone("plan")),
+        (2, RunEnded("completed", "success", None, None)),
+        (9, RunResumed("continue", ["plan"], None)),
+    )
+    assert node(topic, "plan")["status"] == node(topic, "plan/read")["status"] == "pending"
+    assert bars(topic, "plan/read") == []
+    assert head(topic)["done"] == 0
+    assert head(topic)["ended"] is None
+
+
+def test_a_failure_is_named_in_the_head() -> None:
+    topic = topic_after(
+        (0, BEGIN),
+        (0, PhaseStarted("plan")),
+        (0, StepStarted("plan/read")),
+        (0, NodeStarted("plan/read", "i", 1)),
+        (1, NodeFailed("plan/read", "i", 1, "exit", "\x1b[31m`pytest` ended with 1")),
+        (1, StepFailed("plan/read", "exit", "\x1b[31m`pytest` ended with 1")),
+        (1, RunEnded("failed", None, "exit at plan/read", "`pytest` ended with 1", "exit")),
+    )
+    assert head(topic)["why"] == {"path": "plan/read", "code": "exit", "message": "`pytest` ended with 1"}
+    assert node(topic, "plan/read")["why"] == {"code": "exit", "message": "`pytest` ended with 1"}
+    assert node(topic, "plan")["status"] == "failed"
+    assert head(topic)["ended"] == 1
+
+
+def test_unknown_costs_are_never_zero() -> None:
+    used = {"inputTokens": 10, "outputTokens": 5, "usd": 0.5}
+    topic = topic_after(
+        (0, BEGIN),
+        (0, UsageReported("plan/read", used)),
+        (1, UsageReported("plan/think", {"inputTokens": 1, "outputTokens": 1, "usd": None})),
+    )
+    assert head(topic)["usage"] == {"inputTokens": 11, "outputTokens": 6, "usd": 0.5, "complete": False}
+    assert node(topic, "plan/think")["usage"]["usd"] is None
+    assert node(topic, "ship")["usage"] == {}
+
+
+def test_what_an_agent_does_is_counted_and_shown_in_one_line() -> None:
+    topic = topic_after(
+        (0, BEGIN),
+        (0, StepSkipped("plan/think")),
+        (0, AgentActed("plan/read", "tool", "edit\n a.py\u202e")),
+        (0, AgentActed("plan/read", "denied", "bash: git push")),
+    )
+    assert node(topic, "plan/read")["counts"] == {"tools": 1, "denied": 1}
+    assert node(topic, "plan/read")["doing"] == "bash: git push"
