@@ -44,7 +44,7 @@ BEGIN = RunStarted("flow", "d", None)
 
 def topic_after(*events: tuple[float, Event]) -> RunTopic:
     """The topic after these events. A receiver that takes every message has the same rows at every moment."""
-    topic, received = RunTopic(flow(FLOW), lambda name: None, 1, {"name": "flow"}), Received()
+    topic, received = RunTopic(flow(FLOW), {}.get, 1, {"name": "flow"}), Received()
     for at, event in events:
         topic.take(at, event)
         for message in topic.rows.messages("run:r", received.seq if received.epoch == topic.rows.epoch else 0, at):
@@ -110,7 +110,11 @@ def test_a_repeat_that_ends_early_has_begun_fewer_rounds() -> None:
         (3, PhaseDone("fix-1")),
         (3, PhaseSkipped("fix-2", "its condition does not hold")),
     )
-    assert (node(topic, "~fix")["begun"], node(topic, "~fix")["rounds"], node(topic, "~fix")["status"]) == (2, 2, "done")
+    assert (node(topic, "~fix")["begun"], node(topic, "~fix")["rounds"], node(topic, "~fix")["status"]) == (
+        2,
+        2,
+        "done",
+    )
     assert node(topic, "~fix/2")["status"] == "skipped"
     assert node(topic, "fix-2")["why"]["message"] == "its condition does not hold"
     assert head(topic)["done"] == 2

@@ -1,0 +1,108 @@
+"""A guided session as rows, event by event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.sessions.machine import (
+    CancelAsked,
+    Cancelled,
+    Checked,
+    Event,
+    Finished,
+    Looped,
+    Moved,
+    Reloaded,
+    SentOn,
+    Started,
+)
+from handrail.sessions.results import Result
+from handrail.view.rows import HEAD, Received
+from handrail.view.session_topic import SessionTopic
+from sessions.definitions import phase, plan, replaced, run, workflow
+
+INNER = workflow("inner", phase("a", 1), phase("b"))
+TOP = workflow("top", phase("plan"), run("inner"), phase("end"))
+PLANS = {"d1": plan(TOP, INNER), "d2": plan(replaced(TOP, phase("plan"), phase("end")), INNER)}
+BEGIN = Started("d1", "login page", "wf-1", 1.0)
+
+
+def topic_after(*events: tuple[float, Event]) -> SessionTopic:
+    """The topic after these events. A receiver that takes every message has the same rows at every moment."""
+    topic, received = SessionTopic(PLANS.get, {"agent": "claude"}), Received()
+    for at, event in events:
+        topic.take(at, event)
+        base = received.seq if received.epoch == topic.rows.epoch else 0
+        for message in topic.rows.messages("session:s", base, at):
+            assert received.take(message)
+        assert received.rows == {(section, row["id"]): row for section, row in topic.rows.since(0)[0]}
+    return topic
+
+
+def states(topic: SessionTopic) -> list[str]:
+    rows = sorted(topic.rows.section("stops"), key=lambda row: row["order"])
+    return [row["state"] for row in rows]
+
+
+def head(topic: SessionTopic) -> dict[str, Any]:
+    row = topic.rows.get(HEAD, "")
+    assert row is not None
+    return row
+
+
+def test_the_phases_of_the_workflow_are_shown_with_the_current_one() -> None:
+    topic = topic_after((1, BEGIN), (5, Moved(0, 1, "plan", "strip() first")))
+    assert states(topic) == ["done", "current", "ahead", "ahead"]
+    first, second = (topic.rows.get("stops", str(order)) for order in (0, 1))
+    assert first is not None
+    assert (first["entered"], first["left"], first["summary"]) == (1, 5, "strip() first")
+    assert second is not None
+    assert second["levels"] == [["TOP", 2, 3], ["INNER", 1, 2]]
+    assert second["exit"] == ["file: `a-0`"]
+    assert head(topic)["statusLine"] == "TOP > INNER [2/3] > • A [1/2]"
+
+
+def test_a_loop_is_a_second_visit_and_what_follows_is_ahead_again() -> None:
+    topic = topic_after((1, BEGIN), (2, Moved(0, 1, "plan", "")), (3, Moved(1, 2, "a", "")), (4, Looped(2, 1)))
+    assert states(topic) == ["done", "current", "ahead", "ahead"]
+    again = topic.rows.get("stops", "1")
+    assert again is not None
+    assert (again["visits"], again["entered"], again["left"]) == (2, 4, None)
+    assert head(topic)["loops"] == 1
+    assert [row["how"] for row in topic.rows.section("moves")] == ["start", "next", "next", "loop"]
+
+
+def test_results_of_checks_replace_the_earlier_ones() -> None:
+    failed, held = Result("a-0", "file", False, "there is no `a-0`", 0.1), Result("a-0", "file", True, "exists", 0.1)
+    topic = topic_after((1, BEGIN), (2, Moved(0, 1, "plan", "")), (3, Checked(1, (failed,))), (4, Checked(1, (held,))))
+    assert [(row["held"], row["at"]) for row in topic.rows.section("checks")] == [(True, 4)]
+
+
+def test_a_check_that_could_not_run_is_neither_held_nor_failed() -> None:
+    topic = topic_after((1, BEGIN), (3, Checked(0, (Result("x", "run", None, "no such program", 0.0),))))
+    assert [row["held"] for row in topic.rows.section("checks")] == [None]
+
+
+def test_the_end_is_shown() -> None:
+    done = topic_after((1, BEGIN), (2, Moved(0, 3, "plan", "")), (9, Finished(3, "end", "all done")))
+    assert states(done) == ["done"] * 4
+    assert (head(done)["status"], head(done)["ended"]) == ("done", 9)
+    cancelled = topic_after((1, BEGIN), (2, CancelAsked(0)), (3, Cancelled(0, "enough")))
+    assert head(cancelled)["status"] == "cancelled"
+    assert [row["summary"] for row in cancelled.rows.section("moves")][-1] == "enough"
+
+
+def test_a_new_task_is_a_new_epoch() -> None:
+    topic = topic_after(
+        (1, BEGIN), (2, Moved(0, 1, "plan", "")), (3, SentOn(1, 1)), (9, Started("d1", "b", "wf-2", 9.0))
+    )
+    assert topic.rows.epoch == "wf-2"
+    assert len(topic.rows.section("moves")) == 1
+    assert states(topic) == ["current", "ahead", "ahead", "ahead"]
+    assert (head(topic)["task"], head(topic)["sentOn"]) == ("b", 0)
+
+
+def test_a_reloaded_workflow_has_its_new_phases() -> None:
+    topic = topic_after((1, BEGIN), (2, Reloaded("d2", 0)))
+    assert states(topic) == ["current", "ahead"]
+    assert [row["how"] for row in topic.rows.section("moves")] == ["start", "reload"]
