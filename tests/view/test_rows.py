@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from handrail.view import rows as rows_module
 from handrail.view.rows import HEAD, MOST_BYTES, Received, Rows
 
+Change = tuple[str, str, int | None]
 CHANGES = st.lists(
     st.tuples(st.sampled_from(["nodes", "bars"]), st.sampled_from("abcd"), st.integers(0, 3) | st.none()), max_size=40
 )
@@ -102,7 +103,7 @@ def test_a_message_that_does_not_continue_is_refused() -> None:
 
 @settings(max_examples=200)
 @given(CHANGES, st.data())
-def test_every_receiver_ends_with_the_same_rows(changes: list[tuple[str, str, int]], data: st.DataObject) -> None:
+def test_every_receiver_ends_with_the_same_rows(changes: list[Change], data: st.DataObject) -> None:
     rows, receivers = Rows("1.0"), [Received() for _ in range(3)]
     before = rows_module.MOST_ROWS
     rows_module.MOST_ROWS = data.draw(st.integers(1, 3))

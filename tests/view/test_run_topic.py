@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flows.everyflow import flow
+from handrail.flows.plan import FlowPlan
 from handrail.runs.machine import (
     AgentActed,
     Answered,
@@ -40,11 +41,12 @@ phases:
 - {{id: ship, steps: [{{id: push, {SET}, retry: {{attempts: 3}}}}]}}
 """
 BEGIN = RunStarted("flow", "d", None)
+_NO_FLOWS: dict[str, FlowPlan] = {}
 
 
 def topic_after(*events: tuple[float, Event]) -> RunTopic:
     """The topic after these events. A receiver that takes every message has the same rows at every moment."""
-    topic, received = RunTopic(flow(FLOW), {}.get, 1, {"name": "flow"}), Received()
+    topic, received = RunTopic(flow(FLOW), _NO_FLOWS.get, 1, {"name": "flow"}), Received()
     for at, event in events:
         topic.take(at, event)
         for message in topic.rows.messages("run:r", received.seq if received.epoch == topic.rows.epoch else 0, at):

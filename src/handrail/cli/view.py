@@ -1,0 +1,61 @@
+"""`handrail view`: a run or a session as rows, one message per line, as the other surfaces get them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+import click
+
+from handrail.app import App
+from handrail.cli.common import command
+from handrail.cli.output import Shell, echo, has_reader
+from handrail.errors import UsageError
+from handrail.live.runs import LiveRun
+from handrail.live.sessions import LiveSession
+from handrail.source.suggest import did_you_mean
+
+LOOK_AGAIN = 0.2
+HEARTBEAT = 15.0
+KINDS = ("run", "session")
+_ENDED = ("completed", "stopped", "failed", "cancelled", "done", "none")
+
+
+@click.command()
+@click.argument("topic")
+@click.option("--follow", is_flag=True, help="Print what changes, until the run or the session ends.")
+@command
+def view(app: App, shell: Shell, topic: str, *, follow: bool) -> None:
+    """Print a run (`run:ID`) or a guided session (`session:ID`) as rows, one JSON message per line.
+
+    The first message has all rows; each later one has the rows that changed. Programs that show a run read this: every
+    row has an id, and `v`, the number of the event that last changed it. `docs/reference/view.md` describes the rows.
+    """
+    del shell
+    found = _found(app, topic)
+    epoch, base, quiet = "", 0, 0.0
+    while True:
+        rows = found.topic.rows
+        if (epoch, base) != (rows.epoch, rows.seq) or quiet >= HEARTBEAT:
+            for message in found.messages(epoch, base, app.clock()):
+                if not echo(json.dumps(message, ensure_ascii=False)):
+                    return
+            epoch, base, quiet = rows.epoch, rows.seq, 0.0
+        head: dict[str, Any] = rows.get("head", "") or {}
+        if not follow or head.get("status") in _ENDED or not has_reader(sys.stdout):
+            return
+        time.sleep(LOOK_AGAIN)
+        quiet += LOOK_AGAIN
+        found.refresh()
+
+
+def _found(app: App, topic: str) -> LiveRun | LiveSession:
+    kind, _, name = topic.partition(":")
+    if kind not in KINDS or not name:
+        hint = did_you_mean(kind, KINDS) or "write `run:ID` or `session:ID`; `handrail runs` lists runs"
+        raise UsageError(f"there is no topic `{topic}`", hint)
+    if kind == "run":
+        return LiveRun(app.runs, app.runs.named(name))
+    return LiveSession(app.sessions.choose(name))

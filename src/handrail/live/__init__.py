@@ -1,0 +1,1 @@
+"""What happens now: topics that follow the journals of runs and sessions, for every surface."""

@@ -1,0 +1,58 @@
+"""A run that is followed: its journal is read once, from where it was read last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.runs.loaded import LoadedRun
+from handrail.runs.runs import Runs
+from handrail.runs.stored import seen
+from handrail.runs.summary import given_in
+from handrail.view.rows import Message
+from handrail.view.run_topic import RunTopic
+
+
+class LiveRun:
+    """The topic of one run, kept up to date by `refresh`. A restart begins a new topic: its epoch is another."""
+
+    def __init__(self, runs: Runs, id_: str) -> None:
+        self.runs = runs
+        self.id = id_
+        self._open()
+
+    def _open(self) -> None:
+        run = self.runs.load(self.id)
+        self.attempt, self.offset, self.driver = run.attempt, run.history.offset, run.driver
+        self.topic = RunTopic(run.plan, run.find, run.attempt, _facts(run))
+        for at, event in run.records:
+            self.topic.take(at, seen(event))
+
+    def refresh(self) -> None:
+        """Read what was recorded since the last call. Cheap if nothing was."""
+        if self.runs.attempts(self.id)[-1] != self.attempt:
+            self._open()
+            return
+        self.driver = self.runs.engine.driver(self.id)
+        records, self.offset = self.runs.events(self.id, self.offset)
+        for at, event in records:
+            self.topic.take(at, seen(event))
+
+    def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
+        """The messages for a receiver that has these rows."""
+        rows = self.topic.rows
+        for message in rows.messages(f"run:{self.id}", base if epoch == rows.epoch else 0, now):
+            yield {**message, "live": {"driver": self.driver}}
+
+
+def _facts(run: LoadedRun) -> dict[str, Any]:
+    """What the head of a run has from its request."""
+    request = run.about.request
+    tree = request.worktree
+    return {
+        "name": run.plan.id,
+        "about": given_in(run.about.to_text())[1],
+        "scope": request.scope or None,
+        "worktree": None if tree is None else tree.branch,
+        "limits": run.bounds.named,
+    }
