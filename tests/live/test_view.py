@@ -77,6 +77,16 @@ def test_a_session_is_a_topic_too(project: Project) -> None:
     assert rows["head", ""]["task"] == "login page"
 
 
+def test_home_has_runs_and_sessions(project: Project) -> None:
+    project.write(".handrail/flows/inner.yaml", INNER)
+    project.workflow("demo", ["plan", "build"])
+    session = project.json("start", "demo", "login page")["session"]
+    run = project.json("run", "inner")["run"]
+    rows = received(project.run("view", "home").out).rows
+    groups = {id_: row["group"] for (_, id_), row in rows.items()}
+    assert groups == {f"session:{session}": "running", f"run:{run}": "recent"}
+
+
 def test_an_unknown_topic_is_named_with_the_nearest_ones(project: Project) -> None:
     said = project.run("view", "runs:x")
     assert said.code == 2

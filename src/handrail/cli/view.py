@@ -1,4 +1,4 @@
-"""`handrail view`: a run or a session as rows, one message per line, as the other surfaces get them."""
+"""`handrail view`: a project, a run or a session as rows, one message per line, as the other surfaces get them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell, echo, has_reader
 from handrail.errors import UsageError
+from handrail.live.home import LiveHome
 from handrail.live.runs import LiveRun
 from handrail.live.sessions import LiveSession
 from handrail.source.suggest import did_you_mean
 
 LOOK_AGAIN = 0.2
 HEARTBEAT = 15.0
+HOME = "home"
 KINDS = ("run", "session")
 _ENDED = ("completed", "stopped", "failed", "cancelled", "done", "none")
 
@@ -28,7 +30,7 @@ _ENDED = ("completed", "stopped", "failed", "cancelled", "done", "none")
 @click.option("--follow", is_flag=True, help="Print what changes, until the run or the session ends.")
 @command
 def view(app: App, shell: Shell, topic: str, *, follow: bool) -> None:
-    """Print a run (`run:ID`) or a guided session (`session:ID`) as rows, one JSON message per line.
+    """Print all runs and sessions (`home`), a run (`run:ID`) or a session (`session:ID`) as rows, as lines of JSON.
 
     The first message has all rows; each later one has the rows that changed. Programs that show a run read this: every
     row has an id, and `v`, the number of the event that last changed it. `docs/reference/view.md` describes the rows.
@@ -51,10 +53,12 @@ def view(app: App, shell: Shell, topic: str, *, follow: bool) -> None:
         found.refresh()
 
 
-def _found(app: App, topic: str) -> LiveRun | LiveSession:
+def _found(app: App, topic: str) -> LiveHome | LiveRun | LiveSession:
+    if topic == HOME:
+        return LiveHome(app)
     kind, _, name = topic.partition(":")
     if kind not in KINDS or not name:
-        hint = did_you_mean(kind, KINDS) or "write `run:ID` or `session:ID`; `handrail runs` lists runs"
+        hint = did_you_mean(kind, (*KINDS, HOME)) or "write `home`, `run:ID` or `session:ID`"
         raise UsageError(f"there is no topic `{topic}`", hint)
     if kind == "run":
         return LiveRun(app.runs, app.runs.named(name))
