@@ -234,3 +234,8 @@ def shown_path(path: str, cwd: str) -> str:
     """The path for messages: relative to the working folder if the file is below it."""
     base = cwd.rstrip("/") + "/"
     return path[len(base) :] if path.startswith(base) else path
+
+
+def page_files() -> str:
+    """The folder with the files of the web page."""
+    return os.path.join(os.path.dirname(os.path.abspath(__file__)), "web", "page")

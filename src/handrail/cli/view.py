@@ -12,16 +12,10 @@ import click
 from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell, echo, has_reader
-from handrail.errors import UsageError
-from handrail.live.home import LiveHome
-from handrail.live.runs import LiveRun
-from handrail.live.sessions import LiveSession
-from handrail.source.suggest import did_you_mean
+from handrail.live.topics import open_topic
 
 LOOK_AGAIN = 0.2
 HEARTBEAT = 15.0
-HOME = "home"
-KINDS = ("run", "session")
 _ENDED = ("completed", "stopped", "failed", "cancelled", "done", "none")
 
 
@@ -36,7 +30,7 @@ def view(app: App, shell: Shell, topic: str, *, follow: bool) -> None:
     row has an id, and `v`, the number of the event that last changed it. `docs/reference/view.md` describes the rows.
     """
     del shell
-    found = _found(app, topic)
+    found = open_topic(app, topic)
     epoch, base, quiet = "", 0, 0.0
     while True:
         rows = found.topic.rows
@@ -51,15 +45,3 @@ def view(app: App, shell: Shell, topic: str, *, follow: bool) -> None:
         time.sleep(LOOK_AGAIN)
         quiet += LOOK_AGAIN
         found.refresh()
-
-
-def _found(app: App, topic: str) -> LiveHome | LiveRun | LiveSession:
-    if topic == HOME:
-        return LiveHome(app)
-    kind, _, name = topic.partition(":")
-    if kind not in KINDS or not name:
-        hint = did_you_mean(kind, (*KINDS, HOME)) or "write `home`, `run:ID` or `session:ID`"
-        raise UsageError(f"there is no topic `{topic}`", hint)
-    if kind == "run":
-        return LiveRun(app.runs, app.runs.named(name))
-    return LiveSession(app.sessions.choose(name))

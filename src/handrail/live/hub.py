@@ -1,0 +1,117 @@
+"""Follows topics while somebody watches them. Many watchers of a topic share one reading of its journal."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from typing import Protocol
+
+from handrail.errors import HandrailError
+from handrail.view.rows import Message, Rows
+
+LOOK_AGAIN = 0.2
+"""In seconds: how often a watched topic is looked at. So a watcher gets at most five messages a second."""
+
+
+class Topic(Protocol):
+    @property
+    def rows(self) -> Rows: ...
+
+
+class Live(Protocol):
+    """A topic that can be brought up to date. `refresh` may block, so it is called in a thread."""
+
+    @property
+    def topic(self) -> Topic: ...
+
+    def refresh(self) -> None: ...
+
+    def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]: ...
+
+
+class Watched:
+    """A topic with watchers. `error` is why it cannot be read any more."""
+
+    def __init__(self, live: Live) -> None:
+        self.live = live
+        self.watchers = 0
+        self.error: HandrailError | None = None
+        self._changed = asyncio.Event()
+        self._rows = threading.Lock()  # held while rows are changed or read, which happens in threads
+
+    def _refresh(self) -> None:
+        with self._rows:
+            self.live.refresh()
+
+    async def messages(self, epoch: str, base: int, now: float) -> tuple[list[Message], tuple[str, int]]:
+        """The messages for a receiver that has these rows, and where it is after them."""
+
+        def made() -> tuple[list[Message], tuple[str, int]]:
+            with self._rows:
+                return list(self.live.messages(epoch, base, now)), self.place
+
+        return await asyncio.to_thread(made)
+
+    @property
+    def place(self) -> tuple[str, int]:
+        rows = self.live.topic.rows
+        return rows.epoch, rows.seq
+
+    def wake(self) -> None:
+        """Wake all who wait for a change."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def change(self, seconds: float) -> None:
+        """Wait for a change, at most so long."""
+        changed = self._changed
+        try:
+            await asyncio.wait_for(changed.wait(), seconds)
+        except TimeoutError:
+            return
+
+    async def follow(self) -> None:
+        """Look for changes until this is cancelled, or until the topic cannot be read."""
+        while self.error is None:
+            await asyncio.sleep(LOOK_AGAIN)
+            before = self.place
+            try:
+                await asyncio.to_thread(self._refresh)
+            except HandrailError as error:
+                self.error = error
+            if self.place != before or self.error is not None:
+                self.wake()
+
+
+class Hub:
+    """All topics that are watched now. `open_topic` makes a topic by its name; it raises `HandrailError`."""
+
+    def __init__(self, open_topic: Callable[[str], Live]) -> None:
+        self._open = open_topic
+        self._watched: dict[str, Watched] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._lock = asyncio.Lock()
+
+    @property
+    def names(self) -> list[str]:
+        return list(self._watched)
+
+    @asynccontextmanager
+    async def watching(self, name: str) -> AsyncIterator[Watched]:
+        """Watch a topic. It is opened for the first watcher and closed after the last one."""
+        async with self._lock:
+            if name not in self._watched:
+                live = await asyncio.to_thread(self._open, name)
+                self._watched[name] = Watched(live)
+                self._tasks[name] = asyncio.create_task(self._watched[name].follow())
+            watched = self._watched[name]
+            watched.watchers += 1
+        try:
+            yield watched
+        finally:
+            watched.watchers -= 1
+            if not watched.watchers:
+                self._watched.pop(name, None)
+                self._tasks.pop(name).cancel()

@@ -1,0 +1,60 @@
+"""What a refused request gets: a status, one sentence and what helps. Nothing of the request is repeated."""
+
+from __future__ import annotations
+
+from enum import Enum
+from html import escape
+
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+_NEW_LINK = "Press Enter in the terminal that runs `handrail web` to get a new link. A link works once."
+
+
+class Refusal(Enum):
+    """A reason to refuse: (status, code, sentence, what helps)."""
+
+    HOST = (
+        421,
+        "host",
+        "This address is not the one that the page is served under.",
+        "Use the link from the terminal.",
+    )
+    ORIGIN = (403, "origin", "The request came from another page.", "Open the page itself and do it there.")
+    COOKIE = (401, "signed-out", "You are not signed in.", _NEW_LINK)
+    LINK = (401, "link", "This link was used already, or it is older than ten minutes.", _NEW_LINK)
+    METHOD = (405, "method", "This address does not take such a request.", "Open the page itself.")
+    FORM = (400, "form", "The request does not have the form that the page gives it.", "Reload the page.")
+    LENGTH = (411, "length", "The request does not say how long it is.", "Reload the page.")
+    SIZE = (413, "size", "This is too much text for one request.", "Shorten it; at most 256 KB fit.")
+    STREAMS = (429, "streams", "Too many pages are open.", "Close some of them, then reload this one.")
+    MISSING = (404, "missing", "There is nothing here.", "Go back to the first page.")
+    READ_ONLY = (403, "read-only", "This page only shows things: an agent or a run started it.", "Start it yourself.")
+
+    @property
+    def status(self) -> int:
+        return self.value[0]
+
+    @property
+    def code(self) -> str:
+        return self.value[1]
+
+    @property
+    def sentence(self) -> str:
+        return self.value[2]
+
+    @property
+    def help(self) -> str:
+        return self.value[3]
+
+
+def refusal_page(refused: Refusal, path: str) -> Response:
+    """The answer: JSON for the page's own requests, else a small page."""
+    if path.startswith("/api/"):
+        return JSONResponse(refusal_json(refused), refused.status)
+    body = f"<p>{escape(refused.sentence)}</p><p>{escape(refused.help)}</p>"
+    page = f'<!doctype html><html lang="en"><title>Handrail: refused</title><h1>Refused</h1>{body}</html>'
+    return HTMLResponse(page, refused.status)
+
+
+def refusal_json(refused: Refusal) -> dict[str, dict[str, str]]:
+    return {"error": {"code": refused.code, "message": refused.sentence, "hint": refused.help}}

@@ -1,0 +1,81 @@
+"""The page and its interface, put together. The guard stands before all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+import handrail
+from handrail.app import App
+from handrail.live.hub import Hub
+from handrail.live.topics import open_topic
+from handrail.project import page_files
+from handrail.web.entry import COOKIE_SECONDS, Doorkeeper
+from handrail.web.guard import Guard
+from handrail.web.refusals import Refusal, refusal_page
+from handrail.web.streams import Streams
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where the server listens, and under which addresses people reach it."""
+
+    host: str
+    port: int
+    tls: bool = False
+
+    @property
+    def scheme(self) -> str:
+        return "https" if self.tls else "http"
+
+    @property
+    def url(self) -> str:
+        return f"{self.scheme}://{self.host}:{self.port}"
+
+    @property
+    def origins(self) -> list[str]:
+        names = [self.host, "localhost"] if self.host == "127.0.0.1" else [self.host]
+        return [f"{self.scheme}://{name}:{self.port}" for name in names]
+
+    @property
+    def cookie(self) -> str:
+        """The name of the cookie. Servers on other ports of this machine have others."""
+        return f"handrail-{self.port}"
+
+
+def make_server(app: App, door: Doorkeeper, address: Address, origins: Iterable[str] = ()) -> ASGIApp:
+    """The application of the server."""
+    page = page_files()
+
+    async def enter(request: Request) -> Response:
+        cookie = door.admit(request.query_params.get("token", ""))
+        if cookie is None:
+            return refusal_page(Refusal.LINK, request.url.path)
+        answer = RedirectResponse("/", 303)
+        answer.set_cookie(
+            address.cookie, cookie, COOKIE_SECONDS, httponly=True, samesite="strict", secure=address.tls, path="/"
+        )
+        return answer
+
+    async def index(_: Request) -> Response:
+        return FileResponse(f"{page}/index.html", media_type="text/html")
+
+    async def missing(request: Request, _: Exception) -> Response:
+        return refusal_page(Refusal.MISSING, request.url.path)
+
+    hub = Hub(lambda name: open_topic(app, name))
+    routes = [
+        Route("/enter", enter),
+        Route("/api/stream", Streams(hub, app.clock)),
+        Mount(f"/static/{handrail.__version__}", StaticFiles(directory=page)),
+        *(Route(path, index) for path in ("/", "/run/{id}", "/session/{id}", "/catalog")),
+    ]
+    inner = Starlette(routes=routes, exception_handlers={404: missing, 405: missing})
+    return Guard(inner, door, address.cookie, [*address.origins, *origins])

@@ -1,0 +1,154 @@
+"""Streams of rows to the page, as server-sent events. A stream is a cursor per topic, and nothing else is kept for it.
+
+A reader that is too slow gets nothing until it has read what was sent, and then everything since its own cursor in one
+go. One that does not read for a minute is told `bye` and left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
+
+from handrail.errors import HandrailError, UsageError
+from handrail.live.hub import Hub, Watched
+from handrail.web.refusals import Refusal, refusal_json
+
+HEARTBEAT = 15.0
+PATIENCE = 60.0
+MOST_TOPICS = 4
+MOST_STREAMS = 64
+_CURSOR = re.compile(r"(?P<topic>[^=,]{1,300})=(?P<epoch>[^/,]{1,80})/(?P<seq>[0-9]{1,12})")
+Cursors = dict[str, tuple[str, int]]
+
+
+def cursors_in(text: str) -> Cursors:
+    """The cursors in an id of an event, such as `run:r-7f3k2m=1.0/4213`. What is not one is left out."""
+    found = (_CURSOR.fullmatch(part) for part in text[:4_000].split(","))
+    return {one["topic"]: (one["epoch"], int(one["seq"])) for one in found if one is not None}
+
+
+def cursor_text(cursors: Cursors) -> str:
+    return ",".join(f"{topic}={epoch}/{seq}" for topic, (epoch, seq) in cursors.items())
+
+
+class Streams:
+    """The application behind `/api/stream`."""
+
+    def __init__(self, hub: Hub, clock: Callable[[], float]) -> None:
+        self.hub = hub
+        self.clock = clock
+        self.open = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        topics = list(dict.fromkeys(filter(None, request.query_params.get("topics", "").split(","))))
+        since = request.headers.get("last-event-id") or request.query_params.get("since", "")
+        if self.open >= MOST_STREAMS:
+            await JSONResponse(refusal_json(Refusal.STREAMS), Refusal.STREAMS.status)(scope, receive, send)
+            return
+        self.open += 1
+        try:
+            async with AsyncExitStack() as stack:
+                try:
+                    watched = await self._watched(stack, topics)
+                except HandrailError as error:
+                    status = 400 if isinstance(error, UsageError) else 404
+                    body = {"error": {"code": error.code, "message": error.message, "hint": error.hint}}
+                    await JSONResponse(body, status)(scope, receive, send)
+                    return
+                await _until_gone(receive, _Stream(watched, cursors_in(since), send, self.clock).run())
+        finally:
+            self.open -= 1
+
+    async def _watched(self, stack: AsyncExitStack, topics: list[str]) -> dict[str, Watched]:
+        if not topics or len(topics) > MOST_TOPICS:
+            raise UsageError("a stream needs one to four topics", "such as `?topics=home,run:ID`")
+        return {name: await stack.enter_async_context(self.hub.watching(name)) for name in topics}
+
+
+class _Stream:
+    """One stream to one reader."""
+
+    def __init__(self, watched: dict[str, Watched], since: Cursors, send: Send, clock: Callable[[], float]) -> None:
+        self.watched = watched
+        self.cursors = {name: since.get(name, ("", 0)) for name in watched}
+        self.send = send
+        self.clock = clock
+
+    async def run(self) -> None:
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"x-accel-buffering", b"no")]
+        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
+        is_first = True
+        while True:
+            sent = [await self._news(name, always=is_first) for name in self.watched]
+            is_first = False
+            if not any(sent):
+                await self._wait()
+
+    async def _news(self, name: str, *, always: bool) -> bool:
+        """Send what changed in a topic. True if there was something to send."""
+        watched = self.watched[name]
+        if watched.error is not None:
+            error = watched.error
+            await self._event("gone", {"topic": name, "message": error.message, "hint": error.hint})
+            raise _DoneError
+        if watched.place == self.cursors[name] and not always:
+            return False
+        messages, place = await watched.messages(*self.cursors[name], self.clock())
+        for message in messages:
+            if not message["more"]:
+                self.cursors[name] = place
+            await self._event("rows", message)
+        return True
+
+    async def _wait(self) -> None:
+        """Wait until something changes; after a while without any change, say that the stream is alive."""
+        waits = [asyncio.ensure_future(watched.change(HEARTBEAT)) for watched in self.watched.values()]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        if all(watched.place == self.cursors[name] for name, watched in self.watched.items()):
+            await self._event("alive", {"now": self.clock()})
+
+    async def _event(self, kind: str, data: dict[str, Any]) -> None:
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        lines = f"event: {kind}\nid: {cursor_text(self.cursors)}\ndata: {text}\n\n"
+        try:
+            await asyncio.wait_for(self._body(lines), PATIENCE)
+        except TimeoutError:
+            raise _DoneError from None
+
+    async def _body(self, text: str) -> None:
+        await self.send({"type": "http.response.body", "body": text.encode("utf-8", "replace"), "more_body": True})
+
+
+class _DoneError(Exception):
+    """The stream is over."""
+
+
+async def _until_gone(receive: Receive, work: Any) -> None:
+    """Do the work until it ends or the reader has gone."""
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))
+    try:
+        await asyncio.wait([working, leaving], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (working, leaving):
+            task.cancel()
+        for result in await asyncio.gather(working, leaving, return_exceptions=True):
+            if isinstance(result, Exception) and not isinstance(result, _DoneError | OSError):
+                raise result
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

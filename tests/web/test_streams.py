@@ -1,0 +1,128 @@
+"""The real server: a run is followed by several readers, also over a restart of the server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2 as httpx
+import pytest
+
+from handrail.view.rows import Received
+from support import Project
+
+WAIT = "sh, -c, 'until [ -e go ]; do sleep 0.02; done'"
+FLOW = f"""
+phases:
+- id: first
+  steps:
+  - {{id: hold, node: command, params: {{argv: [{WAIT}]}}}}
+  - {{id: say, node: command, params: {{argv: [echo, hello]}}}}
+"""
+OWN = {"sec-fetch-site": "same-origin"}
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
+    found = Project(tmp_path, monkeypatch, capsys)
+    found.write(".handrail/flows/demo.yaml", FLOW)
+    return found
+
+
+class Server:
+    """`handrail web` as a process of its own."""
+
+    def __init__(self) -> None:
+        argv = [os.path.join(os.path.dirname(sys.executable), "handrail"), "web", "--no-open", "--json"]
+        self.process = subprocess.Popen(argv, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True)
+        assert self.process.stdout is not None
+        self.said: dict[str, Any] = json.loads(self.process.stdout.readline())
+
+    def end(self, how: int = signal.SIGTERM) -> int:
+        self.process.send_signal(how)
+        self.process.communicate(timeout=30)
+        return self.process.returncode
+
+
+@pytest.fixture
+def server(project: Project) -> Iterator[Server]:
+    del project
+    found = Server()
+    yield found
+    if found.process.poll() is None:
+        found.end(signal.SIGKILL)
+
+
+@pytest.fixture
+def page(server: Server) -> Iterator[httpx.Client]:
+    base = f"http://{server.said['host']}:{server.said['port']}"
+    with httpx.Client(base_url=base, timeout=30, headers=OWN, follow_redirects=True) as client:
+        assert client.get(server.said["url"]).status_code == 200
+        yield client
+
+
+class Reader:
+    """Reads a stream and folds what it says."""
+
+    def __init__(self) -> None:
+        self.received = Received()
+        self.id = ""
+        self.bases: list[int] = []
+
+    def read(self, page: httpx.Client, topic: str, until: str) -> None:
+        """Read until the head has this status."""
+        headers = {"last-event-id": self.id} if self.id else {}
+        with page.stream("GET", "/api/stream", params={"topics": topic}, headers=headers) as stream:
+            assert stream.status_code == 200
+            for line in stream.iter_lines():
+                if line.startswith("id: "):
+                    self.id = line[4:]
+                if line.startswith("data: ") and (message := json.loads(line[6:])).get("topic") == topic:
+                    self.bases.append(message["base"])
+                    assert self.received.take(message)
+                    if self.received.rows["head", ""]["status"] == until:
+                        return
+
+
+def test_readers_end_with_the_rows_that_are_there_afterwards(project: Project, page: httpx.Client) -> None:
+    run = project.json("run", "demo", "--detach")["run"]
+    early, late = Reader(), Reader()
+    early.read(page, f"run:{run}", "running")
+    project.write("go", "")
+    early.read(page, f"run:{run}", "completed")
+    late.read(page, f"run:{run}", "completed")
+    assert early.bases[0] == 0
+    assert 0 not in early.bases[1:]
+    assert early.received.rows == late.received.rows
+
+
+def test_after_a_restart_of_the_server_a_reader_goes_on(project: Project, page: httpx.Client, server: Server) -> None:
+    run = project.json("run", "demo", "--detach")["run"]
+    reader = Reader()
+    reader.read(page, f"run:{run}", "running")
+    server.end(signal.SIGKILL)
+    again = Server()
+    try:
+        assert again.said["port"] == server.said["port"]
+        project.write("go", "")
+        reader.read(page, f"run:{run}", "completed")  # the cookie still holds
+    finally:
+        assert again.end() == 0
+    assert 0 not in reader.bases[1:]
+
+
+def test_unknown_topics_and_too_many_are_refused(page: httpx.Client) -> None:
+    assert page.get("/api/stream?topics=run:r-none").status_code == 404
+    assert page.get("/api/stream?topics=nothing").status_code == 400
+    assert page.get("/api/stream").status_code == 400
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_server(server: Server, how: int) -> None:
+    assert server.end(how) == 0
