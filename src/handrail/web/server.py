@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -53,6 +53,8 @@ class Address:
 def make_server(app: App, door: Doorkeeper, address: Address, origins: Iterable[str] = ()) -> ASGIApp:
     """The application of the server."""
     page = page_files()
+    with open(f"{page}/index.html", encoding="utf-8") as file:
+        text = file.read().replace("VERSION", handrail.__version__)
 
     async def enter(request: Request) -> Response:
         cookie = door.admit(request.query_params.get("token", ""))
@@ -65,7 +67,7 @@ def make_server(app: App, door: Doorkeeper, address: Address, origins: Iterable[
         return answer
 
     async def index(_: Request) -> Response:
-        return FileResponse(f"{page}/index.html", media_type="text/html")
+        return HTMLResponse(text)
 
     async def missing(request: Request, _: Exception) -> Response:
         return refusal_page(Refusal.MISSING, request.url.path)

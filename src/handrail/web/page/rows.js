@@ -1,0 +1,49 @@
+// The rows of a topic as a receiver has them. The same rules as `handrail.view.rows.Received`.
+
+export class Received {
+  constructor() {
+    this.forget("");
+  }
+
+  forget(epoch) {
+    this.epoch = epoch;
+    this.seq = 0;
+    this.sections = new Map();
+  }
+
+  rows(section) {
+    return [...(this.sections.get(section) ?? new Map()).values()];
+  }
+
+  row(section, id) {
+    return this.sections.get(section)?.get(id);
+  }
+
+  get head() {
+    return this.row("head", "");
+  }
+
+  // False if the message does not continue what is known: then ask again.
+  take(message) {
+    if (message.base === 0 && message.part === 0) {
+      this.forget(message.epoch);
+    } else if (message.epoch !== this.epoch || message.seq < this.seq) {
+      this.forget("");
+      return false;
+    }
+    if (message.base > this.seq) return false;
+    for (const [section, value] of Object.entries(message.set)) {
+      for (const row of section === "head" ? [value] : value) this.section(section).set(row.id, row);
+    }
+    for (const [section, ids] of Object.entries(message.gone)) {
+      for (const id of ids) this.section(section).delete(id);
+    }
+    if (!message.more) this.seq = message.seq;
+    return true;
+  }
+
+  section(name) {
+    if (!this.sections.has(name)) this.sections.set(name, new Map());
+    return this.sections.get(name);
+  }
+}
