@@ -44,6 +44,13 @@ class RefusedError(HandrailError):
     code = "refused"
 
 
+class UntrustedError(HandrailError):
+    """A person has not trusted the project, so nothing of it may be run."""
+
+    code = "untrusted"
+    exit_code = 4
+
+
 class DefinitionError(HandrailError):
     """The requested definition has errors."""
 
