@@ -315,7 +315,7 @@ class App:
 
         plan, notices = self.catalog.startable(name)
         spec, agent = self.catalog.find(name), conversation.agent if conversation is not None else None
-        self.trust.refuse(self.definitions.programs_of_workflow(spec), run)
+        self.trust.refuse(lambda: self.definitions.programs_of_workflow(spec), run)
         notices = (*notices, *self._warnings_of(spec, agent))
         id_ = conversation.session if conversation is not None else session
         limits = IDLE_STOPS, REMINDERS, SAME_FAILURES

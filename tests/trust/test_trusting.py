@@ -6,9 +6,11 @@ import asyncio
 import json
 import os
 import pty
+import re
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,7 @@ from handrail.runs.request import Request
 from handrail.sessions.sessions import Conversation
 from handrail.trust.store import TrustStore
 from hosts.talking import tell
-from support import Project
+from support import Project, Said, is_running
 
 HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")
 WAIT = 60
@@ -150,10 +152,41 @@ def test_the_variable_is_not_passed_on(cloned: Project) -> None:
 
 
 def test_a_driver_in_the_background_is_trusted_with_its_call(cloned: Project) -> None:
-    run = cloned.json("run", "wired", "--detach", "--trust")["run"]
-    assert "completed" in cloned.run("log", run, "--follow").out
+    wait_for_driver(cloned.run("run", "wired", "--detach", "--trust"))
+    assert cloned.json("runs")["runs"][0]["status"] == "completed"
     assert fired(cloned)
-    assert not [path for path in (cloned.home / "state" / "trust" / "runs").rglob("*") if path.is_file()]
+    assert marks(cloned) == []
+
+
+def wait_for_driver(said: Said) -> None:
+    """Wait until the process that drives a run in the background has ended."""
+    found = re.search(r"process (\d+) drives it", said.err)
+    assert found is not None, said
+    until = time.monotonic() + WAIT
+    while is_running(int(found[1])):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def marks(project: Project) -> list[Path]:
+    """The marks of runs that are trusted while they are driven."""
+    return [path for path in (project.home / "state" / "trust" / "runs").rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("more", [(), ("--detach",)], ids=["here", "detached"])
+def test_the_checks_of_the_agent_of_a_run_are_trusted_with_its_call(
+    cloned: Project, monkeypatch: pytest.MonkeyPatch, more: tuple[str, ...]
+) -> None:
+    script = "prompts:\n- match: begin\n  play:\n  - {step: next, summary: done}\n  - {step: next, summary: done}\n"
+    cloned.write("script.yaml", script)
+    cloned.write("wanted", "x")
+    monkeypatch.setenv("HANDRAIL_SCRIPT", "script.yaml")
+    said = cloned.run("run", "evil", "x", "--agent", "scripted", "--trust", *more)
+    if more:
+        wait_for_driver(said)
+    assert cloned.json("runs")["runs"][0]["status"] == "completed"
+    assert fired(cloned)
+    assert marks(cloned) == []
 
 
 def test_a_waiting_run_needs_trust_again_to_go_on(cloned: Project) -> None:
@@ -234,6 +267,16 @@ def test_list_show_and_validate_mark_what_would_be_run_and_refuse_nothing(cloned
     assert cloned.json("validate")["trusted"] is False
     trust(cloned)
     assert "trusted" not in cloned.run("list").out + cloned.run("show", "wired").err + cloned.run("validate").err
+
+
+def test_doctor_says_whether_the_project_is_trusted(cloned: Project) -> None:
+    def found() -> dict[str, Any]:
+        return next(one for one in cloned.json("doctor")["checks"] if one["id"] == "trust")
+
+    assert found()["status"] == "warning"
+    assert found()["fix"] == "look at `handrail trust --show`, then run `handrail trust`"
+    trust(cloned)
+    assert found()["status"] == "ok"
 
 
 def test_trust_and_distrust(cloned: Project) -> None:

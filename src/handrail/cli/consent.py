@@ -15,6 +15,7 @@ from handrail.project import shown_path
 from handrail.trust.guard import WORD
 from handrail.trust.programs import Program
 
+Programs = Callable[[], Sequence[Program]]
 F = TypeVar("F", bound=Callable[..., Any])
 GIVEN = "handrail.trust"
 SHOWN = 8
@@ -45,12 +46,12 @@ def take_word(app: App, context: click.Context) -> None:
         app.trust.is_for_call = not app.is_leashed
 
 
-def need_trust(app: App, shell: Shell, programs: Sequence[Program], run: str | None = None) -> None:
+def need_trust(app: App, shell: Shell, find: Programs, run: str | None = None) -> None:
     """Ask for trust if there is something to run. Raises `UntrustedError` if nobody can be asked, or the answer is no.
 
-    `run` is the run that would run it, if it has begun.
+    `find` returns what would be run; `run` is the run that would run it, if it has begun.
     """
-    if not programs or app.trust.holds(run):
+    if app.trust.holds(run) or not (programs := find()):
         return
     if not can_ask() or shell.as_json or app.caller.sign is not None:
         raise app.trust.refusal(programs)
@@ -69,10 +70,13 @@ def listed(programs: Sequence[Program], cwd: str) -> list[str]:
     return [program.words(lambda path: shown_path(path, cwd)) for program in programs]
 
 
-def mark_untrusted(app: App) -> Callable[[Sequence[Program]], str]:
-    """A function that marks a definition by what it would run, if nobody has trusted the project."""
+def mark_untrusted(app: App) -> Callable[[Callable[[Any], Sequence[Program]], Any], str]:
+    """A function that marks a definition, if nobody has trusted the project and it would run something.
+
+    Its arguments are the function that finds what a definition would run, and the definition.
+    """
     is_trusted = app.trust.holds()
-    return lambda programs: " (not trusted)" if programs and not is_trusted else ""
+    return lambda find, definition: " (not trusted)" if not is_trusted and find(definition) else ""
 
 
 def tell_untrusted(app: App, shell: Shell, programs: Sequence[Program] | None = None) -> None:

@@ -67,11 +67,17 @@ def list_(app: App, shell: Shell, shipped: bool) -> None:
     mark, programs = mark_untrusted(app), app.definitions.programs_of_flow
     for spec in specs:
         name, about = (spec.command, "") if spec.is_visible else (spec.key, " (only inside other workflows)")
-        about = f"{spec.name}{about}{mark(app.definitions.programs_of_workflow(spec))}"
+        about = f"{spec.name}{about}{mark(app.definitions.programs_of_workflow, spec)}"
         lines.append((name, "workflow", str(len(spec.entries)), catalog.source_of(spec), about))
     plans = ((flow, flow.plan) for flow in app.flows.flows.values() if not flow.is_shipped)
     lines += [
-        (flow.id, "flow", str(len(plan.phases)), flow.source, f"{_about(app, flow, plan)}{mark(programs(flow))}")
+        (
+            flow.id,
+            "flow",
+            str(len(plan.phases)),
+            flow.source,
+            f"{_about(app, flow, plan)}{mark(programs, flow)}",
+        )
         for flow, plan in plans
         if plan is not None
     ]

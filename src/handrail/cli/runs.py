@@ -105,7 +105,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     likely = None if shell.as_json or shell.quiet else estimate(app.runs, app.flows, flow, request)
     id_ = f"r-{app.token()}"
     request = replace(request, tree=planned_tree(app, shell, id_, options))
-    need_trust(app, shell, [*programs_of_setup(request.worktree), *app.definitions.programs_of_flow(flow)])
+    setup = programs_of_setup(request.worktree)
+    need_trust(app, shell, lambda: [*setup, *app.definitions.programs_of_flow(flow)])
     begun = app.runs.begin(app.flows, flow, request, id_)
     for told in estimate_lines(likely, request.bounds) if likely is not None else ():
         shell.talk(told)
@@ -229,7 +230,7 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
     app.check_settings()
     choice = given_choice(app, options)
     loaded = app.runs.load(run_id)
-    need_trust(app, shell, programs_of_run(loaded))
+    need_trust(app, shell, lambda: programs_of_run(loaded))
     flows = app.definitions.with_shipped(loaded.about.flow)
     made = asyncio.run(make_attempt(app.runs, flows, app.definitions.flow_of_run, loaded, start, choice))
     for change in made.changes:
@@ -278,7 +279,7 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
         if not options["show"]:
             shell.talk(f"answer it with a file: `handrail answer {run_id} --question {asked.id} --file FILE`")
         raise SystemExit(0 if options["show"] else 4)
-    need_trust(app, shell, programs_of_run(waiting))
+    need_trust(app, shell, lambda: programs_of_run(waiting))
     values = ask(form) if file is None else _from_file(file, form, asked)
     if asyncio.run(app.runs.answer(waiting, asked.id, values)):
         return _drive_answered(app, shell, waiting, options["events"])

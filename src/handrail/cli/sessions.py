@@ -48,7 +48,7 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
         raise UsageError("the session id is blank")
     if replace:
         app.refuse_agents("start --replace", session=session)
-    need_trust(app, shell, app.definitions.programs_of_workflow(app.catalog.find(workflow)))
+    need_trust(app, shell, lambda: app.definitions.programs_of_workflow(app.catalog.find(workflow)))
     reply(shell, app.start(workflow, words, session, replaces=replace), session)
 
 
@@ -72,7 +72,7 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
         shell.talk(f"checking: {check.name}")
 
     leaving = app.sessions.leaving(session)
-    need_trust(app, shell, programs_of_checks(leaving.checks, "the exit"), leaving.session.run())
+    need_trust(app, shell, lambda: programs_of_checks(leaving.checks, "the exit"), leaving.session.run())
     reply(shell, run_interruptibly(app.next(session, summary.strip(), shown)), session)
 
 

@@ -35,7 +35,7 @@ def trusted(trust: Trust, run: LoadedRun, mode: Mode, is_driven: Callable[[str],
     While it is driven by a call that is trusted for itself only, the run has a mark, which its agents and a driver in
     the background need. A mark counts only for the first drive: to resume a run is another call.
     """
-    trust.refuse(programs_of_run(run), run.id if mode == "run" else None)
+    trust.refuse(lambda: programs_of_run(run), run.id if mode == "run" else None)
     trust.mark(run.id)
     try:
         yield

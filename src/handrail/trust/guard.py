@@ -16,10 +16,12 @@ from handrail.trust.store import FOLDER, TrustStore
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from handrail.trust.programs import Program
     from handrail.trust.store import Trusted
+
+    Programs = Callable[[], Sequence[Program]]
 
 WORD = "HANDRAIL_TRUST"
 """The variable with which a person or a script trusts a project for one call. It is not passed on."""
@@ -54,10 +56,10 @@ class Trust:
         """True if the project may run programs now. `run` is the run on whose behalf, if there is one."""
         return self.is_for_call or self.record is not None or (run is not None and self._is_marked(run))
 
-    def refuse(self, programs: Sequence[Program], run: str | None = None) -> None:
-        """Raise `UntrustedError` if there is something to run and the project is not trusted."""
-        if programs and not self.holds(run):
-            raise self.refusal(programs)
+    def refuse(self, programs: Programs, run: str | None = None) -> None:
+        """Raise `UntrustedError` if the project is not trusted, and there is something to run."""
+        if not self.holds(run) and (found := programs()):
+            raise self.refusal(found)
 
     def refusal(self, programs: Sequence[Program]) -> UntrustedError:
         """Why nothing is run. Says what would be run first."""
