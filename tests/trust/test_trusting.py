@@ -5,13 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import pty
 import re
-import select
-import subprocess
-import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,61 +14,17 @@ import pytest
 
 from handrail import registry
 from handrail.app import App
-from handrail.callers import OPEN, find_caller
+from handrail.callers import OPEN
 from handrail.errors import UntrustedError
 from handrail.hosts.mcp import Server
-from handrail.process.ancestors import ancestors
 from handrail.runs.request import Request
 from handrail.sessions.sessions import Conversation
-from handrail.trust.store import TrustStore
 from hosts.talking import tell
 from support import Project, Said, is_running
+from trust.clones import FLOWS, by_a_person, distrust, fired, is_trusted, trust
 
-HANDRAIL = os.path.join(os.path.dirname(sys.executable), "handrail")
 WAIT = 60
 VARIABLE = next(signs.VARIABLES[0] for signs in registry.signs().values() if signs.VARIABLES)
-above = find_caller({}, ancestors(os.getpid()), registry.signs(), has_terminal=False)
-by_a_person = pytest.mark.skipif(above.sign is not None, reason="an agent runs the tests, so nobody else can call")
-FLOWS = {
-    "wired": "phases:\n- id: a\n  steps:\n  - {id: x, node: command, params: {argv: [touch, wire]}}\n",
-    "still": "phases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {n: 1}}\n",
-    "nested": "phases:\n- id: a\n  steps:\n  - {id: x, node: flow-run, params: {fileName: wired}}\n",
-    "expects": "phases:\n- id: a\n  steps:\n  - {id: x, node: set, params: {n: 1}, expect: [{run: touch wire}]}\n",
-    "writes": "phases:\n- id: a\n  steps:\n  - {id: x, node: write-file, params: {path: wire, text: x}}\n",
-    "asks": "phases:\n- id: a\n  steps:\n  - {id: ask, node: approve, params: {question: Go on?}}\n"
-    "  - {id: x, node: command, params: {argv: [touch, wire]}}\n",
-}
-
-
-@pytest.fixture
-def cloned(project: Project) -> Project:
-    """A project that nobody has trusted, with a workflow and flows that start programs."""
-    assert TrustStore(str(project.home / "state")).revoke(str(project.folder.parent))
-    project.workflow("evil", ["a", "b"])
-    project.phase("evil", "a", "exit:\n  - run: touch wire\n  - file: wanted\n")
-    project.workflow("quiet", ["a"])
-    project.phase("quiet", "a", "exit:\n  - file: wanted\n")
-    for name, text in FLOWS.items():
-        project.write(f".handrail/flows/{name}.yaml", text)
-    return project
-
-
-def trust(project: Project) -> None:
-    TrustStore(str(project.home / "state")).grant(str(project.folder), 0.0)
-
-
-def distrust(project: Project) -> None:
-    assert TrustStore(str(project.home / "state")).revoke(str(project.folder))
-
-
-def is_trusted(project: Project) -> bool:
-    return TrustStore(str(project.home / "state")).find(str(project.folder)) is not None
-
-
-def fired(project: Project) -> bool:
-    return (project.folder / "wire").exists()
-
-
 STARTS = [
     ("start", "evil", "x"),
     ("run", "wired"),
@@ -362,78 +313,3 @@ def test_a_folder_in_a_trusted_project_is_not_trusted_with_it(cloned: Project) -
     (inner / ".handrail" / "flows").mkdir(parents=True)
     (inner / ".handrail" / "flows" / "wired.yaml").write_text(FLOWS["wired"])
     assert cloned.run("--project", str(inner), "run", "wired").code == 4
-
-
-class Terminal:
-    """A command at a terminal."""
-
-    def __init__(self, *argv: str) -> None:
-        self.screen, inside = pty.openpty()
-        self.child = subprocess.Popen(
-            [HANDRAIL, *argv], stdin=inside, stdout=inside, stderr=inside, start_new_session=True
-        )
-        os.close(inside)
-        self.seen = ""
-
-    def see(self, text: str) -> None:
-        while text not in self.seen:
-            ready, _, _ = select.select([self.screen], [], [], WAIT)
-            assert ready, self.seen
-            try:
-                data = os.read(self.screen, 4096)
-            except OSError:
-                data = b""
-            assert data, self.seen
-            self.seen += data.decode("utf-8", "replace")
-
-    def answer(self, text: str) -> int:
-        self.see("[y/N]")
-        os.write(self.screen, text.encode() + b"\n")
-        return self.end()
-
-    def end(self) -> int:
-        while True:
-            ready, _, _ = select.select([self.screen], [], [], WAIT)
-            assert ready, self.seen
-            try:
-                data = os.read(self.screen, 4096)
-            except OSError:
-                break
-            if not data:
-                break
-            self.seen += data.decode("utf-8", "replace")
-        return self.child.wait(WAIT)
-
-
-@pytest.fixture
-def at_terminal() -> Iterator[list[Terminal]]:
-    opened: list[Terminal] = []
-    yield opened
-    for terminal in opened:
-        terminal.child.kill()
-        terminal.child.wait(WAIT)
-        os.close(terminal.screen)
-
-
-@by_a_person
-def test_at_a_terminal_a_person_is_asked_once(cloned: Project, at_terminal: list[Terminal]) -> None:
-    at_terminal.append(Terminal("run", "wired"))
-    assert at_terminal[0].answer("n") == 4
-    assert f"Nobody has trusted `{cloned.folder}` yet. It would run:" in at_terminal[0].seen
-    assert "wired/x runs `touch wire` (.handrail/flows/wired.yaml:4)" in at_terminal[0].seen
-    assert not is_trusted(cloned)
-    at_terminal.append(Terminal("start", "evil", "x"))
-    assert at_terminal[1].answer("y") == 0
-    assert is_trusted(cloned)
-    at_terminal.append(Terminal("run", "wired"))
-    assert at_terminal[2].end() == 0
-    assert "[y/N]" not in at_terminal[2].seen
-    assert fired(cloned)
-
-
-@by_a_person
-def test_resume_is_asked_for_too(cloned: Project, at_terminal: list[Terminal]) -> None:
-    run = cloned.json("run", "asks", "--trust", code=4)["run"]
-    at_terminal.append(Terminal("resume", run))
-    assert at_terminal[0].answer("n") == 4
-    assert not fired(cloned)
