@@ -50,6 +50,7 @@ STATE_FOLDERS = {
     "probes": "what `handrail doctor AGENT --probe` measured, by agent",
     "aside": "sessions and runs that could not be read and were moved away",
     "reports": "reports about bugs of Handrail",
+    "trust": "which projects a person trusts: [trust](../guides/trust.md)",
 }
 
 

@@ -14,14 +14,8 @@ from functools import cached_property
 
 import handrail
 from handrail.errors import HandrailError, NotFound
-from handrail.project import (
-    Places,
-    flow_roots,
-    has_settings,
-    random_token,
-    shown_path,
-    workflow_roots,
-)
+from handrail.project import Places, flow_roots, has_settings, random_token, shown_path, workflow_roots
+from handrail.trust.guard import Trust, without_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,10 +57,11 @@ class App:
     ) -> None:
         self.project = os.path.realpath(project)
         self.folder = self.project if folder is None else os.path.realpath(folder)
-        self.env = env
+        self.env = without_word(env)
         self.clock = clock
         self.token = token
         self.places = Places(env)
+        self.trust = Trust(self.places.state, self.project)
         self._by = by
 
     @cached_property
@@ -80,23 +75,30 @@ class App:
             return Caller(self._by)
         return find_caller(self.env, ancestors(os.getpid()), registry.signs(), has_terminal=has_terminal())
 
+    @property
+    def is_leashed(self) -> bool:
+        """True if an agent calls, and may not run commands that loosen its leash."""
+        from handrail.callers import is_leashed
+
+        return is_leashed(self.caller, self.places.state)
+
     def refuse_agents(self, command: str, *, session: str | None = None, run: str | None = None) -> None:
         """Raise `RefusedError` if an agent calls a command that loosens its leash. The person is told of it."""
         from handrail import registry
-        from handrail.callers import OPEN, refusal
+        from handrail.callers import refusal
 
-        caller = self.caller
-        if caller.sign is None or os.path.exists(os.path.join(self.places.state, OPEN)):
+        if not self.is_leashed:
             return
+        by = self.caller.by
         with contextlib.suppress(HandrailError):
             if run is not None:
-                self.runs.notice(run, f"an agent tried `handrail {command}`; only a person may run it ({caller.by})")
+                self.runs.notice(run, f"an agent tried `handrail {command}`; only a person may run it ({by})")
             else:
                 link = self.link_of(session) if session is not None else None
                 self.sessions_at(link).note_refused(session, f"handrail {command}")
-        agent = caller.by.removeprefix("agent:")
+        agent = by.removeprefix("agent:")
         cancel = registry.host(agent).COMMANDS["cancel"] if agent in registry.hosts() else None
-        raise refusal(caller, command, cancel if command == "cancel" else None)
+        raise refusal(self.caller, command, cancel if command == "cancel" else None)
 
     @cached_property
     def definitions(self) -> Definitions:
@@ -139,7 +141,7 @@ class App:
             by=self.caller.by,
         )
         guide = SessionGuide(self.sessions, self, self.settings.idle_stops, self.stubs)
-        return Runs(site, registry.engine(name, site), self.settings, guide)
+        return Runs(site, registry.engine(name, site), self.settings, guide, self.trust)
 
     @cached_property
     def worktrees(self) -> Worktrees:
@@ -312,8 +314,9 @@ class App:
         from handrail.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
-        agent = conversation.agent if conversation is not None else None
-        notices = (*notices, *self._warnings_of(self.catalog.find(name), agent))
+        spec, agent = self.catalog.find(name), conversation.agent if conversation is not None else None
+        self.trust.refuse(lambda: self.definitions.programs_of_workflow(spec), run)
+        notices = (*notices, *self._warnings_of(spec, agent))
         id_ = conversation.session if conversation is not None else session
         limits = IDLE_STOPS, REMINDERS, SAME_FAILURES
         self.check_settings()
@@ -333,7 +336,7 @@ class App:
             from handrail.sessions.checking import run_checks
 
             context = CheckContext(self.folder, self.env, self.secrets.mask, self.project)
-            results = await run_checks(leaving.checks, context, shown)
+            results = await run_checks(leaving.checks, context, self.trust.holds(leaving.session.run()), shown)
         return self.sessions.leave(leaving, self.secrets.mask(summary), results)
 
     def cancel(self, id_: str | None, *, confirmed: bool) -> Report:
@@ -366,15 +369,6 @@ class App:
         from handrail.pruning import prune
 
         return prune(self.runs, self.sessions, self.worktrees, rule, self.clock(), dry_run=dry_run)
-
-    def prune_by_settings(self) -> Pruned | None:
-        """Remove what the user's settings say; None if they say nothing."""
-        wanted = self.settings.prune
-        if wanted is None:
-            return None
-        from handrail.pruning import Rule
-
-        return self.prune(Rule(wanted.older_than, wanted.keep), dry_run=False)
 
     def take_over(self, *, dry_run: bool) -> list[Item]:
         """Take over what AgentWeaver left in this project and in the home folder."""

@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 
     from handrail.flows.catalog import FlowCatalog
     from handrail.flows.found import FoundFlow
+    from handrail.flows.plan import FlowPlan
     from handrail.flows.reading import Known
     from handrail.flows.shipped import Shipped
+    from handrail.trust.programs import Program
     from handrail.workflows.catalog import Catalog
+    from handrail.workflows.spec import WorkflowSpec
 
 MARKS = ("workflow:", "flow:")
 SHIPPED = "builtin"
+OWN = "project"
 
 
 class Definitions:
@@ -152,3 +156,37 @@ class Definitions:
         known = [*self.flows.flows, *sorted(keys), *self.shipped.files]
         hint = did_you_mean(name, known) or "`handrail list` shows what there is"
         return NotFound(f"there is no flow and no workflow `{name}`", hint)
+
+    def programs_of_workflow(self, spec: WorkflowSpec) -> list[Program]:
+        """What the exit checks of a workflow and its subworkflows would run."""
+        from handrail.workflows.programs import programs_of
+
+        return programs_of(self.catalog.with_subworkflows(spec))
+
+    def programs_of_flow(self, flow: FoundFlow) -> list[Program]:
+        """What a run of this flow would run, with the exit checks of the workflows in it."""
+        from handrail import registry
+        from handrail.flows.programs import programs_of
+
+        if flow.plan is None:
+            return []
+        return programs_of(flow.plan, self._plan_named, registry.checks(), self._programs_of_named)
+
+    def _plan_named(self, name: str) -> FlowPlan | None:
+        found = self.flows.named(name)
+        return None if found is None else found.plan
+
+    def _programs_of_named(self, workflow: str) -> list[Program]:
+        try:
+            return self.programs_of_workflow(self.catalog.find(workflow))
+        except HandrailError:  # there is none: the step itself is named
+            return []
+
+    def own_programs(self) -> list[Program]:
+        """What the definitions of the project itself would run. Those of the user and of Handrail are left out."""
+        from handrail.trust.programs import unique
+
+        specs = [spec for spec in self.catalog.workflows.values() if self.catalog.source_of(spec) == OWN]
+        flows = [flow for flow in self.flows.flows.values() if flow.source == OWN]
+        found = [program for spec in specs for program in self.programs_of_workflow(spec)]
+        return unique([*found, *(program for flow in flows for program in self.programs_of_flow(flow))])

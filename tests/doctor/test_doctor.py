@@ -46,6 +46,7 @@ def test_a_machine_in_working_order(machine: Project) -> None:
         "runs": "ok",
         "leftovers": "ok",
         "worktrees": "ok",
+        "trust": "ok",
         "claude.program": "ok",
         "claude.installed": "skipped",
         "claude.probe": "skipped",

@@ -26,10 +26,14 @@ def init(app: App, shell: Shell, agent: str | None) -> None:
     """
     installer = _installer(app, agent) if agent else None
     changes = installer.plan_install() if installer else []
+    is_new = not _has_own(app.project)
     created = _create(app, shell)
+    if is_new and not app.is_leashed and not app.trust.holds():
+        app.trust.grant(app.clock())
+        shell.talk(f"trusted: {app.project} (`handrail distrust` takes it back)")
     told = carry_out(shell, installer, changes, warnings=app.names_unknown_to([installer.agent])) if installer else None
     if shell.as_json:
-        return shell.data({"created": created} | ({"install": told} if agent else {}))
+        return shell.data({"created": created, "trusted": app.trust.holds()} | ({"install": told} if agent else {}))
     shell.talk("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run hello`")
     if agent and not installer:
         shell.talk(f"{agent}: Handrail is installed for all your projects, so it was not installed for this one")
@@ -43,6 +47,17 @@ def _installer(app: App, agent: str) -> Installer | None:
     if installer_for(app, installable(agent), for_project=False).known():
         return None
     return installer_for(app, agent, for_project=True)
+
+
+def _has_own(project: str) -> bool:
+    """True if the project brought definitions, settings or plugins along: then a person has to look at them first."""
+    folders = (".handrail", os.path.join(".pi", "workflows"), ".agentweaver")
+    paths = [os.path.join(project, folder) for folder in folders]
+    return any(os.path.lexists(path) and not _is_empty(path) for path in paths)
+
+
+def _is_empty(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)
 
 
 def _create(app: App, shell: Shell) -> list[str]:

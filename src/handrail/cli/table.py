@@ -61,6 +61,10 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("import", "Take over what AgentWeaver left in a project.", "transfer:import_"),
         Row("answer", "Answer a question that a run waits for, then resume the run.", "runs:answer"),
     ),
+    "Trust": (
+        Row("trust", "Trust a project: its checks, flows, settings and agents may run programs.", "trust:trust"),
+        Row("distrust", "Take back the trust in a project.", "trust:distrust"),
+    ),
     "Agents": (
         Row("install", "Install Handrail into an agent.", "install:install"),
         Row("doctor", "Check that everything is there and in working order.", "doctor:doctor"),

@@ -194,7 +194,8 @@ class Node:
     and takes no time, so its start is not recorded. `stops` is the output that ends the flow if it is true; its outcome
     is then `stopped`, unless the step says another one. `where`: the node changes something outside, and its module has
     `preview`, which says in advance what; rules can ask for these names. None if the node cannot be proposed. `verdict`
-    is how its outputs say that something failed.
+    is how its outputs say that something failed. `is_harmless`: it only reads, computes, waits or asks a person. A flow
+    with any other node runs only in a project that a person trusts.
     """
 
     about: str
@@ -216,6 +217,7 @@ class Node:
     stops: str | None = None
     where: tuple[str, ...] | None = None
     verdict: Verdict | None = None
+    is_harmless: bool = False
 
     @property
     def calls_agent(self) -> bool:

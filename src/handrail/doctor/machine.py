@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from handrail.app import App
 from handrail.doctor.checkup import Checkup
+from handrail.doctor.trust import trust_checks
 from handrail.errors import HandrailError, StateError
 from handrail.project import checkout, shown_path
 from handrail.source.diagnostics import Diagnostic
@@ -34,6 +35,7 @@ def machine_checks(app: App) -> Iterator[Checkup]:
     yield _runs(app)
     yield _leftovers(app)
     yield _worktrees(app)
+    yield from trust_checks(app)
 
 
 def _python() -> Checkup:

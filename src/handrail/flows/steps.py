@@ -93,6 +93,9 @@ class Steps:
             stops=declared.stops,
             verdict=declared.verdict,
             calls_agent=declared.calls_agent,
+            is_harmless=declared.is_harmless,
+            runs_workflow=any(field.names == "workflow" for field in declared.params),
+            line=reader.node.line,
         )
         step = replace(step, makes=step.makes + _made_by_node(declared, step))
         self.check_routing(reader, declared, step)

@@ -224,13 +224,18 @@ class Server:
         import asyncio
         from dataclasses import replace
 
+        from handrail.project import Places
         from handrail.sessions.checking import run_checks, work_folder
         from handrail.sessions.results import Place
+        from handrail.trust.guard import Trust
 
+        trust = Trust(Places(self.env).state, context.definitions)
+        is_trusted = trust.holds(leaving.session.run())
         context = replace(context, project=work_folder(context.project, cwd))
 
         async def run() -> tuple[Result, ...]:
-            task = asyncio.ensure_future(run_checks(leaving.checks, context, lambda c: self.tell(call, c)))
+            checking = run_checks(leaving.checks, context, is_trusted, lambda c: self.tell(call, c))
+            task = asyncio.ensure_future(checking)
             loop = asyncio.get_running_loop()
             call.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
             if call.is_cancelled:

@@ -286,7 +286,7 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     id_, name, emoji = reader.text("id"), reader.text("name"), reader.text("emoji")
     deny, allow = read_tools(reader)
     profiles = reader.texts("availableProfiles") or ()
-    checks = read_exit(reader)
+    checks, lines = read_exit(reader)
     require = reader.text("require") or ""
     if any(check.words == "exists" for check in checks) and not can_write(allow):
         message = "this phase waits for a file, but no phase so far allows a tool that writes files"
@@ -311,6 +311,7 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
         exit=checks,
         file=source.file,
         require=require,
+        exit_lines=lines,
     )
     return phase, id_
 

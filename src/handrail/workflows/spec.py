@@ -16,7 +16,7 @@ WORKFLOW_FILE = "workflow.yaml"
 
 
 class PhaseSpec(Record):
-    """One stage of a workflow."""
+    """One stage of a workflow. `exit_lines` are the lines of its exit checks in its file."""
 
     id: str
     name: str
@@ -28,6 +28,7 @@ class PhaseSpec(Record):
     exit: tuple[ExitCheck, ...]
     file: str
     require: str = ""
+    exit_lines: tuple[int, ...] = ()
 
 
 class Reference(Record):

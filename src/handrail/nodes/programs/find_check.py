@@ -33,6 +33,7 @@ NODE = Node(
         "source": "where it comes from: `given`, `settings`, or the name of a file",
         "others": "further commands that were found, one line each",
     },
+    is_harmless=True,
 )
 
 
