@@ -47,7 +47,7 @@ def main(argv: list[str], env: Mapping[str, str]) -> int:
     if agent in ("-h", "--help"):
         sys.stdout.write(f"{USAGE}agents: {', '.join(registry.hosts())}\n")
         return 0
-    if agent not in registry.hosts() or rest not in ([], [STATUS_LINE]):
+    if not registry.is_host(agent) or rest not in ([], [STATUS_LINE]):
         sys.stderr.write(f"error: `handrail hook` takes one of these agents: {', '.join(registry.hosts())}\n")
         return 2
     gc.disable()  # this process ends before there is garbage to collect
