@@ -102,7 +102,7 @@ class App:
                 link = self.link_of(session) if session is not None else None
                 self.sessions_at(link).note_refused(session, f"handrail {command}")
         agent = caller.by.removeprefix("agent:")
-        cancel = registry.host(agent).COMMANDS["cancel"] if registry.is_host(agent) else None
+        cancel = registry.host(agent).COMMANDS["cancel"] if agent in registry.built_in_hosts() else None
         raise refusal(caller, command, cancel if command == "cancel" else None)
 
     @cached_property

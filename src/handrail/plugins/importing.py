@@ -29,7 +29,7 @@ def import_folder(id_: str, folder: str, content: Content, module: str) -> Any:
     """A module of a plugin's folder, made of these files."""
     package = f"{PREFIX}{id_.replace('-', '_')}_{content.digest[:16]}"
     if not any(isinstance(finder, _Finder) and finder.package == package for finder in sys.meta_path):
-        sys.meta_path.append(_Finder(package, folder, content.files))
+        sys.meta_path.insert(0, _Finder(package, folder, content.files))
     return import_package(f"{package}.{module}")
 
 
@@ -101,9 +101,7 @@ class _Finder(MetaPathFinder):
     def _spec(self, fullname: str, name: str, data: bytes, *, is_package: bool) -> ModuleSpec:
         file = os.path.join(self.folder, name)
         spec = ModuleSpec(fullname, _Source(file, data), origin=file, is_package=is_package)
-        spec.has_location = True
-        if is_package:
-            spec.submodule_search_locations = [os.path.dirname(file)]
+        spec.has_location = True  # a package has an empty `__path__`, so that Python's own finders find nothing in it
         return spec
 
 
