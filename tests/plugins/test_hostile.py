@@ -77,9 +77,8 @@ def test_an_import_that_never_ends_is_ended(flows: Project, monkeypatch: pytest.
 def test_what_it_prints_never_gets_to_the_standard_output(flows: Project) -> None:
     loud = "print('loud')\nimport os\nos.write(1, b'louder')\n" + ACT
     as_folder(flows, small(loud), "bad")
-    assert problems(flows) == [("plugin-prints", "the plugin `bad` prints while it is imported: louder")] or problems(
-        flows
-    ) == [("plugin-prints", "the plugin `bad` prints while it is imported: loud")]
+    ((code, message),) = problems(flows)
+    assert (code, "the plugin `bad` prints while it is imported: loud" in message) == ("plugin-prints", True)
     said = flows.process("run", "uses", "--json")
     assert said.code == 0
     assert said.data["status"] == "completed"
