@@ -15,7 +15,7 @@ import handrail
 from handrail import NAMED_AGENT, registry
 
 SOURCE = Path(handrail.__file__).parent
-PROGRAMS = (SOURCE / "builtin" / "demo", SOURCE / "builtin" / "scripts")  # no modules: they run as programs
+PROGRAMS = tuple(SOURCE / "builtin" / name for name in ("demo", "plugin", "scripts"))  # no modules of ours
 MODULES = sorted(p for p in SOURCE.rglob("*.py") if not any(p.is_relative_to(folder) for folder in PROGRAMS))
 IMPURE = {"os", "io", "time", "datetime", "random", "secrets", "logging", "subprocess", "socket", "pathlib", "shutil"}
 STARTS = {"subprocess", "multiprocessing", "pty"}

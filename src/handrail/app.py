@@ -14,7 +14,7 @@ from functools import cached_property
 
 import handrail
 from handrail.errors import HandrailError, NotFound
-from handrail.project import Places, flow_roots, has_settings, random_token, shown_path, workflow_roots
+from handrail.project import Places, has_settings, random_token, shown_path, workflow_roots
 from handrail.trust.guard import Trust, without_word
 
 TYPE_CHECKING = False
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from handrail.definitions import Definitions
     from handrail.flows.catalog import FlowCatalog
     from handrail.flows.found import FoundFlow
-    from handrail.importing.report import Item
+    from handrail.plugins.plugins import Plugins
     from handrail.pruning import Pruned, Rule
     from handrail.runs.runs import Runs
     from handrail.scopes.scopes import Scopes
@@ -63,6 +63,10 @@ class App:
         self.places = Places(env)
         self.trust = Trust(self.places.state, self.project)
         self._by = by
+        handrail.FINDERS[:] = [self._plugins]
+
+    def _plugins(self) -> Plugins:
+        return self.definitions.plugins
 
     @cached_property
     def caller(self) -> Caller:
@@ -97,14 +101,14 @@ class App:
                 link = self.link_of(session) if session is not None else None
                 self.sessions_at(link).note_refused(session, f"handrail {command}")
         agent = by.removeprefix("agent:")
-        cancel = registry.host(agent).COMMANDS["cancel"] if agent in registry.hosts() else None
+        cancel = registry.host(agent).COMMANDS["cancel"] if agent in registry.built_in_hosts() else None
         raise refusal(self.caller, command, cancel if command == "cancel" else None)
 
     @cached_property
     def definitions(self) -> Definitions:
         from handrail.definitions import Definitions
 
-        return Definitions(self.project, self.env, self.places)
+        return Definitions(self.project, self.env, self.places, lambda: self.trust.is_for_call)
 
     @property
     def catalog(self) -> Catalog:
@@ -129,8 +133,8 @@ class App:
         from handrail.source.suggest import did_you_mean
 
         name = self.settings.engine
-        if name not in registry.ENGINES:
-            hint = did_you_mean(name, registry.ENGINES) or f"known: {', '.join(registry.ENGINES)}"
+        if name not in registry.engines():
+            hint = did_you_mean(name, registry.engines()) or f"known: {', '.join(registry.engines())}"
             raise NotFound(f"there is no engine `{name}`, which `settings.yaml` names", hint)
         site = Site(
             project=self.project,
@@ -206,7 +210,7 @@ class App:
 
     @property
     def problems(self) -> list[Diagnostic]:
-        found = (*self.catalog.problems, *self.flows.problems, *self._settings[1])
+        found = (*self.catalog.problems, *self.flows.problems, *self._settings[1], *self._plugins().seen_problems)
         return [problem for problem in found if problem.severity != "note"]
 
     def validate(self, paths: list[str], agents: tuple[str, ...] = (), *, is_nested: bool = False) -> Checked:
@@ -229,6 +233,7 @@ class App:
                 checked.add(self.at(other).validate([path for path, at in owners.items() if at == other], agents))
         for nested in dict.fromkeys(project for found in below.values() for project in found.projects):
             checked.add(self.at(nested).validate([nested], agents, is_nested=True))
+        handrail.FINDERS[:] = [self._plugins]  # no longer those of the other projects
         return checked
 
     def at(self, project: str) -> App:
@@ -246,12 +251,13 @@ class App:
             flows=self.flows,
             known=self.definitions.known,
             workflow_roots=tuple(path for _, path in workflow_roots(self.project, self.places, folders)),
-            flow_roots=tuple(path for _, path in flow_roots(self.project, self.places)),
+            flow_roots=tuple(path for _, path in self.definitions.flow_roots),
             settings=tuple(
                 os.path.join(folder, SETTINGS_FILE)
                 for folder in (self.places.config, os.path.join(self.project, ".handrail"))
             ),
             settings_problems=tuple(self._settings[1]),
+            plugin_problems=tuple(self._plugins().all_problems),
             agents=agents or tuple(self.installed()),
         )
 
@@ -310,12 +316,14 @@ class App:
         run: str | None = None,
     ) -> Report:
         """Start a workflow in a new session, or in a session without an active workflow. `run` drives its agent."""
+        from handrail import registry
         from handrail.sessions.machine import IDLE_STOPS, REMINDERS, SAME_FAILURES
         from handrail.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
         spec, agent = self.catalog.find(name), conversation.agent if conversation is not None else None
         self.trust.refuse(lambda: self.definitions.programs_of_workflow(spec), run)
+        registry.refuse_unusable(check.kind for stop in plan.stops for check in stop.checks)
         notices = (*notices, *self._warnings_of(spec, agent))
         id_ = conversation.session if conversation is not None else session
         limits = IDLE_STOPS, REMINDERS, SAME_FAILURES
@@ -350,7 +358,10 @@ class App:
         from handrail.sessions import links
 
         agent, _, conversation = id_.partition("-")
-        return links.path(self.places, agent, conversation) if agent in registry.hosts() else None
+        for name in registry.hosts() if "/" in id_ else ():  # the name of a plugin's agent may have a `-`
+            if id_.startswith(f"{name}-"):
+                agent, conversation = name, id_[len(name) + 1 :]
+        return links.path(self.places, agent, conversation) if registry.is_host(agent) else None
 
     def sessions_at(self, link: str | None) -> Sessions:
         """The sessions of the project that a link leads to; those of this project if it leads nowhere."""
@@ -369,24 +380,6 @@ class App:
         from handrail.pruning import prune
 
         return prune(self.runs, self.sessions, self.worktrees, rule, self.clock(), dry_run=dry_run)
-
-    def take_over(self, *, dry_run: bool) -> list[Item]:
-        """Take over what AgentWeaver left in this project and in the home folder."""
-        from handrail import registry
-        from handrail.importing.agentweaver import Source, take_over
-        from handrail.importing.known import KnownFlows
-        from handrail.importing.routes import Target
-
-        flows = KnownFlows(self.flow_named, self.flows)
-        source = Source(
-            project=self.project,
-            home=self.places.home,
-            kept=self.runs.kept,
-            secrets=self.secrets,
-            flows=flows,
-            routes=Target(self.places.config, registry.executors(), flows.id_of, dry_run),
-        )
-        return take_over(source, is_dry=dry_run)
 
     def reload(self, id_: str | None) -> Report:
         """Load the workflow's files again and continue at the same phase."""

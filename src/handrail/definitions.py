@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from functools import cached_property
 
@@ -10,13 +11,14 @@ from handrail.project import Places, flow_roots, orchestrating_roots, prompt_roo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from handrail.flows.catalog import FlowCatalog
     from handrail.flows.found import FoundFlow
     from handrail.flows.plan import FlowPlan
     from handrail.flows.reading import Known
     from handrail.flows.shipped import Shipped
+    from handrail.plugins.plugins import Plugins
     from handrail.trust.programs import Program
     from handrail.workflows.catalog import Catalog
     from handrail.workflows.spec import WorkflowSpec
@@ -29,10 +31,32 @@ OWN = "project"
 class Definitions:
     """All definitions. Modules are imported when they are used."""
 
-    def __init__(self, project: str, env: Mapping[str, str], places: Places) -> None:
+    def __init__(
+        self,
+        project: str,
+        env: Mapping[str, str],
+        places: Places,
+        trusts_call: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.project = project
         self.env = env
         self.places = places
+        self._trusts_call = trusts_call
+
+    @cached_property
+    def plugins(self) -> Plugins:
+        """The plugins of this project. If there are none, this imports almost nothing."""
+        from handrail import registry
+        from handrail.plugins.plugins import Plugins
+        from handrail.plugins.search import Ground, search
+
+        ground = Ground(self.project, self.places.state, self.places.cache, self.env, self._trusts_call)
+        plugins = Plugins(search(self.project, self.places), ground, registry.built_in_nodes())
+        if plugins.found or "handrail.artifacts.schemas" in sys.modules:  # otherwise it is not worth its import
+            from handrail.artifacts import schemas
+
+            schemas.extend(plugins.folders("schemas"))
+        return plugins
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -42,7 +66,7 @@ class Definitions:
 
         memory = CatalogCache(self.places.cache, time.time_ns)
         folders = registry.workflow_folders(self.env, self.places.home)
-        roots = workflow_roots(self.project, self.places, folders)
+        roots = workflow_roots(self.project, self.places, folders, self.plugins.folders("workflows"))
         catalog = read_catalog(roots, memory, orchestrating_roots(self.project, folders))
         memory.save()
         return catalog
@@ -51,7 +75,11 @@ class Definitions:
     def flows(self) -> FlowCatalog:
         from handrail.flows.catalog import read_flows
 
-        return read_flows(flow_roots(self.project, self.places), self.known, self.shipped)
+        return read_flows(self.flow_roots, self.known, self.shipped)
+
+    @property
+    def flow_roots(self) -> list[tuple[str, str]]:
+        return [*flow_roots(self.project, self.places), *self.plugins.folders("flows")]
 
     @cached_property
     def shipped(self) -> Shipped:
@@ -65,8 +93,7 @@ class Definitions:
         from handrail.flows.catalog import read_flows
 
         if self.flows.named(name) is None and self.shipped.named(name) is not None:
-            roots = flow_roots(self.project, self.places)
-            self.flows = read_flows(roots, self.known, self.shipped, wanted=name)
+            self.flows = read_flows(self.flow_roots, self.known, self.shipped, wanted=name)
         return self.flows
 
     @cached_property
@@ -78,7 +105,8 @@ class Definitions:
         from handrail.flows.known import known_in
         from handrail.flows.library import Library
 
-        prompts = Library(prompt_roots(self.project, self.places), lambda id_: find_schema(id_, self.project))
+        roots = prompt_roots(self.project, self.places, self.plugins.folders("prompts"))
+        prompts = Library(roots, lambda id_: find_schema(id_, self.project))
         problems = lambda: self.catalog.problems  # noqa: E731 - read only if a flow runs a broken workflow
         known = known_in(self.project, prompts)
         return replace(known, workflow_problem=self._workflow_problem, workflow_problems=problems)

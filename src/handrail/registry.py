@@ -1,17 +1,18 @@
-"""Name → implementation, one row each. Built-ins and extensions are registered in the same way.
+"""Name → implementation, one row each: what is built in, and what plugins add under names such as `ID/NAME`.
 
-Modules are imported when they are needed. Hooks import this module, so it imports almost nothing itself.
+Modules are imported when they are needed, and plugins are searched for only if something asks for all names, or for a
+name that is not built in. Hooks import this module, so it imports almost nothing itself.
 """
 
 from __future__ import annotations
 
 import sys
 
-from handrail import NAMED_AGENT
+from handrail import FINDERS, NAMED_AGENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from handrail.contracts import (
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
         Site,
     )
     from handrail.contracts.offline import Offline
+    from handrail.errors import HandrailError
+    from handrail.plugins.extensions import Extensions
 
 CHECKS: dict[str, str] = {
     "run": "handrail.checks.run",
@@ -37,67 +40,29 @@ CHECKS: dict[str, str] = {
     "require-file": "handrail.checks.require_file",
     "step-output": "handrail.checks.step_output",
 }
+
+
+def _modules(agent: str, *parts: str, **others: str) -> dict[str, str]:
+    """The modules of an agent, by part: of the same name, or of another one."""
+    rows = {**{part: part for part in parts}, **others}
+    return {part: f"handrail.agents.{agent}.{name}" for part, name in rows.items()}
+
+
 AGENTS: dict[str, dict[str, str]] = {
-    "acp": {"signs": "handrail.agents.acp.signs", "executor": "handrail.agents.acp.executor"},
-    "claude": {
-        "signs": "handrail.agents.claude.signs",
-        "host": "handrail.agents.claude.host",
-        "executor": "handrail.agents.claude.executor",
-        "offline": "handrail.agents.claude.offline",
-        "tools": "handrail.agents.claude.toolnames",
-    },
-    "codex": {
-        "signs": "handrail.agents.codex.signs",
-        "host": "handrail.agents.codex.host",
-        "executor": "handrail.agents.codex.executor",
-        "offline": "handrail.agents.codex.offline",
-        "tools": "handrail.agents.codex.toolnames",
-    },
-    "copilot": {
-        "signs": "handrail.agents.copilot.signs",
-        "host": "handrail.agents.copilot.host",
-        "executor": "handrail.agents.copilot.executor",
-        "offline": "handrail.agents.copilot.offline",
-        "tools": "handrail.agents.copilot.toolnames",
-    },
-    "gemini": {
-        "signs": "handrail.agents.gemini.signs",
-        "host": "handrail.agents.gemini.host",
-        "executor": "handrail.agents.gemini.executor",
-        "offline": "handrail.agents.gemini.offline",
-        "tools": "handrail.agents.gemini.toolnames",
-    },
-    "opencode": {
-        "signs": "handrail.agents.opencode.signs",
-        "host": "handrail.agents.opencode.host",
-        "executor": "handrail.agents.opencode.executor",
-        "offline": "handrail.agents.opencode.offline",
-        "tools": "handrail.agents.opencode.toolnames",
-    },
-    "pi": {
-        "signs": "handrail.agents.pi.signs",
-        "host": "handrail.agents.pi.host",
-        "executor": "handrail.agents.pi.executor",
-        "offline": "handrail.agents.pi.offline",
-        "tools": "handrail.agents.pi.toolnames",
-        "workflows": "handrail.agents.pi.definitions",
-    },
-    "scripted": {
-        "signs": "handrail.agents.scripted.signs",
-        "host": "handrail.agents.scripted.host",
-        "executor": "handrail.agents.scripted.executor",
-        "tools": "handrail.agents.scripted.host",
-    },
+    "acp": _modules("acp", "signs", "executor"),
+    "claude": _modules("claude", "signs", "host", "executor", "offline", tools="toolnames"),
+    "codex": _modules("codex", "signs", "host", "executor", "offline", tools="toolnames"),
+    "copilot": _modules("copilot", "signs", "host", "executor", "offline", tools="toolnames"),
+    "gemini": _modules("gemini", "signs", "host", "executor", "offline", tools="toolnames"),
+    "opencode": _modules("opencode", "signs", "host", "executor", "offline", tools="toolnames"),
+    "pi": _modules("pi", "signs", "host", "executor", "offline", tools="toolnames", workflows="definitions"),
+    "scripted": _modules("scripted", "signs", "host", "executor", tools="host"),
 }
 """One row per agent: a `host` calls us, we call an `executor`, and `workflows` says where it has its definitions.
 
 `offline` says how to run it against a scripted model. `signs` say how a process recognises that the agent started it.
 `tools` has the names of a host's tools: `TOOLS`, and `FORMER_TOOLS` of other versions.
 """
-_TOOL_NAMES: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
-"""The results of `tool_names`, by the modules that they come from: every phase of a catalog asks for them."""
-_KNOWN_TOOLS: list[tuple[dict[str, dict[str, str]], frozenset[str]]] = [({}, frozenset())]
-"""The result of `known_tools`, and the rows that it comes from."""
 OWN_TOOLS = "scripted"  # the agent whose tools have Handrail's own names
 ENGINES: dict[str, str] = {"embedded": "handrail.runs.embedded.engine"}
 NODES: dict[str, str] = {
@@ -160,6 +125,10 @@ NODES: dict[str, str] = {
     "write-selection-file": "handrail.nodes.review.selection",
 }
 AGENT_NODE = "handrail.nodes.llm_prompt"  # also makes the node `AGENT-prompt` of each executor
+_TOOL_NAMES: dict[tuple[str, str], tuple[frozenset[str], frozenset[str]]] = {}
+"""The results of `tool_names`, by the modules that they come from: every phase of a catalog asks for them."""
+_KNOWN_TOOLS: list[tuple[dict[str, Mapping[str, str]], frozenset[str]]] = [({}, frozenset())]
+"""The result of `known_tools`, and the rows that it comes from."""
 
 
 def nodes() -> Mapping[str, NodeKind]:
@@ -170,6 +139,7 @@ def nodes() -> Mapping[str, NodeKind]:
 
     rows: dict[str, Callable[[], NodeKind]] = {f"{agent}-prompt": partial(_fixed, agent) for agent in executors()}
     rows |= {name: partial(_node, name) for name in NODES}
+    rows |= {name: partial(more.node, name) for more in _extensions() for name in more.nodes}
     return Imported(dict(sorted(rows.items())))
 
 
@@ -189,7 +159,8 @@ def checks() -> Mapping[str, Check]:
 
     from handrail.contracts.lazy import Imported
 
-    return Imported({name: partial(_check_declared, name) for name in CHECKS})
+    names = [*CHECKS, *(name for more in _extensions() for name in more.checks)]
+    return Imported({name: partial(_check_declared, name) for name in names})
 
 
 def _node(name: str) -> NodeKind:
@@ -228,23 +199,85 @@ def _check_declared(name: str) -> Check:
     return declared
 
 
+def _extensions() -> list[Extensions]:
+    return [find() for find in FINDERS]
+
+
+def built_in_nodes() -> list[str]:
+    """The names of the nodes that no plugin may take."""
+    return [*NODES, *(f"{agent}-prompt" for agent, row in AGENTS.items() if "executor" in row)]
+
+
+def version() -> str:
+    """A text that changes if the plugins that are here change, or the checks that are built in."""
+    return repr((CHECKS, [more.version for more in _extensions()]))
+
+
+def unusable(name: str) -> HandrailError | None:
+    """Why something of a plugin with this name cannot be used now; None if it can, or if it is built in."""
+    if name in NODES or name in CHECKS or name in AGENTS:
+        return None
+    return next((error for more in _extensions() if (error := more.error(name)) is not None), None)
+
+
+def refuse_unusable(names: Iterable[str]) -> None:
+    """Raise the error of the first of these that is of a plugin which cannot be used now."""
+    for name in dict.fromkeys(names):
+        error = unusable(name)
+        if error is not None:
+            raise error
+
+
 def hosts() -> list[str]:
     """The agents that can call us."""
+    return [name for name, row in _agents().items() if "host" in row]
+
+
+def built_in_hosts() -> list[str]:
+    """The agents that can call us, without those of plugins."""
     return [name for name, row in AGENTS.items() if "host" in row]
 
 
+def is_host(agent: str) -> bool:
+    """True if an agent can call us. Searches for no plugin if it is built in."""
+    return "host" in AGENTS.get(agent, ()) or ("/" in agent and agent in hosts())
+
+
 def host(agent: str) -> Host:
-    """The host module of an agent. Raises `KeyError` if it has none."""
-    found: Host = _module(AGENTS[agent]["host"])
+    """The host module of an agent. Raises `KeyError` if it has none, `HandrailError` if its plugin cannot be used."""
+    found: Host = _part(agent, "host")
     return found
+
+
+def _usable_hosts() -> list[str]:
+    """The agents that can call us, without those of plugins that cannot be used."""
+    return [name for name in hosts() if unusable(name) is None]
+
+
+def _agents() -> dict[str, Mapping[str, str]]:
+    """All agents: name → part → module."""
+    rows: dict[str, Mapping[str, str]] = dict(AGENTS)
+    for more in _extensions():
+        rows |= more.agents
+    return rows
+
+
+def _part(agent: str, part: str) -> Any:
+    """A module of an agent. Raises `KeyError` if the agent is unknown or has no such part."""
+    if agent in AGENTS:
+        return _module(AGENTS[agent][part])
+    for more in _extensions():
+        if agent in more.agents:
+            return more.part(agent, part)
+    raise KeyError(agent)
 
 
 def tool_names(agent: str) -> tuple[frozenset[str], frozenset[str]]:
     """The names of a host's tools in lists: of the tools that it has now, and of those of other versions."""
-    place = AGENTS[agent].get("tools")
-    if place is None:
+    row = _agents()[agent]
+    if "tools" not in row or unusable(agent) is not None:
         return frozenset(), frozenset()
-    key = (place, AGENTS[agent]["host"])
+    key = (row["tools"], row["host"])
     if key not in _TOOL_NAMES:
         (now, former), aliases = own_tools(agent), host(agent).aliases
         _TOOL_NAMES[key] = (
@@ -256,8 +289,7 @@ def tool_names(agent: str) -> tuple[frozenset[str], frozenset[str]]:
 
 def own_tools(agent: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The tools of a host as it calls them: those that it has now, and those of other versions."""
-    place = AGENTS[agent].get("tools")
-    module = _module(place) if place is not None else None
+    module = _part(agent, "tools") if "tools" in _agents()[agent] else None
     return (module.TOOLS, module.FORMER_TOOLS) if module is not None else ((), ())
 
 
@@ -270,61 +302,72 @@ def tool_groups(agent: str) -> list[frozenset[str]]:
 def known_tools() -> frozenset[str]:
     """The names that lists may use for the tools of all hosts, of all versions."""
     rows, known = _KNOWN_TOOLS[0]
-    if rows != AGENTS:
+    now = _agents()
+    if rows != now:
         known = frozenset().union(*(names for name in hosts() for names in tool_names(name)))
-        _KNOWN_TOOLS[0] = dict(AGENTS), known
+        _KNOWN_TOOLS[0] = now, known
     return known
 
 
 def installable() -> list[str]:
     """The agents that our stubs can be installed into: those that use links."""
-    return [name for name in hosts() if host(name).LINKS]
+    return [name for name in _usable_hosts() if host(name).LINKS]
 
 
 def market(agent: str) -> Market:
     """The module of an agent that has marketplaces of plugins. Raises `KeyError` if it has none."""
     if agent not in markets():
         raise KeyError(agent)
-    found: Market = _module(AGENTS[agent]["host"])
+    found: Market = _part(agent, "host")
     return found
 
 
 def markets() -> list[str]:
     """The agents that have marketplaces of plugins."""
-    return [name for name in hosts() if hasattr(host(name), "marketplace")]
+    return [name for name in _usable_hosts() if hasattr(host(name), "marketplace")]
 
 
 def executors() -> list[str]:
     """The agents that can run steps."""
-    return [name for name, row in AGENTS.items() if "executor" in row]
+    return [name for name, row in _agents().items() if "executor" in row]
 
 
 def has_executor(agent: str) -> bool:
     """True if an agent can run steps: one of `executors`, or a named one such as `acp:NAME`."""
-    return _kind(agent) in executors()
+    return "executor" in AGENTS.get(_kind(agent), ()) or agent in executors()
 
 
 def engine(name: str, site: Site) -> Engine:
     """The engine that stores the runs of a project. Raises `KeyError` if the name is unknown."""
-    kind: EngineKind = _module(ENGINES[name])
+    kind: EngineKind
+    if name in ENGINES:
+        kind = _module(ENGINES[name])
+    else:
+        kind = next(more.engine(name) for more in _extensions() if name in more.engines)
     return kind.open_engine(site)
+
+
+def engines() -> list[str]:
+    """The engines that can store runs."""
+    return [*ENGINES, *(name for more in _extensions() for name in more.engines)]
 
 
 def executor(agent: str) -> Executor:
     """The executor module of an agent. Raises `KeyError` if it has none."""
-    found: Executor = _module(AGENTS[_kind(agent)]["executor"])
+    found: Executor = _part(_kind(agent), "executor")
     return found
 
 
 def offline(agent: str) -> Offline:
     """The module that runs an agent offline. Raises `KeyError` if it has none."""
-    found: Offline = _module(AGENTS[agent]["offline"])
+    found: Offline = _part(agent, "offline")
     return found
 
 
 def signs() -> dict[str, Signs]:
     """How to recognise each agent, by its name."""
-    return {name: _module(row["signs"]) for name, row in AGENTS.items() if "signs" in row}
+    own: dict[str, Signs] = {name: _module(row["signs"]) for name, row in AGENTS.items() if "signs" in row}
+    return {**own, **{name: signs for more in _extensions() for name, signs in more.signs.items()}}
 
 
 def workflow_folders(env: Mapping[str, str], home: str) -> list[str]:
@@ -339,8 +382,15 @@ def _kind(agent: str) -> str:
 
 
 def check_kind(name: str) -> CheckKind:
-    found: CheckKind = _module(CHECKS[name])
-    return found
+    """The module of a check. Raises `KeyError` if there is none."""
+    found: CheckKind
+    if name in CHECKS:
+        found = _module(CHECKS[name])
+        return found
+    for more in _extensions():
+        if name in more.checks:
+            return more.check(name)
+    raise KeyError(name)
 
 
 def _module(name: str) -> Any:

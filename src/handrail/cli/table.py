@@ -35,6 +35,10 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("explain", "Explain a code, or list all of them.", "definitions:explain"),
         Row("schema", "Print the JSON Schema of a definition file, for editors.", "definitions:schema"),
     ),
+    "Plugins": (
+        Row("plugins", "List the plugins, and what is wrong with them.", "plugins:plugins"),
+        Row("plugin", "Make a plugin, or decide whether its code may run.", "plugins:plugin"),
+    ),
     "Guided sessions": (
         Row("start", "Start a workflow for a task.", "sessions:start"),
         Row("status", "Show the current phase of a session and its instructions.", "sessions:status"),

@@ -112,6 +112,8 @@ class Steps:
         if name and name not in known:
             hint = did_you_mean(name, known) or "known nodes: " + ", ".join(known)
             reader.on(reader.node.value["node"], "node-unknown", f"there is no node `{name}`", hint)
+        elif name:
+            self.flow.unusable(name, reader.node.value["node"])
         return known.get(name, _UNKNOWN)
 
     def params(self, reader: Reader, expressions: Expressions, declared: contracts.Node) -> dict[str, Expression]:

@@ -278,7 +278,11 @@ def serve(agent: str, env: Mapping[str, str], kind: type[Server] = Server) -> No
 def main(argv: list[str], command: str = "mcp", kind: type[Server] = Server) -> int:
     """`handrail mcp --agent NAME`, and other commands that serve in the same way."""
     agent = argv[1] if argv[:1] == ["--agent"] and len(argv) == 2 else ""
-    if agent not in registry.hosts():
+    if "/" in agent:
+        __import__("handrail.hosts.plugged")  # by name: it needs third-party packages
+        if not sys.modules["handrail.hosts.plugged"].find_plugins(agent, os.environ):
+            return 2
+    if not registry.is_host(agent):
         sys.stderr.write(f"error: `handrail {command} --agent` takes one of: {', '.join(registry.hosts())}\n")
         return 2
     try:

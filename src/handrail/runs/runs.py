@@ -40,7 +40,7 @@ from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan, with_nested_names
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
-from handrail.runs.agents import Search
+from handrail.runs.agents import Search, refuse_unusable
 from handrail.runs.bounds import Meter
 from handrail.runs.foreign import implicit_params
 from handrail.runs.interpret import Interpreter
@@ -215,7 +215,8 @@ class Runs:
         return now.with_settings(self.table(run.plan, now.preset), is_whole=is_whole)
 
     def refuse_without_agent(self, about: About, plans: Plans, request: Request) -> None:
-        """Raise `RefusedError` if a step that will certainly run has no agent."""
+        """Raise an error if a step that will certainly run has no agent, or one is of a plugin that cannot be used."""
+        refuse_unusable(plans.values())
         plan, router = plans[about.flow], partial(agent_of, request.routing)
         ids = [phase.id for phase in plan.phases]
         first = ids.index(request.start) if request.start else 0
@@ -287,6 +288,7 @@ class Runs:
 
         If it is resumed, the settings are read again, and other agents and bounds than before are recorded.
         """
+        refuse_unusable(run.plans.values())
         choice = choice or Choice()
         routed = self.routed(run, choice) if run.records else run.routing
         bounds = run.bounds.with_later(choice.bounds)

@@ -39,6 +39,7 @@ class Ground:
     flow_roots: tuple[str, ...]
     settings: tuple[str, ...]
     settings_problems: tuple[Diagnostic, ...]
+    plugin_problems: tuple[Diagnostic, ...]
     agents: tuple[str, ...]
 
     @property
@@ -122,7 +123,7 @@ def project_of(path: str, ground: Ground) -> str:
 
 
 def check_all(ground: Ground) -> Checked:
-    problems = [*ground.catalog.problems, *ground.flows.problems, *ground.settings_problems]
+    problems = [*ground.catalog.problems, *ground.flows.problems, *ground.settings_problems, *ground.plugin_problems]
     problems += _names_for_agents(ground, ground.catalog.found)
     schemas, settings = ground.schemas, [file for file in ground.settings if os.path.lexists(file)]
     problems += _schema_problems(ground, schemas, problems)
@@ -148,6 +149,7 @@ def check_paths(ground: Ground, paths: Mapping[str, Below], *, is_nested: bool =
     flows, settings, schemas = (list(dict.fromkeys(some)) for some in (chosen.flows, chosen.settings, chosen.schemas))
     problems += problems_at(flows, ground.flows, ground.known)
     problems += [problem for problem in ground.settings_problems if problem.file in settings]
+    problems += [one for one in ground.plugin_problems if any(_within(one.file, path) for path in paths)]
     problems += _schema_problems(ground, schemas, problems)
     pool = (*ground.catalog.problems, *ground.flows.problems, *problems)
     problems += [one for note in problems if note.cause is not None for one in errors_behind(note.cause, pool)]

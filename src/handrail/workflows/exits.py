@@ -100,7 +100,19 @@ def _report_no_kind(phase: Reader, item: Node, checks: Checks) -> None:
         phase.report(problem)
 
 
+def _unusable(phase: Reader, item: Node, kind: str, declared: contracts.Check) -> ExitCheck:
+    """A check of a plugin that cannot be used now. The workflow is known all the same; it cannot be started."""
+    error = registry.unusable(kind)
+    if error is not None:
+        written = KIND if KIND in item.value else kind
+        place = (*item.keys[written], phase.key_width(written, *item.keys[written]))
+        phase.at(place, "plugin-unusable", f"`{kind}` cannot be used: {error.message}", error.hint, "warning")
+    return ExitCheck(kind, {}, kind, declared.words, kind)
+
+
 def _check(phase: Reader, item: Node, chosen: Chosen, declared: contracts.Check) -> ExitCheck | None:
+    if declared.takes_any:
+        return _unusable(phase, item, chosen.kind, declared)
     problems: list[Diagnostic] = []
     kind = () if chosen.short else (Field(KIND, ("text",), "what is verified"),)
     fields = shape("exit", "", *kind, *chosen.shape.fields, *EXIT)
