@@ -187,3 +187,14 @@ def test_a_package_is_found_without_an_import(tmp_path: Path) -> None:
     (place / "handrail_acme-1.2.dist-info" / "entry_points.txt").unlink()
     (place / "handrail_acme-1.2.dist-info").rename(place / "other.dist-info")
     assert installed(str(tmp_path / "cache"), [str(place)]) == []
+
+
+def test_the_doctor_names_what_is_wrong_and_the_cure(flows: Project) -> None:
+    as_folder(flows, small(ACT), "good")
+    as_folder(flows, small("x = 1"), "bad")
+    as_folder(flows, small(ACT), "new", trusted=False)
+    checks = {check["id"]: check for check in flows.run("doctor", "--json").data["checks"]}
+    assert checks["plugin.good"]["status"] == "ok"
+    assert (checks["plugin.bad"]["status"], "`NODE` has to be" in checks["plugin.bad"]["message"]) == ("error", True)
+    assert checks["plugin.new"]["status"] == "warning"
+    assert "`handrail plugin trust new`" in checks["plugin.new"]["fix"]

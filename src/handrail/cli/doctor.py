@@ -15,6 +15,7 @@ from handrail.cli.signals import run_interruptibly
 from handrail.doctor.agents import agent_checks, kept_probe, probe_json
 from handrail.doctor.checkup import Checkup, is_ok
 from handrail.doctor.machine import machine_checks
+from handrail.doctor.plugins import plugin_checks
 from handrail.doctor.probe import probe
 from handrail.doctor.programs import find_program, version_of
 from handrail.errors import NotFound, UsageError
@@ -43,7 +44,7 @@ def doctor(app: App, shell: Shell, agent: str | None, is_probe: bool, program: s
         return _probe(app, shell, agent, program)
     if program is not None:
         raise UsageError("`--program` needs `--probe`", "`handrail doctor AGENT --probe --program FILE`")
-    found = [*machine_checks(app), *asyncio.run(agent_checks(app, agent))]
+    found = [*machine_checks(app), *plugin_checks(app), *asyncio.run(agent_checks(app, agent))]
     kept = kept_probe(app, agent) if agent else None
     if shell.as_json:
         data = {"ok": is_ok(found), "checks": [one.to_json() for one in found]}

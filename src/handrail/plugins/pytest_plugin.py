@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
 
 OPTION = "--handrail-plugin"
@@ -28,18 +30,20 @@ def _contract_items(session: pytest.Session, name: str) -> list[Any]:
     class Contract(pytest.Item):
         """One test: it fails if its function returns a problem."""
 
+        check: Callable[[], list[str]]
+
         def runtest(self) -> None:
             found = self.check()
             if found:
                 pytest.fail("\n".join(found), pytrace=False)
 
         def reportinfo(self) -> tuple[str, None, str]:
-            return plugin.file, None, self.name
+            return file, None, self.name
 
     plugin = find_plugin(name, str(session.config.invocation_params.dir))
     if plugin is None:
         raise pytest.UsageError(f"there is no plugin `{name}`, and no folder with a `plugin.toml` of this name")
-    items = []
+    file, items = plugin.file, []
     for title, check in tests_of(plugin):
         item = Contract.from_parent(session, name=title)
         item.check = check
