@@ -103,7 +103,7 @@ def test_nothing_runs_before_a_person_trusts_it(flows: Project) -> None:
         flows.run(*argv)
     said = flows.run("run", "uses")
     assert said.code == 4
-    assert "the plugin `bad` is part of a project that you do not trust" in said.err
+    assert "the plugin `bad` runs code that you do not trust yet" in said.err
     assert not (folder / "ran").exists()
     assert flows.run("plugin", "trust", "bad").code == 4  # there is no terminal
     assert not (folder / "ran").exists()

@@ -88,6 +88,10 @@ class Trust:
             make_private(os.path.dirname(path))
             replace(path, b"", durable=False)
 
+    def take_mark(self, run: str) -> None:
+        """Trust this call too, if it drives a run that was started by a trusted call."""
+        self.is_for_call = self.is_for_call or self._is_marked(run)
+
     def unmark(self, run: str) -> None:
         try:  # noqa: SIM105 - `contextlib` takes longer to import than this module
             os.unlink(self._mark_of(run))
