@@ -181,6 +181,7 @@ def test_a_package_is_found_without_an_import(tmp_path: Path) -> None:
     files = {**FILES, "__init__.py": "raise RuntimeError('imported')\n"}
     place = install(as_wheel(tmp_path, {k: v for k, v in files.items() if k != "__init__.py"}), tmp_path / "packages")
     (place / "handrail_acme" / "__init__.py").write_text(files["__init__.py"], encoding="utf-8")
+    (tmp_path / "cache").mkdir()
     (found,) = installed(str(tmp_path / "cache"), [str(place)])
     assert (found.id, found.package, found.folder) == ("acme", "handrail_acme", str(place / "handrail_acme"))
     assert installed(str(tmp_path / "cache"), [str(place)]) == [found]

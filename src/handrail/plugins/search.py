@@ -92,6 +92,8 @@ def installed(cache: str, path: Sequence[str]) -> list[Place]:
         pass
     every = [place for row in now for place in _entry_points(str(row[0]))]
     found = sorted(dict.fromkeys(every), key=lambda place: place.id)
+    if not os.path.isdir(cache):  # nothing was kept yet, so nobody waits for this
+        return found
     try:
         os.makedirs(os.path.dirname(file), 0o700, exist_ok=True)
         body = jsonlite.dumps({"path": now, "found": [list(place) for place in found]})
