@@ -305,6 +305,9 @@ def commands() -> str:
             command = command_at(row.place)
             context = click.Context(command, parent=top, info_name=command.name)
             parts.append(f"### {command.name}\n\n```text\n{command.get_help(context)}\n```\n")
+            for inner in command.commands.values() if isinstance(command, click.Group) else ():
+                below = click.Context(inner, parent=context, info_name=inner.name)
+                parts.append(f"### {command.name} {inner.name}\n\n```text\n{inner.get_help(below)}\n```\n")
     return "\n".join(parts)
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handrail.flows.spec import MAX_DEPTH as MAX_DEPTH_OF_FLOWS
+from handrail.playbook.load import MAX_ENTRIES
 from handrail.source.codes import rules
 from handrail.source.files import MAX_BYTES
 from handrail.source.yamltree import MAX_DEPTH
@@ -343,3 +344,13 @@ def the_largest_allowed_workflow(project: Path) -> None:
 @builds("ok/empty")
 def a_folder_without_workflows(project: Path) -> None:
     (project / WORKFLOWS / "nothing-here").mkdir(parents=True)
+
+
+@builds("err/playbook-too-large")
+def _many_practices(project: Path) -> None:
+    folder = project / ".handrail/playbook"
+    (folder / "practices").mkdir(parents=True)
+    (folder / "project.md").write_text("# Shop\n")
+    (folder / "manifest.yaml").write_text('version: 1\nproject: {name: Shop}\npractices: {globs: ["practices/*.md"]}\n')
+    for number in range(MAX_ENTRIES + 1):
+        (folder / f"practices/{number:04}.md").write_text(f"---\nid: p{number}\ntitle: T\n---\nx\n")
