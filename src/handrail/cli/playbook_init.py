@@ -21,6 +21,8 @@ from handrail.source.plain import counted
 from handrail.state.files import real_inside, write_whole
 
 FLOW = "playbook-init"
+SCOPE = "playbook"
+"""Where the artifacts on the way to a playbook are."""
 
 
 class Unanswered(HandrailError):
@@ -39,7 +41,7 @@ def with_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
         raise UsageError("no agent was named, and the settings name none", hint)
     given = {"agent": options["agent"], "answers": options["answers"], "accept_playbook_draft": options["is_accepted"]}
     shared = {"project": app.project, "as_json": shell.as_json, "quiet": shell.quiet, "verbose": False}
-    click.get_current_context().invoke(run, name=FLOW, task=(), **given, **shared)
+    click.get_current_context().invoke(run, name=FLOW, task=(), scope=SCOPE, **given, **shared)
 
 
 def without_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ from handrail.source.suggest import nearest
 from handrail.source.yamltree import Node
 from handrail.workflows import rules
 from handrail.workflows.exits import read_exit
-from handrail.workflows.keys import PHASE, TEXTS, WORKFLOW
+from handrail.workflows.keys import GUIDANCE, PHASE, TEXTS, WORKFLOW
 from handrail.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
 from handrail.workflows.toolnames import WRITING_HINT, can_write, read_tools
 
@@ -261,6 +261,7 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     profiles = reader.texts("availableProfiles") or ()
     checks = read_exit(reader)
     require = reader.text("require") or ""
+    guidance = _guidance(reader, id_, name)
     if any(check.words == "exists" for check in checks) and not can_write(allow):
         message = "this phase waits for a file, but no phase so far allows a tool that writes files"
         place = (*reader.node.keys["exit"], 4)
@@ -284,8 +285,18 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
         exit=checks,
         file=source.file,
         require=require,
+        guidance=guidance,
     )
     return phase, id_
+
+
+def _guidance(reader: Reader, id_: str | None, name: str | None) -> tuple[str, ...]:
+    """The names of the playbook's phase, the best first. Empty if the phase gets no practices."""
+    node = reader.child("guidance")
+    if node is None or node.kind == "boolean":
+        return tuple(filter(None, (id_, name))) if node is not None and node.value else ()
+    phase = Reader(reader.source, node, GUIDANCE, reader.report).text("phase")
+    return (phase,) if phase is not None else ()
 
 
 def _placeholders(job: _Load, source: Source, text: str, start: tuple[int, int]) -> None:

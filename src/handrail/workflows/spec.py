@@ -16,7 +16,7 @@ WORKFLOW_FILE = "workflow.yaml"
 
 
 class PhaseSpec(Record):
-    """One stage of a workflow."""
+    """One stage of a workflow. `guidance` are names for the phase of the playbook; empty without practices."""
 
     id: str
     name: str
@@ -28,6 +28,7 @@ class PhaseSpec(Record):
     exit: tuple[ExitCheck, ...]
     file: str
     require: str = ""
+    guidance: tuple[str, ...] = ()
 
 
 class Reference(Record):
