@@ -18,12 +18,13 @@ from handrail.errors import EXIT_CODES
 from handrail.flows.files import ENDINGS
 from handrail.flows.spec import AFTER_KINDS
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
+from handrail.playbook.keys import SHAPES as PLAYBOOK
 from handrail.project import MARKERS, Places, flow_roots, shipped_flows, workflow_roots
 from handrail.settings import SETTINGS
 from handrail.source.codes import endings, rules
 from handrail.source.fields import ANYTHING, Field, Shape
 from handrail.source.given import limits
-from handrail.workflows.keys import PHASE, TOOLS, WORKFLOW
+from handrail.workflows.keys import GUIDANCE, PHASE, TOOLS, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.understood import VOCABULARY
 
@@ -118,10 +119,18 @@ def _tools(agent: str, name: str) -> str:
 
 
 def files() -> str:
-    shapes = [WORKFLOW, PHASE, TOOLS, SETTINGS]
+    shapes = [WORKFLOW, PHASE, TOOLS, GUIDANCE]
     checks = "Items of `exit` are [checks](checks.md).\n"
     settings = [f"### {field.name}\n\n{example('settings', field.name)}" for field in SETTINGS.fields]
-    return "# Files\n\n" + "\n".join([*(_shape(shape) for shape in shapes[:3]), checks, _shape(SETTINGS), *settings])
+    return "# Files\n\n" + "\n".join([*(_shape(shape) for shape in shapes), checks, _shape(SETTINGS), *settings])
+
+
+def playbook() -> str:
+    about = (
+        "A [playbook](../guides/playbook.md) is a folder: `.handrail/playbook`, or `.agentweaver/playbook` as AgentWeaver "
+        "has it. It has a `manifest.yaml`, a page `project.md`, and practices and examples as Markdown files.\n"
+    )
+    return f"# Playbook files\n\n{about}\n" + "\n".join(_shape(shape) for shape in PLAYBOOK)
 
 
 def variables() -> str:
@@ -306,6 +315,9 @@ def commands() -> str:
             command = command_at(row.place)
             context = click.Context(command, parent=top, info_name=command.name)
             parts.append(f"### {command.name}\n\n```text\n{command.get_help(context)}\n```\n")
+            for inner in command.commands.values() if isinstance(command, click.Group) else ():
+                below = click.Context(inner, parent=context, info_name=inner.name)
+                parts.append(f"### {command.name} {inner.name}\n\n```text\n{inner.get_help(below)}\n```\n")
     return "\n".join(parts)
 
 
@@ -319,6 +331,7 @@ PAGES = {
     "folders.md": folders,
     "nodes.md": nodes,
     "placeholders.md": placeholders,
+    "playbook.md": playbook,
     "prompts.md": prompts,
     "schemas.md": schemas,
     "shipped-flows.md": shipped,

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handrail.flows.spec import MAX_DEPTH as MAX_DEPTH_OF_FLOWS
+from handrail.playbook.load import MAX_ENTRIES
 from handrail.plugins.content import read_content
 from handrail.plugins.trusted import TrustedCode
 from handrail.source.codes import rules
@@ -372,3 +373,13 @@ def trusted_plugin(project: Path, state: Path, id_: str) -> None:
     folder = project / ".handrail" / "plugins" / id_
     TrustStore(str(state)).grant(str(project), 1.0)
     TrustedCode(str(state)).grant(str(folder), read_content(str(folder)), 1.0)
+
+
+@builds("err/playbook-too-large")
+def _many_practices(project: Path) -> None:
+    folder = project / ".handrail/playbook"
+    (folder / "practices").mkdir(parents=True)
+    (folder / "project.md").write_text("# Shop\n")
+    (folder / "manifest.yaml").write_text('version: 1\nproject: {name: Shop}\npractices: {globs: ["practices/*.md"]}\n')
+    for number in range(MAX_ENTRIES + 1):
+        (folder / f"practices/{number:04}.md").write_text(f"---\nid: p{number}\ntitle: T\n---\nx\n")

@@ -106,7 +106,7 @@ def test_init_makes_a_project_that_validates_and_overwrites_nothing(project: Pro
     assert {".handrail/workflows/hello/workflow.yaml", ".handrail/flows/hello.yaml"} <= set(created)
     assert project.json("list")["flows"][0]["id"] == "hello"
     assert project.json("run", "hello")["status"] == "completed"
-    checked = {"workflows": 5, "flows": 1, "settings": 1, "schemas": 0, "projects": 1}
+    checked = {"workflows": 5, "flows": 1, "settings": 1, "schemas": 0, "playbooks": 0, "projects": 1}
     found = project.json("validate")
     assert found == {"ok": True, "problems": [], "notes": [], "checked": checked, "trusted": True}
     project.write(".handrail/settings.yaml", "idleStops: 7\n")

@@ -34,6 +34,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("phases", "List the phases of a flow in order.", "definitions:phases"),
         Row("explain", "Explain a code, or list all of them.", "definitions:explain"),
         Row("schema", "Print the JSON Schema of a definition file, for editors.", "definitions:schema"),
+        Row("playbook", "Make, check and show the practices of a project.", "playbook:playbook"),
     ),
     "Plugins": (
         Row("plugins", "List the plugins, and what is wrong with them.", "plugins:plugins"),

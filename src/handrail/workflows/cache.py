@@ -154,6 +154,7 @@ def _entries(data: bytes) -> tuple[Entry, ...]:
 
 def _phase(row: dict[str, Any]) -> PhaseSpec:
     lists = {
-        name: None if row[name] is None else tuple(row[name]) for name in ("deny", "allow", "profiles", "exit_lines")
+        name: None if row[name] is None else tuple(row[name])
+        for name in ("deny", "allow", "profiles", "exit_lines", "guidance")
     }
     return PhaseSpec(**{**row, **lists, "exit": tuple([ExitCheck(*check) for check in row["exit"]])})

@@ -65,6 +65,12 @@ TOOLS = shape(
     Field("whitelist", ("list",), "only these tools are allowed", schema={"type": "array"}),
 )
 
+GUIDANCE = shape(
+    "guidance",
+    "Which practices of the project's playbook the phase gets.",
+    Field("phase", ("text",), "the phase of the playbook, such as `plan` or `implement`", required=True),
+)
+
 EXIT = (Field("name", ("text",), "what to call this check in messages"),)
 EXIT_SCHEMA = {"$ref": "#/$defs/check"}
 
@@ -87,6 +93,13 @@ PHASE = shape(
         ("list", "mapping"),
         "checks that have to hold before the phase is left",
         schema={"oneOf": [EXIT_SCHEMA, {"type": "array", "items": EXIT_SCHEMA}]},
+    ),
+    Field(
+        "guidance",
+        ("boolean", "mapping"),
+        "`true`: the practices of the project's playbook that fit the task are part of the phase's text; `phase: NAME` "
+        "names the phase of the playbook, which otherwise follows from the id and the name of this phase",
+        schema={"oneOf": [{"type": "boolean"}, json_schema(GUIDANCE)]},
     ),
     Field(
         "require",

@@ -16,7 +16,9 @@ WORKFLOW_FILE = "workflow.yaml"
 
 
 class PhaseSpec(Record):
-    """One stage of a workflow. `exit_lines` are the lines of its exit checks in its file."""
+    """One stage of a workflow. `exit_lines` are the lines of its exit checks in its file. `guidance` are names for the
+    phase of the playbook; empty without practices.
+    """
 
     id: str
     name: str
@@ -29,6 +31,7 @@ class PhaseSpec(Record):
     file: str
     require: str = ""
     exit_lines: tuple[int, ...] = ()
+    guidance: tuple[str, ...] = ()
 
 
 class Reference(Record):
