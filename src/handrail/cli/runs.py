@@ -190,6 +190,7 @@ def resume(app: App, shell: Shell, run_id: str, first: bool, **options: Any) -> 
 @answers_option
 @route_options
 @limit_options
+@approve_option
 @events_option
 @command
 def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
@@ -205,6 +206,7 @@ def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 @answers_option
 @route_options
 @limit_options
+@approve_option
 @events_option
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:

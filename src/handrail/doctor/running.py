@@ -42,7 +42,7 @@ async def _made(name: str, exam: Exam, subject: Subject) -> list[Checkup]:
         return [_failed(name, f"it was not done after {counted(exam.seconds, 'second')}")]
     except HandrailError as error:
         return [Checkup(name, "error", error.message, error.hint)]
-    except Exception as error:  # noqa: BLE001  # a check of a plugin may raise anything, and the others go on
+    except Exception as error:  # noqa: BLE001 - a check of a plugin may raise anything, and the others go on
         return [_failed(name, f"it failed: {type(error).__name__}: {one_line(str(error))}")]
 
 
@@ -72,7 +72,7 @@ async def _in_thread(function: Callable[[Subject], Any], subject: Subject) -> An
         result, error = None, None
         try:
             result = list(function(subject))
-        except Exception as raised:  # noqa: BLE001  # it is raised again where the result is awaited
+        except Exception as raised:  # noqa: BLE001 - it is raised again where the result is awaited
             error = raised
         try:
             loop.call_soon_threadsafe(settle, result, error)
