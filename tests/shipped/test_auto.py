@@ -81,6 +81,17 @@ def test_a_ticket_becomes_a_pull_request_and_its_remarks_come_back_into_the_work
     shop.assert_valid()
 
 
+def test_a_change_is_watched_by_the_same_run(project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = shop_with(PYTHON, project, forge, monkeypatch)
+    forge.needs, forge.remarks = "CHANGELOG.md", ["Please document it."]
+    ended = shop.run("auto", TICKET, *APPROVED, "--param", "watch=true")
+    assert (ended["status"], ended["outcome"]) == ("completed", "success"), ended
+    assert ended["phases"][-1]["status"] == "done"
+    assert forge.pushes == ["main", BRANCH, BRANCH, BRANCH]
+    assert {"CHANGELOG.md", "README.md"} <= set(forge.files(BRANCH))
+    shop.assert_valid()
+
+
 def test_a_person_agrees_at_each_gate(project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = shop_with(PYTHON, project, forge, monkeypatch)
     shop.answers |= {"approve": {"approved": True}, "propose": {"approved": True}}

@@ -73,6 +73,19 @@ def test_an_issue_of_gitlab_becomes_a_task(shop: Shop, gitlab: GitLab) -> None:
     assert json.loads(shop.file("ticket-json-file").read_text())["project_path"] == "group/tea"
 
 
+@pytest.mark.parametrize("forge_of", ["github", "gitlab"])
+def test_a_plan_reads_the_issue_that_is_its_task(shop: Shop, gitlab: GitLab, forge_of: str) -> None:
+    task = "octo/tea#12" if forge_of == "github" else gitlab.page("issues/12")
+    shop.agent({"Turn an issue of GitHub or GitLab": files_of("task-context")}, Mood())
+    ended = shop.run("plan", task)
+    assert (ended["status"], ended["outcome"]) == ("completed", "success"), ended
+    assert json.loads(shop.file("ticket-json-file").read_text())["issue"]["title"]
+    assert not shop.file("instant-task-input-json-file").exists()
+    assert shop.file("plan-json-file").is_file()
+    assert not shop.file("task-context-json-file", 2).exists()
+    shop.assert_valid()
+
+
 def test_an_issue_of_jira_becomes_a_task(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     def jira(asked: Asked) -> Reply:
         return Reply({"key": "ABC-1", "fields": {"summary": "Order", "issuetype": {"name": "Bug"}, "attachment": []}})
