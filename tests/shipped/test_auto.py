@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shipped.forge import Forge
+from shipped.gitlabs import GitLab
 from shipped.projects import PYTHON, TYPESCRIPT, Kind
 from shipped.shop import APPROVED, KEY, Shop
 from support import Project
@@ -89,6 +90,25 @@ def test_a_change_is_watched_by_the_same_run(project: Project, forge: Forge, mon
     assert ended["phases"][-1]["status"] == "done"
     assert forge.pushes == ["main", BRANCH, BRANCH, BRANCH]
     assert {"CHANGELOG.md", "README.md"} <= set(forge.files(BRANCH))
+    shop.assert_valid()
+
+
+def test_an_issue_of_gitlab_becomes_a_merge_request_once(
+    project: Project, forge: Forge, gitlab: GitLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The branch is pushed to the bare repository; the address of the remote is that of GitLab."""
+    shop = shop_with(PYTHON, project, forge, monkeypatch)
+    shop.checkout.git("remote", "set-url", "origin", f"{gitlab.web.url}/group/tea.git")
+    run = shop.run_and_die("auto", gitlab.page("issues/12"), *APPROVED, "--param", "watch=true", killer=gitlab)
+    ended = shop.resume(run)
+    assert (ended["status"], ended["outcome"]) == ("completed", "success"), ended
+    assert [(row["source_branch"], row["target_branch"], row["title"]) for row in gitlab.made] == [
+        (BRANCH, "main", "Keep the order of the items")
+    ]
+    assert forge.pushes == ["main", BRANCH]
+    assert forge.show(BRANCH, PYTHON.code) == PYTHON.reviewed
+    assert forge.pulls == []
+    assert ended["phases"][-1]["status"] == "skipped"  # `pr-watch` is for GitHub
     shop.assert_valid()
 
 

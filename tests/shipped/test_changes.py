@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,16 +22,6 @@ def shop(project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch) -> Sho
     forge.said(12)
     forge.lists["pulls"] = [forge.pull(1, "octo:other", "main", title="Slugs", body="Why not", draft=False)]
     return Shop(project, forge, monkeypatch, PYTHON.files)
-
-
-@pytest.fixture
-def gitlab(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitLab]:
-    made = GitLab()
-    with serve(made.answer) as web:
-        made.web = web
-        monkeypatch.setenv("GITLAB_BASE_URL", web.url)
-        monkeypatch.setenv("GITLAB_TOKEN", "token")
-        yield made
 
 
 def files_of(kind: str) -> dict[str, str]:
