@@ -99,7 +99,7 @@ def test_an_issue_of_gitlab_becomes_a_merge_request_once(
     """The branch is pushed to the bare repository; the address of the remote is that of GitLab."""
     shop = shop_with(PYTHON, project, forge, monkeypatch)
     shop.checkout.git("remote", "set-url", "origin", f"{gitlab.web.url}/group/tea.git")
-    run = shop.run_and_die("auto", gitlab.page("issues/12"), *APPROVED, "--param", "watch=true", killer=gitlab)
+    run = shop.run_and_die("auto", gitlab.page("issues/12"), *APPROVED, killer=gitlab)
     ended = shop.resume(run)
     assert (ended["status"], ended["outcome"]) == ("completed", "success"), ended
     assert [(row["source_branch"], row["target_branch"], row["title"]) for row in gitlab.made] == [
@@ -108,8 +108,18 @@ def test_an_issue_of_gitlab_becomes_a_merge_request_once(
     assert forge.pushes == ["main", BRANCH]
     assert forge.show(BRANCH, PYTHON.code) == PYTHON.reviewed
     assert forge.pulls == []
-    assert ended["phases"][-1]["status"] == "skipped"  # `pr-watch` is for GitHub
     shop.assert_valid()
+
+    gitlab.forge, forge.needs, forge.remarks = forge, "CHANGELOG.md", ["Please document it."]
+    page = gitlab.page("merge_requests/20")
+    run = shop.run_and_die("pr-watch", page, *APPROVED, "--param", "wait=0", killer=gitlab)
+    ended = shop.resume(run)
+    assert (ended["status"], ended["outcome"]) == ("completed", "success"), ended
+    assert forge.pushes == ["main", BRANCH, BRANCH, BRANCH]
+    said = [note["body"].partition("\n")[0] for note in gitlab.notes]
+    assert said == ["`ci`: added the changelog.", "Please document it.", "Documented it."]
+    assert {"CHANGELOG.md", "README.md"} <= set(forge.files(BRANCH))
+    shop.assert_valid(pr_checks="gitlab-checks/v1", pr_comments="gitlab-review/v1")
 
 
 def test_a_person_agrees_at_each_gate(project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch) -> None:
