@@ -14,6 +14,7 @@ from handrail.agents.scripted.script import ACTIONS, CHOICE
 from handrail.cli.group import command_at, handrail
 from handrail.cli.table import SECTIONS
 from handrail.contracts import Check, Node
+from handrail.doctor.table import CATEGORIES, EXAMS
 from handrail.errors import EXIT_CODES
 from handrail.flows.files import ENDINGS
 from handrail.flows.spec import AFTER_KINDS
@@ -321,10 +322,34 @@ def commands() -> str:
     return "\n".join(parts)
 
 
+def doctor() -> str:
+    about = (
+        "What [`handrail doctor`](../guides/doctor.md) looks at. `--only` and `--skip` take a category, the name of a "
+        "check, or the id of a result. A check of an agent has one result per agent, such as `claude.program`.\n"
+    )
+    parts = [f"# Checks of the doctor\n\n{about}"]
+    for category, what in CATEGORIES.items():
+        rows = [
+            f"| {', '.join(f'`{id_}`' for id_ in _ids(name))} | {exam.about} | {exam.seconds:g} s |"
+            for name, exam in EXAMS.items()
+            if exam.category == category
+        ]
+        table = "| result | what is checked | at most |\n|---|---|---|\n" + "\n".join(rows)
+        parts.append(f"## {category}\n\nAbout {what}.\n\n{table}\n")
+    return "\n".join(parts)
+
+
+def _ids(name: str) -> list[str]:
+    exam = EXAMS[name]
+    own = [id_ for id_ in exam.ids if id_.startswith(f"{name}.")] or [name, *exam.ids]
+    return [f"AGENT.{id_}" if exam.of_agents else id_ for id_ in own]
+
+
 PAGES = {
     "checks.md": checks,
     "codes.md": codes,
     "commands.md": commands,
+    "doctor.md": doctor,
     "exit-codes.md": exit_codes,
     "files.md": files,
     "flows.md": flows,

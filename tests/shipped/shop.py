@@ -134,13 +134,13 @@ class Shop:
     def data_files(self) -> list[Path]:
         return sorted((self.project.folder / ".agentweaver" / "scopes" / KEY).rglob("*.json"))
 
-    def assert_valid(self) -> None:
-        """Every file in the scope that has a schema matches it."""
-        checked = 0
+    def assert_valid(self, **others: str) -> None:
+        """Every file in the scope that has a schema matches it. `others` replace the usual schemas."""
+        checked, schemas = 0, SCHEMAS | {name.replace("_", "-"): schema for name, schema in others.items()}
         for path in self.data_files():
             begins = [name for name in SCHEMAS if path.name.startswith(f"{name}-{KEY}")]
             if begins:
-                schema = builtin_schema(SCHEMAS[begins[0]])
+                schema = builtin_schema(schemas[begins[0]])
                 assert schema is not None
                 assert problems_of(schema, json.loads(path.read_text())) == [], path
                 checked += 1

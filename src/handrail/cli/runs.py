@@ -205,6 +205,7 @@ def resume(app: App, shell: Shell, run_id: str, first: bool, **options: Any) -> 
 @answers_option
 @route_options
 @limit_options
+@approve_option
 @trust_option
 @events_option
 @command
@@ -221,6 +222,7 @@ def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 @answers_option
 @route_options
 @limit_options
+@approve_option
 @trust_option
 @events_option
 @command

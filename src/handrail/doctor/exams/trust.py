@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from handrail.app import App
-from handrail.doctor.checkup import Checkup
+from handrail.doctor.checkup import Checkup, Subject
 from handrail.errors import StateError
 from handrail.source.plain import counted
 
 
-def trust_checks(app: App) -> list[Checkup]:
+def trust(subject: Subject) -> list[Checkup]:
     """One check. A project whose definitions run nothing needs no trust."""
+    app = subject.app
     try:
         record = app.trust.record
     except StateError as error:
@@ -21,4 +21,8 @@ def trust_checks(app: App) -> list[Checkup]:
     if not programs:
         return [Checkup("trust", "skipped", "nobody has trusted the project, and its definitions run nothing")]
     told = f"nobody has trusted the project, so it does not run {counted(len(programs), 'thing')} of its definitions"
-    return [Checkup("trust", "warning", told, "look at `handrail trust --show`, then run `handrail trust`")]
+    return [
+        Checkup(
+            "trust", "warning", told, "look at `handrail trust --show`, then run `handrail trust`", "handrail trust"
+        )
+    ]

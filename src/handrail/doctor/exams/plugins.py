@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from handrail.app import App
-from handrail.doctor.checkup import Checkup
+from handrail.doctor.checkup import Checkup, Subject
 from handrail.plugins.found import Plugin
 from handrail.source.diagnostics import Diagnostic, has_errors
 from handrail.source.plain import counted
 
 
-def plugin_checks(app: App) -> Iterator[Checkup]:
+def plugins(subject: Subject) -> Iterator[Checkup]:
     """Whether each plugin can be used. Tries the code of those that are trusted."""
-    plugins = app.definitions.plugins
-    for plugin in plugins.found:
-        yield _checkup(plugin, plugins.problems(plugin, again=True))
+    known = subject.app.definitions.plugins
+    if not known.found:
+        yield Checkup("plugins", "skipped", "there are no plugins")
+    for plugin in known.found:
+        yield _checkup(plugin, known.problems(plugin, again=True))
 
 
 def _checkup(plugin: Plugin, problems: list[Diagnostic]) -> Checkup:
