@@ -294,7 +294,7 @@ BLOCK = shape(
                 {"anyOf": [{"required": ["var"]}, {"required": ["over"]}]},
             ],
         },
-        examples=({"var": "round", "max": 3, "until": "${steps.check.test.outputs.ok}"},),
+        examples=({"var": "round", "max": 3, "until": {"equals": ["${steps.check.test.outputs.exitCode}", 0]}},),
     ),
     Field("phases", ("list",), "the phases to repeat", required=True, schema=_ENTRIES),
 )
