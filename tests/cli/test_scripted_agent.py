@@ -144,10 +144,10 @@ def test_the_demo_finishes_and_leaves_no_files(project: Project) -> None:
         ),
         ("{step: next, sumary: done}", "unknown key `sumary` (did you mean `summary`?)"),
         (
-            "usage: {input: 3}",
-            "`usage` has no number `input` (its numbers: inputTokens, outputTokens, cachedTokens, usd)",
+            "usage: {money: 3}",
+            "`usage` has no number `money` (its numbers: inputTokens, outputTokens, cachedTokens, usd)",
         ),
-        ("usage: {inputToken: 3}", "`usage` has no number `inputToken` (did you mean `inputTokens`?)"),
+        ("usage: {input: 3}", "`usage` has no number `input` (did you mean `inputTokens`?)"),
         ("usage: {usd: much}", "`usd` has to be a number, found text `much`"),
         ("hang: soon", "`hang` has to be a number, found text `soon`"),
         ("{say: a, step: next}", "this line has 2 actions: say, step; a line has exactly one"),

@@ -116,7 +116,7 @@ class Meter:
             case "usd":
                 return f"it used ${used:.4g} of at most ${most:.4g} {source}"
             case "tokens":
-                return f"it used {int(used):,} of at most {counted(int(most), 'token')} {source}"
+                return f"it used {int(used)} of at most {counted(int(most), 'token')} {source}"
             case _:
                 return f"it ran for {counted(most, 'minute')}, which is the most it may {source}"
 
