@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from handrail import NAMED_AGENT
 from handrail.source.fields import NOT_BLANK, Field, Reader, found, json_schema, quoted, shape
-from handrail.source.suggest import did_you_mean
+from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.yamltree import Node
 
 EXAMPLE = f"{NAMED_AGENT}: {{goose: {{command: [goose, acp]}}}}"
@@ -97,7 +97,8 @@ def agent_named(agent: str, agents: AcpAgents) -> AcpAgent | None:
         raise NoSuchAgent(f"`{agent}` is not in your settings", f"write `{EXAMPLE}` to your settings.yaml")
     if name:
         if name not in agents:
-            raise NoSuchAgent(f"`{agent}` is not in your settings", did_you_mean(name, agents) or f"known: {known}")
+            near = [f"did you mean `{NAMED_AGENT}:{one}`?" for one in nearest(name, agents)[:1]]
+            raise NoSuchAgent(f"`{agent}` is not in your settings", near[0] if near else f"known: {known}")
         return agents[name]
     if len(agents) > 1:
         raise NoSuchAgent(f"`{agent}` may be one of several agents of your settings", f"name one: {known}")
