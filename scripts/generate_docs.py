@@ -21,8 +21,7 @@ from handrail.flows.spec import SHAPES as FLOW_SHAPES
 from handrail.project import MARKERS, Places, flow_roots, shipped_flows, workflow_roots
 from handrail.settings import SETTINGS
 from handrail.source.codes import endings, rules
-from handrail.source.fields import ANYTHING, Field, Shape
-from handrail.source.given import limits
+from handrail.source.fields import ANYTHING, Field, Shape, limits
 from handrail.workflows.keys import PHASE, TOOLS, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.understood import VOCABULARY

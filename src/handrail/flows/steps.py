@@ -15,8 +15,8 @@ from handrail.flows.prompts import read_prompt
 from handrail.flows.reading import Around, Nested, Reading, Slot
 from handrail.flows.settle import read_values, settled
 from handrail.flows.spec import AFTER_KINDS, MAX_SECONDS, RETRY, STEP
-from handrail.source.fields import Reader, found, quoted, unknown_key
-from handrail.source.given import check_fields, limits, refuse_unknown
+from handrail.source.fields import Reader, found, limits, quoted, unknown_key
+from handrail.source.given import check_fields, refuse_unknown
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import is_true
 from handrail.source.yamltree import Node

@@ -31,9 +31,8 @@ from handrail.settings.rules import Effects, Rule, read_rules
 from handrail.settings.worktree import WorktreeSettings, read_worktree
 from handrail.source.agents import AcpAgent, read_agents
 from handrail.source.diagnostics import Diagnostic, of_file
-from handrail.source.fields import Reader, found, quoted
+from handrail.source.fields import Reader, found, limits, quoted
 from handrail.source.files import Root, Unopened, decode
-from handrail.source.given import limits
 from handrail.source.plain import counted
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean

@@ -101,6 +101,17 @@ def quoted(node: Node) -> str:
     return f"`{shown if len(shown) <= 40 else shown[:39] + '…'}`"
 
 
+def limits(field: Field) -> str:
+    """The bounds of a number in words, or an empty text if there are no bounds."""
+    unit = f" {field.unit}" if field.unit else ""
+    if field.above is not None:
+        most = "" if field.most is None else f" and at most {field.most}"
+        return f"more than {field.above}{most}{unit}"
+    if field.least is not None:
+        return f"{field.least} or more{unit}" if field.most is None else f"between {field.least} and {field.most}{unit}"
+    return "" if field.most is None else f"at most {field.most}{unit}"
+
+
 def meant_key(source: Source, name: str, known: Iterable[str]) -> str | None:
     """The key that a misspelt one means. None if none is similar, or if the file may have keys of its own."""
     found = [] if source.is_foreign or name.startswith("_") else nearest(name, known)
