@@ -23,8 +23,7 @@ from handrail.playbook.keys import SHAPES as PLAYBOOK
 from handrail.project import MARKERS, Places, flow_roots, shipped_flows, workflow_roots
 from handrail.settings import SETTINGS
 from handrail.source.codes import endings, rules
-from handrail.source.fields import ANYTHING, Field, Shape
-from handrail.source.given import limits
+from handrail.source.fields import ANYTHING, Field, Shape, limits
 from handrail.workflows.keys import GUIDANCE, PHASE, TOOLS, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.understood import VOCABULARY
@@ -128,8 +127,9 @@ def files() -> str:
 
 def playbook() -> str:
     about = (
-        "A [playbook](../guides/playbook.md) is a folder: `.handrail/playbook`, or `.agentweaver/playbook` as AgentWeaver "
-        "has it. It has a `manifest.yaml`, a page `project.md`, and practices and examples as Markdown files.\n"
+        "A [playbook](../guides/playbook.md) is a folder: `.handrail/playbook`, or `.agentweaver/playbook` as "
+        "AgentWeaver has it. It has a `manifest.yaml`, a page `project.md`, and practices and examples as Markdown "
+        "files.\n"
     )
     return f"# Playbook files\n\n{about}\n" + "\n".join(_shape(shape) for shape in PLAYBOOK)
 
@@ -239,7 +239,8 @@ def folders() -> str:
         f"## Definitions\n\nThe first one that is found wins.\n\n### Workflows\n\nA workflow is a folder with a file "
         f"`workflow.yaml`; `workflow.yml` is not read, as in pi-workflows.\n\n{workflows}\n"
         f"### Flows\n\nA flow is a file that ends with {_endings()}.\n\n{flows}\n"
-        "JSON Schemas of a project are in `.handrail/schemas`, its settings in `.handrail/settings.yaml`; the user's "
+        "JSON Schemas of a project are in `.handrail/schemas`, its settings in `.handrail/settings.yaml`, and "
+        "[schemas for editors](../guides/editors.md) in `.handrail/editor`; the user's "
         f"settings are in `{_home(places.config)}/settings.yaml`.\n\n"
         "## State\n\nOutside the project, so that an agent does not hold its own leash. If `HANDRAIL_HOME` is set, "
         "`config`, `state` and `cache` are folders below it; otherwise the XDG folders are used:\n\n"

@@ -143,6 +143,12 @@ def test_the_demo_finishes_and_leaves_no_files(project: Project) -> None:
             "`step` has to be `next` or `loop` or `status` or `cancel`, found `nxet` (did you mean `next`?)",
         ),
         ("{step: next, sumary: done}", "unknown key `sumary` (did you mean `summary`?)"),
+        (
+            "usage: {money: 3}",
+            "`usage` has no number `money` (its numbers: inputTokens, outputTokens, cachedTokens, usd)",
+        ),
+        ("usage: {input: 3}", "`usage` has no number `input` (did you mean `inputTokens`?)"),
+        ("usage: {usd: much}", "`usd` has to be a number, found text `much`"),
         ("hang: soon", "`hang` has to be a number, found text `soon`"),
         ("{say: a, step: next}", "this line has 2 actions: say, step; a line has exactly one"),
         ("just text", "a line has to be a mapping with one action, found text `just text`"),

@@ -161,3 +161,14 @@ def test_a_project_without_a_check_is_told_before_anything_is_done(
     ended = shop.run("auto", TICKET, code=1)
     assert ended["reason"].startswith("check-missing")
     assert forge.web.asked == []
+
+
+def test_a_repository_without_the_remote_is_told_before_anything_is_done(
+    project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = shop_with(PYTHON, project, forge, monkeypatch)
+    shop.checkout.git("remote", "rename", "origin", "upstream")
+    ended = shop.run("auto", TICKET, code=1)
+    assert "there is no remote of this name; `git remote` lists them" in ended["error"]
+    assert forge.web.asked == []
+    assert shop.run("auto", TICKET, "--param", "remote=upstream", *APPROVED)["outcome"] == "success"

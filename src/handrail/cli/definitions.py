@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 
 import click
 from click.shell_completion import CompletionItem
 
-from handrail import registry
 from handrail.app import App
 from handrail.cli.changes import installable
 from handrail.cli.common import command, complete_flow, complete_key
@@ -22,30 +20,20 @@ from handrail.errors import NotFound, UsageError
 from handrail.flows.found import FoundFlow
 from handrail.flows.outline import outline
 from handrail.flows.plan import FlowPlan
-from handrail.flows.schema import flow_schema
-from handrail.flows.spec import FLOW
 from handrail.project import shown_path
 from handrail.source.codes import endings, rules
 from handrail.source.diagnostics import Diagnostic, is_usable
-from handrail.source.fields import json_schema
 from handrail.source.plain import counted
 from handrail.source.suggest import did_you_mean
 from handrail.trust.programs import Program
 from handrail.view.flow import flow_mermaid, flow_tree
 from handrail.view.picture import flow_picture
 from handrail.view.workflow import mermaid, tree
-from handrail.workflows.keys import PHASE, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.plan import to_json
-from handrail.workflows.schema import phase_schema
 from handrail.workflows.spec import WorkflowSpec
 
 MARKS = WORKFLOW_MARK, FLOW_MARK = ("workflow:", "flow:")
-SCHEMAS: dict[str, tuple[str, Callable[[], dict[str, object]]]] = {
-    "workflow": (WORKFLOW.title, lambda: json_schema(WORKFLOW)),
-    "phase": (PHASE.title, lambda: phase_schema(registry.checks())),
-    "flow": (FLOW.title, lambda: flow_schema(registry.node_declarations(), registry.checks())),
-}
 
 
 @click.command(name="list")
@@ -349,13 +337,3 @@ def _list_codes(shell: Shell) -> None:
     for ending in endings().values():
         shell.say(f"{ending.code:<24} {'end':<8} {ending.meaning}")
     return None
-
-
-@click.command()
-@click.argument("kind", type=click.Choice(list(SCHEMAS)))
-@command
-def schema(app: App, shell: Shell, kind: str) -> None:
-    """Print the JSON Schema of a definition file, for editors."""
-    del app
-    title, schema_of = SCHEMAS[kind]
-    shell.data({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema_of()})

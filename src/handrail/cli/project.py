@@ -11,6 +11,7 @@ from handrail.app import App
 from handrail.cli.changes import carry_out, installable
 from handrail.cli.common import command
 from handrail.cli.output import Shell
+from handrail.editors import schema_files
 from handrail.errors import RefusedError
 from handrail.hosts.install import Installer, installer_for
 from handrail.state.files import real_inside
@@ -21,6 +22,8 @@ from handrail.state.files import real_inside
 @command
 def init(app: App, shell: Shell, agent: str | None) -> None:
     """Create an example workflow, an example flow and settings. Overwrites no file.
+
+    The schemas in `.handrail/editor` are for editors. Commit them with the other files.
 
     With --agent, the agent also gets the skill that helps it to write a workflow for this project.
     """
@@ -67,7 +70,8 @@ def _create(app: App, shell: Shell) -> list[str]:
     own = os.path.join(app.project, ".handrail")
     if os.path.realpath(own) != own:
         raise RefusedError("`.handrail` is a link to another place", "remove the link, then run `handrail init` again")
-    for source, name in sorted(_files(template, ""), key=lambda item: item[1]):
+    schemas = [(text, os.path.join("editor", name)) for name, text in schema_files()]
+    for source, name in sorted([*_files(template, ""), *schemas], key=lambda item: item[1]):
         path = os.path.join(own, name)
         if real_inside(own, name) is None:
             raise RefusedError(f"`{path}` leads out of the project", "remove the link, then run `handrail init` again")

@@ -33,7 +33,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("show", "Show all phases of a workflow or a flow, including nested ones.", "definitions:show"),
         Row("phases", "List the phases of a flow in order.", "definitions:phases"),
         Row("explain", "Explain a code, or list all of them.", "definitions:explain"),
-        Row("schema", "Print the JSON Schema of a definition file, for editors.", "definitions:schema"),
+        Row("schema", "Print the JSON Schema of a kind of file, for editors, or write all of them.", "schema:schema"),
         Row("playbook", "Make, check and show the practices of a project.", "playbook:playbook"),
     ),
     "Plugins": (

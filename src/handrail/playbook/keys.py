@@ -12,24 +12,34 @@ _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string", "minLengt
 PROJECT = shape(
     "project",
     "What the project is.",
-    Field("name", ("text",), "the name of the project", required=True),
-    Field("stack", ("list",), "what it is built with, for people", schema=_TEXTS),
-    Field("languages", ("list",), "its programming languages; a task that names none is about these", schema=_TEXTS),
+    Field("name", ("text",), "the name of the project", required=True, examples=("shop",)),
+    Field("stack", ("list",), "what it is built with, for people", schema=_TEXTS, examples=(["Django"],)),
+    Field(
+        "languages",
+        ("list",),
+        "its programming languages; a task that names none is about these",
+        schema=_TEXTS,
+        examples=(["python"],),
+    ),
     Field("frameworks", ("list",), "its frameworks; a task that names none is about these", schema=_TEXTS),
 )
 FILES = shape(
     "files",
     "Files of the playbook: `paths`, `globs` or both.",
-    Field("paths", ("list",), "paths in the folder of the playbook", schema=_TEXTS),
+    Field("paths", ("list",), "paths in the folder of the playbook", schema=_TEXTS, examples=(["practices/tests.md"],)),
     Field(
-        "globs", ("list",), "globs for such paths: `*`, `?`, `**` and `{a,b}`; each has to match a file", schema=_TEXTS
+        "globs",
+        ("list",),
+        "globs for such paths: `*`, `?`, `**` and `{a,b}`; each has to match a file",
+        schema=_TEXTS,
+        examples=(["practices/*.md"],),
     ),
 )
 SELECTION = shape(
     "selection",
     "How practices and examples are chosen.",
     Field("include_examples", ("boolean",), "whether examples are named, too", default=True),
-    Field("max_examples", ("integer",), "how many examples are named at most", least=0),
+    Field("max_examples", ("integer",), "how many examples are named at most", least=0, examples=(3,)),
     Field(
         "matching",
         ("text",),
@@ -49,12 +59,19 @@ MANIFEST_KEYS = shape(
         "examples", ("mapping",), "examples of good work; an agent is told where they are", schema=json_schema(FILES)
     ),
     Field("templates", ("mapping",), "files that new files may begin with", schema=json_schema(FILES)),
-    Field("always_include", ("list",), "files of the playbook that are for every task", schema=_TEXTS),
+    Field(
+        "always_include",
+        ("list",),
+        "files of the playbook that are for every task",
+        schema=_TEXTS,
+        examples=(["practices/tests.md"],),
+    ),
     Field(
         "context_budgets",
         ("mapping",),
         "phase → how many tokens (4 characters each) its practices may have; the phases are those of entries",
         schema={"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+        examples=({"plan": 1200, "implement": 1400},),
     ),
     Field("selection", ("mapping",), "how practices and examples are chosen", schema=json_schema(SELECTION)),
     Field("evidence_paths", ("list",), "files of the project that the practices come from, for people", schema=_TEXTS),
@@ -62,22 +79,24 @@ MANIFEST_KEYS = shape(
 APPLIES_TO = shape(
     "applies_to",
     "For which tasks an entry is. One fitting item is enough; without any, it is for every task.",
-    Field("languages", ("list",), "programming languages, such as `python`", schema=_TEXTS),
-    Field("frameworks", ("list",), "frameworks, such as `react`", schema=_TEXTS),
-    Field("globs", ("list",), "globs for paths in the project, such as `src/**`", schema=_TEXTS),
-    Field("keywords", ("list",), "words of the task, in any script", schema=_TEXTS),
+    Field("languages", ("list",), "programming languages, such as `python`", schema=_TEXTS, examples=(["python"],)),
+    Field("frameworks", ("list",), "frameworks, such as `react`", schema=_TEXTS, examples=(["react"],)),
+    Field(
+        "globs", ("list",), "globs for paths in the project, such as `src/**`", schema=_TEXTS, examples=(["src/**"],)
+    ),
+    Field("keywords", ("list",), "words of the task, in any script", schema=_TEXTS, examples=(["migration"],)),
 )
 ENTRY = shape(
     "entry",
     "Front matter of a practice or an example; the text below it is what an agent is told.",
-    Field("id", ("text",), "unique in the playbook", required=True),
-    Field("title", ("text",), "what people call it", required=True),
+    Field("id", ("text",), "unique in the playbook", required=True, examples=("tests-first",)),
+    Field("title", ("text",), "what people call it", required=True, examples=("Tests come first",)),
     Field("phases", ("list",), f"the phases that it is for: {', '.join(PHASES)} or names of your own; without it, all",
-          schema=_TEXTS),
+          schema=_TEXTS, examples=(["implement", "review"],)),
     Field("applies_to", ("mapping",), "the tasks that it is for", schema=json_schema(APPLIES_TO)),
-    Field("priority", ("integer",), "a higher number comes first", least=0),
-    Field("severity", ("text",), "how binding it is", choices=SEVERITIES),
-    Field("related", ("list",), "ids of other entries", schema=_TEXTS),
+    Field("priority", ("integer",), "a higher number comes first", least=0, examples=(5,)),
+    Field("severity", ("text",), "how binding it is", choices=SEVERITIES, examples=(SEVERITIES[0],)),
+    Field("related", ("list",), "ids of other entries", schema=_TEXTS, examples=(["naming"],)),
     Field("related_practices", ("list",), "ids of practices", schema=_TEXTS),
     Field("related_examples", ("list",), "ids of examples", schema=_TEXTS),
 )  # fmt: skip
