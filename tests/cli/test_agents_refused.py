@@ -56,6 +56,8 @@ LOOSENING = [
     ("scope", "reset", "k", "--yes"),
     ("import", "agentweaver"),
     ("uninstall", "claude"),
+    ("trust",),
+    ("run", "asking", "--trust"),
     ("doctor", "claude", "--probe", "--program", "/bin/true"),
 ]
 
