@@ -97,7 +97,7 @@ NODES: dict[str, str] = {
     "gitlab-comment": "handrail.nodes.gitlab.comment",
     "gitlab-issue": "handrail.nodes.gitlab.issue",
     "gitlab-review-artifacts": "handrail.nodes.gitlab.findings",
-    "gitlab-reviews": "handrail.nodes.gitlab.reviews",
+    "gitlab-reviews": "handrail.nodes.gitlab.discussions",
     "jira-context": "handrail.nodes.jira.context",
     "jira-fetch": "handrail.nodes.jira.fetch",
     "jira-issue-check": "handrail.nodes.jira.issue_check",

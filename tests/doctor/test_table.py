@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import pty
 import re
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,6 +128,27 @@ def test_a_check_that_hangs_is_a_finding(machine: Machine, monkeypatch: pytest.M
     found = machine.doctor("--only", "extra")["extra"]
     assert (found["status"], "it was not done after 0.1 seconds" in found["message"]) == ("error", True)
     ENDLESS.set()
+
+
+def test_a_terminal_shows_which_check_runs_and_then_nothing_of_it(machine: Machine) -> None:
+    argv = [sys.executable, "-m", "handrail", "doctor", "--only", "python", "--only", "disk"]
+    master, slave = pty.openpty()
+    try:
+        env = {**os.environ, "TERM": "xterm"}
+        ended = subprocess.run(
+            argv, cwd=machine.project.folder, env=env, stdout=subprocess.PIPE, stderr=slave, timeout=120, check=True
+        )
+        os.write(slave, b"end")
+        shown = b""
+        while not shown.endswith(b"end"):
+            shown += os.read(master, 65536)
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert shown.startswith(b"\rchecking python: ")
+    assert b"\rchecking disk: " in shown
+    assert shown.endswith(b"\r\x1b[Kend")
+    assert ended.stdout.decode().startswith("✓ python")
 
 
 def test_a_missing_function_is_a_finding(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

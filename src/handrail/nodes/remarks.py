@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
-from handrail.contracts import NodeError
 from handrail.nodes.markdown import document, fenced, one_line
 from handrail.source.fields import Field
-from handrail.source.values import as_text, shown
 
 LONGEST_EXCERPT = 72
 FINDINGS = ("reviewFile", "reviewJsonFile")
@@ -17,19 +14,6 @@ FINDINGS_FILES = (
     Field("reviewJsonFile", ("text",), "a file for the findings as JSON", shortest=1, names="path"),
 )
 AFTER = Field("after", ("text", "null"), "only what was said after this time is a finding, such as `lastAt` of before")
-
-
-def utc_time(given: Any, *, exact: bool = False) -> str:
-    """A time in seconds, or exactly, in a form that can be compared as text. An empty text is before all times."""
-    if given is None or not as_text(given).strip():
-        return ""
-    try:
-        moment = datetime.fromisoformat(as_text(given).strip())
-    except ValueError:
-        message = f"`after` has to be a time such as 2026-01-31T12:00:00Z, found `{shown(given, 80)}`"
-        raise NodeError("params", message, transient=False) from None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if exact else "%Y-%m-%dT%H:%M:%SZ")
 
 
 def where(comment: dict[str, Any]) -> str:
