@@ -16,6 +16,7 @@ FORMS = ("agentweaver",)
 MAX_DEPTH = 32
 MAX_PARALLEL = 64
 MAX_SECONDS = 604_800
+MAX_ROUNDS = 1_000
 AFTER_KINDS = {"set-summary-from-file": ("path",)}
 STEP_SCHEMA = {"$ref": "#/definitions/step"}
 EXPECTATION_SCHEMA = {"$ref": "#/definitions/expectation"}
@@ -255,7 +256,7 @@ REPEAT = shape(
         schema={"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_-]*$"},
     ),
     Field("until", ("mapping", "text"), "stop after the first round in which this is true", schema=TEST_SCHEMA),
-    Field("max", ("integer",), "the maximum number of rounds for `until` and `over`", least=1, examples=(5,)),
+    Field("max", ("integer",), "the maximum number of rounds for `until` and `over`", least=1, most=MAX_ROUNDS),
     Field(
         "onExhausted",
         ("text",),

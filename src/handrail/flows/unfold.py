@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 from handrail.expressions.tree import Const, Expression, Items, Not, Test, Within
 from handrail.flows.plan import Bound, Lane, Phase, Repeated, Together
 from handrail.flows.reading import MAX_VALUES, NOWHERE, Around, Reading, Slot
-from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, PHASE, REPEAT, TOGETHER
+from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, MAX_ROUNDS, PHASE, REPEAT, TOGETHER
 from handrail.flows.steps import Steps, bounded, read_timeout, read_when
 from handrail.flows.uses import steps_read
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.yamltree import Node
 
-MAX_ROUNDS = 1_000
 MAX_PHASES = 10_000
 ALONE = Together()
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
