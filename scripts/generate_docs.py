@@ -126,8 +126,9 @@ def files() -> str:
 
 def playbook() -> str:
     about = (
-        "A [playbook](../guides/playbook.md) is a folder: `.handrail/playbook`, or `.agentweaver/playbook` as AgentWeaver "
-        "has it. It has a `manifest.yaml`, a page `project.md`, and practices and examples as Markdown files.\n"
+        "A [playbook](../guides/playbook.md) is a folder: `.handrail/playbook`, or `.agentweaver/playbook` as "
+        "AgentWeaver has it. It has a `manifest.yaml`, a page `project.md`, and practices and examples as Markdown "
+        "files.\n"
     )
     return f"# Playbook files\n\n{about}\n" + "\n".join(_shape(shape) for shape in PLAYBOOK)
 

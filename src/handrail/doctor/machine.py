@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from handrail.app import App
 from handrail.doctor.checkup import Checkup
+from handrail.doctor.playbook import playbook_checkup
 from handrail.errors import HandrailError, StateError
 from handrail.project import checkout, shown_path
 from handrail.source.diagnostics import Diagnostic
@@ -30,6 +31,7 @@ def machine_checks(app: App) -> Iterator[Checkup]:
     yield _git(app)
     yield _settings(app)
     yield _definitions(app)
+    yield playbook_checkup(app.project)
     yield _sessions(app)
     yield _runs(app)
     yield _leftovers(app)
