@@ -42,6 +42,7 @@ def test_a_machine_in_working_order(machine: Project) -> None:
         "state": "ok",
         "settings": "ok",
         "definitions": "ok",
+        "playbook": "skipped",
         "sessions": "ok",
         "runs": "ok",
         "leftovers": "ok",
