@@ -99,7 +99,7 @@ def field_of(problem: Diagnostic, folder: Path) -> str:
         return "frontmatter"
     tree = read_yaml(text.split("\n---")[0].removeprefix("---\n"), 2 if is_entry else 1)[0]
     path = ["frontmatter"] if is_entry else []
-    while tree is not None and tree.kind == "mapping" and tree.keys:
+    while tree is not None and tree.kind == "mapping":
         inside = [name for name, place in tree.keys.items() if place <= (problem.line, problem.column)]
         if problem.code == "missing-key" and (tree.line, tree.column) == (problem.line, problem.column):
             return ".".join([*path, problem.message.split("`")[1]])

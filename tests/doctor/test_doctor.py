@@ -50,6 +50,7 @@ def test_a_machine_in_working_order(machine: Project) -> None:
         **{f"services.{name}": "skipped" for name in ("jira", "github", "gitlab", "telegram")},
         "settings": "ok",
         "definitions": "ok",
+        "playbook": "skipped",
         "sessions": "ok",
         "runs": "ok",
         "leftovers": "ok",

@@ -79,3 +79,19 @@ def test_wrong_use_and_a_broken_playbook_are_told(shop: Project) -> None:
     for action in (["show"], ["guidance", "--phase", "plan"]):
         said = shop.run("playbook", *action)
         assert (said.code, "handrail playbook check" in said.err) == (2, True)
+
+
+def test_doctor_names_the_playbook_and_its_worst_problem(shop: Project) -> None:
+    def checkup(code: int) -> dict[str, str]:
+        found = [row for row in shop.json("doctor", code=code)["checks"] if row["id"] == "playbook"]
+        assert len(found) == 1
+        row: dict[str, str] = found[0]
+        return row
+
+    assert (checkup(0)["status"], checkup(0)["message"]) == ("ok", "`.handrail/playbook` has 2 practices")
+    shop.write(".handrail/playbook/manifest.yaml", MANIFEST + "more: 1\n")
+    assert checkup(0)["status"] == "warning"
+    shop.write(".handrail/playbook/manifest.yaml", "version: 1\n")
+    broken = checkup(5)
+    assert (broken["status"], broken["fix"]) == ("error", "run `handrail playbook check`")
+    assert broken["message"].startswith(".handrail/playbook/manifest.yaml:1:1: key `project` is missing")

@@ -138,3 +138,14 @@ def test_the_journal_of_a_session_without_practices_does_not_mention_them(projec
     found: list[Any] = list(project.home.rglob("journal"))
     assert found
     assert b"guidance" not in found[0].read_bytes()
+
+
+def test_a_driven_workflow_gets_the_same_practices(shop: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop.write("done", "")
+    script = shop.write("script.yaml", "- {step: next}\n" * 4)
+    monkeypatch.setenv("HANDRAIL_SCRIPT", str(script))
+    assert shop.json("run", "work", TASK, "--agent", "scripted")["status"] == "completed"
+    journals = [path.read_text() for path in shop.home.rglob("journal") if "sessions" in path.parts]
+    assert len(journals) == 1
+    records = [line for line in journals[0].splitlines() if '"guidance"' in line]
+    assert [told(record) for record in records] == [{"python", "cache"}, {"python", "cache", "reviewing"}, {"python"}]
