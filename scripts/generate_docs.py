@@ -18,6 +18,8 @@ from handrail.errors import EXIT_CODES
 from handrail.flows.files import ENDINGS
 from handrail.flows.spec import AFTER_KINDS
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
+from handrail.plugins.manifest import FILE
+from handrail.plugins.search import plugin_folders
 from handrail.project import MARKERS, Places, flow_roots, shipped_flows, workflow_roots
 from handrail.settings import SETTINGS
 from handrail.source.codes import endings, rules
@@ -48,6 +50,7 @@ STATE_FOLDERS = {
     "hosts": "links from the conversations of agents to their sessions",
     "installed": "what `handrail install` changed, so that `uninstall` can undo it",
     "probes": "what `handrail doctor AGENT --probe` measured, by agent",
+    "trust": "which projects and which code of plugins a person trusts, with a copy of that code",
     "aside": "sessions and runs that could not be read and were moved away",
     "reports": "reports about bugs of Handrail",
 }
@@ -230,6 +233,9 @@ def folders() -> str:
         f"### Flows\n\nA flow is a file that ends with {_endings()}.\n\n{flows}\n"
         "JSON Schemas of a project are in `.handrail/schemas`, its settings in `.handrail/settings.yaml`; the user's "
         f"settings are in `{_home(places.config)}/settings.yaml`.\n\n"
+        f"### Plugins\n\nA plugin is a folder with a file `{FILE}`, in one of these folders, or an installed package. "
+        "Its definitions come after those of the user, and before those that are built in; their names begin with the "
+        f"id of the plugin.\n\n{_roots(list(plugin_folders('/PROJECT', places).items()))}\n"
         "## State\n\nOutside the project, so that an agent does not hold its own leash. If `HANDRAIL_HOME` is set, "
         "`config`, `state` and `cache` are folders below it; otherwise the XDG folders are used:\n\n"
         f"| folder | what is in it |\n|---|---|\n{kept}\n"
@@ -305,6 +311,9 @@ def commands() -> str:
             command = command_at(row.place)
             context = click.Context(command, parent=top, info_name=command.name)
             parts.append(f"### {command.name}\n\n```text\n{command.get_help(context)}\n```\n")
+            for name, inner in command.commands.items() if isinstance(command, click.Group) else ():
+                below = click.Context(inner, parent=context, info_name=name)
+                parts.append(f"#### {command.name} {name}\n\n```text\n{inner.get_help(below)}\n```\n")
     return "\n".join(parts)
 
 

@@ -16,6 +16,7 @@ from handrail.errors import UsageError
 from handrail.flows.catalog import FlowCatalog, problems_at
 from handrail.flows.files import flow_files, is_flow_file
 from handrail.flows.reading import Known
+from handrail.plugins.manifest import FILE as MANIFEST
 from handrail.project import MARKERS, find_root
 from handrail.source.diagnostics import Diagnostic, errors_behind, of_file
 from handrail.source.plain import counted
@@ -40,6 +41,7 @@ class Ground:
     settings: tuple[str, ...]
     settings_problems: tuple[Diagnostic, ...]
     plugin_problems: tuple[Diagnostic, ...]
+    plugins: tuple[str, ...]
     agents: tuple[str, ...]
 
     @property
@@ -51,7 +53,8 @@ class Ground:
     @property
     def places(self) -> list[str]:
         """The folders and files that the project uses, if they exist."""
-        known = (*self.workflow_roots, *self.flow_roots, *self.settings, os.path.join(self.project, SCHEMAS))
+        schemas = os.path.join(self.project, SCHEMAS)
+        known = (*self.workflow_roots, *self.flow_roots, *self.plugins, *self.settings, schemas)
         return [place for place in known if os.path.lexists(place)]
 
     def holds(self, path: str) -> bool:
@@ -138,9 +141,12 @@ def check_paths(ground: Ground, paths: Mapping[str, Below], *, is_nested: bool =
     """
     chosen = _Selected()
     for path, below in paths.items():
+        is_plugin = any(_within(path, one) or _within(one, path) for one in ground.plugins)
+        if is_plugin and os.path.basename(path) == MANIFEST:
+            continue
         if not os.path.isdir(path):
             _select_file(ground, path, chosen)
-        elif not _select_folder(ground, path, chosen, below) and below.is_empty and not is_nested:
+        elif not _select_folder(ground, path, chosen, below) and below.is_empty and not is_nested and not is_plugin:
             hint = "a workflow is a folder with a `workflow.yaml`; flows are files in `.handrail/flows`"
             raise UsageError(f"there is no workflow and no flow in `{path}`", hint)
     given = read_given(chosen.workflows, ground.catalog) if chosen.workflows else None
