@@ -6,6 +6,7 @@ Imports little: every command that lists extensions asks here. Packages are foun
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -68,10 +69,8 @@ def search(project: str, places: Places) -> list[Place]:
 def installation(project: str) -> list[str]:
     """Where packages are installed. Not the project and the working directory: nobody installed what is in them."""
     own = [os.path.realpath(project)]
-    try:
+    with contextlib.suppress(OSError):  # the working directory may have been removed
         own.append(os.path.realpath(os.getcwd()))
-    except OSError:  # it was removed
-        pass
     return [folder for folder in sys.path if folder and os.path.realpath(folder) not in own]
 
 
