@@ -20,6 +20,8 @@ from handrail.flows.files import ENDINGS
 from handrail.flows.spec import AFTER_KINDS
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
 from handrail.playbook.keys import SHAPES as PLAYBOOK
+from handrail.plugins.manifest import FILE
+from handrail.plugins.search import plugin_folders
 from handrail.project import MARKERS, Places, flow_roots, shipped_flows, workflow_roots
 from handrail.settings import SETTINGS
 from handrail.source.codes import endings, rules
@@ -49,9 +51,9 @@ STATE_FOLDERS = {
     "hosts": "links from the conversations of agents to their sessions",
     "installed": "what `handrail install` changed, so that `uninstall` can undo it",
     "probes": "what `handrail doctor AGENT --probe` measured, by agent",
+    "trust": "which projects and which code of plugins a person [trusts](../guides/trust.md), with a copy of that code",
     "aside": "sessions and runs that could not be read and were moved away",
     "reports": "reports about bugs of Handrail",
-    "trust": "which projects a person trusts: [trust](../guides/trust.md)",
 }
 
 
@@ -242,6 +244,9 @@ def folders() -> str:
         "JSON Schemas of a project are in `.handrail/schemas`, its settings in `.handrail/settings.yaml`, and "
         "[schemas for editors](../guides/editors.md) in `.handrail/editor`; the user's "
         f"settings are in `{_home(places.config)}/settings.yaml`.\n\n"
+        f"### Plugins\n\nA plugin is a folder with a file `{FILE}`, in one of these folders, or an installed package. "
+        "Its definitions come after those of the user, and before those that are built in; their names begin with the "
+        f"id of the plugin.\n\n{_roots(list(plugin_folders('/PROJECT', places).items()))}\n"
         "## State\n\nOutside the project, so that an agent does not hold its own leash. If `HANDRAIL_HOME` is set, "
         "`config`, `state` and `cache` are folders below it; otherwise the XDG folders are used:\n\n"
         f"| folder | what is in it |\n|---|---|\n{kept}\n"
@@ -317,9 +322,9 @@ def commands() -> str:
             command = command_at(row.place)
             context = click.Context(command, parent=top, info_name=command.name)
             parts.append(f"### {command.name}\n\n```text\n{command.get_help(context)}\n```\n")
-            for inner in command.commands.values() if isinstance(command, click.Group) else ():
-                below = click.Context(inner, parent=context, info_name=inner.name)
-                parts.append(f"### {command.name} {inner.name}\n\n```text\n{inner.get_help(below)}\n```\n")
+            for name, inner in command.commands.items() if isinstance(command, click.Group) else ():
+                below = click.Context(inner, parent=context, info_name=name)
+                parts.append(f"#### {command.name} {name}\n\n```text\n{inner.get_help(below)}\n```\n")
     return "\n".join(parts)
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import handrail
 from handrail import registry
 from handrail.callers import OPEN
 from handrail.cli.main import main
@@ -68,6 +69,9 @@ class Project:
         self.folder.mkdir()
         for name in [n for n in os.environ if n.startswith(("XDG_", "HANDRAIL_", "PI_", "CLAUDE_", "CODEX_"))]:
             patch.delenv(name)
+        finders: list[Any] = []  # so that no later test finds the plugins of this project
+        patch.setattr(handrail, "FINDERS", finders)
+        patch.setattr(registry, "FINDERS", finders)
         patch.setenv("HOME", str(folder / "user"))
         patch.setenv("HANDRAIL_HOME", str(self.home))
         patch.setenv("NO_COLOR", "1")

@@ -258,6 +258,7 @@ class App:
             ),
             settings_problems=tuple(self._settings[1]),
             plugin_problems=tuple(self._plugins().all_problems),
+            plugins=tuple(plugin.place.folder for plugin in self._plugins().found),
             agents=agents or tuple(self.installed()),
         )
 

@@ -199,3 +199,21 @@ def test_the_doctor_names_what_is_wrong_and_the_cure(flows: Project) -> None:
     assert (checks["plugin.bad"]["status"], "`NODE` has to be" in checks["plugin.bad"]["message"]) == ("error", True)
     assert checks["plugin.new"]["status"] == "warning"
     assert "`handrail plugin trust new`" in checks["plugin.new"]["fix"]
+
+
+def test_metadata_in_a_cloned_project_install_nothing(flows: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    flows.write("handrail_bad.egg-info/entry_points.txt", "[handrail.plugins]\nbad = handrail_bad\n")
+    for name, text in small(TRAP + ACT).items():
+        flows.write(f"handrail_bad/{name}", text)
+    monkeypatch.syspath_prepend(str(flows.folder))  # as with `python -m handrail`
+    assert flows.json("plugins") == {"plugins": []}
+    assert not (flows.folder / "handrail_bad" / "ran").exists()
+
+
+def test_a_plugin_alone_is_validated(flows: Project) -> None:
+    as_folder(flows, small(ACT), "good")
+    as_folder(flows, small(ACT, SMALL.replace("contract = 1", "contract = 2")), "bad", trusted=False)
+    assert flows.run("validate", ".handrail/plugins/good").code == 0
+    assert flows.run("validate", ".handrail/plugins/good/plugin.toml").code == 0
+    found = flows.run("validate", ".handrail/plugins/bad/plugin.toml", "--json").data["problems"]
+    assert [problem["code"] for problem in found] == ["plugin-contract"]

@@ -16,7 +16,7 @@ from handrail.plugins import trial
 from handrail.plugins.content import Content, Unusable, read_content
 from handrail.plugins.importing import Broken, import_folder, import_package
 from handrail.plugins.manifest import Manifest
-from handrail.plugins.search import Ground, Place
+from handrail.plugins.search import Ground, Place, installation
 from handrail.plugins.trial import Request, Tried
 from handrail.plugins.trusted import TrustedCode
 from handrail.project import file_name
@@ -100,7 +100,7 @@ class Code:
     def try_again(self) -> Tried:
         """Try the code now, and keep the result."""
         digest = self.content.digest if self.content is not None else ""
-        path = tuple(entry for entry in sys.path if entry)
+        path = tuple(installation(self.ground.project))
         request = Request(self.place.id, self.place.folder, self.place.package, digest, self.rows, path)
         found = trial.try_out(request, self.ground.env, trial.SECONDS)
         self.__dict__["tried"] = found

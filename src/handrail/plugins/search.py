@@ -6,6 +6,7 @@ Imports little: every command that lists extensions asks here. Packages are foun
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 
@@ -62,7 +63,15 @@ def search(project: str, places: Places) -> list[Place]:
         for source, folder in plugin_folders(project, places).items()
         for name in _subfolders(folder)
     ]
-    return [*found, *installed(places.cache, sys.path), *_of_agentweaver(project, places)]
+    return [*found, *installed(places.cache, installation(project)), *_of_agentweaver(project, places)]
+
+
+def installation(project: str) -> list[str]:
+    """Where packages are installed. Not the project and the working directory: nobody installed what is in them."""
+    own = [os.path.realpath(project)]
+    with contextlib.suppress(OSError):  # the working directory may have been removed
+        own.append(os.path.realpath(os.getcwd()))
+    return [folder for folder in sys.path if folder and os.path.realpath(folder) not in own]
 
 
 def _of_agentweaver(project: str, places: Places) -> list[Place]:

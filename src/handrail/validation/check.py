@@ -19,6 +19,7 @@ from handrail.flows.files import flow_files, is_flow_file
 from handrail.flows.reading import Known
 from handrail.playbook.load import Found as Playbook
 from handrail.playbook.load import read_playbook
+from handrail.plugins.manifest import FILE as MANIFEST
 from handrail.project import MARKERS, find_root
 from handrail.source.diagnostics import Diagnostic, errors_behind, of_file
 from handrail.source.plain import counted
@@ -49,6 +50,7 @@ class Ground:
     settings: tuple[str, ...]
     settings_problems: tuple[Diagnostic, ...]
     plugin_problems: tuple[Diagnostic, ...]
+    plugins: tuple[str, ...]
     agents: tuple[str, ...]
 
     @cached_property
@@ -64,9 +66,10 @@ class Ground:
     @property
     def places(self) -> list[str]:
         """The folders and files that the project uses, if they exist."""
-        known = (*self.workflow_roots, *self.flow_roots, *self.settings, os.path.join(self.project, SCHEMAS))
+        schemas = os.path.join(self.project, SCHEMAS)
         playbook = [self.playbook.path] if self.playbook.path else []
-        return [place for place in (*known, *playbook) if os.path.lexists(place)]
+        known = (*self.workflow_roots, *self.flow_roots, *self.plugins, *self.settings, schemas, *playbook)
+        return [place for place in known if os.path.lexists(place)]
 
     def holds(self, path: str) -> bool:
         """True if the project uses something at this path, below it, or a folder around it."""
@@ -154,9 +157,12 @@ def check_paths(ground: Ground, paths: Mapping[str, Below], *, is_nested: bool =
     """
     chosen = _Selected()
     for path, below in paths.items():
+        is_plugin = any(_within(path, one) or _within(one, path) for one in ground.plugins)
+        if is_plugin and os.path.basename(path) == MANIFEST:
+            continue
         if not os.path.isdir(path):
             _select_file(ground, path, chosen)
-        elif not _select_folder(ground, path, chosen, below) and below.is_empty and not is_nested:
+        elif not _select_folder(ground, path, chosen, below) and below.is_empty and not is_nested and not is_plugin:
             hint = "a workflow is a folder with a `workflow.yaml`; flows are files in `.handrail/flows`"
             raise UsageError(f"there is no workflow and no flow in `{path}`", hint)
     given = read_given(chosen.workflows, ground.catalog) if chosen.workflows else None

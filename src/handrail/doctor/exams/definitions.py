@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from handrail.doctor.checkup import Checkup, Subject
 from handrail.playbook.load import read_playbook
 from handrail.project import shown_path
-from handrail.source.diagnostics import Diagnostic
+from handrail.source.diagnostics import Diagnostic, as_line
 from handrail.source.plain import counted, some
 
 _OTHERS_WRITE = 0o022
@@ -66,7 +66,13 @@ def _of_problems(id_: str, fine: str, found: list[Diagnostic], subject: Subject)
 def playbook(subject: Subject) -> Iterator[Checkup]:
     found = read_playbook(subject.app.project)
     if found.folder is None:
-        yield Checkup("playbook", "skipped", "the project has no playbook")
+        told = "the project has no playbook; `handrail playbook init` makes one"
+        yield Checkup("playbook", "skipped", told)
+    elif not found.problems:
+        practices = counted(len(found.playbook.practices) if found.playbook else 0, "practice")
+        yield Checkup("playbook", "ok", f"`{found.folder}` has {practices}")
     else:
-        problems = list(found.problems)
-        yield _of_problems("playbook", f"the playbook in `{found.folder}` is valid", problems, subject)
+        worst = min(found.problems, key=lambda problem: problem.severity != "error")
+        message = as_line(worst._replace(file=shown_path(worst.file, subject.app.project)))
+        fix = "run `handrail playbook check`, which shows each place"
+        yield Checkup("playbook", "error" if found.playbook is None else "warning", message, fix)
