@@ -269,7 +269,7 @@ FAULTS: dict[str, Fault] = {
         lambda machine: machine.project.workflow("w", ["look"]),
     ),
     "a wrong playbook": Fault(
-        _manifest, "playbook", "error", "has to be 1, found `2`", "handrail playbook check",
+        _manifest, "playbook", "error", "has to be 1, found a whole number `2`", "handrail playbook check",
         lambda machine: machine.sh("rm -r .agentweaver"),
     ),
     "a project chooses a program": Fault(

@@ -93,5 +93,5 @@ def test_doctor_names_the_playbook_and_its_worst_problem(shop: Project) -> None:
     assert checkup(0)["status"] == "warning"
     shop.write(".handrail/playbook/manifest.yaml", "version: 1\n")
     broken = checkup(5)
-    assert (broken["status"], broken["fix"]) == ("error", "run `handrail playbook check`")
+    assert (broken["status"], broken["fix"]) == ("error", "run `handrail playbook check`, which shows each place")
     assert broken["message"].startswith(".handrail/playbook/manifest.yaml:1:1: key `project` is missing")

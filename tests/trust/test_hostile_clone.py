@@ -171,6 +171,12 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "mcp": [],  # below
     "next": [("next", "--session", SESSION)],
     "phases": [("phases", "evil-flow")],
+    "playbook": [
+        ("playbook", "check"),
+        ("playbook", "show"),
+        ("playbook", "guidance", "--phase", "plan", "--task", "x"),
+        ("playbook", "init", "--agent", "scripted"),
+    ],
     "plugin": [("plugin", "trust", "x"), ("plugin", "trust", "x", "--show"), ("plugin", "new", "y")],
     "plugins": [("plugins",), ("plugins", "--json")],
     "prune": [("prune",), ("prune", "--older-than", "1d", "--yes")],
@@ -179,7 +185,7 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "resume": [("resume", RUN)],
     "run": RUNS,
     "runs": [("runs",), ("runs", "--json")],
-    "schema": [("schema", "flow")],
+    "schema": [("schema", "flow"), ("schema", "--write")],
     "scope": [("scope",), ("scope", "--json")],
     "serve": [],  # below
     "sessions": [("sessions",)],
