@@ -64,7 +64,7 @@ def test_guidance_says_what_an_agent_gets_and_why(shop: Project) -> None:
         "kind": "practice",
         "told": "text",
     }
-    assert (data["budget"], data["used"], data["characters"]) == (4, 4, 12)
+    assert (data["characters"], data["budget"], data["tokens"]) == (12, 16, {"used": 4, "budget": 4})
     assert data["text"].startswith("### T a (must)\n\nDo a.\n\n### T b\n\nDo b.")
     assert [item["id"] for item in shop.json("playbook", "guidance", "--phase", "plan")["items"]] == ["project.md", "b"]
     said = shop.run("playbook", "guidance", "--phase", "implement", "--files", str(shop.folder / "src/a.py")).out

@@ -52,7 +52,7 @@ def practices(project: Project) -> dict[str, str]:
 def is_told(project: Project, path: str, phase: str = "implement") -> str:
     """What an agent is told for a task on a file."""
     data = project.json("playbook", "guidance", "--phase", phase, "--task", "Add an order", "--files", path)
-    assert data["used"] <= data["budget"]
+    assert data["characters"] <= data["budget"]
     return str(data["text"])
 
 

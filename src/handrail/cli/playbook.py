@@ -15,7 +15,7 @@ from handrail.cli.reply import print_table
 from handrail.errors import DefinitionError, NotFound, UsageError
 from handrail.playbook.guidance import Guidance, guide
 from handrail.playbook.load import Found, read_playbook
-from handrail.playbook.select import Selection
+from handrail.playbook.select import TOKEN, Selection
 from handrail.playbook.spec import MANIFEST, PHASES, Entry, Playbook
 from handrail.source.diagnostics import has_errors
 from handrail.source.plain import counted
@@ -198,9 +198,8 @@ def _told(given: Guidance, selection: Selection) -> dict[str, Any]:
         "phase": selection.phase,
         "items": _items(given, selection),
         "characters": selection.characters,
-        "budget": selection.limit,
-        "used": selection.used,
-        "unit": "tokens of 4 characters",
+        "budget": selection.limit * TOKEN,
+        "tokens": {"used": selection.used, "budget": selection.limit},
         "leftOut": [one.entry.id for one in selection.dropped],
         "text": given.text,
     }

@@ -14,6 +14,8 @@ from handrail.playbook.globs import glob_matches
 from handrail.playbook.signals import Signals, same_name
 from handrail.playbook.spec import BUDGETS, Entry, Playbook, phase_key
 
+TOKEN = 4
+"""About how many characters a token has."""
 THRESHOLD = 300
 """How many tokens a practice may have to be told in full, if the caller does not say."""
 MAX_NAMED = 30
@@ -61,7 +63,7 @@ class Chosen:
     @property
     def tokens(self) -> int:
         """About how many tokens the text has."""
-        return math.ceil(len(self.entry.body) / 4)
+        return math.ceil(len(self.entry.body) / TOKEN)
 
 
 @dataclass(frozen=True)
