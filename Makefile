@@ -38,8 +38,9 @@ test: env ## all tests that need no agent; explorations try a spread of places
 test-long: env ## the explorations with every place (or one in EVERY=N) and many inputs
 	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal -m explores --thorough=$(EVERY)
 
-test-agents: env ## the real agents, offline, against scripted models (needs npm and tmux)
+test-agents: env ## the real agents, offline, against scripted models, and a language server (needs npm and tmux)
 	@./scripts/agents
+	@./scripts/editors
 	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(AGENTS) --dist loadgroup \
 		$(foreach name,$(SPECIAL),--ignore-glob='$(name)')
 

@@ -21,6 +21,7 @@ from bench import (
     loading,
     moves,
     peers,
+    plugins,
     session,
     starts,
 )
@@ -32,7 +33,7 @@ from bench.rows import Part
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 NAMES = ["gate", "hooks", "agents", "starts", "session", "injected", "loading", "moves", "growth", "flows", "large"]
-NAMES += ["history", "peers", "artifacts"]
+NAMES += ["history", "peers", "artifacts", "plugins"]
 WITH_PI_WORKFLOWS, WITH_CLAUDE = {"injected", "loading", "moves"}, {"session", "injected"}
 
 
@@ -53,6 +54,7 @@ def measure(names: list[str], pi: PiWorkflows | Missing, claude: Missing | None)
         "history": history.measure,
         "peers": peers.measure,
         "artifacts": artifacts.measure,
+        "plugins": plugins.measure,
     }
     with tempfile.TemporaryDirectory(prefix="run-", dir=CACHE) as folder:
         return [parts[name](Path(folder)) for name in names]

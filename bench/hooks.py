@@ -32,7 +32,7 @@ call of `git status --short`, which the gate takes apart. *The largest summaries
 summaries of {LONGEST:,} characters of four bytes each; such a hook is compared with the same hook without summaries."""
 
 
-class _Host:
+class Installed:
     """A home with Handrail installed, a project, and one conversation with an active workflow."""
 
     def __init__(self, folder: Path) -> None:
@@ -52,7 +52,7 @@ class _Host:
         self.transcript.write_text(line * TRANSCRIPT_ENTRIES, encoding="utf-8")
         name = {"command_name": "handrail:workflow", "command_args": f"{KEY} {TASK}"}
         for conversation in (ACTIVE, FULL):
-            _Hook(self, "start", "UserPromptExpansion", conversation, name).expect("additionalContext")
+            Event(self, "start", "UserPromptExpansion", conversation, name).expect("additionalContext")
         argv = [sys.executable, "-I", "-m", "handrail", "next", "--session", f"claude-{FULL}", "--summary"]
         for _ in range(MOST):
             subprocess.run(
@@ -66,10 +66,10 @@ class _Host:
         return str(self.hooks[event][0]["hooks"][0]["command"]).replace("${CLAUDE_PLUGIN_ROOT}", str(self.plugin))
 
 
-class _Hook:
+class Event:
     """One event that the installed stub answers in a new shell."""
 
-    def __init__(self, host: _Host, name: str, event: str, conversation: str, more: dict[str, Any]) -> None:
+    def __init__(self, host: Installed, name: str, event: str, conversation: str, more: dict[str, Any]) -> None:
         self.question, self.answer = str(host.folder / f"{name}.request"), str(host.folder / f"{name}.answer")
         self.argv = ["/bin/sh", "-c", host.command(event)]
         self.env = {**host.env, "CLAUDE_CODE_SESSION_ID": conversation, "CLAUDE_PLUGIN_ROOT": str(host.plugin)}
@@ -89,21 +89,21 @@ class _Hook:
 
 
 def measure(folder: Path) -> Part:
-    host = _Host(folder / "hooks")
+    host = Installed(folder / "hooks")
     bash = {"tool_name": "Bash", "tool_input": {"command": "git status --short", "description": "status"}}
     edit = {"tool_name": "Edit", "tool_input": {"file_path": "a", "old_string": "b", "new_string": "c"}}
     gate, prompt = "PreToolUse", "UserPromptSubmit"
     hooks = {
-        "tool call, no workflow": (_Hook(host, "none", gate, IDLE, bash), ""),
-        "tool call, allowed": (_Hook(host, "allowed", gate, ACTIVE, bash), ""),
-        "tool call, denied": (_Hook(host, "denied", gate, ACTIVE, edit), '"deny"'),
-        "stop, sent on": (_Hook(host, "stop", "Stop", ACTIVE, {"stop_hook_active": False}), "additionalContext"),
-        "prompt": (_Hook(host, "prompt", prompt, ACTIVE, {"prompt": "go on"}), "additionalContext"),
-        "prompt, no workflow": (_Hook(host, "quiet", prompt, IDLE, {"prompt": "go on"}), ""),
+        "tool call, no workflow": (Event(host, "none", gate, IDLE, bash), ""),
+        "tool call, allowed": (Event(host, "allowed", gate, ACTIVE, bash), ""),
+        "tool call, denied": (Event(host, "denied", gate, ACTIVE, edit), '"deny"'),
+        "stop, sent on": (Event(host, "stop", "Stop", ACTIVE, {"stop_hook_active": False}), "additionalContext"),
+        "prompt": (Event(host, "prompt", prompt, ACTIVE, {"prompt": "go on"}), "additionalContext"),
+        "prompt, no workflow": (Event(host, "quiet", prompt, IDLE, {"prompt": "go on"}), ""),
     }
     full = {
-        "tool call, allowed": (_Hook(host, "full", gate, FULL, bash), ""),
-        "prompt": (_Hook(host, "full-prompt", prompt, FULL, {"prompt": "go on"}), "additionalContext"),
+        "tool call, allowed": (Event(host, "full", gate, FULL, bash), ""),
+        "prompt": (Event(host, "full-prompt", prompt, FULL, {"prompt": "go on"}), "additionalContext"),
     }
     hooks |= {f"{name}{LARGEST}": hook for name, hook in full.items()}
     jobs: dict[str, Job] = {"python": lambda: spawn([sys.executable, "-I", "-c", "pass"], host.env)}
@@ -124,7 +124,7 @@ def measure(folder: Path) -> Part:
     return Part("The hooks in Claude Code, as processes", ABOUT, rows)
 
 
-def _with_progress(hook: _Hook, progress: Path) -> Job:
+def _with_progress(hook: Event, progress: Path) -> Job:
     """The hook, with progress of the agent before each call."""
 
     def job() -> float:

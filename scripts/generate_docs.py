@@ -14,16 +14,19 @@ from handrail.agents.scripted.script import ACTIONS, CHOICE
 from handrail.cli.group import command_at, handrail
 from handrail.cli.table import SECTIONS
 from handrail.contracts import Check, Node
+from handrail.doctor.table import CATEGORIES, EXAMS
 from handrail.errors import EXIT_CODES
 from handrail.flows.files import ENDINGS
 from handrail.flows.spec import AFTER_KINDS
 from handrail.flows.spec import SHAPES as FLOW_SHAPES
+from handrail.playbook.keys import SHAPES as PLAYBOOK
+from handrail.plugins.manifest import FILE
+from handrail.plugins.search import plugin_folders
 from handrail.project import MARKERS, Places, flow_roots, shipped_flows, workflow_roots
 from handrail.settings import SETTINGS
 from handrail.source.codes import endings, rules
-from handrail.source.fields import ANYTHING, Field, Shape
-from handrail.source.given import limits
-from handrail.workflows.keys import PHASE, TOOLS, WORKFLOW
+from handrail.source.fields import ANYTHING, Field, Shape, limits
+from handrail.workflows.keys import GUIDANCE, PHASE, TOOLS, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.understood import VOCABULARY
 
@@ -48,6 +51,7 @@ STATE_FOLDERS = {
     "hosts": "links from the conversations of agents to their sessions",
     "installed": "what `handrail install` changed, so that `uninstall` can undo it",
     "probes": "what `handrail doctor AGENT --probe` measured, by agent",
+    "trust": "which projects and which code of plugins a person [trusts](../guides/trust.md), with a copy of that code",
     "aside": "sessions and runs that could not be read and were moved away",
     "reports": "reports about bugs of Handrail",
 }
@@ -117,10 +121,19 @@ def _tools(agent: str, name: str) -> str:
 
 
 def files() -> str:
-    shapes = [WORKFLOW, PHASE, TOOLS, SETTINGS]
+    shapes = [WORKFLOW, PHASE, TOOLS, GUIDANCE]
     checks = "Items of `exit` are [checks](checks.md).\n"
     settings = [f"### {field.name}\n\n{example('settings', field.name)}" for field in SETTINGS.fields]
-    return "# Files\n\n" + "\n".join([*(_shape(shape) for shape in shapes[:3]), checks, _shape(SETTINGS), *settings])
+    return "# Files\n\n" + "\n".join([*(_shape(shape) for shape in shapes), checks, _shape(SETTINGS), *settings])
+
+
+def playbook() -> str:
+    about = (
+        "A [playbook](../guides/playbook.md) is a folder: `.handrail/playbook`, or `.agentweaver/playbook` as "
+        "AgentWeaver has it. It has a `manifest.yaml`, a page `project.md`, and practices and examples as Markdown "
+        "files.\n"
+    )
+    return f"# Playbook files\n\n{about}\n" + "\n".join(_shape(shape) for shape in PLAYBOOK)
 
 
 def variables() -> str:
@@ -228,8 +241,12 @@ def folders() -> str:
         f"## Definitions\n\nThe first one that is found wins.\n\n### Workflows\n\nA workflow is a folder with a file "
         f"`workflow.yaml`; `workflow.yml` is not read, as in pi-workflows.\n\n{workflows}\n"
         f"### Flows\n\nA flow is a file that ends with {_endings()}.\n\n{flows}\n"
-        "JSON Schemas of a project are in `.handrail/schemas`, its settings in `.handrail/settings.yaml`; the user's "
+        "JSON Schemas of a project are in `.handrail/schemas`, its settings in `.handrail/settings.yaml`, and "
+        "[schemas for editors](../guides/editors.md) in `.handrail/editor`; the user's "
         f"settings are in `{_home(places.config)}/settings.yaml`.\n\n"
+        f"### Plugins\n\nA plugin is a folder with a file `{FILE}`, in one of these folders, or an installed package. "
+        "Its definitions come after those of the user, and before those that are built in; their names begin with the "
+        f"id of the plugin.\n\n{_roots(list(plugin_folders('/PROJECT', places).items()))}\n"
         "## State\n\nOutside the project, so that an agent does not hold its own leash. If `HANDRAIL_HOME` is set, "
         "`config`, `state` and `cache` are folders below it; otherwise the XDG folders are used:\n\n"
         f"| folder | what is in it |\n|---|---|\n{kept}\n"
@@ -305,19 +322,47 @@ def commands() -> str:
             command = command_at(row.place)
             context = click.Context(command, parent=top, info_name=command.name)
             parts.append(f"### {command.name}\n\n```text\n{command.get_help(context)}\n```\n")
+            for name, inner in command.commands.items() if isinstance(command, click.Group) else ():
+                below = click.Context(inner, parent=context, info_name=name)
+                parts.append(f"#### {command.name} {name}\n\n```text\n{inner.get_help(below)}\n```\n")
     return "\n".join(parts)
+
+
+def doctor() -> str:
+    about = (
+        "What [`handrail doctor`](../guides/doctor.md) looks at. `--only` and `--skip` take a category, the name of a "
+        "check, or the id of a result. A check of an agent has one result per agent, such as `claude.program`.\n"
+    )
+    parts = [f"# Checks of the doctor\n\n{about}"]
+    for category, what in CATEGORIES.items():
+        rows = [
+            f"| {', '.join(f'`{id_}`' for id_ in _ids(name))} | {exam.about} | {exam.seconds:g} s |"
+            for name, exam in EXAMS.items()
+            if exam.category == category
+        ]
+        table = "| result | what is checked | at most |\n|---|---|---|\n" + "\n".join(rows)
+        parts.append(f"## {category}\n\nAbout {what}.\n\n{table}\n")
+    return "\n".join(parts)
+
+
+def _ids(name: str) -> list[str]:
+    exam = EXAMS[name]
+    own = [id_ for id_ in exam.ids if id_.startswith(f"{name}.")] or [name, *exam.ids]
+    return [f"AGENT.{id_}" if exam.of_agents else id_ for id_ in own]
 
 
 PAGES = {
     "checks.md": checks,
     "codes.md": codes,
     "commands.md": commands,
+    "doctor.md": doctor,
     "exit-codes.md": exit_codes,
     "files.md": files,
     "flows.md": flows,
     "folders.md": folders,
     "nodes.md": nodes,
     "placeholders.md": placeholders,
+    "playbook.md": playbook,
     "prompts.md": prompts,
     "schemas.md": schemas,
     "shipped-flows.md": shipped,

@@ -13,9 +13,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from handrail.flows.spec import MAX_DEPTH as MAX_DEPTH_OF_FLOWS
+from handrail.playbook.load import MAX_ENTRIES
+from handrail.plugins.content import read_content
+from handrail.plugins.trusted import TrustedCode
 from handrail.source.codes import rules
 from handrail.source.files import MAX_BYTES
 from handrail.source.yamltree import MAX_DEPTH
+from handrail.trust.store import TrustStore
 from handrail.workflows.catalog import MAX_FOLDERS, MAX_NESTING
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -25,6 +29,16 @@ WORKFLOWS = Path(".handrail/workflows")
 HEAD = "name: Ship\ncommandName: ship\ninitialMessage: Begin.\n"
 WORKFLOW = HEAD + "phases:\n  - plan.md\n"
 PHASE = "---\nid: plan\nname: Plan\nemoji: P\n---\nWrite a plan.\n"
+
+CHECK = """\
+from handrail.contracts import Check, Finding
+
+CHECK = Check(about="A tidy tree.", words="is tidy")
+
+
+async def verify(params, context):
+    return Finding(True, "it is tidy")
+"""
 
 Builder = Callable[[Path], None]
 BUILDERS: dict[str, Builder] = {}
@@ -343,3 +357,29 @@ def the_largest_allowed_workflow(project: Path) -> None:
 @builds("ok/empty")
 def a_folder_without_workflows(project: Path) -> None:
     (project / WORKFLOWS / "nothing-here").mkdir(parents=True)
+
+
+@builds("err/plugin-prints")
+def _plugin_that_prints(project: Path) -> None:
+    folder = project / ".handrail" / "plugins" / "loud"
+    folder.mkdir(parents=True)
+    (folder / "plugin.toml").write_text('version = "1.0"\ncontract = 1\n\n[checks]\ntidy = "tidy"\n', encoding="utf-8")
+    (folder / "tidy.py").write_text('print("loaded")\n' + CHECK, encoding="utf-8")
+    trusted_plugin(project, project.parent / "home" / "state", "loud")
+
+
+def trusted_plugin(project: Path, state: Path, id_: str) -> None:
+    """Trust a project and one of its plugins, as a person does."""
+    folder = project / ".handrail" / "plugins" / id_
+    TrustStore(str(state)).grant(str(project), 1.0)
+    TrustedCode(str(state)).grant(str(folder), read_content(str(folder)), 1.0)
+
+
+@builds("err/playbook-too-large")
+def _many_practices(project: Path) -> None:
+    folder = project / ".handrail/playbook"
+    (folder / "practices").mkdir(parents=True)
+    (folder / "project.md").write_text("# Shop\n")
+    (folder / "manifest.yaml").write_text('version: 1\nproject: {name: Shop}\npractices: {globs: ["practices/*.md"]}\n')
+    for number in range(MAX_ENTRIES + 1):
+        (folder / f"practices/{number:04}.md").write_text(f"---\nid: p{number}\ntitle: T\n---\nx\n")

@@ -7,24 +7,37 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+import handrail
 from handrail import registry
 from handrail.callers import OPEN
 from handrail.cli.main import main
+from handrail.project import Places
+from handrail.trust.store import TrustStore
 
 _TIME = re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 PHASE = "---\nid: {id}\nname: {name}\nemoji: {emoji}\n{more}---\n\nDo {id}.\n"
 
 
 def open_to_agents(home: Path) -> None:
-    """Let the tests run every command, also if an agent runs the tests: the way that `docs/design/callers.md` names."""
+    """Let the tests run every command, also if an agent runs the tests: the way that `docs/design/callers.md` names.
+
+    The projects beside this home are trusted.
+    """
     home.mkdir(mode=0o700)
     (home / "state").mkdir(mode=0o700)
     (home / "state" / OPEN).touch(mode=0o600)
+    trust_below(home.parent, {"HANDRAIL_HOME": str(home)})
+
+
+def trust_below(folder: Path, env: Mapping[str, str]) -> None:
+    """Trust every project in this folder, as a person does with `handrail trust --below`."""
+    TrustStore(Places(env).state).grant(str(folder), 0.0, below=True)
 
 
 def without_times(text: str) -> str:
@@ -56,6 +69,9 @@ class Project:
         self.folder.mkdir()
         for name in [n for n in os.environ if n.startswith(("XDG_", "HANDRAIL_", "PI_", "CLAUDE_", "CODEX_"))]:
             patch.delenv(name)
+        finders: list[Any] = []  # so that no later test finds the plugins of this project
+        patch.setattr(handrail, "FINDERS", finders)
+        patch.setattr(registry, "FINDERS", finders)
         patch.setenv("HOME", str(folder / "user"))
         patch.setenv("HANDRAIL_HOME", str(self.home))
         patch.setenv("NO_COLOR", "1")

@@ -138,7 +138,7 @@ def test_json_output_is_one_object_with_ok_and_problems(project: Project) -> Non
             }
         ],
         "notes": [],
-        "checked": {"workflows": 4, "flows": 0, "settings": 0, "schemas": 0, "projects": 1},
+        "checked": {"workflows": 4, "flows": 0, "settings": 0, "schemas": 0, "playbooks": 0, "projects": 1},
     }
 
 

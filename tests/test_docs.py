@@ -19,6 +19,7 @@ from handrail.doctor.probe import ORDER
 from handrail.expressions.syntax import CONDITIONS, VALUES
 from handrail.flows.spec import AFTER_KINDS
 from handrail.project import MARKERS
+from handrail.trust.store import TrustStore
 from support import open_to_agents
 
 ROOT = Path(__file__).parent.parent
@@ -163,6 +164,8 @@ def test_console_blocks_print_what_they_show(page: Path, tmp_path: Path) -> None
     project = tmp_path / "project"
     project.mkdir()
     open_to_agents(tmp_path / "home")
+    if page.stem == "trust":
+        TrustStore(str(tmp_path / "home" / "state")).revoke(str(tmp_path))
     env = {
         "PATH": os.path.dirname(sys.executable) + os.pathsep + os.environ["PATH"],
         "HOME": str(tmp_path),

@@ -14,14 +14,8 @@ from functools import cached_property
 
 import handrail
 from handrail.errors import HandrailError, NotFound
-from handrail.project import (
-    Places,
-    flow_roots,
-    has_settings,
-    random_token,
-    shown_path,
-    workflow_roots,
-)
+from handrail.project import Places, has_settings, random_token, shown_path, workflow_roots
+from handrail.trust.guard import Trust, without_word
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +26,7 @@ if TYPE_CHECKING:
     from handrail.definitions import Definitions
     from handrail.flows.catalog import FlowCatalog
     from handrail.flows.found import FoundFlow
-    from handrail.importing.report import Item
+    from handrail.plugins.plugins import Plugins
     from handrail.pruning import Pruned, Rule
     from handrail.runs.runs import Runs
     from handrail.scopes.scopes import Scopes
@@ -63,11 +57,16 @@ class App:
     ) -> None:
         self.project = os.path.realpath(project)
         self.folder = self.project if folder is None else os.path.realpath(folder)
-        self.env = env
+        self.env = without_word(env)
         self.clock = clock
         self.token = token
         self.places = Places(env)
+        self.trust = Trust(self.places.state, self.project)
         self._by = by
+        handrail.FINDERS[:] = [self._plugins]
+
+    def _plugins(self) -> Plugins:
+        return self.definitions.plugins
 
     @cached_property
     def caller(self) -> Caller:
@@ -80,29 +79,36 @@ class App:
             return Caller(self._by)
         return find_caller(self.env, ancestors(os.getpid()), registry.signs(), has_terminal=has_terminal())
 
+    @property
+    def is_leashed(self) -> bool:
+        """True if an agent calls, and may not run commands that loosen its leash."""
+        from handrail.callers import is_leashed
+
+        return is_leashed(self.caller, self.places.state)
+
     def refuse_agents(self, command: str, *, session: str | None = None, run: str | None = None) -> None:
         """Raise `RefusedError` if an agent calls a command that loosens its leash. The person is told of it."""
         from handrail import registry
-        from handrail.callers import OPEN, refusal
+        from handrail.callers import refusal
 
-        caller = self.caller
-        if caller.sign is None or os.path.exists(os.path.join(self.places.state, OPEN)):
+        if not self.is_leashed:
             return
+        by = self.caller.by
         with contextlib.suppress(HandrailError):
             if run is not None:
-                self.runs.notice(run, f"an agent tried `handrail {command}`; only a person may run it ({caller.by})")
+                self.runs.notice(run, f"an agent tried `handrail {command}`; only a person may run it ({by})")
             else:
                 link = self.link_of(session) if session is not None else None
                 self.sessions_at(link).note_refused(session, f"handrail {command}")
-        agent = caller.by.removeprefix("agent:")
-        cancel = registry.host(agent).COMMANDS["cancel"] if agent in registry.hosts() else None
-        raise refusal(caller, command, cancel if command == "cancel" else None)
+        agent = by.removeprefix("agent:")
+        cancel = registry.host(agent).COMMANDS["cancel"] if agent in registry.built_in_hosts() else None
+        raise refusal(self.caller, command, cancel if command == "cancel" else None)
 
     @cached_property
     def definitions(self) -> Definitions:
         from handrail.definitions import Definitions
 
-        return Definitions(self.project, self.env, self.places)
+        return Definitions(self.project, self.env, self.places, lambda: self.trust.is_for_call)
 
     @property
     def catalog(self) -> Catalog:
@@ -127,8 +133,8 @@ class App:
         from handrail.source.suggest import did_you_mean
 
         name = self.settings.engine
-        if name not in registry.ENGINES:
-            hint = did_you_mean(name, registry.ENGINES) or f"known: {', '.join(registry.ENGINES)}"
+        if name not in registry.engines():
+            hint = did_you_mean(name, registry.engines()) or f"known: {', '.join(registry.engines())}"
             raise NotFound(f"there is no engine `{name}`, which `settings.yaml` names", hint)
         site = Site(
             project=self.project,
@@ -139,7 +145,7 @@ class App:
             by=self.caller.by,
         )
         guide = SessionGuide(self.sessions, self, self.settings.idle_stops, self.stubs)
-        return Runs(site, registry.engine(name, site), self.settings, guide)
+        return Runs(site, registry.engine(name, site), self.settings, guide, self.trust)
 
     @cached_property
     def worktrees(self) -> Worktrees:
@@ -204,7 +210,7 @@ class App:
 
     @property
     def problems(self) -> list[Diagnostic]:
-        found = (*self.catalog.problems, *self.flows.problems, *self._settings[1])
+        found = (*self.catalog.problems, *self.flows.problems, *self._settings[1], *self._plugins().seen_problems)
         return [problem for problem in found if problem.severity != "note"]
 
     def validate(self, paths: list[str], agents: tuple[str, ...] = (), *, is_nested: bool = False) -> Checked:
@@ -227,6 +233,7 @@ class App:
                 checked.add(self.at(other).validate([path for path, at in owners.items() if at == other], agents))
         for nested in dict.fromkeys(project for found in below.values() for project in found.projects):
             checked.add(self.at(nested).validate([nested], agents, is_nested=True))
+        handrail.FINDERS[:] = [self._plugins]  # no longer those of the other projects
         return checked
 
     def at(self, project: str) -> App:
@@ -244,12 +251,14 @@ class App:
             flows=self.flows,
             known=self.definitions.known,
             workflow_roots=tuple(path for _, path in workflow_roots(self.project, self.places, folders)),
-            flow_roots=tuple(path for _, path in flow_roots(self.project, self.places)),
+            flow_roots=tuple(path for _, path in self.definitions.flow_roots),
             settings=tuple(
                 os.path.join(folder, SETTINGS_FILE)
                 for folder in (self.places.config, os.path.join(self.project, ".handrail"))
             ),
             settings_problems=tuple(self._settings[1]),
+            plugin_problems=tuple(self._plugins().all_problems),
+            plugins=tuple(plugin.place.folder for plugin in self._plugins().found),
             agents=agents or tuple(self.installed()),
         )
 
@@ -308,12 +317,15 @@ class App:
         run: str | None = None,
     ) -> Report:
         """Start a workflow in a new session, or in a session without an active workflow. `run` drives its agent."""
+        from handrail import registry
         from handrail.sessions.machine import IDLE_STOPS, REMINDERS, SAME_FAILURES
         from handrail.sessions.sessions import Opening
 
         plan, notices = self.catalog.startable(name)
-        agent = conversation.agent if conversation is not None else None
-        notices = (*notices, *self._warnings_of(self.catalog.find(name), agent))
+        spec, agent = self.catalog.find(name), conversation.agent if conversation is not None else None
+        self.trust.refuse(lambda: self.definitions.programs_of_workflow(spec), run)
+        registry.refuse_unusable(check.kind for stop in plan.stops for check in stop.checks)
+        notices = (*notices, *self._warnings_of(spec, agent))
         id_ = conversation.session if conversation is not None else session
         limits = IDLE_STOPS, REMINDERS, SAME_FAILURES
         self.check_settings()
@@ -333,7 +345,7 @@ class App:
             from handrail.sessions.checking import run_checks
 
             context = CheckContext(self.folder, self.env, self.secrets.mask, self.project)
-            results = await run_checks(leaving.checks, context, shown)
+            results = await run_checks(leaving.checks, context, self.trust.holds(leaving.session.run()), shown)
         return self.sessions.leave(leaving, self.secrets.mask(summary), results)
 
     def cancel(self, id_: str | None, *, confirmed: bool) -> Report:
@@ -347,7 +359,10 @@ class App:
         from handrail.sessions import links
 
         agent, _, conversation = id_.partition("-")
-        return links.path(self.places, agent, conversation) if agent in registry.hosts() else None
+        for name in registry.hosts() if "/" in id_ else ():  # the name of a plugin's agent may have a `-`
+            if id_.startswith(f"{name}-"):
+                agent, conversation = name, id_[len(name) + 1 :]
+        return links.path(self.places, agent, conversation) if registry.is_host(agent) else None
 
     def sessions_at(self, link: str | None) -> Sessions:
         """The sessions of the project that a link leads to; those of this project if it leads nowhere."""
@@ -366,33 +381,6 @@ class App:
         from handrail.pruning import prune
 
         return prune(self.runs, self.sessions, self.worktrees, rule, self.clock(), dry_run=dry_run)
-
-    def prune_by_settings(self) -> Pruned | None:
-        """Remove what the user's settings say; None if they say nothing."""
-        wanted = self.settings.prune
-        if wanted is None:
-            return None
-        from handrail.pruning import Rule
-
-        return self.prune(Rule(wanted.older_than, wanted.keep), dry_run=False)
-
-    def take_over(self, *, dry_run: bool) -> list[Item]:
-        """Take over what AgentWeaver left in this project and in the home folder."""
-        from handrail import registry
-        from handrail.importing.agentweaver import Source, take_over
-        from handrail.importing.known import KnownFlows
-        from handrail.importing.routes import Target
-
-        flows = KnownFlows(self.flow_named, self.flows)
-        source = Source(
-            project=self.project,
-            home=self.places.home,
-            kept=self.runs.kept,
-            secrets=self.secrets,
-            flows=flows,
-            routes=Target(self.places.config, registry.executors(), flows.id_of, dry_run),
-        )
-        return take_over(source, is_dry=dry_run)
 
     def reload(self, id_: str | None) -> Report:
         """Load the workflow's files again and continue at the same phase."""

@@ -61,6 +61,11 @@ def _name(path: str) -> str:
     return name
 
 
+def is_leashed(caller: Caller, state: str) -> bool:
+    """True if an agent calls, and Handrail's state folder is not open to agents."""
+    return caller.sign is not None and not os.path.exists(os.path.join(state, OPEN))
+
+
 def has_terminal() -> bool:
     """True if a person may sit at one of the standard streams."""
     return any(os.isatty(handle) for handle in (0, 1, 2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from functools import cached_property
 
@@ -10,25 +11,52 @@ from handrail.project import Places, flow_roots, orchestrating_roots, prompt_roo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from handrail.flows.catalog import FlowCatalog
     from handrail.flows.found import FoundFlow
+    from handrail.flows.plan import FlowPlan
     from handrail.flows.reading import Known
     from handrail.flows.shipped import Shipped
+    from handrail.plugins.plugins import Plugins
+    from handrail.trust.programs import Program
     from handrail.workflows.catalog import Catalog
+    from handrail.workflows.spec import WorkflowSpec
 
 MARKS = ("workflow:", "flow:")
 SHIPPED = "builtin"
+OWN = "project"
 
 
 class Definitions:
     """All definitions. Modules are imported when they are used."""
 
-    def __init__(self, project: str, env: Mapping[str, str], places: Places) -> None:
+    def __init__(
+        self,
+        project: str,
+        env: Mapping[str, str],
+        places: Places,
+        trusts_call: Callable[[], bool] = lambda: False,
+    ) -> None:
         self.project = project
         self.env = env
         self.places = places
+        self._trusts_call = trusts_call
+
+    @cached_property
+    def plugins(self) -> Plugins:
+        """The plugins of this project. If there are none, this imports almost nothing."""
+        from handrail import registry
+        from handrail.plugins.plugins import Plugins
+        from handrail.plugins.search import Ground, search
+
+        ground = Ground(self.project, self.places.state, self.places.cache, self.env, self._trusts_call)
+        plugins = Plugins(search(self.project, self.places), ground, registry.built_in_nodes())
+        if plugins.found or "handrail.artifacts.schemas" in sys.modules:  # otherwise it is not worth its import
+            from handrail.artifacts import schemas
+
+            schemas.extend(plugins.folders("schemas"))
+        return plugins
 
     @cached_property
     def catalog(self) -> Catalog:
@@ -38,7 +66,7 @@ class Definitions:
 
         memory = CatalogCache(self.places.cache, time.time_ns)
         folders = registry.workflow_folders(self.env, self.places.home)
-        roots = workflow_roots(self.project, self.places, folders)
+        roots = workflow_roots(self.project, self.places, folders, self.plugins.folders("workflows"))
         catalog = read_catalog(roots, memory, orchestrating_roots(self.project, folders))
         memory.save()
         return catalog
@@ -47,7 +75,11 @@ class Definitions:
     def flows(self) -> FlowCatalog:
         from handrail.flows.catalog import read_flows
 
-        return read_flows(flow_roots(self.project, self.places), self.known, self.shipped)
+        return read_flows(self.flow_roots, self.known, self.shipped)
+
+    @property
+    def flow_roots(self) -> list[tuple[str, str]]:
+        return [*flow_roots(self.project, self.places), *self.plugins.folders("flows")]
 
     @cached_property
     def shipped(self) -> Shipped:
@@ -61,8 +93,7 @@ class Definitions:
         from handrail.flows.catalog import read_flows
 
         if self.flows.named(name) is None and self.shipped.named(name) is not None:
-            roots = flow_roots(self.project, self.places)
-            self.flows = read_flows(roots, self.known, self.shipped, wanted=name)
+            self.flows = read_flows(self.flow_roots, self.known, self.shipped, wanted=name)
         return self.flows
 
     @cached_property
@@ -74,7 +105,8 @@ class Definitions:
         from handrail.flows.known import known_in
         from handrail.flows.library import Library
 
-        prompts = Library(prompt_roots(self.project, self.places), lambda id_: find_schema(id_, self.project))
+        roots = prompt_roots(self.project, self.places, self.plugins.folders("prompts"))
+        prompts = Library(roots, lambda id_: find_schema(id_, self.project))
         problems = lambda: self.catalog.problems  # noqa: E731 - read only if a flow runs a broken workflow
         known = known_in(self.project, prompts)
         return replace(known, workflow_problem=self._workflow_problem, workflow_problems=problems)
@@ -152,3 +184,37 @@ class Definitions:
         known = [*self.flows.flows, *sorted(keys), *self.shipped.files]
         hint = did_you_mean(name, known) or "`handrail list` shows what there is"
         return NotFound(f"there is no flow and no workflow `{name}`", hint)
+
+    def programs_of_workflow(self, spec: WorkflowSpec) -> list[Program]:
+        """What the exit checks of a workflow and its subworkflows would run."""
+        from handrail.workflows.programs import programs_of
+
+        return programs_of(self.catalog.with_subworkflows(spec))
+
+    def programs_of_flow(self, flow: FoundFlow) -> list[Program]:
+        """What a run of this flow would run, with the exit checks of the workflows in it."""
+        from handrail import registry
+        from handrail.flows.programs import programs_of
+
+        if flow.plan is None:
+            return []
+        return programs_of(flow.plan, self._plan_named, registry.checks(), self._programs_of_named)
+
+    def _plan_named(self, name: str) -> FlowPlan | None:
+        found = self.flows.named(name)
+        return None if found is None else found.plan
+
+    def _programs_of_named(self, workflow: str) -> list[Program]:
+        try:
+            return self.programs_of_workflow(self.catalog.find(workflow))
+        except HandrailError:  # there is none: the step itself is named
+            return []
+
+    def own_programs(self) -> list[Program]:
+        """What the definitions of the project itself would run. Those of the user and of Handrail are left out."""
+        from handrail.trust.programs import unique
+
+        specs = [spec for spec in self.catalog.workflows.values() if self.catalog.source_of(spec) == OWN]
+        flows = [flow for flow in self.flows.flows.values() if flow.source == OWN]
+        found = [program for spec in specs for program in self.programs_of_workflow(spec)]
+        return unique([*found, *(program for flow in flows for program in self.programs_of_flow(flow))])

@@ -5,7 +5,7 @@ EXIT_CODES: dict[int, str] = {
     1: "user error, refused command, or a run that failed, was stopped or stopped itself with the outcome `stopped`",
     2: "bad usage, or a definition has errors",
     3: "timeout",
-    4: "waiting for a person",
+    4: "waiting for a person, or nobody has trusted the project",
     5: "a check failed",
     6: "budget spent",
     70: "a bug in Handrail; a report was written",
@@ -42,6 +42,13 @@ class RefusedError(HandrailError):
     """The command is valid but not allowed now."""
 
     code = "refused"
+
+
+class UntrustedError(HandrailError):
+    """A person has not trusted the project, so nothing of it may be run."""
+
+    code = "untrusted"
+    exit_code = 4
 
 
 class DefinitionError(HandrailError):

@@ -110,7 +110,7 @@ class Places:
     def installation(self, agent: str, project: str | None) -> str:
         """The record of an installation for one project, or for the user."""
         scope = file_name(project) if project else "user"
-        return os.path.join(self.state, "installed", f"{agent}@{scope}.json")
+        return os.path.join(self.state, "installed", f"{file_name(agent)}@{scope}.json")
 
     def runs(self, project: str) -> str:
         return os.path.join(self.state, "runs", file_name(project))
@@ -187,16 +187,27 @@ def orchestrating_roots(project: str, of_agents: Sequence[str]) -> list[str]:
     return [os.path.join(project, ".pi", "workflows"), *of_agents]
 
 
-def workflow_roots(project: str, places: Places, of_agents: Sequence[str]) -> list[tuple[str, str]]:
+OWN_SOURCES = ("project", "user", "builtin", "given", "workflow")
+
+
+def prefix_of(source: str) -> str:
+    """What names of definitions from this source begin with: `ID/` for those of the plugin `ID`."""
+    return "" if source in OWN_SOURCES else f"{source}/"
+
+
+def workflow_roots(
+    project: str, places: Places, of_agents: Sequence[str], of_plugins: Sequence[tuple[str, str]] = ()
+) -> list[tuple[str, str]]:
     """(source, folder) of each folder with workflows. An earlier folder wins; the built-in one is last.
 
-    `of_agents` are folders of the user in which agents keep their own workflows.
+    `of_agents` are folders of the user in which agents keep their own workflows; `of_plugins` are (id, folder).
     """
     return [
         ("project", os.path.join(project, ".handrail", "workflows")),
         ("project", os.path.join(project, ".pi", "workflows")),
         ("user", os.path.join(places.config, "workflows")),
         *[("user", folder) for folder in of_agents],
+        *of_plugins,
         ("builtin", os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "workflows")),
     ]
 
@@ -221,11 +232,12 @@ def shipped_script(name: str) -> str:
     return os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "scripts", name)
 
 
-def prompt_roots(project: str, places: Places) -> list[tuple[str, str]]:
+def prompt_roots(project: str, places: Places, of_plugins: Sequence[tuple[str, str]] = ()) -> list[tuple[str, str]]:
     """(source, folder) of each folder with prompts for flows. An earlier folder wins."""
     return [
         ("project", os.path.join(project, ".handrail", "prompts")),
         ("user", os.path.join(places.config, "prompts")),
+        *of_plugins,
         ("builtin", os.path.join(os.path.dirname(os.path.abspath(__file__)), "builtin", "prompts")),
     ]
 

@@ -62,7 +62,7 @@ def code_of(wanted: Wanted) -> str:
 
 
 def test_the_table_has_every_kind_of_agentweaver() -> None:
-    own = ("github-", "gitlab-issue/", "change-description/")
+    own = ("github-", "gitlab-checks/", "gitlab-issue/", "change-description/")
     schemas = [id_ for id_ in schema_ids() if not id_.startswith(own)]
     kinds = [kind for kind in TABLE.kinds if not kind.startswith(("ticket-", "pr-fix-"))]
     assert (len(kinds), len(TABLE.lists), len(schemas)) == (70, 2, 27)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.scenario import VARIABLES, Scenario
-from support import Said, without_times
+from support import Said, trust_below, without_times
 
 HANDRAIL = Path(sys.executable).parent / "handrail"
 KEPT = ("PATH", "LANG", "TMPDIR")
@@ -40,6 +40,7 @@ class World:
         self.env = {name: os.environ[name] for name in KEPT if name in os.environ}
         self.env |= {"HOME": str(folder), "HANDRAIL_HOME": str(self.state), "CHAOS_LOG": str(self.log), **FIRST}
         self.env |= {"CHAOS": self.mark, "NO_COLOR": "1"}
+        trust_below(folder, self.env)
 
     def start(self, *argv: str, changed: dict[str, str] | None = None) -> subprocess.Popen[str]:
         return subprocess.Popen(

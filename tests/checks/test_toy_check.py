@@ -53,9 +53,11 @@ def test_a_misspelt_param_of_a_toy_check_is_reported_with_its_place(saying: Proj
 
 def test_the_schemas_contain_a_toy_check(saying: Project) -> None:
     for kind, name in (("phase", "check"), ("flow", "expectation")):
-        forms = saying.json("schema", kind)["$defs"][name]["anyOf"]
-        assert {"const": "says"} in [form["properties"].get("kind") for form in forms]
-        assert ["says"] in [form["required"] for form in forms]
+        schema = saying.json("schema", kind)["definitions"][name]
+        assert "says" in schema["properties"]["kind"]["enum"]
+        assert {"required": ["says"]} in schema["anyOf"]
+        rules = [rule["then"] for rule in schema["allOf"] if "within" in rule["then"]["properties"]]
+        assert [rule["required"] for rule in rules] == [["word"], ["says"]]
 
 
 def test_a_check_without_a_declaration_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,6 +118,12 @@ def test_a_name_that_means_no_agent_is_refused_before_the_run(stage: Stage, agen
     assert stage.project.json("runs")["runs"] == []
 
 
+def test_a_misspelt_name_gets_the_whole_name_as_a_suggestion(stage: Stage) -> None:
+    stage.agents(goose={}, two={})
+    said = stage.project.run("run", "ask", "--agent", "acp:gose")
+    assert "hint: did you mean `acp:goose`?" in said.err
+
+
 def test_without_settings_the_message_shows_what_to_write(stage: Stage) -> None:
     said = stage.project.run("run", "ask", "--agent", "acp:gemini")
     assert "`acp:gemini` is not in your settings" in said.err

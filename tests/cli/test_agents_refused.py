@@ -47,6 +47,8 @@ LOOSENING = [
     ("resume", "last", "--answers", "letter.yaml"),
     ("restart", "last", "--answers", "letter.yaml"),
     ("resume", "last", "--max-usd", "5"),
+    ("continue", "last", "--approve", "git-push"),
+    ("restart", "last", "--approve", "git-push"),
     ("restart", "last", "--max-tokens", "5"),
     ("run", "asking", "--answers", "letter.yaml"),
     ("stop", "last"),
@@ -54,6 +56,8 @@ LOOSENING = [
     ("scope", "reset", "k", "--yes"),
     ("import", "agentweaver"),
     ("uninstall", "claude"),
+    ("trust",),
+    ("run", "asking", "--trust"),
     ("doctor", "claude", "--probe", "--program", "/bin/true"),
 ]
 

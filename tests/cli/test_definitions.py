@@ -22,6 +22,7 @@ def test_list_names_source_and_file_of_everything(project: Project) -> None:
         "source": "project",
         "file": ".handrail/workflows/mine/workflow.yaml",
         "phases": 2,
+        "runs": [],
     }
     assert {row["source"] for row in data["workflows"]} == {"project", "builtin"}
     assert data["problems"] == []
@@ -105,8 +106,9 @@ def test_init_makes_a_project_that_validates_and_overwrites_nothing(project: Pro
     assert {".handrail/workflows/hello/workflow.yaml", ".handrail/flows/hello.yaml"} <= set(created)
     assert project.json("list")["flows"][0]["id"] == "hello"
     assert project.json("run", "hello")["status"] == "completed"
-    checked = {"workflows": 5, "flows": 1, "settings": 1, "schemas": 0, "projects": 1}
-    assert project.json("validate") == {"ok": True, "problems": [], "notes": [], "checked": checked}
+    checked = {"workflows": 5, "flows": 1, "settings": 1, "schemas": 0, "playbooks": 0, "projects": 1}
+    found = project.json("validate")
+    assert found == {"ok": True, "problems": [], "notes": [], "checked": checked, "trusted": True}
     project.write(".handrail/settings.yaml", "idleStops: 7\n")
     assert project.json("init")["created"] == []
     assert (project.folder / ".handrail/settings.yaml").read_text() == "idleStops: 7\n"

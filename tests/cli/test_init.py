@@ -28,7 +28,7 @@ def test_json_has_what_was_created_and_what_was_installed(project: Project) -> N
     assert EXAMPLE in data["created"]
     assert (data["install"]["agent"], data["install"]["scope"]) == ("codex", "project")
     assert {row["change"] for row in data["install"]["files"]} == {"created"}
-    assert list(project.run("init", "--json").data) == ["created"]
+    assert list(project.run("init", "--json").data) == ["created", "trusted"]
 
 
 def test_an_installation_for_all_projects_is_enough(project: Project) -> None:
@@ -37,7 +37,7 @@ def test_an_installation_for_all_projects_is_enough(project: Project) -> None:
     assert said.code == 0
     assert "pi: Handrail is installed for all your projects, so it was not installed for this one" in said.err
     assert not (project.folder / ".pi").exists()
-    assert project.run("init", "--agent", "pi", "--json").data == {"created": [], "install": None}
+    assert project.run("init", "--agent", "pi", "--json").data == {"created": [], "trusted": True, "install": None}
 
 
 def test_nothing_is_created_if_the_agent_is_unknown_or_cannot_be_installed(project: Project) -> None:

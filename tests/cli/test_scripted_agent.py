@@ -12,7 +12,6 @@ import pytest
 
 from handrail.agents.scripted.executor import EXAMPLE
 from handrail.agents.scripted.script import read_script
-from handrail.callers import OPEN
 from handrail.errors import HandrailError
 from support import Project
 
@@ -123,12 +122,13 @@ def test_an_invalid_script_is_refused_with_its_line(repository: Project) -> None
 
 
 def test_the_demo_finishes_and_leaves_no_files(project: Project) -> None:
+    before = sorted(project.home.rglob("*"))
     said = project.process("demo", TMPDIR=str(project.folder))
     assert said.code == 0, said
     for sign in ("✗ denied", "✗ failed", "✓ passed", "told to continue", "workflow_step loop", "Ship is done."):
         assert sign in said.out
     assert [path.name for path in project.folder.iterdir()] == [".handrail"]
-    assert [path.name for path in project.home.rglob("*") if path.is_file()] == [OPEN]
+    assert sorted(project.home.rglob("*")) == before
 
 
 @pytest.mark.parametrize(
@@ -143,6 +143,12 @@ def test_the_demo_finishes_and_leaves_no_files(project: Project) -> None:
             "`step` has to be `next` or `loop` or `status` or `cancel`, found `nxet` (did you mean `next`?)",
         ),
         ("{step: next, sumary: done}", "unknown key `sumary` (did you mean `summary`?)"),
+        (
+            "usage: {money: 3}",
+            "`usage` has no number `money` (its numbers: inputTokens, outputTokens, cachedTokens, usd)",
+        ),
+        ("usage: {input: 3}", "`usage` has no number `input` (did you mean `inputTokens`?)"),
+        ("usage: {usd: much}", "`usd` has to be a number, found text `much`"),
         ("hang: soon", "`hang` has to be a number, found text `soon`"),
         ("{say: a, step: next}", "this line has 2 actions: say, step; a line has exactly one"),
         ("just text", "a line has to be a mapping with one action, found text `just text`"),

@@ -72,7 +72,7 @@ def test_validate_says_what_it_counted(whole: Project, path: str, counted: str) 
 
 
 def test_validate_counts_in_json_too(whole: Project) -> None:
-    expected = {"workflows": 1, "flows": 1, "settings": 1, "schemas": 1, "projects": 1}
+    expected = {"workflows": 1, "flows": 1, "settings": 1, "schemas": 1, "playbooks": 0, "projects": 1}
     assert whole.json("validate", ".")["checked"] == expected
 
 

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from handrail.source.frontmatter import split_front_matter
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.yamltree import Node
-from handrail.workflows.load import split_front_matter
 
 WORKFLOW_KINDS = {
     "commandName": "text",

@@ -16,7 +16,7 @@ REVIEW = {"summary": "One finding.", "ready_to_merge": False, "findings": [FINDI
 STATUS = {"files": [{"xy": " M", "file": "kept.txt", "type": "modified"}]}
 QUESTION = {"id": "q", "text": "Why?", "rationale": "r", "candidate_ids": [], "answer_kind": "text",
             "evidence_paths": ["a"]}  # fmt: skip
-RULE = {"id": "r", "title": "Small steps", "rule": "Commit often.", "evidence_paths": ["a"]}
+RULE = {"id": "r", "title": "Small steps", "rule": "Commit often.", "evidence_paths": ["kept.txt"]}
 DRAFT = {
     "summary": "A project.",
     "generated_at": "now",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from fuzz.inputs import share
 from handrail.cli.main import main
 from handrail.expressions.syntax import ARITHMETIC, PAIRS
+from support import trust_below
 
 PARAMS = ("v0", "v1", "v2", "v3")
 CALM_CODES = (0, 1, 2, 3, 4, 5)
@@ -129,6 +131,7 @@ def home() -> Any:
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setenv("HANDRAIL_HOME", f"{folder}/home")
         patch.setenv("NO_COLOR", "1")
+        trust_below(Path(tempfile.gettempdir()), os.environ)
         yield
 
 

@@ -71,6 +71,27 @@ def test_a_rule_passes_the_question(project: Project) -> None:
     assert (value(run)["by"], value(run)["rule"]) == ("rule", "--approve approve")
 
 
+def test_the_log_says_which_rule_passed_the_question(project: Project) -> None:
+    run = as_flow(project, "approve", "--approve", "approve", question="Build it?")
+    told = "a rule said yes to `Build it?`: --approve approve"
+    assert told in project.run("log", run["run"]).out
+    events = [json.loads(line) for line in project.run("log", run["run"], "--events").out.splitlines()]
+    assert sum(told in json.dumps(event) for event in events) == 1
+
+
+@pytest.mark.parametrize("command", ["continue", "restart"])
+def test_a_run_that_goes_on_can_be_approved_as_well(project: Project, command: str) -> None:
+    step = {"id": "x", "node": "approve", "params": {"question": "Build it?"}}
+    flow = {"continue": "again", "phases": [{"id": "a", "steps": [step]}]}
+    project.write(".handrail/flows/one.json", json.dumps(flow))
+    project.write("no.yaml", "approve: {approved: false}\n")
+    run = project.json("run", "one", "--answers", "no.yaml", code=1)
+    assert value(run)["approved"] is False
+    again = project.json(command, run["run"], "--approve", "approve")
+    assert (value(again)["by"], value(again)["rule"]) == ("rule", "--approve approve")
+    assert project.run(command, run["run"], "--approve", "nonsense").code == 2
+
+
 def test_files_have_to_exist_in_the_project(project: Project) -> None:
     assert refused(project, "approve", question="Build it?", files=["gone.md"])[0] == "file-unreadable"
     assert refused(project, "approve", question="Build it?", files=["../x"])[0] == "path-escape"

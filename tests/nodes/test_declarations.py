@@ -68,7 +68,7 @@ def test_names_of_one_node_appear_nowhere_else(word: str) -> None:
     found = [path for path in SOURCE.rglob("*.py") if f'"{word}"' in path.read_text(encoding="utf-8")]
     names = {path.relative_to(SOURCE).as_posix() for path in found}
     others = {"nodes/jira/fetch.py"} if word == "fileName" else set()  # a member of the list of attachments
-    assert names - others <= {"registry.py", "nodes/flow_run.py", "nodes/llm_prompt.py"}
+    assert names - others <= {"registry/tables.py", "nodes/flow_run.py", "nodes/llm_prompt.py"}
 
 
 def test_a_path_out_of_the_project_fails_the_dry_run(project: Project) -> None:

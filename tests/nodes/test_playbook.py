@@ -16,7 +16,7 @@ from handrail.artifacts.world import World
 from nodes.single import alone, as_flow, read, refused, value
 from support import Project
 
-MANIFEST = ".agentweaver/playbook/manifest.yaml"
+MANIFEST = ".handrail/playbook/manifest.yaml"
 RULE = {"id": "r", "title": "Small: steps", "rule": "Commit often.", "evidence_paths": ["Makefile"]}
 DRAFT = {
     "summary": "A project.",
@@ -41,7 +41,7 @@ def playbook(
     project: Project, manifest: str = "version: 1\nproject: {name: P}\nalways_include: [project.md]\n"
 ) -> None:
     project.write(MANIFEST, manifest)
-    project.write(".agentweaver/playbook/project.md", "# P\n")
+    project.write(".handrail/playbook/project.md", "# P\n")
 
 
 def ensure(project: Project, **more: Any) -> Any:
@@ -72,16 +72,16 @@ def test_a_valid_playbook_is_used(project: Project) -> None:
 @pytest.mark.parametrize(
     ("manifest", "why"),
     [
-        ("", "mapping"),
-        ("- a\n", "mapping"),
-        ("a: [\n", "not YAML"),
-        ("version: 2\n", "`version`"),
-        ("version: 1\nproject: {}\n", "`project.name`"),
-        ("version: 1\nproject: {name: P}\npractices: {}\n", "needs `paths` or `globs`"),
+        ("", "has to be `key: value` lines, found nothing"),
+        ("- a\n", "found a list"),
+        ("a: [\n", "manifest.yaml:1:5"),
+        ("version: 2\n", "`version` has to be 1"),
+        ("version: 1\nproject: {}\n", "`name` is missing"),
+        ("version: 1\nproject: {name: P}\npractices: {}\n", "names no files"),
         ("version: 1\nproject: {name: P}\npractices: {paths: [none.md]}\n", "`none.md` does not exist"),
-        ("version: 1\nproject: {name: P}\npractices: {paths: [../../x.md]}\n", "leads out of the playbook"),
-        ("version: 1\nproject: {name: P}\npractices: {globs: ['p/**/*.md']}\n", "no file matches"),
-        ("version: 1\nproject: {name: P}\nalways_include: x\n", "a list of texts"),
+        ("version: 1\nproject: {name: P}\npractices: {paths: [../../x.md]}\n", "leads out of the folder"),
+        ("version: 1\nproject: {name: P}\npractices: {globs: ['p/**/*.md']}\n", "no file of the playbook matches"),
+        ("version: 1\nproject: {name: P}\nalways_include: x\n", "has to be a list"),
     ],
 )
 def test_an_invalid_playbook_is_named(project: Project, manifest: str, why: str) -> None:
@@ -93,9 +93,10 @@ def test_an_invalid_playbook_is_named(project: Project, manifest: str, why: str)
 
 def test_globs_of_a_playbook_match_files_at_any_depth(project: Project) -> None:
     playbook(project, "version: 1\nproject: {name: P}\npractices: {globs: ['p/**/*.md', 'e?.md']}\n")
-    project.write(".agentweaver/playbook/p/a.md", "x")
+    entry = "---\nid: {0}\ntitle: {0}\n---\nx\n"
+    project.write(".handrail/playbook/p/a.md", entry.format("a"))
     assert ensure(project)["status"] == "invalid_manifest"
-    project.write(".agentweaver/playbook/e1.md", "x")
+    project.write(".handrail/playbook/e1.md", entry.format("e1"))
     assert ensure(project)["status"] == "skipped_valid_existing"
 
 
@@ -200,32 +201,32 @@ def test_questions_that_cannot_be_read_are_named(project: Project) -> None:
 
 
 def accepted(project: Project, *, is_accepted: bool = True, draft: dict[str, Any] = DRAFT) -> None:
+    project.write("Makefile", "all:\n\ttrue\n")
     answers = {"summary": "s", "answered_at": "now", "answers": [], "final_write_accepted": is_accepted}
     project.write("answers.json", json.dumps(answers))
     project.write("draft.json", json.dumps(draft))
 
 
 def written(project: Project) -> dict[str, str]:
-    root = project.folder / ".agentweaver/playbook"
+    root = project.folder / ".handrail/playbook"
     return {path.relative_to(root).as_posix(): path.read_text() for path in root.rglob("*") if path.is_file()}
 
 
 def test_an_accepted_draft_becomes_a_valid_playbook(project: Project) -> None:
     accepted(project)
     found = value(as_flow(project, "playbook-write", **WRITE))
-    assert (found["status"], len(found["written_files"])) == ("written", 5)
+    assert (found["status"], len(found["written_files"])) == ("written", 3)
     valid(project, "out/result.json", "playbook-write-result/v1")
     files = written(project)
-    assert set(files) == {"manifest.yaml", "project.md", "practices/generated-rules.md", "templates/default.md",
-                          "examples/generated-example.md"}  # fmt: skip
-    assert "Commit often." in files["practices/generated-rules.md"]
+    assert set(files) == {"manifest.yaml", "project.md", "practices/r.md"}
+    assert "Commit often.\n\nEvidence: `Makefile`" in files["practices/r.md"]
     assert ensure(project)["status"] == "skipped_valid_existing"
 
 
 def test_a_draft_that_was_not_accepted_writes_nothing(project: Project) -> None:
     accepted(project, is_accepted=False)
     assert value(as_flow(project, "playbook-write", **WRITE))["status"] == "not_accepted"
-    assert not (project.folder / ".agentweaver").exists()
+    assert not (project.folder / ".handrail/playbook").exists()
 
 
 def test_files_of_others_are_never_changed(project: Project) -> None:
@@ -244,7 +245,7 @@ def test_files_of_others_are_never_changed(project: Project) -> None:
 def test_a_broken_draft_writes_nothing(project: Project) -> None:
     accepted(project, draft={**DRAFT, "accepted_rules": [{"id": "x"}]})
     assert refused(project, "playbook-write", **WRITE)[0] == "inputs-invalid"
-    assert not (project.folder / ".agentweaver").exists()
+    assert not (project.folder / ".handrail/playbook").exists()
 
 
 KILLER = """
@@ -262,7 +263,7 @@ sys.exit(main(sys.argv[3:]))
 """
 
 
-@pytest.mark.parametrize(("file", "moment"), [("generated-rules.md", "before"), ("manifest.yaml", "after")])
+@pytest.mark.parametrize(("file", "moment"), [("practices/r.md", "before"), ("manifest.yaml", "after")])
 def test_a_killed_write_is_finished_by_resume(project: Project, file: str, moment: str) -> None:
     accepted(project)
     flow = {"phases": [{"id": "a", "steps": [{"id": "x", "node": "playbook-write", "params": WRITE}]}]}
@@ -272,7 +273,7 @@ def test_a_killed_write_is_finished_by_resume(project: Project, file: str, momen
     assert killed.returncode == -signal.SIGKILL
     id_ = project.json("runs")["runs"][0]["run"]
     assert value(project.json("resume", id_))["status"] == "written"
-    assert len(written(project)) == 5
+    assert len(written(project)) == 3
 
 
 GUIDE = {"taskContextJsonFile": "task.json", "outputJsonFile": "out/g.json", "outputFile": "out/g.md"}
@@ -295,13 +296,31 @@ def test_without_a_playbook_there_is_no_guidance_and_no_failure(project: Project
     assert "no playbook" in (project.folder / "out/g.md").read_text()
 
 
-def test_guidance_names_the_files_of_a_playbook_and_says_what_it_does_not_do(project: Project) -> None:
-    playbook(project, "version: 1\nproject: {name: P}\npractices: {paths: [a.md]}\nalways_include: [project.md]\n")
-    project.write(".agentweaver/playbook/a.md", "x")
+def test_guidance_has_the_practices_that_fit_the_task(project: Project) -> None:
+    playbook(project, "version: 1\nproject: {name: P}\npractices: {globs: ['p/*.md']}\nalways_include: [project.md]\n")
+    entry = "---\nid: {0}\ntitle: The {0}\napplies_to: {{languages: [{0}]}}\n---\nUse {0}.\n"
+    project.write(".handrail/playbook/p/a.md", entry.format("python"))
+    project.write(".handrail/playbook/p/b.md", entry.format("go"))
     found, data = guide(project)
-    assert (found["status"], data["always_include"]) == ("available", [".agentweaver/playbook/project.md"])
-    assert [item["source_path"] for item in data["skipped_items"]] == [".agentweaver/playbook/a.md"]
-    assert data["warnings"][0]["code"] == "selection_not_supported"
+    assert (found["status"], data["always_include"]) == ("available", [".handrail/playbook/project.md"])
+    assert [row["id"] for row in data["selected_practices"]] == ["python"]
+    assert data["selected_practices"][0]["inline_content"] == "Use python."
+    assert data["warnings"] == []
+    text = (project.folder / "out/g.md").read_text()
+    assert "### The python" in text
+    assert "Use go." not in text
+
+
+def test_the_budget_of_the_manifest_holds(project: Project) -> None:
+    manifest = "version: 1\nproject: {name: P}\npractices: {globs: ['p/*.md']}\ncontext_budgets: {plan: 4}\n"
+    playbook(project, manifest)
+    for name in "ab":
+        project.write(f".handrail/playbook/p/{name}.md", f"---\nid: {name}\ntitle: T\n---\nTen chars.\n")
+    data = guide(project)[1]
+    assert (data["budget"]["limit"], data["budget"]["used"]) == (4, 3)
+    assert [row["reference_only"] for row in data["selected_practices"]] == [False, True]
+    assert [row["reason"] for row in data["skipped_items"]] == ["over_budget"]
+    assert guide(project, budgetLimit=6)[1]["budget"]["used"] == 6
 
 
 def test_an_invalid_playbook_fails_unless_a_diagnosis_is_wanted(project: Project) -> None:
@@ -321,3 +340,19 @@ def test_wrong_params_of_guidance_are_failures(project: Project) -> None:
     outside = {**GUIDE, "outputFile": "../g.md"}
     assert refused(project, "project-guidance", **outside, phase="plan")[0] == "path-escape"
     assert not Path("../g.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("evidence", "why"),
+    [
+        ("none.txt", "does not exist"),
+        ("Makefile:3", "does not exist: the file has 2 lines"),
+        ("../outside", "leads out of the project"),
+        ("/etc/hosts", "is an absolute path"),
+    ],
+)
+def test_evidence_that_does_not_exist_is_refused(project: Project, evidence: str, why: str) -> None:
+    accepted(project, draft={**DRAFT, "accepted_rules": [RULE, {**RULE, "evidence_paths": ["Makefile:2", evidence]}]})
+    code, message = refused(project, "playbook-write", **WRITE)
+    assert (code, f"`{evidence}` of `Small: steps` {why}" in message) == ("evidence", True), message
+    assert not (project.folder / ".handrail/playbook").exists()

@@ -58,7 +58,7 @@ def test_an_output_that_a_toy_node_does_not_make_is_located(greeting: Project) -
 
 def test_the_schema_knows_a_toy_node(greeting: Project) -> None:
     schema = greeting.json("schema", "flow")
-    assert schema["$defs"]["params:greet"]["properties"]["times"]["default"] == 1
+    assert schema["definitions"]["params:greet"]["properties"]["times"]["default"] == 1
     step = {"id": "x", "node": "greet", "params": {"name": "${params.who}", "times": 2}}
     jsonschema.validate({"phases": [{"id": "a", "steps": [step]}]}, schema)
     step["params"] = {"nmae": "Ada"}

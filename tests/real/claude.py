@@ -14,6 +14,7 @@ from real.guests.guest import HANDRAIL, Phase, mark
 from real.hosts import NODE, surroundings
 from real.model import Model
 from real.waiting import LONG
+from support import trust_below
 
 LIMIT = LONG
 FREE = ("--allowedTools", "Read,Write,Edit,Bash")
@@ -47,6 +48,7 @@ class Claude:
             path.mkdir(parents=True)
         self.env = surroundings(self.home)
         self.env |= {name: filled(text, model.url, str(self.project)) for name, text in offline.ENVIRONMENT.items()}
+        trust_below(folder, self.env)
         subprocess.run(["git", "init", "-q"], cwd=self.project, check=True)
         for name, text in offline.FILES.items():
             (self.home / name).write_text(filled(text, model.url, str(self.project)))

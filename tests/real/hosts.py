@@ -21,6 +21,7 @@ from handrail.doctor import place
 from handrail.models.server import Scripted
 from handrail.models.turn import Call, Json
 from real.waiting import LONG
+from support import trust_below
 
 CACHE = Path(__file__).parent.parent.parent / ".cache" / "agents"
 NODE = CACHE / "node_modules" / ".bin"
@@ -98,6 +99,7 @@ class Seat:
         subprocess.run(["git", "init", "-q"], cwd=self.project, check=True)
         self.place(host.files)
         self.env = surroundings(self.home) | {name: self.filled(text) for name, text in host.env.items()}
+        trust_below(folder, self.env)
 
     def place(self, files: Mapping[str, str]) -> None:
         """Write files of the home."""

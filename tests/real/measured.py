@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from handrail.models.turn import Turn, Usage, calls
 from real.hosts import HOSTS, NODE, Host, Seat
 from real.waiting import LONG, said, until
+from support import trust_below
 
 HANDRAIL = str(Path(sys.executable).parent / "handrail")
 PAGE = Path(__file__).parent.parent.parent / "docs" / "reference" / "agents.md"
@@ -70,6 +71,7 @@ class Driver:
         self.state = seat.home / "handrail"
         path = f"{seat.host.program.parent}{os.pathsep}{NODE}{os.pathsep}{seat.env['PATH']}"
         self.env = {**seat.env, "PATH": path, "HANDRAIL_HOME": str(self.state)}
+        trust_below(seat.project, self.env)
         if self.name.startswith("acp:"):
             command = [str(seat.host.program), *SPEAKS[seat.host.name]]
             agent = {"command": command, "passEnv": list(seat.host.env)}

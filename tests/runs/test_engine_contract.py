@@ -19,7 +19,7 @@ from handrail.runs.loaded import LoadedRun
 from handrail.runs.request import Request
 from handrail.runs.restart import restart
 from handrail.view.run import RunView
-from support import Project
+from support import Project, trust_below
 
 LOG = "{id: log, node: command, params: {argv: [/bin/sh, -c, 'echo x >> log']}}"
 READY = "{id: ready, node: command, params: {argv: [test, -e, ready]}}"
@@ -36,6 +36,7 @@ class Place:
         self.flow.parent.mkdir(parents=True)
         (folder / ".handrail" / "settings.yaml").write_text(f"engine: {engine}\n")
         env = {"HOME": str(folder / "user"), "HANDRAIL_HOME": str(folder / "home"), "PATH": os.environ["PATH"]}
+        trust_below(folder, env)
         self.app = App(str(folder), {**env, "API_TOKEN": "tok-1234567890abcdef"})
         self.runs = self.app.runs
 

@@ -20,6 +20,7 @@ from handrail.runs.machine import Mode
 from handrail.runs.request import Request
 from handrail.runs.restart import restart
 from handrail.runs.runs import Runs
+from support import trust_below
 
 SECRET, ROTATED = "tok-1234567890abcdef", "new-0987654321fedcba"
 READY = "  - {id: ready, node: command, params: {argv: [test, -e, ready]}}\n"
@@ -34,6 +35,7 @@ class Place:
         (folder / ".handrail" / "flows").mkdir(parents=True)
         (folder / ".handrail" / "settings.yaml").write_text(f"engine: {engine}\n")
         self.is_on_disk = engine == "embedded"
+        trust_below(folder, self.app().env)
 
     def app(self, **env: str) -> App:
         base = {"HOME": str(self.folder / "user"), "HANDRAIL_HOME": str(self.folder / "home")}

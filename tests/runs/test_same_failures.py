@@ -51,6 +51,13 @@ def test_three_equal_failures_in_a_row_end_the_repeat(looping: Project) -> None:
     )
 
 
+def test_a_command_that_prints_nothing_is_told_by_its_exit_code(looping: Project) -> None:
+    command = "{id: check, node: command, params: {argv: [sh, -c, 'exit 4'], mayFail: true}}"
+    fix = "{id: fix, node: llm-prompt, prompt: Fix it.}"
+    flow(looping, command, fix, until="{equals: ['${steps.round.check.outputs.exitCode}', 0]}")
+    assert run(looping)["error"].endswith("so the repeat ends: `exitCode` is 4")
+
+
 def test_another_failure_starts_the_count_again(looping: Project) -> None:
     looping.write("check.sh", "wc -l < fixes 2>/dev/null; exit 1\n")
     flow(looping, CHECKED, FIX)

@@ -9,6 +9,7 @@ import pytest
 
 from services.web import serve
 from shipped.forge import Forge
+from shipped.gitlabs import GitLab
 from support import Project
 
 
@@ -23,3 +24,13 @@ def forge(tmp_path: Path) -> Iterator[Forge]:
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
     return Project(tmp_path, monkeypatch, capsys)
+
+
+@pytest.fixture
+def gitlab(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitLab]:
+    made = GitLab()
+    with serve(made.answer) as web:
+        made.web = web
+        monkeypatch.setenv("GITLAB_BASE_URL", web.url)
+        monkeypatch.setenv("GITLAB_TOKEN", "token")
+        yield made

@@ -52,6 +52,25 @@ class Killer(Protocol):
     kill: Callable[[], None] | None
 
 
+def stage_agent(
+    folder: Path, project: Path, key: str, writes: dict[str, dict[str, str]], mood: Mood, dies_at: str = ""
+) -> None:
+    """Write the script of an agent that works in `project` on the task `key`, and what it copies, to `folder`."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    commands = {}
+    for number, (words, files) in enumerate(writes.items()):
+        staged = folder / f"code-{number}"
+        for name, text in files.items():
+            (staged / name).parent.mkdir(parents=True, exist_ok=True)
+            (staged / name).write_text(text)
+        commands[words] = f"cp -R '{staged}/.' ."
+    if dies_at:
+        once = folder / "dead"
+        commands[dies_at] += f"; mkdir '{once}' 2>/dev/null && kill -9 $(ps -o ppid= -p $PPID); true"
+    write_script(folder, project, key, partial(content, mood=mood), commands)
+
+
 class Shop:
     """The project. `writes` are the files that the agent writes, by a part of its prompt."""
 
@@ -79,19 +98,7 @@ class Shop:
 
         At the first prompt that has the words `dies_at`, it writes them and kills Handrail.
         """
-        shutil.rmtree(self.agent_folder, ignore_errors=True)
-        self.agent_folder.mkdir()
-        commands = {}
-        for number, (words, files) in enumerate(writes.items()):
-            staged = self.agent_folder / f"code-{number}"
-            for name, text in files.items():
-                (staged / name).parent.mkdir(parents=True, exist_ok=True)
-                (staged / name).write_text(text)
-            commands[words] = f"cp -R '{staged}/.' ."
-        if dies_at:
-            once = self.agent_folder / "dead"
-            commands[dies_at] += f"; mkdir '{once}' 2>/dev/null && kill -9 $(ps -o ppid= -p $PPID); true"
-        write_script(self.agent_folder, self.project.folder, KEY, partial(content, mood=mood), commands)
+        stage_agent(self.agent_folder, self.project.folder, KEY, writes, mood, dies_at)
 
     def words(self, flow: str, *argv: str) -> list[str]:
         self.project.write("answers.json", json.dumps(self.answers))
@@ -134,13 +141,13 @@ class Shop:
     def data_files(self) -> list[Path]:
         return sorted((self.project.folder / ".agentweaver" / "scopes" / KEY).rglob("*.json"))
 
-    def assert_valid(self) -> None:
-        """Every file in the scope that has a schema matches it."""
-        checked = 0
+    def assert_valid(self, **others: str) -> None:
+        """Every file in the scope that has a schema matches it. `others` replace the usual schemas."""
+        checked, schemas = 0, SCHEMAS | {name.replace("_", "-"): schema for name, schema in others.items()}
         for path in self.data_files():
             begins = [name for name in SCHEMAS if path.name.startswith(f"{name}-{KEY}")]
             if begins:
-                schema = builtin_schema(SCHEMAS[begins[0]])
+                schema = builtin_schema(schemas[begins[0]])
                 assert schema is not None
                 assert problems_of(schema, json.loads(path.read_text())) == [], path
                 checked += 1

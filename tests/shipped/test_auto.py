@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from shipped.forge import Forge
+from shipped.gitlabs import GitLab
 from shipped.projects import PYTHON, TYPESCRIPT, Kind
 from shipped.shop import APPROVED, KEY, Shop
 from support import Project
@@ -81,6 +82,46 @@ def test_a_ticket_becomes_a_pull_request_and_its_remarks_come_back_into_the_work
     shop.assert_valid()
 
 
+def test_a_change_is_watched_by_the_same_run(project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = shop_with(PYTHON, project, forge, monkeypatch)
+    forge.needs, forge.remarks = "CHANGELOG.md", ["Please document it."]
+    ended = shop.run("auto", TICKET, *APPROVED, "--param", "watch=true")
+    assert (ended["status"], ended["outcome"]) == ("completed", "success"), ended
+    assert ended["phases"][-1]["status"] == "done"
+    assert forge.pushes == ["main", BRANCH, BRANCH, BRANCH]
+    assert {"CHANGELOG.md", "README.md"} <= set(forge.files(BRANCH))
+    shop.assert_valid()
+
+
+def test_an_issue_of_gitlab_becomes_a_merge_request_once(
+    project: Project, forge: Forge, gitlab: GitLab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The branch is pushed to the bare repository; the address of the remote is that of GitLab."""
+    shop = shop_with(PYTHON, project, forge, monkeypatch)
+    shop.checkout.git("remote", "set-url", "origin", f"{gitlab.web.url}/group/tea.git")
+    run = shop.run_and_die("auto", gitlab.page("issues/12"), *APPROVED, killer=gitlab)
+    ended = shop.resume(run)
+    assert (ended["status"], ended["outcome"]) == ("completed", "success"), ended
+    assert [(row["source_branch"], row["target_branch"], row["title"]) for row in gitlab.made] == [
+        (BRANCH, "main", "Keep the order of the items")
+    ]
+    assert forge.pushes == ["main", BRANCH]
+    assert forge.show(BRANCH, PYTHON.code) == PYTHON.reviewed
+    assert forge.pulls == []
+    shop.assert_valid()
+
+    gitlab.forge, forge.needs, forge.remarks = forge, "CHANGELOG.md", ["Please document it."]
+    page = gitlab.page("merge_requests/20")
+    run = shop.run_and_die("pr-watch", page, *APPROVED, "--param", "wait=0", killer=gitlab)
+    ended = shop.resume(run)
+    assert (ended["status"], ended["outcome"]) == ("completed", "success"), ended
+    assert forge.pushes == ["main", BRANCH, BRANCH, BRANCH]
+    said = [note["body"].partition("\n")[0] for note in gitlab.notes]
+    assert said == ["`ci`: added the changelog.", "Please document it.", "Documented it."]
+    assert {"CHANGELOG.md", "README.md"} <= set(forge.files(BRANCH))
+    shop.assert_valid(pr_checks="gitlab-checks/v1", pr_comments="gitlab-review/v1")
+
+
 def test_a_person_agrees_at_each_gate(project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch) -> None:
     shop = shop_with(PYTHON, project, forge, monkeypatch)
     shop.answers |= {"approve": {"approved": True}, "propose": {"approved": True}}
@@ -120,3 +161,14 @@ def test_a_project_without_a_check_is_told_before_anything_is_done(
     ended = shop.run("auto", TICKET, code=1)
     assert ended["reason"].startswith("check-missing")
     assert forge.web.asked == []
+
+
+def test_a_repository_without_the_remote_is_told_before_anything_is_done(
+    project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shop = shop_with(PYTHON, project, forge, monkeypatch)
+    shop.checkout.git("remote", "rename", "origin", "upstream")
+    ended = shop.run("auto", TICKET, code=1)
+    assert "there is no remote of this name; `git remote` lists them" in ended["error"]
+    assert forge.web.asked == []
+    assert shop.run("auto", TICKET, "--param", "remote=upstream", *APPROVED)["outcome"] == "success"

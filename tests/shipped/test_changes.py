@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -23,16 +22,6 @@ def shop(project: Project, forge: Forge, monkeypatch: pytest.MonkeyPatch) -> Sho
     forge.said(12)
     forge.lists["pulls"] = [forge.pull(1, "octo:other", "main", title="Slugs", body="Why not", draft=False)]
     return Shop(project, forge, monkeypatch, PYTHON.files)
-
-
-@pytest.fixture
-def gitlab(monkeypatch: pytest.MonkeyPatch) -> Iterator[GitLab]:
-    made = GitLab()
-    with serve(made.answer) as web:
-        made.web = web
-        monkeypatch.setenv("GITLAB_BASE_URL", web.url)
-        monkeypatch.setenv("GITLAB_TOKEN", "token")
-        yield made
 
 
 def files_of(kind: str) -> dict[str, str]:
@@ -71,6 +60,19 @@ def test_an_issue_of_gitlab_becomes_a_task(shop: Shop, gitlab: GitLab) -> None:
     dying(shop, "Turn an issue of GitHub or GitLab", "task-context")
     assert key_of(ends_well(shop, shop.run_and_die("from-ticket", gitlab.page("issues/12")))) == "tea-12"
     assert json.loads(shop.file("ticket-json-file").read_text())["project_path"] == "group/tea"
+
+
+@pytest.mark.parametrize("forge_of", ["github", "gitlab"])
+def test_a_plan_reads_the_issue_that_is_its_task(shop: Shop, gitlab: GitLab, forge_of: str) -> None:
+    task = "octo/tea#12" if forge_of == "github" else gitlab.page("issues/12")
+    shop.agent({"Turn an issue of GitHub or GitLab": files_of("task-context")}, Mood())
+    ended = shop.run("plan", task)
+    assert (ended["status"], ended["outcome"]) == ("completed", "success"), ended
+    assert json.loads(shop.file("ticket-json-file").read_text())["issue"]["title"]
+    assert not shop.file("instant-task-input-json-file").exists()
+    assert shop.file("plan-json-file").is_file()
+    assert not shop.file("task-context-json-file", 2).exists()
+    shop.assert_valid()
 
 
 def test_an_issue_of_jira_becomes_a_task(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:

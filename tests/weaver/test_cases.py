@@ -254,7 +254,7 @@ def test_a_playbook_is_made_and_used(cases: Scene) -> None:
     answers = data(cases, "playbook-answers-json-file")
     assert answers["final_write_accepted"] is True
     assert "PostgreSQL" in json.dumps(answers)
-    rules = cases.project.folder / ".agentweaver/playbook/practices/generated-rules.md"
+    rules = cases.project.folder / ".handrail/playbook/practices/r.md"
     assert "Test it." in rules.read_text(encoding="utf-8")
     assert found["guide/guidance"]["status"] == "available"
     assert data(cases, "project-guidance-review-json-file")["phase"] == "review"

@@ -167,7 +167,7 @@ def test_a_task_without_a_source_is_told_before_an_agent_works(scene: Scene) -> 
 
 def test_a_valid_playbook_is_left_alone_and_an_invalid_one_is_told(scene: Scene) -> None:
     assert scene.run("playbook-init")["outcome"] == "success"
-    manifest = scene.project.folder / ".agentweaver/playbook/manifest.yaml"
+    manifest = scene.project.folder / ".handrail/playbook/manifest.yaml"
     before = manifest.read_text(encoding="utf-8")
     ended = scene.run("playbook-init")
     assert (ended["outcome"], ended["phases"][1]["status"]) == ("success", "skipped")
@@ -179,7 +179,7 @@ def test_a_valid_playbook_is_left_alone_and_an_invalid_one_is_told(scene: Scene)
 def test_a_draft_that_nobody_accepts_is_not_written(scene: Scene) -> None:
     scene.answer("playbook-final-acceptance", final_write_accepted=False)
     assert scene.run("playbook-init", code=1)["outcome"] == "stopped"
-    assert not (scene.project.folder / ".agentweaver/playbook").exists()
+    assert not (scene.project.folder / ".handrail/playbook").exists()
 
 
 def test_a_file_that_does_not_match_its_schema_is_no_proof(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -11,7 +12,9 @@ from typing import Any
 import pytest
 
 from handrail.app import App
-from handrail.doctor.machine import machine_checks
+from handrail.doctor.checkup import Subject
+from handrail.doctor.running import examine
+from handrail.doctor.table import Choice
 from nodes.repositories import Checkout, isolate
 from support import Project, Said
 
@@ -107,5 +110,6 @@ def problems_of(said: Said) -> list[str]:
 
 def problems(ground: Ground) -> list[str]:
     """The same, without the checks of agents."""
-    checks = machine_checks(App(str(ground.project.folder), os.environ))
-    return [one.message for one in checks if one.id == "worktrees" and one.status != "ok"]
+    subject = Subject(App(str(ground.project.folder), os.environ))
+    checks = asyncio.run(examine(subject, Choice(only=("worktrees",))))
+    return [one.message for one in checks if one.status != "ok"]

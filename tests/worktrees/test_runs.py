@@ -50,6 +50,12 @@ def test_uncommitted_changes_stay_with_the_person_and_that_is_said(ground: Groun
     assert not (Path(tree["path"]) / "new.txt").exists()
 
 
+def test_one_uncommitted_change_is_told_in_the_singular(ground: Ground) -> None:
+    ground.main.write("new.txt", "new\n")
+    said = ground.run("run", "edit", "--worktree")
+    assert f"1 uncommitted change stays in `{ground.project.folder}`" in said.err
+
+
 def test_it_says_where_the_work_is_and_how_to_go_on(ground: Ground) -> None:
     said = ground.run("run", "edit", "--worktree")
     (tree,) = ground.listed

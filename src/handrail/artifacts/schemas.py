@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 FOLDER = os.path.join(".handrail", "schemas")
+_OF_PLUGINS: dict[str, str] = {}
+"""The folder with schemas of each plugin, by its id."""
 MAX_BYTES = 1_000_000
 MAX_PROBLEMS = 5
 MAX_ERRORS = 1_000
@@ -78,10 +80,24 @@ def builtin_schema(id_: str) -> dict[str, Any] | None:
     return None if found is None else {"$schema": DIALECT, **found, "$defs": data["$defs"]}
 
 
+def extend(folders: Iterable[tuple[str, str]]) -> None:
+    """Use the schemas of plugins: (id of the plugin, its folder with schemas)."""
+    _OF_PLUGINS.clear()
+    _OF_PLUGINS.update(folders)
+
+
+def plugin_schema_ids() -> frozenset[str]:
+    """The ids of the schemas of plugins: `ID/NAME`."""
+    return frozenset(f"{id_}/{name}" for id_, folder in _OF_PLUGINS.items() for name in _ids_below(folder))
+
+
 def project_schema_ids(project: str) -> frozenset[str]:
     """The ids of the project's schemas, valid or not."""
-    root = os.path.join(project, FOLDER)
-    found = []
+    return _ids_below(os.path.join(project, FOLDER))
+
+
+def _ids_below(root: str) -> frozenset[str]:
+    found: list[str] = []
     for folder, folders, names in os.walk(root):
         folders.sort()
         found += [os.path.relpath(os.path.join(folder, name), root)[:-5] for name in names if name.endswith(".json")]
@@ -95,12 +111,19 @@ def find_schema(id_: str, project: str) -> dict[str, Any]:
     path = os.path.join(FOLDER, f"{id_}.json")
     if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", id_):
         raise DefinitionError(f"`{shown(id_, 80)}` cannot be the id of a schema", "write it like `report/v1`")
-    text = _read(project, path)
+    text = _read(os.path.join(project, FOLDER), path)
+    if text is None and id_.partition("/")[0] in _OF_PLUGINS:
+        plugin, _, name = id_.partition("/")
+        path = os.path.join(_OF_PLUGINS[plugin], f"{name}.json")
+        text = _read(_OF_PLUGINS[plugin], path)
     if text is not None:
         return _checked(text, path)
     shipped = builtin_schema(id_)
     if shipped is None:
-        hint = did_you_mean(id_, schema_ids() | project_schema_ids(project)) or f"write it as `{path}`"
+        hint = (
+            did_you_mean(id_, schema_ids() | project_schema_ids(project) | plugin_schema_ids())
+            or f"write it as `{path}`"
+        )
         raise NotFound(f"there is no schema `{id_}`", hint)
     return shipped
 
@@ -109,7 +132,7 @@ def schema_fault(id_: str, project: str) -> BrokenSchema | None:
     """What is wrong with a schema file of the project. None if it can be used."""
     path = os.path.join(FOLDER, f"{id_}.json")
     try:
-        text = _read(project, path)
+        text = _read(os.path.join(project, FOLDER), path)
         if text is not None:
             _checked(text, path)
     except BrokenSchema as error:
@@ -117,12 +140,13 @@ def schema_fault(id_: str, project: str) -> BrokenSchema | None:
     return None
 
 
-def _read(project: str, path: str) -> str | None:
-    """The text of one of the project's schema files. None if it does not exist."""
-    root = os.path.join(project, FOLDER)
-    real = real_inside(root, os.path.relpath(path, FOLDER))
+def _read(root: str, path: str) -> str | None:
+    """The text of a schema file in the folder `root`. None if it does not exist. `path` is also how it is shown."""
+    inner = path if os.path.isabs(path) else os.path.relpath(path, FOLDER)
+    real = real_inside(root, inner)
     if real is None:
-        raise BrokenSchema(path, f"leads out of `{FOLDER}`", "copy the file into that folder")
+        folder = os.path.dirname(path) if os.path.isabs(path) else FOLDER
+        raise BrokenSchema(path, f"leads out of `{folder}`", "copy the file into that folder")
     try:
         with open(real, "rb", opener=_open_nonblocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

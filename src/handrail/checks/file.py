@@ -26,6 +26,7 @@ def _check_path(reader: Reader, node: Node) -> None:
 CHECK = Check(
     about="A file exists inside the project and is not empty.",
     words="exists",
+    is_harmless=True,
     short="path",
     also=("exists", "fileExists"),
     params=(

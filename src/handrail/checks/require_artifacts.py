@@ -16,6 +16,7 @@ from handrail.state.regular import why_outside
 CHECK = Check(
     about="Files exist inside the project. They may be empty.",
     words="exist",
+    is_harmless=True,
     params=(
         Field(
             "paths",

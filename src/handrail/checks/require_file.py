@@ -14,6 +14,7 @@ from handrail.state.regular import path_flaw
 CHECK = Check(
     about="A file or a folder exists. It may be empty and may lie outside the project; `file` is stricter.",
     words="exists",
+    is_harmless=True,
     params=(
         Field(
             "path",

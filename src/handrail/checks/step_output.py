@@ -12,6 +12,7 @@ from handrail.source.values import is_true, same
 CHECK = Check(
     about="A value is true, or equals another one. Only for `expect`, which can read the outputs of its own step.",
     words="holds",
+    is_harmless=True,
     params=(
         Field("value", ANYTHING, "the value, such as `${steps.PHASE.STEP.outputs.NAME}`", required=True),
         Field("equals", ANYTHING, "the value that it has to equal; without `equals`, it has to be true"),

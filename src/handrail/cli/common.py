@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from handrail.app import App
+from handrail.cli.consent import take_word
 from handrail.cli.invocation import make_app
 from handrail.cli.output import Shell
 from handrail.errors import HandrailError
@@ -36,6 +37,7 @@ def _with_app(function: Callable[..., Any]) -> Any:
         context = click.get_current_context()
         shared = context.find_root().params
         app = make_app(project or shared.get("project"))
+        take_word(app, context)
         if "run_id" in rest:
             rest["run_id"] = app.runs.named(rest["run_id"])
         shell = Shell(os.getcwd(), as_json=as_json, quiet=quiet or bool(shared.get("quiet")))

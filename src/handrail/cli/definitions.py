@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from dataclasses import replace
 
 import click
 from click.shell_completion import CompletionItem
 
-from handrail import registry
 from handrail.app import App
 from handrail.cli.changes import installable
 from handrail.cli.common import command, complete_flow, complete_key
+from handrail.cli.consent import mark_untrusted, tell_untrusted
 from handrail.cli.former import instead_of
 from handrail.cli.output import DIM, Shell, styled
 from handrail.cli.problems import print_problems, shown
@@ -21,29 +20,20 @@ from handrail.errors import NotFound, UsageError
 from handrail.flows.found import FoundFlow
 from handrail.flows.outline import outline
 from handrail.flows.plan import FlowPlan
-from handrail.flows.schema import flow_schema
-from handrail.flows.spec import FLOW
 from handrail.project import shown_path
 from handrail.source.codes import endings, rules
 from handrail.source.diagnostics import Diagnostic, is_usable
-from handrail.source.fields import json_schema
 from handrail.source.plain import counted
 from handrail.source.suggest import did_you_mean
+from handrail.trust.programs import Program
 from handrail.view.flow import flow_mermaid, flow_tree
 from handrail.view.picture import flow_picture
 from handrail.view.workflow import mermaid, tree
-from handrail.workflows.keys import PHASE, WORKFLOW
 from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.plan import to_json
-from handrail.workflows.schema import phase_schema
 from handrail.workflows.spec import WorkflowSpec
 
 MARKS = WORKFLOW_MARK, FLOW_MARK = ("workflow:", "flow:")
-SCHEMAS: dict[str, tuple[str, Callable[[], dict[str, object]]]] = {
-    "workflow": (WORKFLOW.title, lambda: json_schema(WORKFLOW)),
-    "phase": (PHASE.title, lambda: phase_schema(registry.checks())),
-    "flow": (FLOW.title, lambda: flow_schema(registry.node_declarations(), registry.checks())),
-}
 
 
 @click.command(name="list")
@@ -60,21 +50,22 @@ def list_(app: App, shell: Shell, shipped: bool) -> None:
     specs = sorted(catalog.workflows.values(), key=lambda spec: spec.key)
     problems = shown(app.problems, shell.cwd)
     if shell.as_json:
-        rows = [_listed(app, shell, spec) for spec in specs]
-        shadowed = [
-            {"key": found.key, "source": found.source, "file": shown_path(found.file, shell.cwd), "by": winner.file}
-            for found, winner in catalog.shadowed()
-        ]
-        found = [problem.to_json() for problem in problems]
-        flows = [_listed_flow(app, shell, flow) for flow in app.flows.flows.values() if not flow.is_shipped]
-        return shell.data({"workflows": rows, "flows": flows, "shadowed": shadowed, "problems": found})
+        return _list_json(app, shell, problems)
     lines: list[tuple[str, ...]] = []
+    mark, programs = mark_untrusted(app), app.definitions.programs_of_flow
     for spec in specs:
         name, about = (spec.command, "") if spec.is_visible else (spec.key, " (only inside other workflows)")
-        lines.append((name, "workflow", str(len(spec.entries)), catalog.source_of(spec), f"{spec.name}{about}"))
+        about = f"{spec.name}{about}{mark(app.definitions.programs_of_workflow, spec)}"
+        lines.append((name, "workflow", str(len(spec.entries)), catalog.source_of(spec), about))
     plans = ((flow, flow.plan) for flow in app.flows.flows.values() if not flow.is_shipped)
     lines += [
-        (flow.id, "flow", str(len(plan.phases)), flow.source, _about(flow, plan) + _instead(app, flow))
+        (
+            flow.id,
+            "flow",
+            str(len(plan.phases)),
+            flow.source,
+            f"{_about(app, flow, plan)}{mark(programs, flow)}",
+        )
         for flow, plan in plans
         if plan is not None
     ]
@@ -86,11 +77,28 @@ def list_(app: App, shell: Shell, shipped: bool) -> None:
     for hidden, winner in catalog.shadowed():
         where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
         shell.say(styled(f"shadowed: {where} by {by}", DIM))
+    tell_untrusted(app, shell)
     if problems:
         kinds = [(word, sum(problem.severity == word for problem in problems)) for word in ("error", "warning")]
         told = ", ".join(counted(count, word) for word, count in kinds if count)
         shell.talk(f"{told}; `handrail validate` shows {'it' if len(problems) == 1 else 'them'}")
     return None
+
+
+def _list_json(app: App, shell: Shell, problems: list[Diagnostic]) -> None:
+    catalog = app.catalog
+    shadowed = [
+        {"key": found.key, "source": found.source, "file": shown_path(found.file, shell.cwd), "by": winner.file}
+        for found, winner in catalog.shadowed()
+    ]
+    specs = sorted(catalog.workflows.values(), key=lambda spec: spec.key)
+    parts = {
+        "workflows": [_listed(app, shell, spec) for spec in specs],
+        "flows": [_listed_flow(app, shell, flow) for flow in app.flows.flows.values() if not flow.is_shipped],
+        "shadowed": shadowed,
+        "problems": [problem.to_json() for problem in problems],
+    }
+    shell.data({**parts, "trusted": app.trust.holds()})
 
 
 def _list_shipped(app: App, shell: Shell) -> None:
@@ -112,9 +120,9 @@ def _list_shipped(app: App, shell: Shell) -> None:
     return print_table(shell, [("NAME", "ALSO", "ABOUT"), *lines])
 
 
-def _about(flow: FoundFlow, plan: FlowPlan) -> str:
+def _about(app: App, flow: FoundFlow, plan: FlowPlan) -> str:
     notes = [*([] if plan.visible else ["only inside other flows"]), *(f"also {name}" for name in flow.ids[1:])]
-    return _with_notes(plan.description, notes)
+    return _with_notes(plan.description, notes) + _instead(app, flow)
 
 
 def _with_notes(text: str, notes: list[str]) -> str:
@@ -140,6 +148,7 @@ def _listed_flow(app: App, shell: Shell, flow: FoundFlow) -> dict[str, object]:
         "file": shown_path(flow.file, shell.cwd),
         "visible": plan.visible if plan else False,
         "replaces": _replaced(app, flow),
+        "runs": _runs(shell, app.definitions.programs_of_flow(flow)),
     }
 
 
@@ -152,7 +161,13 @@ def _listed(app: App, shell: Shell, spec: WorkflowSpec) -> dict[str, object]:
         "source": app.catalog.source_of(spec),
         "file": shown_path(spec.file, shell.cwd),
         "phases": len(spec.entries),
+        "runs": _runs(shell, app.definitions.programs_of_workflow(spec)),
     }
+
+
+def _runs(shell: Shell, programs: list[Program]) -> list[dict[str, object]]:
+    """What a definition would run."""
+    return [program.to_json(lambda path: shown_path(path, shell.cwd)) for program in programs]
 
 
 @click.command()
@@ -186,9 +201,11 @@ def validate(app: App, shell: Shell, paths: tuple[str, ...], style: str, strict:
     fails = bool(every) if strict else not is_usable(every)
     if shell.as_json:
         parts = {"problems": [one.to_json() for one in found], "notes": [one.to_json() for one in notes]}
-        shell.data({"ok": not fails, **parts, "checked": {**checked.counts, "projects": len(checked.projects)}})
+        counts = {**checked.counts, "projects": len(checked.projects)}
+        shell.data({"ok": not fails, **parts, "checked": counts, "trusted": app.trust.holds()})
     else:
         _print(shell, [*found, *notes], style, f"no problems in {checked}")
+        tell_untrusted(app, shell)
     if fails:
         raise SystemExit(2)
 
@@ -222,8 +239,10 @@ def show(app: App, shell: Shell, name: str, style: str | None) -> None:
     plan = app.catalog.plan(_workflow(app, bare))
     if not mark and app.definitions.is_flow(bare):
         shell.talk(f"there is also a flow `{name}`: `handrail show {FLOW_MARK}{name}`")
+    programs = app.definitions.programs_of_workflow(_workflow(app, bare))
     if shell.as_json:
-        return shell.data(to_json(plan))
+        return shell.data({**to_json(plan), "trusted": app.trust.holds(), "runs": _runs(shell, programs)})
+    tell_untrusted(app, shell, programs)
     if style == "svg":
         raise UsageError("only a flow has a picture", f"`handrail show {bare} --mermaid` prints a diagram")
     return click.echo(mermaid(plan) if style else tree(plan))
@@ -269,8 +288,10 @@ def _show_flow(app: App, shell: Shell, flow: FoundFlow, style: str | None) -> No
 
     assert flow.plan is not None
     plan = replace(flow.plan, file=shown_path(flow.file, shell.cwd))
+    programs = app.definitions.programs_of_flow(flow)
     if shell.as_json:
-        return shell.data(outline(plan, find))
+        return shell.data({**outline(plan, find), "trusted": app.trust.holds(), "runs": _runs(shell, programs)})
+    tell_untrusted(app, shell, programs)
     if style == "svg":
         return click.echo(flow_picture(plan), nl=False)
     return click.echo(flow_mermaid(plan) if style else flow_tree(plan, find))
@@ -316,13 +337,3 @@ def _list_codes(shell: Shell) -> None:
     for ending in endings().values():
         shell.say(f"{ending.code:<24} {'end':<8} {ending.meaning}")
     return None
-
-
-@click.command()
-@click.argument("kind", type=click.Choice(list(SCHEMAS)))
-@command
-def schema(app: App, shell: Shell, kind: str) -> None:
-    """Print the JSON Schema of a definition file, for editors."""
-    del app
-    title, schema_of = SCHEMAS[kind]
-    shell.data({"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title, **schema_of()})

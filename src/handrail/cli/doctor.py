@@ -2,59 +2,136 @@
 
 from __future__ import annotations
 
-import asyncio
+import os
+import sys
 from collections.abc import Mapping
 
 import click
+from click.shell_completion import CompletionItem
 
 from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell, painted
+from handrail.cli.progress import can_draw
 from handrail.cli.signals import run_interruptibly
-from handrail.doctor.agents import agent_checks, kept_probe, probe_json
-from handrail.doctor.checkup import Checkup, is_ok
-from handrail.doctor.machine import machine_checks
+from handrail.doctor.checkup import Checkup, Subject, is_ok
+from handrail.doctor.exams.measured import kept_probe, probe_json
 from handrail.doctor.probe import probe
 from handrail.doctor.programs import find_program, version_of
+from handrail.doctor.report import report
+from handrail.doctor.running import examine
+from handrail.doctor.table import CATEGORIES, EXAMS, Choice, refuse_unknown
 from handrail.errors import NotFound, UsageError
 from handrail.sessions import required
 from handrail.sessions.required import Probe, Row
-from handrail.source.plain import plain
+from handrail.source.plain import counted, plain
 from handrail.source.suggest import did_you_mean
 
 CHECK_FAILED = 5
 _SIGNS = {"ok": "✓", "warning": "!", "error": "✗", "skipped": "·"}
 
 
+def _complete_check(_context: click.Context, _param: click.Parameter, begin: str) -> list[CompletionItem]:
+    abouts = {**CATEGORIES, **{name: exam.about for name, exam in EXAMS.items()}}
+    return [CompletionItem(name, help=about) for name, about in abouts.items() if name.startswith(begin)]
+
+
 @click.command()
 @click.argument("agent", required=False)
+@click.option(
+    "--only", metavar="CHECK", multiple=True, shell_complete=_complete_check,
+    help="Only this check, or the checks of this category. Can be repeated.",
+)  # fmt: skip
+@click.option(
+    "--skip", metavar="CHECK", multiple=True, shell_complete=_complete_check,
+    help="All but this check, or the checks of this category. Can be repeated.",
+)  # fmt: skip
+@click.option("--strict", is_flag=True, help="A warning counts as an error.")
+@click.option("--report", "is_report", is_flag=True, help="Print Markdown for an issue: no secrets, no home, no names.")
 @click.option("--probe", "is_probe", is_flag=True, help="Run AGENT offline and measure what it really enforces.")
 @click.option("--program", metavar="FILE", help="With --probe: the program of AGENT; by default the one on the PATH.")
 @command
-def doctor(app: App, shell: Shell, agent: str | None, is_probe: bool, program: str | None) -> None:
+def doctor(app: App, shell: Shell, agent: str | None, program: str | None, **options: bool | tuple[str, ...]) -> None:
     """Check that everything is there and in working order. With AGENT, this agent has to be installed.
+
+    Each finding has a fix, most often a command to paste. The exit code is 5 if a check found an error, or with
+    `--strict` a warning; otherwise it is 0. A check looks and changes nothing.
 
     `--probe` starts the agent's program in a folder of its own, against a scripted model on this machine: it needs no
     key, costs nothing and takes some minutes. The result is kept, and a phase with `require: hard` needs it.
     """
     _known(agent)
-    if is_probe:
+    only, skip = (tuple(map(str, _names(options[name]))) for name in ("only", "skip"))
+    refuse_unknown((*only, *skip), registry.installable())
+    if options["is_probe"]:
+        if only or skip or options["strict"] or options["is_report"]:
+            raise UsageError("`--probe` goes with AGENT and `--program` only", "`handrail doctor AGENT --probe`")
         return _probe(app, shell, agent, program)
     if program is not None:
         raise UsageError("`--program` needs `--probe`", "`handrail doctor AGENT --probe --program FILE`")
-    found = [*machine_checks(app), *asyncio.run(agent_checks(app, agent))]
-    kept = kept_probe(app, agent) if agent else None
-    if shell.as_json:
-        data = {"ok": is_ok(found), "checks": [one.to_json() for one in found]}
-        shell.data({**data, **({"probe": kept} if kept else {})})
+    subject, line = Subject(app, agent), _Line(shell)
+    found = run_interruptibly(examine(subject, Choice(only, skip), line.show))
+    line.clear()
+    is_fine = is_ok(found, strict=bool(options["strict"]))
+    if options["is_report"]:
+        _report(shell, subject, found, is_fine=is_fine)
     else:
-        _say(shell, found)
-        if kept:
-            _say_rows(shell, kept)
-    if not is_ok(found):
+        _results(shell, subject, found, is_fine=is_fine)
+    if not is_fine:
         raise SystemExit(CHECK_FAILED)
     return None
+
+
+def _names(value: object) -> tuple[str, ...]:
+    return value if isinstance(value, tuple) else ()
+
+
+def _results(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: bool) -> None:
+    kept = kept_probe(subject.app, subject.agent) if subject.agent else None
+    if shell.as_json:
+        data = {"ok": is_fine, "checks": [one.to_json() for one in found]}
+        return shell.data({**data, **({"probe": kept} if kept else {})})
+    _say(shell, found)
+    shell.say(_summary(found, is_fine=is_fine))
+    return _say_rows(shell, kept) if kept else None
+
+
+def _report(shell: Shell, subject: Subject, found: list[Checkup], *, is_fine: bool) -> None:
+    programs = run_interruptibly(subject.programs())
+    versions = {agent: one.version for agent, one in programs.items() if one.version is not None}
+    text = report(subject.app, found, versions)
+    if shell.as_json:
+        return shell.data({"ok": is_fine, "report": text})
+    return shell.say(text.rstrip("\n"))
+
+
+class _Line:
+    """The line that says which check runs, on a terminal only. It is overwritten, and cleared at the end."""
+
+    def __init__(self, shell: Shell) -> None:
+        self.is_shown = can_draw(sys.stderr, os.environ) and not shell.quiet and not shell.as_json
+
+    def show(self, name: str) -> None:
+        self._write(f"checking {name}: {EXAMS[name].about}"[:78])
+
+    def clear(self) -> None:
+        self._write("")
+
+    def _write(self, text: str) -> None:
+        if self.is_shown:
+            sys.stderr.write(f"\r{text}\x1b[K")
+            sys.stderr.flush()
+
+
+def _summary(found: list[Checkup], *, is_fine: bool) -> str:
+    """The last line: how many findings there are, and whether they count."""
+    errors, warnings = (sum(one.status == status for one in found) for status in ("error", "warning"))
+    fine = sum(one.status == "ok" for one in found)
+    told = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}; {fine} of {counted(len(found), 'check')} fine"
+    if warnings and is_fine:
+        return f"{told}. Warnings do not change the exit code; with `--strict` they do"
+    return told
 
 
 def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None:
@@ -69,9 +146,10 @@ def _probe(app: App, shell: Shell, agent: str | None, named: str | None) -> None
     probed = run_interruptibly(_measured(app, shell, agent, program))
     required.write(app.places, probed)
     why = required.unmet(app.places, agent)
-    result = Checkup(f"{agent}.probe", "ok", f"version {probed.version} meets `require: hard`")
+    result = Checkup(f"{agent}.probe", "ok", f"version {probed.version} meets `require: hard`", category="probe")
     if why is not None:
-        result = Checkup(f"{agent}.probe", "warning", f"`require: hard` is not met: {why}")
+        message = f"`require: hard` is not met: {why}"
+        result = Checkup(f"{agent}.probe", "warning", message, category="probe")
     if shell.as_json:
         return shell.data({"ok": is_ok([result]), "checks": [result.to_json()], "probe": probe_json(probed)})
     _say_rows(shell, probe_json(probed))
@@ -96,11 +174,11 @@ def _known(agent: str | None) -> None:
 
 
 def _say(shell: Shell, found: list[Checkup]) -> None:
-    width = max(len(one.id) for one in found)
+    width = max((len(one.id) for one in found), default=0)
     for one in found:
         shell.say(painted(f"{_SIGNS[one.status]} {one.id.ljust(width)}  {plain(one.message)}"))
-        if one.fix and one.status != "ok":
-            shell.say(f"  {' ' * width}  {plain(one.fix)}")
+        if one.cure and one.status != "ok":
+            shell.say(f"  {' ' * width}  {plain(one.cure)}")
 
 
 def _say_rows(shell: Shell, probe: Mapping[str, object]) -> None:

@@ -11,6 +11,7 @@ from handrail.app import App
 from handrail.cli.changes import carry_out, installable
 from handrail.cli.common import command
 from handrail.cli.output import Shell
+from handrail.editors import schema_files
 from handrail.errors import RefusedError
 from handrail.hosts.install import Installer, installer_for
 from handrail.state.files import real_inside
@@ -22,14 +23,20 @@ from handrail.state.files import real_inside
 def init(app: App, shell: Shell, agent: str | None) -> None:
     """Create an example workflow, an example flow and settings. Overwrites no file.
 
+    The schemas in `.handrail/editor` are for editors. Commit them with the other files.
+
     With --agent, the agent also gets the skill that helps it to write a workflow for this project.
     """
     installer = _installer(app, agent) if agent else None
     changes = installer.plan_install() if installer else []
+    is_new = not _has_own(app.project)
     created = _create(app, shell)
+    if is_new and not app.is_leashed and not app.trust.holds():
+        app.trust.grant(app.clock())
+        shell.talk(f"trusted: {app.project} (`handrail distrust` takes it back)")
     told = carry_out(shell, installer, changes, warnings=app.names_unknown_to([installer.agent])) if installer else None
     if shell.as_json:
-        return shell.data({"created": created} | ({"install": told} if agent else {}))
+        return shell.data({"created": created, "trusted": app.trust.holds()} | ({"install": told} if agent else {}))
     shell.talk("next: `handrail show hello`, then `handrail start hello say hello`, or `handrail run hello`")
     if agent and not installer:
         shell.talk(f"{agent}: Handrail is installed for all your projects, so it was not installed for this one")
@@ -45,6 +52,17 @@ def _installer(app: App, agent: str) -> Installer | None:
     return installer_for(app, agent, for_project=True)
 
 
+def _has_own(project: str) -> bool:
+    """True if the project brought definitions, settings or plugins along: then a person has to look at them first."""
+    folders = (".handrail", os.path.join(".pi", "workflows"), ".agentweaver")
+    paths = [os.path.join(project, folder) for folder in folders]
+    return any(os.path.lexists(path) and not _is_empty(path) for path in paths)
+
+
+def _is_empty(path: str) -> bool:
+    return os.path.isdir(path) and not os.path.islink(path) and not os.listdir(path)
+
+
 def _create(app: App, shell: Shell) -> list[str]:
     """Create the files that do not exist yet. Returns their paths."""
     created: list[str] = []
@@ -52,7 +70,8 @@ def _create(app: App, shell: Shell) -> list[str]:
     own = os.path.join(app.project, ".handrail")
     if os.path.realpath(own) != own:
         raise RefusedError("`.handrail` is a link to another place", "remove the link, then run `handrail init` again")
-    for source, name in sorted(_files(template, ""), key=lambda item: item[1]):
+    schemas = [(text, os.path.join("editor", name)) for name, text in schema_files()]
+    for source, name in sorted([*_files(template, ""), *schemas], key=lambda item: item[1]):
         path = os.path.join(own, name)
         if real_inside(own, name) is None:
             raise RefusedError(f"`{path}` leads out of the project", "remove the link, then run `handrail init` again")

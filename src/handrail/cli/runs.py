@@ -15,6 +15,7 @@ from handrail.app import App
 from handrail.artifacts.scope import issue_key
 from handrail.cli.ask import ask, can_ask, print_form
 from handrail.cli.common import command, complete_flow, run_argument
+from handrail.cli.consent import need_trust, trust_option
 from handrail.cli.dryrun import print_preview, rows_to_json
 from handrail.cli.flow_help import CommandOfFlow
 from handrail.cli.output import Shell
@@ -39,6 +40,7 @@ from handrail.forms.answers import accepted, read_answers
 from handrail.forms.form import Form, initial
 from handrail.process.child import detach
 from handrail.project import shown_path
+from handrail.pruning import Rule
 from handrail.runs.bounds import OPTIONS, Bounded
 from handrail.runs.changed import changed_files
 from handrail.runs.estimate import estimate
@@ -47,6 +49,7 @@ from handrail.runs.machine import Asked
 from handrail.runs.questions import choose, refuse_unless_waiting
 from handrail.runs.request import Request, unused
 from handrail.runs.restart import restart as make_attempt
+from handrail.runs.trusting import programs_of_run, programs_of_setup
 from handrail.source.plain import some
 from handrail.view.estimate import estimate_lines
 from handrail.view.onward import changed_words
@@ -75,6 +78,7 @@ answers_option = click.option("--answers", metavar="FILE", help="A file with ans
 @click.option("--until", metavar="PHASE", help="End after this phase.")
 @click.option("--dry-run", is_flag=True, help="Print what would happen; run no step.")
 @click.option("--detach", "is_detached", is_flag=True, help="Run in the background.")
+@trust_option
 @events_option
 @command
 def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any) -> None:
@@ -97,11 +101,12 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     if options["answers"] is not None:
         app.refuse_agents("run --answers")
         read_answers(options["answers"])  # report errors in the file before the run starts
-    if (pruned := app.prune_by_settings()) is not None and pruned.removed:
-        shell.talk(f"removed {len(pruned.removed)} old runs and sessions, as `prune` in your settings says")
+    _prune_by_settings(app, shell)
     likely = None if shell.as_json or shell.quiet else estimate(app.runs, app.flows, flow, request)
     id_ = f"r-{app.token()}"
     request = replace(request, tree=planned_tree(app, shell, id_, options))
+    setup = programs_of_setup(request.worktree)
+    need_trust(app, shell, lambda: [*setup, *app.definitions.programs_of_flow(flow)])
     begun = app.runs.begin(app.flows, flow, request, id_)
     for told in estimate_lines(likely, request.bounds) if likely is not None else ():
         shell.talk(told)
@@ -111,6 +116,14 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     if options["is_detached"]:
         return _detach(app, shell, begun, options["answers"])
     return drive(app, shell, begun, "run", Driving(options["events"], options["answers"]))
+
+
+def _prune_by_settings(app: App, shell: Shell) -> None:
+    """Remove what the user's settings say, if they say it."""
+    if (wanted := app.settings.prune) is None:
+        return
+    if removed := app.prune(Rule(wanted.older_than, wanted.keep), dry_run=False).removed:
+        shell.talk(f"removed {len(removed)} old runs and sessions, as `prune` in your settings says")
 
 
 def _requested(app: App, task: tuple[str, ...], options: dict[str, Any]) -> Request:
@@ -145,8 +158,9 @@ def _preview(app: App, shell: Shell, flow: FoundFlow, request: Request) -> None:
 
 def _detach(app: App, shell: Shell, run: LoadedRun, answers: str | None) -> None:
     """Start a background process that drives the run. Its output goes to the log of the run."""
-    argv = [sys.executable, "-m", "handrail", "--project", app.project, "resume", run.id, "--first"]
+    argv = [sys.executable, "-P", "-m", "handrail", "--project", app.project, "resume", run.id, "--first"]
     argv += ["--answers", os.path.abspath(answers)] if answers else []
+    app.trust.mark(run.id)
     pid = detach(argv, app.env, app.runs.log(run.id))
     end = time.monotonic() + 10
     while run.driver is None and not run.records and time.monotonic() < end:
@@ -172,6 +186,7 @@ def _refuse_agents(app: App, command: str, run_id: str, options: dict[str, Any])
 @route_options
 @limit_options
 @approve_option
+@trust_option
 @events_option
 @click.option("--first", is_flag=True, hidden=True)
 @command
@@ -190,6 +205,8 @@ def resume(app: App, shell: Shell, run_id: str, first: bool, **options: Any) -> 
 @answers_option
 @route_options
 @limit_options
+@approve_option
+@trust_option
 @events_option
 @command
 def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
@@ -205,6 +222,8 @@ def continue_(app: App, shell: Shell, run_id: str, **options: Any) -> None:
 @answers_option
 @route_options
 @limit_options
+@approve_option
+@trust_option
 @events_option
 @command
 def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: Any) -> None:
@@ -213,6 +232,7 @@ def restart(app: App, shell: Shell, run_id: str, start: str | None, **options: A
     app.check_settings()
     choice = given_choice(app, options)
     loaded = app.runs.load(run_id)
+    need_trust(app, shell, lambda: programs_of_run(loaded))
     flows = app.definitions.with_shipped(loaded.about.flow)
     made = asyncio.run(make_attempt(app.runs, flows, app.definitions.flow_of_run, loaded, start, choice))
     for change in made.changes:
@@ -241,6 +261,7 @@ def stop(app: App, shell: Shell, run_id: str) -> None:
 @click.option("--question", metavar="ID", help="The question to answer, such as `q1`; needed if several are open.")
 @click.option("--step", metavar="PATH", help="Instead of its id: the step that asks.")
 @click.option("--show", is_flag=True, help="Only print an answers file to fill in, and the questions to stderr.")
+@trust_option
 @events_option
 @command
 def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
@@ -260,6 +281,7 @@ def answer(app: App, shell: Shell, run_id: str, **options: Any) -> None:
         if not options["show"]:
             shell.talk(f"answer it with a file: `handrail answer {run_id} --question {asked.id} --file FILE`")
         raise SystemExit(0 if options["show"] else 4)
+    need_trust(app, shell, lambda: programs_of_run(waiting))
     values = ask(form) if file is None else _from_file(file, form, asked)
     if asyncio.run(app.runs.answer(waiting, asked.id, values)):
         return _drive_answered(app, shell, waiting, options["events"])

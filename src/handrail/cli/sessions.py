@@ -11,6 +11,7 @@ import click
 from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command, complete_workflow, session_option
+from handrail.cli.consent import need_trust, trust_option
 from handrail.cli.output import Shell, date_and_time
 from handrail.cli.reply import WIDEST_CELL, print_table, reply, sign_of
 from handrail.cli.signals import run_interruptibly
@@ -24,6 +25,7 @@ from handrail.source.suggest import did_you_mean
 from handrail.view.columns import clipped
 from handrail.view.session import session_json, verdict_json
 from handrail.workflows.plan import ExitCheck
+from handrail.workflows.programs import programs_of_checks
 
 
 @click.command()
@@ -31,6 +33,7 @@ from handrail.workflows.plan import ExitCheck
 @click.argument("task", nargs=-1, required=True)
 @session_option
 @click.option("--replace", is_flag=True, help="First cancel the active workflow of this session.")
+@trust_option
 @command
 def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session: str | None, replace: bool) -> None:
     """Start a workflow for a task.
@@ -45,6 +48,7 @@ def start(app: App, shell: Shell, workflow: str, task: tuple[str, ...], session:
         raise UsageError("the session id is blank")
     if replace:
         app.refuse_agents("start --replace", session=session)
+    need_trust(app, shell, lambda: app.definitions.programs_of_workflow(app.catalog.find(workflow)))
     reply(shell, app.start(workflow, words, session, replaces=replace), session)
 
 
@@ -59,6 +63,7 @@ def status(app: App, shell: Shell, session: str | None) -> None:
 @click.command(name="next")
 @session_option
 @click.option("--summary", default="", metavar="TEXT", help="What was done in this phase; stored and shown later.")
+@trust_option
 @command
 def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     """Leave the current phase, if its exit checks hold."""
@@ -66,6 +71,8 @@ def next_(app: App, shell: Shell, session: str | None, summary: str) -> None:
     def shown(check: ExitCheck) -> None:
         shell.talk(f"checking: {check.name}")
 
+    leaving = app.sessions.leaving(session)
+    need_trust(app, shell, lambda: programs_of_checks(leaving.checks, "the exit"), leaving.session.run())
     reply(shell, run_interruptibly(app.next(session, summary.strip(), shown)), session)
 
 

@@ -33,7 +33,12 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("show", "Show all phases of a workflow or a flow, including nested ones.", "definitions:show"),
         Row("phases", "List the phases of a flow in order.", "definitions:phases"),
         Row("explain", "Explain a code, or list all of them.", "definitions:explain"),
-        Row("schema", "Print the JSON Schema of a definition file, for editors.", "definitions:schema"),
+        Row("schema", "Print the JSON Schema of a kind of file, for editors, or write all of them.", "schema:schema"),
+        Row("playbook", "Make, check and show the practices of a project.", "playbook:playbook"),
+    ),
+    "Plugins": (
+        Row("plugins", "List the plugins, and what is wrong with them.", "plugins:plugins"),
+        Row("plugin", "Make a plugin, or decide whether its code may run.", "plugins:plugin"),
     ),
     "Guided sessions": (
         Row("start", "Start a workflow for a task.", "sessions:start"),
@@ -62,6 +67,10 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("prune", "Remove old runs and ended sessions of this project.", "housekeeping:prune"),
         Row("import", "Take over what AgentWeaver left in a project.", "transfer:import_"),
         Row("answer", "Answer a question that a run waits for, then resume the run.", "runs:answer"),
+    ),
+    "Trust": (
+        Row("trust", "Trust a project: its checks, flows, settings and agents may run programs.", "trust:trust"),
+        Row("distrust", "Take back the trust in a project.", "trust:distrust"),
     ),
     "Agents": (
         Row("install", "Install Handrail into an agent.", "install:install"),

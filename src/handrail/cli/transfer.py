@@ -6,12 +6,16 @@ import os
 
 import click
 
+from handrail import registry
 from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell
 from handrail.cli.reply import print_table
 from handrail.errors import NotFound
+from handrail.importing.agentweaver import Source, take_over
+from handrail.importing.known import KnownFlows
 from handrail.importing.report import RESULTS, Item, Result, counts
+from handrail.importing.routes import Target
 from handrail.project import shown_path
 from handrail.source.plain import counted, plain
 
@@ -39,7 +43,7 @@ def import_(app: App, shell: Shell, tool: str, folder: str | None, dry_run: bool
         app.refuse_agents("import")
     if folder is not None:
         app = app.at(_project_in(folder))
-    items = app.take_over(dry_run=dry_run)
+    items = _take_over(app, dry_run=dry_run)
     if shell.as_json:
         rows = [item.to_json() for item in items]
         return shell.data({"project": app.project, "dryRun": dry_run, "items": rows, "counts": counts(items)})
@@ -50,6 +54,19 @@ def import_(app: App, shell: Shell, tool: str, folder: str | None, dry_run: bool
             shell.say(plain(f"{item.name} in {item.scope}: {item.command}"))
     told = [f"{count} {_many(result, count, dry_run)}" for result, count in counts(items).items() if count]
     return shell.say(f"{', '.join(told)}; nothing of AgentWeaver was changed")
+
+
+def _take_over(app: App, *, dry_run: bool) -> list[Item]:
+    flows = KnownFlows(app.flow_named, app.flows)
+    source = Source(
+        project=app.project,
+        home=app.places.home,
+        kept=app.runs.kept,
+        secrets=app.secrets,
+        flows=flows,
+        routes=Target(app.places.config, registry.executors(), flows.id_of, dry_run),
+    )
+    return take_over(source, is_dry=dry_run)
 
 
 def _project_in(folder: str) -> str:

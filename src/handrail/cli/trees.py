@@ -45,5 +45,6 @@ def planned_tree(app: App, shell: Shell, run: str, options: Mapping[str, Any]) -
     tree, left = asyncio.run(app.worktrees.plan(run, options["scope"] or run, base, end))
     if left:
         files = plain(some([name.rstrip("/") for name in left], 4))
-        shell.talk(f"{counted(len(left), 'uncommitted change')} stay in `{app.folder}`, not in the worktree: {files}")
+        stay = f"{counted(len(left), 'uncommitted change')} {'stays' if len(left) == 1 else 'stay'}"
+        shell.talk(f"{stay} in `{app.folder}`, not in the worktree: {files}")
     return tree.to_json()

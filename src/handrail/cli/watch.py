@@ -13,6 +13,7 @@ import click
 
 from handrail.app import App
 from handrail.cli.ask import ask, can_ask
+from handrail.cli.consent import need_trust
 from handrail.cli.output import Shell, echo, time_of_day
 from handrail.cli.progress import Live, Plain, can_draw
 from handrail.cli.reply import run_line
@@ -27,6 +28,7 @@ from handrail.runs.machine import Mode
 from handrail.runs.routing import Choice
 from handrail.runs.stored import shown
 from handrail.runs.summary import Summary
+from handrail.runs.trusting import programs_of_run
 from handrail.source.suggest import did_you_mean
 from handrail.view.onward import onward
 from handrail.view.run import RunView
@@ -115,6 +117,7 @@ class Person:
 def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> None:
     """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
     app.check_settings()
+    need_trust(app, shell, lambda: programs_of_run(run), run.id if mode == "run" else None)
     person = Person(how.answers)
     may_ask = can_ask() and not shell.as_json and not how.events and app.caller.sign is None
     try:

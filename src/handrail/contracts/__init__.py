@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from handrail.contracts.preview import CHANGED, EffectKind, Preview, refuse_changed
     from handrail.contracts.session import Guide, GuideNews, Standing
     from handrail.contracts.signs import Signs
+    from handrail.source.fields import Field
 
 _MODULES = {
     "check": ("Check", "CheckContext", "CheckKind", "Finding"),
@@ -61,6 +62,7 @@ _MODULES = {
     "signs": ("Signs",),
 }
 _PLACES = {name: f"handrail.contracts.{module}" for module, names in _MODULES.items() for name in names}
+_PLACES["Field"] = "handrail.source.fields"
 
 __all__ = [
     "CHANGED",
@@ -82,6 +84,7 @@ __all__ = [
     "EngineKind",
     "Executor",
     "Exhausted",
+    "Field",
     "Finding",
     "Forks",
     "Guide",

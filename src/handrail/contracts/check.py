@@ -29,7 +29,9 @@ class Check:
 
     `words` say what has to be true of the `subject`: "`make test` exits with 0". `short` is the param that
     `KIND: VALUE` sets; other params are further keys. `also` are words that people write instead of the kind; the kind
-    is then suggested. `places` are where the check may be used.
+    is then suggested. `places` are where the check may be used. `is_harmless`: it only looks. Every other check starts
+    a program, so it runs only in a project that a person trusts. `takes_any`: its params are not known, so
+    any are accepted and none is used.
     """
 
     about: str
@@ -38,7 +40,9 @@ class Check:
     short: str | None = None
     also: tuple[str, ...] = ()
     places: tuple[Place, ...] = ("exit", "expect")
+    is_harmless: bool = False
     subject: Callable[[Mapping[str, Any]], str] = subject
+    takes_any: bool = False
 
     @cached_property
     def shape(self) -> Shape:

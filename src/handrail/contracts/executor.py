@@ -111,3 +111,14 @@ class Executor(Protocol):
     def launch(self, job: AgentJob, folder: str) -> Launch: ...
 
     def reader(self, job: AgentJob, folder: str) -> AgentReader: ...
+
+
+class Known(Protocol):
+    """What a module may have in addition, for `handrail doctor`.
+
+    `TESTED` are the versions of the program that were tested, the oldest first. `LOGIN` is the file in which it keeps a
+    login: the variable that names its folder, else the folder below the user's home, and the name of the file.
+    """
+
+    TESTED: tuple[str, ...]
+    LOGIN: tuple[str, str, str]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict
 
 if TYPE_CHECKING:
@@ -70,6 +70,34 @@ class Trusted(Protocol):
 
     def untrusted(self) -> list[str]:
         """Our hooks that the agent does not run. Reads the files of the agent."""
+        ...
+
+
+class Switched(Protocol):
+    """What a recipe has in addition if settings of the agent can switch hooks off."""
+
+    def switched_off(self) -> list[str]:
+        """The settings that keep our hooks from running: `FILE: SETTING`. Reads the files of the agent."""
+        ...
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A harmless message for installed stubs: how they are called, with which further variables, and the message.
+
+    It cancels the workflow of a conversation that does not exist, so a hook in working order says that there is none.
+    """
+
+    argv: tuple[str, ...]
+    message: str
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+class Answering(Protocol):
+    """What a recipe has in addition if `handrail doctor` can call its stubs."""
+
+    def trial(self, conversation: str, cwd: str) -> Trial:
+        """How to ask the installed stubs to cancel the workflow of this conversation."""
         ...
 
 

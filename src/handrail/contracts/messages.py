@@ -324,6 +324,7 @@ class StateData(TypedDict):
     failure: str
     same_failures: int
     same_limit: int
+    guidance: NotRequired[str]
 
 
 class CardBody(TypedDict):

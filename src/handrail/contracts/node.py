@@ -111,6 +111,10 @@ def _keep_no_list(path: str) -> None:
     del path
 
 
+def _tell_nobody(text: str) -> None:
+    del text
+
+
 LITTER = ".handrail-"
 """The names of temporary files in a project begin with this."""
 
@@ -133,7 +137,7 @@ class NodeContext:
     person. `keeps_logins`: agents get the person's logins of git and of forges. `acp` are the agents of the settings.
     `project` is where the node works: the project, or the same folder in the worktree of the run. `definitions` is the
     folder with the definitions; the same folder if it is empty. `check` is the command in the settings that checks the
-    project; it is empty if there is none.
+    project; it is empty if there is none. `notice` tells people something once, in the log of the run.
     """
 
     project: str
@@ -161,6 +165,7 @@ class NodeContext:
     check: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     keeps_logins: bool = False
+    notice: Callable[[str], None] = _tell_nobody
 
 
 @dataclass(frozen=True)
@@ -194,7 +199,8 @@ class Node:
     and takes no time, so its start is not recorded. `stops` is the output that ends the flow if it is true; its outcome
     is then `stopped`, unless the step says another one. `where`: the node changes something outside, and its module has
     `preview`, which says in advance what; rules can ask for these names. None if the node cannot be proposed. `verdict`
-    is how its outputs say that something failed.
+    is how its outputs say that something failed. `is_harmless`: it only reads, computes, waits or asks a person. A flow
+    with any other node runs only in a project that a person trusts.
     """
 
     about: str
@@ -216,6 +222,7 @@ class Node:
     stops: str | None = None
     where: tuple[str, ...] | None = None
     verdict: Verdict | None = None
+    is_harmless: bool = False
 
     @property
     def calls_agent(self) -> bool:

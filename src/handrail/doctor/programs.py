@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from handrail import registry
 from handrail.errors import HandrailError
@@ -51,12 +52,25 @@ async def version_of(program: str, env: Mapping[str, str]) -> str:
     return found[0]
 
 
-async def versions_of(programs: Mapping[str, str], env: Mapping[str, str]) -> dict[str, str | HandrailError]:
-    """The version of each agent's program, or why it is not known. They are asked at the same time."""
-    found = await asyncio.gather(*(version_of(path, env) for path in programs.values()), return_exceptions=True)
-    known: dict[str, str | HandrailError] = {}
-    for agent, told in zip(programs, found, strict=True):
-        if isinstance(told, BaseException) and not isinstance(told, HandrailError):
-            raise told
-        known[agent] = told
-    return known
+@dataclass(frozen=True)
+class Program:
+    """The program of an agent. `path` is None if there is none. `error` says why its version is not known."""
+
+    path: str | None = None
+    version: str | None = None
+    error: HandrailError | None = None
+
+
+async def find_programs(agents: list[str], env: Mapping[str, str], started: Mapping[str, str]) -> dict[str, Program]:
+    """The programs of these agents with their versions. `env` chooses them; they are started with `started`."""
+    found = await asyncio.gather(*(_program(agent, env, started) for agent in agents))
+    return dict(zip(agents, found, strict=True))
+
+
+async def _program(agent: str, env: Mapping[str, str], started: Mapping[str, str]) -> Program:
+    path = None
+    try:
+        path = find_program(agent, env)
+        return Program() if path is None else Program(path, await version_of(path, started))
+    except HandrailError as error:
+        return Program(path, error=error)

@@ -18,6 +18,7 @@ from handrail.flows.shipped import INSIDE, Shipped
 from handrail.flows.shipped import SOURCE as SHIPPED
 from handrail.flows.uses import chooses_late
 from handrail.flows.within import references_inside, wrong_inside
+from handrail.project import prefix_of
 from handrail.source.diagnostics import Diagnostic, Severity, blame, has_errors, in_order, of_file
 from handrail.source.files import MAX_BYTES, Root, Source, Unopened, decode
 from handrail.source.plain import command_line, some
@@ -118,7 +119,7 @@ def _read_file(
         return
     text, wrong = decode(file, opened.data)
     problems.extend(wrong)
-    id_ = id_ or os.path.splitext(name)[0]
+    id_ = id_ or prefix_of(source) + os.path.splitext(name)[0]
     if wrong:
         yield FoundFlow(source=source, id=id_, file=file, plan=None, text="")
         return

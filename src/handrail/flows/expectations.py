@@ -39,7 +39,10 @@ def _chosen(flow: Reading, node: Node, checks: Mapping[str, Check]) -> Iterator[
             hint = f"add `{missing[0]}:` beside `{beside}`"
             flow.problem(place, "missing-key", f"`{chosen.kind}` needs `{missing[0]}`", hint)
             continue
-        _unknown_keys(flow, item, chosen)
+        if checks[chosen.kind].takes_any:
+            flow.unusable(chosen.kind, item)
+        else:
+            _unknown_keys(flow, item, chosen)
         yield item, chosen
 
 

@@ -13,6 +13,7 @@ from handrail.flows.reading import Nested
 from handrail.flows.shipped import INSIDE
 from handrail.flows.shipped import SOURCE as SHIPPED
 from handrail.flows.within import Inside
+from handrail.project import prefix_of
 from handrail.source.diagnostics import Diagnostic
 from handrail.source.files import Source
 
@@ -60,7 +61,7 @@ class FoundFlow:
 
 def names_of(flow: FoundFlow) -> tuple[str, ...]:
     """The names of a flow: its ids, and their last parts with and without extension; any may be called `NAME.json`."""
-    if flow.id.startswith(INSIDE):
+    if flow.id.startswith(INSIDE) or prefix_of(flow.source):
         return (flow.id,)
     bare = [basename(id_) for id_ in flow.ids]
     endings = (splitext(flow.file)[1], ".json")

@@ -7,7 +7,13 @@ from collections.abc import Mapping
 from functools import cache
 
 from handrail import registry
-from handrail.artifacts.schemas import artifact_table, find_schema, project_schema_ids, schema_ids
+from handrail.artifacts.schemas import (
+    artifact_table,
+    find_schema,
+    plugin_schema_ids,
+    project_schema_ids,
+    schema_ids,
+)
 from handrail.errors import HandrailError
 from handrail.flows.library import PromptFile
 from handrail.flows.reading import Known
@@ -17,7 +23,7 @@ from handrail.state.files import real_inside
 def known_in(project: str | None = None, prompts: Mapping[str, PromptFile] | None = None) -> Known:
     """What flows may use. With a project, this includes its schemas and where it is."""
     table = artifact_table()
-    own = frozenset() if project is None else frozenset(project_schema_ids(project))
+    own = plugin_schema_ids() | (frozenset() if project is None else project_schema_ids(project))
     return Known(
         nodes=registry.node_declarations(),
         checks=registry.checks(),
@@ -26,6 +32,7 @@ def known_in(project: str | None = None, prompts: Mapping[str, PromptFile] | Non
         artifact_lists=frozenset(table.lists),
         schemas=schema_ids() | own,
         schema_problem=cache(lambda id_: _problem(id_, project) if project is not None and id_ in own else None),
+        unusable=registry.unusable,
         is_elsewhere=lambda path: project is not None and _is_elsewhere(path, project),
     )
 

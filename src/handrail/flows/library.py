@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from handrail.errors import DefinitionError, HandrailError
+from handrail.project import prefix_of
 from handrail.source.files import Root, Unopened, decode
 
 ENDING = ".md"
@@ -50,12 +51,12 @@ class Library(Mapping[str, PromptFile]):
         self._read: dict[str, PromptFile] = {}
         for source, root in roots:
             for name in _names(root):
-                self._places.setdefault(name, (source, root))
+                self._places.setdefault(prefix_of(source) + name, (source, root))
 
     def __getitem__(self, name: str) -> PromptFile:
         if name not in self._read:
             source, root = self._places[name]
-            found = _prompt(source, root, name)
+            found = _prompt(source, root, name.removeprefix(prefix_of(source)))
             self._read[name] = replace(found, text=_with_schemas(found.text, name, self._schema))
         return self._read[name]
 

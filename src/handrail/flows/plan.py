@@ -75,6 +75,7 @@ class Step:
     the params that hold a path inside the project. `published` and `summary` are the outputs of its node with the files
     that it wrote, and with the new summary of the run. `stops` is the output that ends the flow if it is true.
     `verdict` is how its outputs say that something failed, and `calls_agent` says whether an agent works in it.
+    `is_harmless` is that of its node; `runs_workflow`: it drives an agent through the workflow in its param `workflow`.
     """
 
     id: str
@@ -99,6 +100,9 @@ class Step:
     stops: str | None = None
     verdict: Verdict | None = None
     calls_agent: bool = False
+    is_harmless: bool = False
+    runs_workflow: bool = False
+    line: int = field(default=0, compare=False)
 
     @property
     def flow(self) -> Expression | None:

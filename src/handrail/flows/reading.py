@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from handrail import contracts
+from handrail.errors import HandrailError
 from handrail.expressions.parse import Expressions, Kinds, Place, Used, place_of
 from handrail.expressions.tree import Const, Expression
 from handrail.flows.library import PromptFile
@@ -26,7 +27,8 @@ class Known:
     `schema_problem` returns what is wrong with a schema that exists, or None. `workflow_problem` returns the message
     and the hint if a workflow cannot be started, and its file if that is because it has errors; otherwise None.
     `workflow_problems` returns the problems of all workflows.
-    `is_elsewhere`: an absolute path is outside of the project.
+    `is_elsewhere`: an absolute path is outside of the project. `unusable` returns why a node or a check of a plugin
+    cannot be used now, or None.
     """
 
     nodes: Mapping[str, contracts.Node]
@@ -39,6 +41,7 @@ class Known:
     workflow_problem: Callable[[str], tuple[str, str | None, str | None] | None] = lambda _name: None
     workflow_problems: Callable[[], Iterable[Diagnostic]] = tuple
     is_elsewhere: Callable[[str], bool] = lambda _path: False
+    unusable: Callable[[str], HandrailError | None] = lambda _name: None
 
 
 MAX_VALUES = 1_000_000
@@ -186,6 +189,12 @@ class Reading:
         self, node: Node, code: str, message: str, hint: str | None = None, severity: Severity = "error"
     ) -> None:
         self.report(self.source.problem(code, place_of(node), message, hint, severity))
+
+    def unusable(self, name: str, node: Node) -> None:
+        """Warn if a node or a check is of a plugin that cannot be used now."""
+        error = self.known.unusable(name)
+        if error is not None:
+            self.problem(node, "plugin-unusable", f"`{name}` cannot be used: {error.message}", error.hint, "warning")
 
     def _near_kind(self, name: str, kinds: frozenset[str]) -> str | None:
         """A suggestion, cached: every round gets the same one, so the problem is reported once."""

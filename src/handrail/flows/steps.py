@@ -14,14 +14,13 @@ from handrail.flows.plan import After, Expectation, Output, Prompt, Retry, Step
 from handrail.flows.prompts import read_prompt
 from handrail.flows.reading import Around, Nested, Reading, Slot
 from handrail.flows.settle import read_values, settled
-from handrail.flows.spec import AFTER_KINDS, RETRY, STEP
-from handrail.source.fields import Reader, found, quoted, unknown_key
+from handrail.flows.spec import AFTER_KINDS, MAX_SECONDS, RETRY, STEP
+from handrail.source.fields import Reader, found, limits, quoted, unknown_key
 from handrail.source.given import check_fields, refuse_unknown
 from handrail.source.suggest import did_you_mean
 from handrail.source.values import is_true
 from handrail.source.yamltree import Node
 
-MAX_SECONDS = 604_800
 _UNKNOWN = contracts.Node(about="", prompt="optional", others="used", open_outputs=True)
 
 
@@ -93,6 +92,9 @@ class Steps:
             stops=declared.stops,
             verdict=declared.verdict,
             calls_agent=declared.calls_agent,
+            is_harmless=declared.is_harmless,
+            runs_workflow=any(field.names == "workflow" for field in declared.params),
+            line=reader.node.line,
         )
         step = replace(step, makes=step.makes + _made_by_node(declared, step))
         self.check_routing(reader, declared, step)
@@ -109,6 +111,8 @@ class Steps:
         if name and name not in known:
             hint = did_you_mean(name, known) or "known nodes: " + ", ".join(known)
             reader.on(reader.node.value["node"], "node-unknown", f"there is no node `{name}`", hint)
+        elif name:
+            self.flow.unusable(name, reader.node.value["node"])
         return known.get(name, _UNKNOWN)
 
     def params(self, reader: Reader, expressions: Expressions, declared: contracts.Node) -> dict[str, Expression]:
@@ -214,8 +218,7 @@ class Steps:
         if node is None:
             return Retry()
         retry = self.flow.reader(node, RETRY)
-        attempts = number_between(retry, "attempts", 1, 100)
-        wait, factor = number_between(retry, "wait", 0, 86_400), number_between(retry, "factor", 0, 100)
+        attempts, wait, factor = (bounded(retry, name) for name in ("attempts", "wait", "factor"))
         return Retry(int(attempts or 1), 1.0 if wait is None else wait, 2.0 if factor is None else factor)
 
 
@@ -235,14 +238,14 @@ def read_when(flow: Reading, reader: Reader, expressions: Expressions, what: str
     return condition, not holds
 
 
-def number_between(reader: Reader, name: str, least: int, most: int) -> float | None:
-    """A number within its limits. None if it is missing or out of range."""
-    node = reader.child(name)
-    if node is None:
+def bounded(reader: Reader, name: str) -> float | None:
+    """A number within the bounds of its field. None if it is missing or out of range."""
+    node, field = reader.child(name), reader.shape.by_name[name]
+    if node is None or field.least is None or field.most is None:
         return None
-    if not least <= node.value <= most:
-        message = f"`{name}` has to be between {least} and {most}, found {quoted(node)}"
-        reader.on(node, "bad-value", message, f"`{name}` means: {reader.shape.by_name[name].about}")
+    if not field.least <= node.value <= field.most:
+        message = f"`{name}` has to be {limits(field)}, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"`{name}` means: {field.about}")
         return None
     return float(node.value)
 

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from handrail.expressions.tree import Const, Expression, Items, Not, Test, Within
 from handrail.flows.plan import Bound, Lane, Phase, Repeated, Round, Together
 from handrail.flows.reading import MAX_VALUES, NOWHERE, Around, Reading, Slot
-from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, PHASE, REPEAT, TOGETHER
-from handrail.flows.steps import Steps, number_between, read_timeout, read_when
+from handrail.flows.spec import BLOCK, GROUP, MAX_PARALLEL, MAX_ROUNDS, PHASE, REPEAT, TOGETHER
+from handrail.flows.steps import Steps, bounded, read_timeout, read_when
 from handrail.flows.uses import steps_read
 from handrail.source.fields import Reader, found, quoted
 from handrail.source.yamltree import Node
 
-MAX_ROUNDS = 1_000
 MAX_PHASES = 10_000
 ALONE = Together()
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -158,9 +157,9 @@ class Unfold:
         if node.value is True:
             return Together(MAX_PARALLEL)
         if node.kind == "integer":
-            return Together(int(number_between(reader, "parallel", 1, MAX_PARALLEL) or 1))
+            return Together(int(bounded(reader, "parallel") or 1))
         options = self.job.reader(node, TOGETHER)
-        limit, on_failure = number_between(options, "limit", 1, MAX_PARALLEL), options.child("onFailure")
+        limit, on_failure = bounded(options, "limit"), options.child("onFailure")
         return Together(int(limit or MAX_PARALLEL), on_failure.value if on_failure is not None else "stop")
 
     def block(self, node: Node, around: Around) -> None:

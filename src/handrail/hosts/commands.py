@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from handrail.app import App
-from handrail.errors import HandrailError, StateError
+from handrail.errors import HandrailError, StateError, UntrustedError
 from handrail.hosts.context import context, mark_of
 from handrail.project import Places, find_root, home_of
 from handrail.sessions import links, marks, words
@@ -39,6 +39,10 @@ def answer(
     typed = _TypedCommand(host, app, Conversation(agent, request["conversation"]))
     try:
         return typed.cancel() if request["name"] == "cancel" else typed.start(request["arguments"], request.get("turn"))
+    except UntrustedError as error:
+        return held(
+            f"{error.message}\nLook at it, run `handrail trust {app.project}` in a terminal, and type it again."
+        )
     except HandrailError as error:
         return held(f"{error.message}\n{error.hint}" if error.hint else error.message)
 

@@ -12,7 +12,7 @@ import os
 import sys
 
 from handrail import registry
-from handrail.hosts.answer import needs_definitions, respond
+from handrail.hosts.answer import import_lazily, needs_definitions, respond
 from handrail.state import jsonlite
 
 TYPE_CHECKING = False
@@ -47,7 +47,9 @@ def main(argv: list[str], env: Mapping[str, str]) -> int:
     if agent in ("-h", "--help"):
         sys.stdout.write(f"{USAGE}agents: {', '.join(registry.hosts())}\n")
         return 0
-    if agent not in registry.hosts() or rest not in ([], [STATUS_LINE]):
+    if "/" in agent and not import_lazily("handrail.hosts.plugged").find_plugins(agent, env):
+        return 2
+    if not registry.is_host(agent) or rest not in ([], [STATUS_LINE]):
         sys.stderr.write(f"error: `handrail hook` takes one of these agents: {', '.join(registry.hosts())}\n")
         return 2
     gc.disable()  # this process ends before there is garbage to collect

@@ -50,6 +50,11 @@ class Installer:
             return {}
         return known if isinstance(known, dict) else {}
 
+    @property
+    def is_damaged(self) -> bool:
+        """True if there is a record that cannot be read. Then the files in our places are ours: we wrote them."""
+        return os.path.exists(self.record) and not self.known()
+
     def plan_install(self) -> list[Change]:
         """The changes that install this version; empty if it is already installed."""
         known = self.known()
@@ -71,6 +76,7 @@ class Installer:
             "before": base,
             "after": after,
             "folders": self._new_folders([*wanted, self.record], known),
+            "handrail": handrail.__version__,
         }
         return [*changes, *[Change(path, "remove", None) for path in gone]]
 
@@ -88,10 +94,10 @@ class Installer:
     def _without_our_entries(self, path: str, known: dict[str, Any]) -> str | None:
         """The content of a file without our entries; None if the file would not exist."""
         now = _read(path)
-        if path not in known.get("before", {}) or now is None:
+        if now is None or (path not in known.get("before", {}) and not self.is_damaged):
             return now
-        before: str | None = known["before"][path]
-        if now == known["after"][path]:
+        before: str | None = known.get("before", {}).get(path)
+        if known and now == known["after"][path]:
             return before
         try:
             return self.recipe.strip(path, now, before)
@@ -111,7 +117,7 @@ class Installer:
                 raise HandrailError(message, "remove the link, then install again; nothing was touched")
 
     def _refuse_foreign(self, owned: dict[str, str], known: dict[str, Any]) -> None:
-        mine = set(known.get("owned", []))
+        mine = set(owned) if self.is_damaged else set(known.get("owned", []))
         for path, text in owned.items():
             if os.path.lexists(path) and path not in mine and _read(path) != text:
                 message = f"`{path}` already exists and does not belong to Handrail"

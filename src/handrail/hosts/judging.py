@@ -27,7 +27,7 @@ def judge(app: App, agent: str | None, tool: str, given: dict[str, Any], session
 def _owner(tool: str) -> str:
     """The agent whose name for a tool this is. Handrail's own names come first."""
     is_own = tool in registry.tool_names(registry.OWN_TOOLS)[0]
-    owners = [name for name in registry.hosts() if registry.host(name).aliases(tool)]
+    owners = [name for name in registry.built_in_hosts() if registry.host(name).aliases(tool)]
     return owners[0] if owners and not is_own else registry.OWN_TOOLS
 
 
@@ -35,5 +35,5 @@ def doubt(agent: str | None, tool: str) -> str | None:
     """A warning if no agent has such a tool: the verdict about it says nothing about a real call."""
     from handrail.workflows.toolnames import unknown_tool
 
-    hint = unknown_tool(tool, registry.hosts() if agent is None else [agent, registry.OWN_TOOLS])
+    hint = unknown_tool(tool, registry.built_in_hosts() if agent is None else [agent, registry.OWN_TOOLS])
     return None if hint is None else f"there is no tool `{tool}`; {hint}"

@@ -224,13 +224,18 @@ class Server:
         import asyncio
         from dataclasses import replace
 
+        from handrail.project import Places
         from handrail.sessions.checking import run_checks, work_folder
         from handrail.sessions.results import Place
+        from handrail.trust.guard import Trust
 
+        trust = Trust(Places(self.env).state, context.definitions)
+        is_trusted = trust.holds(leaving.session.run())
         context = replace(context, project=work_folder(context.project, cwd))
 
         async def run() -> tuple[Result, ...]:
-            task = asyncio.ensure_future(run_checks(leaving.checks, context, lambda c: self.tell(call, c)))
+            checking = run_checks(leaving.checks, context, is_trusted, lambda c: self.tell(call, c))
+            task = asyncio.ensure_future(checking)
             loop = asyncio.get_running_loop()
             call.cancel = lambda: loop.call_soon_threadsafe(task.cancel)
             if call.is_cancelled:
@@ -273,7 +278,11 @@ def serve(agent: str, env: Mapping[str, str], kind: type[Server] = Server) -> No
 def main(argv: list[str], command: str = "mcp", kind: type[Server] = Server) -> int:
     """`handrail mcp --agent NAME`, and other commands that serve in the same way."""
     agent = argv[1] if argv[:1] == ["--agent"] and len(argv) == 2 else ""
-    if agent not in registry.hosts():
+    if "/" in agent:
+        __import__("handrail.hosts.plugged")  # by name: it needs third-party packages
+        if not sys.modules["handrail.hosts.plugged"].find_plugins(agent, os.environ):
+            return 2
+    if not registry.is_host(agent):
         sys.stderr.write(f"error: `handrail {command} --agent` takes one of: {', '.join(registry.hosts())}\n")
         return 2
     try:

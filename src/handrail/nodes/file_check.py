@@ -20,6 +20,7 @@ NODE = Node(
     ),
     others="ignored",
     outputs={"exists": "true if the path exists; an empty path and null do not"},
+    is_harmless=True,
 )
 
 

@@ -26,4 +26,5 @@ NODE = Node(
             "`phases.PHASE.steps.STEP` with `status`, `value` and `outputs`"
         ),
     },
+    is_harmless=True,
 )

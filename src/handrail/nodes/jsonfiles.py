@@ -10,7 +10,7 @@ from typing import Any
 from handrail.artifacts.world import World
 from handrail.contracts import NodeContext, NodeError
 from handrail.nodes.write_file import inside, put_file
-from handrail.source.values import as_json
+from handrail.source.values import as_json, as_text, shown
 from handrail.source.written import parse_float
 from handrail.state.files import real_inside, sync_folder
 from handrail.state.regular import why_outside
@@ -94,3 +94,16 @@ def json_bytes(data: Any) -> bytes:
 
 def as_bytes(text: str) -> bytes:
     return text.encode("utf-8", "replace")
+
+
+def utc_time(given: Any, *, exact: bool = False) -> str:
+    """A time in seconds, or exactly, in a form that can be compared as text. An empty text is before all times."""
+    if given is None or not as_text(given).strip():
+        return ""
+    try:
+        moment = datetime.fromisoformat(as_text(given).strip())
+    except ValueError:
+        message = f"`after` has to be a time such as 2026-01-31T12:00:00Z, found `{shown(given, 80)}`"
+        raise NodeError("params", message, transient=False) from None
+    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if exact else "%Y-%m-%dT%H:%M:%SZ")

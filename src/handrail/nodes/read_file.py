@@ -30,6 +30,7 @@ NODE = Node(
         "text": "its text, without white space at both ends",
         "data": "what it holds, if its name ends with `.json` and it is JSON; else null",
     },
+    is_harmless=True,
 )
 
 

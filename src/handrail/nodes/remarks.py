@@ -5,8 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.nodes.markdown import document, fenced, one_line
+from handrail.source.fields import Field
 
 LONGEST_EXCERPT = 72
+FINDINGS = ("reviewFile", "reviewJsonFile")
+FINDINGS_FILES = (
+    Field("reviewFile", ("text",), "a file for the findings as Markdown", shortest=1, names="path"),
+    Field("reviewJsonFile", ("text",), "a file for the findings as JSON", shortest=1, names="path"),
+)
+AFTER = Field("after", ("text", "null"), "only what was said after this time is a finding, such as `lastAt` of before")
 
 
 def where(comment: dict[str, Any]) -> str:

@@ -12,6 +12,7 @@ NODE = Node(
     open_outputs=True,
     members=dict.fromkeys,
     instant=True,
+    is_harmless=True,
 )
 
 

@@ -24,6 +24,7 @@ NODE = Node(
         ),
     ),
     outputs={"seconds": "how long it waited"},
+    is_harmless=True,
 )
 
 

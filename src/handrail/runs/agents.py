@@ -47,6 +47,7 @@ class Search:
                 hint = did_you_mean(route.agent, known) or f"known: {', '.join(known)}"
                 raise RefusedError(f"step `{path}` of `{plan.id}` needs `{route.agent}`, which is no agent", hint)
             if route is not None:
+                registry.refuse_unusable([route.agent])
                 self._refuse_unnamed(route.agent, f"step `{path}` of `{plan.id}` needs an agent")
 
     def _refuse_unnamed(self, agent: str, why: str) -> None:
@@ -63,6 +64,12 @@ class Search:
             child = child_of(step, self.find) if depth < MAX_DEPTH else None
             if child is not None:
                 yield from self._certain(list(child.phases), f"{path}/", depth + 1)
+
+
+def refuse_unusable(plans: Iterable[FlowPlan]) -> None:
+    """Raise an error if a step or an expectation of these flows is of a plugin that cannot be used now."""
+    steps = [step for plan in plans for phase in plan.phases for step in phase.steps]
+    registry.refuse_unusable(name for step in steps for name in (step.node, *(one.kind for one in step.expect or ())))
 
 
 def certain_flows(plan: FlowPlan, find: Finder) -> list[FlowPlan]:

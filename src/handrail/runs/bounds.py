@@ -94,12 +94,12 @@ class Meter:
 
     def blind_to(self, usage: Mapping[str, Any]) -> str | None:
         """Says which bound cannot hold because the agent did not report what it used; None if all can."""
-        told = "so it cannot be counted for"
         if self.bounds.usd is not None and usage.get("usd") is None:
-            told = f"{told} {self.bounds.source('usd')}"
+            told = f"so it cannot be counted for {self.bounds.source('usd')}"
             return f"the agent did not report what it cost, {told}; `--max-tokens` may hold instead"
         if self.bounds.tokens is not None and not _tokens(usage):
-            return f"the agent did not report its tokens, {told} {self.bounds.source('tokens')}; `--max-minutes` holds"
+            told = f"so they cannot be counted for {self.bounds.source('tokens')}"
+            return f"the agent did not report its tokens, {told}; `--max-minutes` holds"
         return None
 
     def settle(self, path: str) -> None:
@@ -116,7 +116,7 @@ class Meter:
             case "usd":
                 return f"it used ${used:.4g} of at most ${most:.4g} {source}"
             case "tokens":
-                return f"it used {int(used):,} of at most {counted(int(most), 'token')} {source}"
+                return f"it used {int(used)} of at most {counted(int(most), 'token')} {source}"
             case _:
                 return f"it ran for {counted(most, 'minute')}, which is the most it may {source}"
 

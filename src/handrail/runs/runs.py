@@ -40,7 +40,7 @@ from handrail.flows.load import load_flow
 from handrail.flows.plan import FlowPlan, with_nested_names
 from handrail.flows.preview import PreviewPart, PreviewRow, preview
 from handrail.project import file_name
-from handrail.runs.agents import Search
+from handrail.runs.agents import Search, refuse_unusable
 from handrail.runs.bounds import Meter
 from handrail.runs.foreign import implicit_params
 from handrail.runs.interpret import Interpreter
@@ -53,6 +53,7 @@ from handrail.runs.request import About, Request, about_from_text, needed_flows,
 from handrail.runs.routing import Choice, Routed, agent_of
 from handrail.runs.scope import scope_of
 from handrail.runs.summary import Summary, moment
+from handrail.runs.trusting import trusted
 from handrail.runs.worktree import tree_of
 from handrail.secrets.redaction import Secrets, refuse_lost
 from handrail.settings import Settings, parse_route, shipped_presets
@@ -60,6 +61,7 @@ from handrail.source.files import Source
 from handrail.source.nesting import MAX_NESTING, is_too_deep
 from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.values import Unresolved
+from handrail.trust.guard import Trust
 
 Plans = Mapping[str, FlowPlan]
 
@@ -67,8 +69,9 @@ Plans = Mapping[str, FlowPlan]
 class Runs:
     """The runs of one project. `engine` stores and drives them."""
 
-    def __init__(self, site: Site, engine: Engine, settings: Settings, guide: Guide | None) -> None:
+    def __init__(self, site: Site, engine: Engine, settings: Settings, guide: Guide | None, trust: Trust) -> None:
         self.site = site
+        self.trust = trust
         self.engine = engine
         self.settings = settings
         self.guide = guide
@@ -212,7 +215,8 @@ class Runs:
         return now.with_settings(self.table(run.plan, now.preset), is_whole=is_whole)
 
     def refuse_without_agent(self, about: About, plans: Plans, request: Request) -> None:
-        """Raise `RefusedError` if a step that will certainly run has no agent."""
+        """Raise an error if a step that will certainly run has no agent, or one is of a plugin that cannot be used."""
+        refuse_unusable(plans.values())
         plan, router = plans[about.flow], partial(agent_of, request.routing)
         ids = [phase.id for phase in plan.phases]
         first = ids.index(request.start) if request.start else 0
@@ -284,6 +288,7 @@ class Runs:
 
         If it is resumed, the settings are read again, and other agents and bounds than before are recorded.
         """
+        refuse_unusable(run.plans.values())
         choice = choice or Choice()
         routed = self.routed(run, choice) if run.records else run.routing
         bounds = run.bounds.with_later(choice.bounds)
@@ -293,9 +298,9 @@ class Runs:
         meter = run.meter(bounds)
         life = FlowLife(run, mode, self.site, partial(self.interpreter, run), news, meter)
         life.tree = tree_of(run, self.site, self.settings.pass_env)
-        return run.with_history(
-            await self.engine.drive(run.id, life, self.outside(run, observer, asker, routed, meter, choice.approve))
-        )
+        outside = self.outside(run, observer, asker, routed, meter, choice.approve)
+        with trusted(self.trust, run, mode, self.is_driven):
+            return run.with_history(await self.engine.drive(run.id, life, outside))
 
     def interpreter(self, run: LoadedRun, durable: Durable) -> Interpreter:
         """An interpreter with the parameters and the context of the run. It has not started."""

@@ -84,7 +84,7 @@ class Rounds:
                 return
             at = before
         told = f"`{step.id}` failed in the same way in {limit} rounds in a row, so the repeat ends"
-        raise NodeError(CODE, f"{told}: {shown(_last_line(failure), LONGEST)}", transient=False)
+        raise NodeError(CODE, f"{told}: {_words(step.verdict, failure)}", transient=False)
 
     def _before(self, phase: Phase) -> Phase | None:
         before = phase.again.before if phase.again is not None else None
@@ -94,6 +94,13 @@ class Rounds:
         """True if an agent worked between a phase and the same phase of the next round."""
         between = self.plan.phases[self._places[first.id] : self._places[last.id] + 1]
         return any(self.told(phase, step).has_worked for phase in between for step in phase.steps)
+
+
+def _words(verdict: Verdict | None, failure: str) -> str:
+    """The last line that tells the failure. If there is only the output that decides, its name is told, too."""
+    line = shown(_last_line(failure), LONGEST)
+    is_alone = verdict is not None and verdict.told[:1] == (verdict.output,) and len(failure.split()) == 1
+    return f"`{verdict.output}` is {line}" if verdict is not None and is_alone else line
 
 
 def _failure(verdict: Verdict | None, value: Any) -> str | None:

@@ -16,7 +16,9 @@ from handrail.sessions.results import Result
 from handrail.source.sameness import without_chance
 from handrail.state.digest import hex_digest
 from handrail.state.files import real_inside
+from handrail.trust.guard import without_word
 from handrail.workflows.plan import ExitCheck
+from handrail.workflows.programs import starts_nothing
 
 OnCheck = Callable[[ExitCheck], None]
 _BACK = "go back to the project or to a worktree of its repository, then repeat this action"
@@ -51,14 +53,28 @@ def check_context(project: str, env: Mapping[str, str]) -> CheckContext:
         settings, problems = read_settings(places.config, project)
         refuse_errors(problems)
         rules = SecretRules(settings.secrets, settings.not_secret)
-    return CheckContext(project, env, Secrets(env, rules).mask, project)
+    return CheckContext(project, without_word(env), Secrets(env, rules).mask, project)
 
 
 async def run_checks(
-    checks: tuple[ExitCheck, ...], context: CheckContext, on_check: OnCheck | None = None
+    checks: tuple[ExitCheck, ...], context: CheckContext, is_trusted: bool, on_check: OnCheck | None = None
 ) -> tuple[Result, ...]:
-    """The results of all checks, in order, without secrets. `on_check` is called with each check before it runs."""
-    return tuple([await _run(check, context, on_check) for check in checks])
+    """The results of all checks, in order, without secrets. `on_check` is called with each check before it runs.
+
+    In a project that is not trusted, a check that starts a program is not run, so it does not hold.
+    """
+    return tuple(
+        [
+            await _run(check, context, on_check) if is_trusted or starts_nothing(check) else _not_run(check, context)
+            for check in checks
+        ]
+    )
+
+
+def _not_run(check: ExitCheck, context: CheckContext) -> Result:
+    project = context.definitions or context.project
+    why = f"it was not run, because nobody has trusted `{project}`"
+    return Result(check.name, check.kind, None, f"{why}; a person runs `handrail trust {project}` in a terminal", 0.0)
 
 
 async def _run(check: ExitCheck, context: CheckContext, on_check: OnCheck | None) -> Result:

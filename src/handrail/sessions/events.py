@@ -31,7 +31,8 @@ class State(Record):
 
     `sent_on` counts how often the agent tried to stop and was told to continue; `reminders` counts since the last move.
     `refused` are the last commands that an agent tried and may not run. `failure` identifies how the exit checks failed
-    last, and `same_failures` counts how often in a row they failed like this in the current phase.
+    last, and `same_failures` counts how often in a row they failed like this in the current phase. `guidance` are the
+    practices of the project's playbook for the current phase.
     """
 
     status: Status = "none"
@@ -54,6 +55,7 @@ class State(Record):
     failure: str = ""
     same_failures: int = 0
     same_limit: int = SAME_FAILURES
+    guidance: str = ""
 
     @property
     def is_active(self) -> bool:
@@ -73,6 +75,7 @@ class Started(Record):
     idle_limit: int = IDLE_STOPS
     reminder_limit: int = REMINDERS
     same_limit: int = SAME_FAILURES
+    guidance: str = ""
 
 
 class Checked(Record):
@@ -84,11 +87,14 @@ class Checked(Record):
 
 
 class Moved(Record):
+    """`guidance` are the practices for the phase that is entered; so they are in `Started`, `Looped` and `Reloaded`."""
+
     origin: int
     to: int
     phase: str
     summary: str
     cwd: str = ""
+    guidance: str = ""
 
 
 class Finished(Record):
@@ -101,6 +107,7 @@ class Finished(Record):
 class Looped(Record):
     origin: int
     to: int
+    guidance: str = ""
 
 
 class CancelAsked(Record):
@@ -133,6 +140,7 @@ class Told(Record):
 class Reloaded(Record):
     plan: str
     to: int
+    guidance: str = ""
 
 
 class CommandRefused(Record):
@@ -169,7 +177,7 @@ def event_to_json(event: Event) -> dict[str, Any]:
         data["results"] = [result._asdict() for result in event.results]
     if isinstance(event, Rewound | Adopted):
         data["state"] = state_to_json(event.state)
-    return {"type": type(event).__name__, **data}
+    return {"type": type(event).__name__, **_without_empty_guidance(data)}
 
 
 def event_from_json(data: dict[str, Any]) -> Event:
@@ -189,8 +197,12 @@ def event_from_json(data: dict[str, Any]) -> Event:
     return event
 
 
+def _without_empty_guidance(data: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in data.items() if name != "guidance" or value}
+
+
 def state_to_json(state: State) -> StateData:
-    return state._asdict()  # type: ignore[return-value]  # tuples become lists in JSON
+    return _without_empty_guidance(state._asdict())  # type: ignore[return-value]  # tuples become lists in JSON
 
 
 def state_from_json(data: StateData) -> State:

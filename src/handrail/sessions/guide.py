@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from handrail import registry
 from handrail.contracts import GuideNews, Standing, Stubs
-from handrail.sessions import machine, marks, words
+from handrail.sessions import checkwords, machine, marks, words
 from handrail.sessions.machine import Event, State
 from handrail.sessions.report import Report
 from handrail.sessions.sessions import Conversation, Sessions
@@ -136,7 +136,7 @@ def whole_story(session: Session) -> list[GuideNews]:
 def _held(event: Event, plan: Plan) -> tuple[str, int, str] | None:
     if not isinstance(event, machine.Checked) or not event.results:
         return None
-    return "check-held", event.at, words.held_checks(event.results, plan.stops[event.at])
+    return "check-held", event.at, checkwords.held_checks(event.results, plan.stops[event.at])
 
 
 def _told(event: Event, plan: Plan) -> tuple[str, int, str] | None:
@@ -149,7 +149,7 @@ def _told(event: Event, plan: Plan) -> tuple[str, int, str] | None:
         case machine.Looped():
             return "looped", event.to, ""
         case machine.Checked() if not all(result.held for result in event.results):
-            return "check-failed", event.at, words.failed_checks(event.results, plan.stops[event.at])
+            return "check-failed", event.at, checkwords.failed_checks(event.results, plan.stops[event.at])
         case machine.SentOn():
             return "sent-on", event.at, ""
         case machine.LetGo():

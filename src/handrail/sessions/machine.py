@@ -75,6 +75,19 @@ __all__ = [
 ]
 
 
+class Guidance(Record):
+    """The practices of the project's playbook for the stop `at`. They are used only if that stop is entered."""
+
+    at: int
+    text: str
+
+    def text_at(self, stop: int) -> str:
+        return self.text if self.at == stop else ""
+
+
+NO_GUIDANCE = Guidance(-1, "")
+
+
 class Start(Record):
     """Start a workflow. `plan` is the digest of the pinned plan."""
 
@@ -86,6 +99,7 @@ class Start(Record):
     idle_limit: int = IDLE_STOPS
     reminder_limit: int = REMINDERS
     same_limit: int = SAME_FAILURES
+    guidance: Guidance = NO_GUIDANCE
 
 
 class Next(Record):
@@ -94,10 +108,13 @@ class Next(Record):
     summary: str = ""
     results: tuple[Result, ...] = ()
     place: Place = Place()
+    guidance: Guidance = NO_GUIDANCE
 
 
 class Loop(Record):
     """Restart the innermost workflow."""
+
+    guidance: Guidance = NO_GUIDANCE
 
 
 class Cancel(Record):
@@ -127,6 +144,7 @@ class Reload(Record):
 
     plan: str
     new: Plan
+    guidance: Guidance = NO_GUIDANCE
 
 
 class NoteRefused(Record):
@@ -191,7 +209,8 @@ def _decide(plan: Plan | None, state: State, command: Command) -> Decision:
 
 def _start(state: State, command: Start) -> Decision:
     limits = command.idle_limit, command.reminder_limit, command.same_limit
-    started = Started(command.plan, command.task, command.task_id, command.time, *limits)
+    first = command.guidance.text_at(0)
+    started = Started(command.plan, command.task, command.task_id, command.time, *limits, first)
     if not state.is_active:
         return Decision((started,))
     if command.replace:
@@ -204,7 +223,7 @@ def _decide_active(plan: Plan, state: State, command: Command) -> Decision:
         case Next():
             return _next(plan, state, command)
         case Loop():
-            return _loop(plan, state)
+            return _loop(plan, state, command)
         case Cancel():
             if command.confirmed or state.cancel_asked:
                 return Decision((Cancelled(state.at, command.reason),))
@@ -235,14 +254,16 @@ def _next(plan: Plan, state: State, command: Next) -> Decision:
     summary, cwd = shortened(command.summary), command.place.cwd
     if state.at + 1 == len(plan.stops):
         return Decision((*checked, Finished(state.at, stop.name, summary, cwd)))
-    return Decision((*checked, Moved(state.at, state.at + 1, stop.name, summary, cwd)))
+    to = state.at + 1
+    return Decision((*checked, Moved(state.at, to, stop.name, summary, cwd, command.guidance.text_at(to))))
 
 
-def _loop(plan: Plan, state: State) -> Decision:
+def _loop(plan: Plan, state: State, command: Loop) -> Decision:
     stop = plan.stops[state.at]
     if not stop.scope_loopable:
         return Decision((), Refusal("not-loopable", f"{stop.levels[-1].name} cannot be restarted."))
-    return Decision((Looped(state.at, stop.scope_first),))
+    first = stop.scope_first
+    return Decision((Looped(state.at, first, command.guidance.text_at(first)),))
 
 
 def _agent_stopped(state: State, command: AgentStopped) -> Decision:
@@ -264,7 +285,7 @@ def _reload(plan: Plan, state: State, command: Reload) -> Decision:
     to = relocate(plan, state.at, command.new)
     if isinstance(to, str):
         return Decision((), Refusal("not-found", f"The session cannot continue with the edited files: {to}."))
-    return Decision((Reloaded(command.plan, to),))
+    return Decision((Reloaded(command.plan, to, command.guidance.text_at(to)),))
 
 
 def apply(state: State, event: Event) -> State:
@@ -275,15 +296,15 @@ def apply(state: State, event: Event) -> State:
             fresh = State("active", plan=event.plan, task=event.task, task_id=event.task_id)
             timed = fresh._replace(started=event.time)
             limited = timed._replace(idle_limit=event.idle_limit, reminder_limit=event.reminder_limit)
-            return limited._replace(same_limit=event.same_limit)
+            return limited._replace(same_limit=event.same_limit, guidance=event.guidance)
         case Moved():
-            moved = quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0, same_failures=0)
+            moved = _entered(quiet, event.to, event.guidance)
             return moved._replace(summaries=remembered(state.summaries, event.phase, event.summary))
         case Finished():
             done = quiet._replace(status="done", steps=state.steps + 1, idle_stops=0)
             return done._replace(summaries=remembered(state.summaries, event.phase, event.summary))
         case Looped():
-            return quiet._replace(at=event.to, steps=state.steps + 1, idle_stops=0, reminders=0, same_failures=0)
+            return _entered(quiet, event.to, event.guidance)
         case Checked():
             return _after_checks(quiet, event)
         case CancelWithdrawn() | CancelAsked():
@@ -297,13 +318,19 @@ def apply(state: State, event: Event) -> State:
         case Told():
             return quiet._replace(told=True)
         case Reloaded():
-            return quiet._replace(plan=event.plan, at=event.to)
+            return quiet._replace(plan=event.plan, at=event.to, guidance=event.guidance)
         case CommandRefused():
             return quiet._replace(refused=(*state.refused, event.command)[-REFUSED:])
         case Rewound() | Adopted():
             return event.state
         case _:
             assert_never(event)
+
+
+def _entered(state: State, to: int, guidance: str) -> State:
+    """The state after a move to another stop, or to the same one again."""
+    moved = state._replace(at=to, steps=state.steps + 1, idle_stops=0, reminders=0, same_failures=0)
+    return moved._replace(guidance=guidance)
 
 
 def _after_checks(state: State, event: Checked) -> State:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from handrail.sessions import machine, words
+from handrail.sessions import checkwords, machine, words
 from handrail.sessions.machine import Refusal, State
 from handrail.sessions.results import Result
 from handrail.sessions.store import Outcome, Session, Snapshot
@@ -81,7 +81,7 @@ def _message(outcome: Outcome, plan: Plan | None, results: tuple[Result, ...]) -
         return decision.refusal.reason if decision.refusal else ""
     if decision.refusal:
         if decision.refusal.code == "check-failed":
-            return words.checks_failed(results, outcome.plan.stops[before.at], after)
+            return checkwords.checks_failed(results, outcome.plan.stops[before.at], after)
         return decision.refusal.reason
     match decision.events[-1]:
         case machine.Moved() | machine.Finished() as left:

@@ -14,13 +14,13 @@ from handrail.sessions import links, machine, required, words
 from handrail.sessions.current import current_card
 from handrail.sessions.gate import undecided, verdict
 from handrail.sessions.links import SessionRef
-from handrail.sessions.machine import Cancel, Decision, Loop, Next, Refusal, Reload, Start, State
+from handrail.sessions.machine import Cancel, Decision, Guidance, Loop, Next, Refusal, Reload, Start, State
 from handrail.sessions.report import Report, report_after, report_now
 from handrail.sessions.results import Place, Result
 from handrail.sessions.store import Session, exclusive, sessions_in
 from handrail.source.record import Record
 from handrail.state.private import refuse_shared
-from handrail.workflows.plan import ExitCheck, Plan
+from handrail.workflows.plan import ExitCheck, Plan, relocate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -173,7 +173,8 @@ class Sessions:
         session.describe(self.link(conversation) if conversation and is_linked else session.link(), opening.run)
         task_id = f"wf-{int(now * 1000)}-{self.token()}"
         limits = opening.idle_stops, opening.reminders, opening.same_failures
-        command = Start(session.pin(plan), opening.task, task_id, now, opening.replaces, *limits)
+        guidance = self._guidance(plan, 0, opening.task)
+        command = Start(session.pin(plan), opening.task, task_id, now, opening.replaces, *limits, guidance)
         outcome = session.do(command)
         if outcome.decision.refusal:
             raise self._busy(session)
@@ -207,8 +208,10 @@ class Sessions:
 
     def leave(self, leaving: Leaving, summary: str, results: tuple[Result, ...], place: Place | None = None) -> Report:
         """Leave the phase if all checks passed."""
-        command = Next(summary, results, place or Place())
-        session = leaving.session
+        session, known = leaving.session, leaving.state
+        plan = session.pinned(known) if all(result.held for result in results) else None
+        guidance = self._guidance(plan, known.at + 1, known.task)
+        command = Next(summary, results, place or Place(), guidance)
 
         def guard(found: State) -> Decision | None:
             moved = _moved_meanwhile(leaving.state, found)
@@ -221,7 +224,21 @@ class Sessions:
 
     def loop(self, id_: str | None) -> Report:
         session = self.choose(id_)
-        return report_after(session, session.do(Loop(), lambda found: self._unmet(session, found, None)))
+        state = session.read().state
+        plan = session.pinned(state)
+        first = plan.stops[state.at].scope_first if plan is not None else 0
+        command = Loop(self._guidance(plan, first, state.task))
+        return report_after(session, session.do(command, lambda found: self._unmet(session, found, None)))
+
+    def _guidance(self, plan: Plan | None, at: int, task: str) -> Guidance:
+        """The practices of the project for a stop. They are chosen now, and kept while the session is there."""
+        names = plan.stops[at].guidance if plan is not None and 0 <= at < len(plan.stops) else ()
+        if not names:
+            return machine.NO_GUIDANCE
+        from importlib import import_module
+
+        phases = import_module("handrail.playbook.phases")  # not on the path of hooks: it needs a YAML parser
+        return Guidance(at, phases.practices_for(self.project, names, task))
 
     def _unmet(self, session: Session, state: State, to: int | None) -> Decision | None:
         """A refusal if the stop `to` requires more than the agent enforces. None: the first stop of the scope."""
@@ -263,7 +280,11 @@ class Sessions:
 
     def reload(self, session: Session, plan: Plan) -> Report:
         """Continue with an edited workflow at the same phase."""
-        return report_after(session, session.do(Reload(session.pin(plan), plan)))
+        state = session.read().state
+        old = session.pinned(state)
+        to = relocate(old, state.at, plan) if old is not None else 0
+        guidance = self._guidance(plan, to, state.task) if isinstance(to, int) else machine.NO_GUIDANCE
+        return report_after(session, session.do(Reload(session.pin(plan), plan, guidance)))
 
     def note_refused(self, id_: str | None, command: str) -> None:
         """Tell the person that an agent tried this command: in its session, or in all active ones without an id."""

@@ -13,8 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from handrail.contracts.messages import GateRules
     from handrail.sessions.machine import State
-    from handrail.sessions.results import Result
-    from handrail.workflows.plan import ExitCheck, Plan, Stop
+    from handrail.workflows.plan import Plan, Stop
     from handrail.workflows.spec import WorkflowSpec
 
 MAX_LISTED = 40
@@ -199,6 +198,7 @@ def context(plan: Plan, state: State) -> str:
         "**What to do now:**",
         values["phaseInstructions"],
         "",
+        *_guidance(state),
         *_checks(stop),
         *_profiles(plan, stop),
         render(text(plan, "advanceReminder"), values),
@@ -222,6 +222,11 @@ def _checks(stop: Stop) -> list[str]:
         return []
     lines = [f"- {check.claim}" for check in stop.checks]
     return ["**Handrail checks this itself before the phase is left:**", *lines, ""]
+
+
+def _guidance(state: State) -> list[str]:
+    """The practices of the project that were chosen when the phase was entered."""
+    return ["**Practices of this project:**", "", state.guidance, ""] if state.guidance else []
 
 
 def _profiles(plan: Plan, stop: Stop) -> list[str]:
@@ -272,10 +277,11 @@ def gate(plan: Plan, state: State) -> GateRules | None:
 
 
 def instructions(plan: Plan, state: State) -> str:
-    """The instructions of the current phase, the rules for its tools, and the list of its checks."""
+    """The instructions of the current phase, the rules for its tools, its practices, and the list of its checks."""
     stop = plan.stops[state.at]
     tools = _tools(stop)
-    lines = [variables(plan, state)["phaseInstructions"], "", *tools, *([""] if tools else []), *_checks(stop)]
+    lines = [variables(plan, state)["phaseInstructions"], "", *tools, *([""] if tools else [])]
+    lines += [*_guidance(state), *_checks(stop)]
     return "\n".join(lines).rstrip()
 
 
@@ -310,57 +316,6 @@ def looped(plan: Plan, before: State, after: State) -> str:
     stop, scope = plan.stops[after.at], plan.stops[before.at].levels[-1]
     head = f"🔄 Starting '{scope.name}' over at: {stop.emoji} {stop.name}"
     return f"{head}\n\n{instructions(plan, after)}"
-
-
-def checks_failed(results: tuple[Result, ...], stop: Stop, state: State) -> str:
-    """The result of `next` if an exit check fails. `state` is the one after it."""
-    return "\n".join([*check_lines(results, stop), *_same_again(state), 'Fix this, then repeat the action "next".'])
-
-
-def _same_again(state: State) -> list[str]:
-    """Tells an agent that its work did not change how the exit checks fail."""
-    if not state.is_going_in_circles:
-        return []
-    told = f"This is the same failure as before, {state.same_failures} times in a row: what you changed did not help."
-    advice = "Do not try the same again. Find the cause first: read the whole output, and question your assumptions."
-    return [f"{told} {advice} If you cannot fix it, stop and tell the person what you tried and what is in the way."]
-
-
-def check_lines(results: tuple[Result, ...], stop: Stop) -> list[str]:
-    """Which exit checks of a stop hold and which do not, for agents and people."""
-    lines = [f"✗ {stop.name} cannot be left yet: {_failed(results)}."]
-    for check, result in zip(stop.checks, results, strict=True):
-        lines.append(f"{'✓' if result.held else '✗'} {_check_line(check, result)}")
-        if not result.held and "\n" in result.detail:
-            lines.extend("    " + line for line in result.detail.splitlines()[1:])
-    return lines
-
-
-def _failed(results: tuple[Result, ...]) -> str:
-    failed, number = sum(not result.held for result in results), len(results)
-    if number == 1:
-        return "the exit check does not hold"
-    return f"{failed} of {number} exit checks {'does' if failed == 1 else 'do'} not hold"
-
-
-def failed_checks(results: tuple[Result, ...], stop: Stop) -> str:
-    """The checks that failed, in one line: "`make test` ended with exit code 2"."""
-    pairs = [(check, result) for check, result in zip(stop.checks, results, strict=True) if not result.held]
-    return "; ".join(_check_line(check, result) for check, result in pairs)
-
-
-def held_checks(results: tuple[Result, ...], stop: Stop) -> str:
-    """The checks that hold, in one line: "`make test` passes"."""
-    pairs = zip(stop.checks, results, strict=True)
-    return "; ".join(_check_line(check, result) for check, result in pairs if result.held)
-
-
-def _check_line(check: ExitCheck, result: Result) -> str:
-    """A check that holds: its claim. One that does not: what was found instead, where "it" is the subject."""
-    found = result.detail.partition("\n")[0]
-    if result.held or not found:
-        return check.claim
-    return f"{check.about} {found[3:]}" if found.startswith("it ") else f"{check.about}: {found}"
 
 
 def status(plan: Plan, state: State, started: str) -> str:

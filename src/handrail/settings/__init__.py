@@ -17,6 +17,9 @@ from handrail import SETTINGS_FILE as FILE
 from handrail.errors import DefinitionError
 from handrail.process.logins import LOGINS
 from handrail.settings.commands import read_check
+from handrail.settings.keys import GROUPS as GROUPS
+from handrail.settings.keys import LIMITS
+from handrail.settings.keys import SETTINGS as SETTINGS
 from handrail.settings.presets import shipped_presets as shipped_presets
 from handrail.settings.prune import PruneSettings, read_prune
 from handrail.settings.routes import DEFAULT as DEFAULT
@@ -24,116 +27,16 @@ from handrail.settings.routes import Route as Route
 from handrail.settings.routes import RouteOverrides as RouteOverrides
 from handrail.settings.routes import choose as choose
 from handrail.settings.routes import parse_route as parse_route
-from handrail.settings.rules import SCHEMA as _RULES
 from handrail.settings.rules import Effects, Rule, read_rules
-from handrail.settings.worktree import FIELD as WORKTREE
 from handrail.settings.worktree import WorktreeSettings, read_worktree
-from handrail.source.agents import FIELD as ACP
 from handrail.source.agents import AcpAgent, read_agents
 from handrail.source.diagnostics import Diagnostic, of_file
-from handrail.source.fields import Field, Reader, found, quoted, shape
+from handrail.source.fields import Reader, found, limits, quoted
 from handrail.source.files import Root, Unopened, decode
 from handrail.source.plain import counted
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
-
-GROUPS = ("planning", "design-review", "implementation", "review", "repair-loop", "local-fix-loop")
-MAX_IDLE_STOPS = 7  # hosts give up after eight
-MAX_REMINDERS = 100
-MAX_SAME_FAILURES = 100
-LIMITS = ("usd", "minutes", "tokens")
-_ROUTES = {
-    "type": "object",
-    "properties": {group: {"type": "string"} for group in (*GROUPS, DEFAULT)},
-    "additionalProperties": False,
-}
-_NESTED = {"type": "object", "additionalProperties": _ROUTES}
-_NAMES = {"type": "array", "items": {"type": "string"}}
-_SECRETS = {"type": "object", "properties": {"add": _NAMES, "except": _NAMES}, "additionalProperties": False}
-SETTINGS = shape(
-    "settings.yaml",
-    "How Handrail behaves in this project, or for this user.",
-    Field(
-        "idleStops",
-        ("integer",),
-        "how often an agent that makes no progress is told to continue before it may stop",
-        default=3,
-    ),
-    Field(
-        "reminders",
-        ("integer",),
-        "how often an agent is told to continue in one phase, even if it works in between, before it may stop",
-        default=12,
-    ),
-    Field(
-        "sameFailures",
-        ("integer",),
-        "how often in a row a check may fail in the same way while an agent works on it; then a repeat of a flow ends, "
-        "and the agent in a workflow is told. 0: never. A repeat may say otherwise",
-        default=3,
-    ),
-    Field("agent", ("text",), "the agent for steps that name no agent: `AGENT` or `AGENT:MODEL`"),
-    ACP,
-    Field("routes", ("mapping",), "the agent per group of steps: `review: AGENT:MODEL`", schema=_ROUTES),
-    Field("presets", ("mapping",), "named sets of routes, for `--preset NAME`", schema=_NESTED),
-    Field("flows", ("mapping",), "routes per flow, by flow id", schema=_NESTED),
-    Field("passEnv", ("list",), "names of additional environment variables that agents may see", schema=_NAMES),
-    Field(
-        "secrets",
-        ("mapping",),
-        "which environment variables hold secrets: `add: [NAME]` and `except: [NAME]`, by name or pattern (`SONAR_*`). "
-        "`except` works only in the user's settings",
-        schema=_SECRETS,
-    ),
-    Field(
-        "prune",
-        ("mapping",),
-        "only in the user's settings: what `handrail run` removes first: `{olderThan: 30d, keep: 100}`",
-        schema={
-            "type": "object",
-            "properties": {"olderThan": {"type": "string"}, "keep": {"type": "integer", "minimum": 0}},
-            "additionalProperties": False,
-        },
-    ),
-    Field(
-        "limits",
-        ("mapping",),
-        "what a run may use at most: `{usd: 5, minutes: 60, tokens: 2000000}`. If the settings of the user and "
-        "of the project both have one, the lower one holds. `--max-usd`, `--max-minutes` and "
-        "`--max-tokens` win over them",
-        schema={
-            "type": "object",
-            "properties": {
-                "usd": {"type": "number", "exclusiveMinimum": 0},
-                "minutes": {"type": "number", "exclusiveMinimum": 0},
-                "tokens": {"type": "integer", "minimum": 1},
-            },
-            "additionalProperties": False,
-        },
-    ),
-    Field(
-        "check",
-        ("text", "list"),
-        "the command that checks the project, for flows that need one: `make test` or `[make, test]`; no shell runs it",
-        schema={"anyOf": [{"type": "string"}, _NAMES]},
-    ),
-    Field(
-        "approve",
-        ("list",),
-        "only in the user's settings: effects that `propose` may do, and questions that `approve` may pass, without "
-        "asking a person: `git-push`, or `{effect: git-push, where: {branch: handrail/*}}`",
-        schema=_RULES,
-    ),
-    Field(
-        "agentLogins",
-        ("boolean",),
-        "only in the user's settings: agents that runs start get your logins of git, GitHub and GitLab",
-        default=False,
-    ),
-    WORKTREE,
-    Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
-)
 
 
 @dataclass(frozen=True)
@@ -245,9 +148,9 @@ def _of_user(reader: Reader, name: str, *, is_user: bool) -> Node | None:
 def _apply(reader: Reader, settings: Settings, agents: Agents, *, is_user: bool) -> Settings:
     settings = replace(
         settings,
-        idle_stops=_read_count(reader, "idleStops", MAX_IDLE_STOPS, settings.idle_stops),
-        reminders=_read_count(reader, "reminders", MAX_REMINDERS, settings.reminders),
-        same_failures=_read_count(reader, "sameFailures", MAX_SAME_FAILURES, settings.same_failures),
+        idle_stops=_read_count(reader, "idleStops", settings.idle_stops),
+        reminders=_read_count(reader, "reminders", settings.reminders),
+        same_failures=_read_count(reader, "sameFailures", settings.same_failures),
     )
     if settings.same_failures == 1:
         message = "`sameFailures` has to be 0, or 2 or more, found `1`"
@@ -276,12 +179,12 @@ def _read_limits(reader: Reader, before: Settings) -> dict[str, Any]:
     """The limits of a run, and where they are. A project must not allow more than the user: the lower one holds."""
     node, now, places = reader.child("limits"), dict(before.limits), dict(before.limit_places)
     for name, child in node.value.items() if node is not None else ():
-        kinds = ("integer",) if name == "tokens" else ("integer", "number")
-        if name not in LIMITS:
-            hint = did_you_mean(name, LIMITS) or f"its keys: {', '.join(LIMITS)}"
+        limit = LIMITS.by_name.get(name)
+        if limit is None:
+            hint = did_you_mean(name, LIMITS.by_name) or f"its keys: {', '.join(LIMITS.by_name)}"
             reader.on(child, "unknown-key", f"`limits` has no key `{name}`", hint)
-        elif child.kind not in kinds or not 0 < child.value < math.inf:
-            what = "whole number" if name == "tokens" else "number"
+        elif child.kind not in limit.kinds or not 0 < child.value < math.inf:
+            what = "whole number" if limit.kinds == ("integer",) else "number"
             reader.on(child, "bad-value", f"`{name}` has to be a {what} above 0, found {quoted(child)}", None)
         elif child.value < now.get(name, math.inf):
             now[name], places[name] = child.value, f"{_shown(reader.source.file)}:{child.line}"
@@ -348,14 +251,14 @@ def _read_patterns(reader: Reader, node: Node, key: str) -> tuple[str, ...]:
     return tuple(patterns)
 
 
-def _read_count(reader: Reader, name: str, most: int, before: int) -> int:
-    count = reader.integer(name)
-    if count is None:
+def _read_count(reader: Reader, name: str, before: int) -> int:
+    count, field_ = reader.integer(name), reader.shape.by_name[name]
+    if count is None or field_.least is None or field_.most is None:
         return before
-    if not 0 <= count <= most:
+    if not field_.least <= count <= field_.most:
         node = reader.node.value[name]
-        message = f"`{name}` has to be between 0 and {most}, found {quoted(node)}"
-        reader.on(node, "bad-value", message, f"`{name}` means: {reader.shape.by_name[name].about}")
+        message = f"`{name}` has to be {limits(field_)}, found {quoted(node)}"
+        reader.on(node, "bad-value", message, f"`{name}` means: {field_.about}")
         return before
     return count
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from handrail.source.fields import Reader, quoted
+from handrail.source.fields import Reader, found
 
 
 def read_check(reader: Reader, before: tuple[str, ...]) -> tuple[str, ...]:
@@ -16,7 +16,7 @@ def read_check(reader: Reader, before: tuple[str, ...]) -> tuple[str, ...]:
     except ValueError:
         words = []
     if not words or words[0] == "" or not all(isinstance(word, str) for word in words):
-        message = f"`check` has to be a command, found {quoted(node)}"
+        message = f"`check` has to be a command, found {found(node)}"
         reader.on(node, "bad-value", message, "write `check: make test`, or `check: [make, test]`")
         return before
     return tuple(words)

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from handrail.source.durations import EXAMPLE, parse_duration
-from handrail.source.fields import Reader, found, quoted
+from handrail.source.durations import EXAMPLE, PATTERN, parse_duration
+from handrail.source.fields import Field, Reader, found, quoted, shape
 from handrail.source.yamltree import Node
+
+SHAPE = shape(
+    "prune",
+    "Which ended runs and sessions `handrail run` removes first.",
+    Field(
+        "olderThan",
+        ("text",),
+        f"those that ended longer ago than this: {EXAMPLE}",
+        schema={"type": "string", "pattern": f"^{PATTERN}$"},
+        examples=("30d",),
+    ),
+    Field("keep", ("integer",), "all but so many of the newest", least=0, examples=(100,)),
+)
 
 
 @dataclass(frozen=True)
@@ -22,8 +35,8 @@ def read_prune(reader: Reader, node: Node | None, before: PruneSettings | None) 
         return before
     older, keep = node.value.get("olderThan"), node.value.get("keep")
     for name, child in node.value.items():
-        if name not in ("olderThan", "keep"):
-            reader.on(child, "bad-value", f"`prune` has no key `{name}`", "its keys: olderThan, keep")
+        if name not in SHAPE.by_name:
+            reader.on(child, "bad-value", f"`prune` has no key `{name}`", f"its keys: {', '.join(SHAPE.by_name)}")
     seconds = parse_duration(older.value) if older is not None and older.kind == "text" else None
     if older is not None and seconds is None:
         reader.on(older, "bad-value", f"`olderThan` has to be {EXAMPLE}, found {quoted(older)}", None)

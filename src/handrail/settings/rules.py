@@ -9,30 +9,27 @@ import fnmatch
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from handrail.source.fields import Reader, found, quoted
+from handrail.source.fields import Field, Reader, found, json_schema, quoted, shape
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node, as_text
 
 STEP = "step"
 """What every rule can ask for: the path of the step that asks."""
 OPTION = "--approve"
-SCHEMA = {
-    "type": "array",
-    "items": {
-        "anyOf": [
-            {"type": "string"},
-            {
-                "type": "object",
-                "properties": {
-                    "effect": {"type": "string"},
-                    "where": {"type": "object", "additionalProperties": {"type": ["string", "boolean", "integer"]}},
-                },
-                "required": ["effect"],
-                "additionalProperties": False,
-            },
-        ]
-    },
-}
+_PATTERN = {"type": ["string", "boolean", "integer"], "description": "a pattern, with `*` and `?`"}
+RULE = shape(
+    "rule",
+    "An effect that is approved without asking a person.",
+    Field("effect", ("text",), "the node that has the effect", required=True, examples=("git-push",)),
+    Field(
+        "where",
+        ("mapping",),
+        "approve it only if these values fit; `*` and `?` stand for any text and any character",
+        schema={"type": "object", "additionalProperties": _PATTERN},
+        examples=({"branch": "handrail/*"},),
+    ),
+)
+SCHEMA = {"type": "array", "items": {"anyOf": [{"type": "string"}, json_schema(RULE)]}}
 Effects = Callable[[], Mapping[str, Collection[str]]]
 """The effects that can be approved, and the names that their rules can ask for."""
 
@@ -79,7 +76,7 @@ def _rule(reader: Reader, item: Node, known: Mapping[str, Collection[str]] | Non
         if name == "where":
             where = _where(reader, child, None if known is None else (*known[effect.value], STEP))
         elif name != "effect":
-            hint = did_you_mean(name, ("effect", "where")) or "its keys: effect, where"
+            hint = did_you_mean(name, RULE.by_name) or f"its keys: {', '.join(RULE.by_name)}"
             reader.on(child, "unknown-key", f"an item of `approve` has no key `{name}`", hint)
             where = None
     source = "your settings"

@@ -5,27 +5,44 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 
-from handrail.source.fields import Field, Reader, found, quoted
+from handrail.source.fields import NOT_BLANK, Field, Reader, found, json_schema, quoted, shape
 from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 
-KEYS = ("setup", "copy", "folder")
-_TEXTS = {"type": "array", "items": {"type": "string"}}
+_COMMAND = {"type": "array", "items": {"type": "string", "minLength": 1}, "minItems": 1}
+SHAPE = shape(
+    "worktree",
+    "How `handrail run --worktree` prepares a worktree.",
+    Field(
+        "setup",
+        ("list",),
+        "commands that run in it, each a list of arguments",
+        schema={"type": "array", "items": _COMMAND},
+        examples=([["npm", "ci"]],),
+    ),
+    Field(
+        "copy",
+        ("list",),
+        "files of the project that are not committed",
+        schema={"type": "array", "items": {"type": "string", "pattern": NOT_BLANK}},
+        examples=([".env"],),
+    ),
+    Field(
+        "folder",
+        ("text",),
+        "where worktrees are made; only in the user's settings",
+        schema={"type": "string", "pattern": "^(/|~/)"},
+        examples=("~/worktrees",),
+    ),
+)
 FIELD = Field(
     "worktree",
     ("mapping",),
     "how `handrail run --worktree` prepares a worktree: `setup` are commands that run in it, each a list of arguments; "
     "`copy` are files of the project that are not committed, such as `.env`; `folder` is where worktrees are made, and "
     "works only in the user's settings",
-    schema={
-        "type": "object",
-        "properties": {
-            "setup": {"type": "array", "items": {**_TEXTS, "minItems": 1}},
-            "copy": _TEXTS,
-            "folder": {"type": "string"},
-        },
-        "additionalProperties": False,
-    },
+    schema=json_schema(SHAPE),
+    examples=({"setup": [["npm", "ci"]], "copy": [".env"]},),
 )
 
 
@@ -51,7 +68,7 @@ def read_worktree(reader: Reader, before: WorktreeSettings, *, is_user: bool) ->
             case "folder":
                 now = replace(now, folder=_folder(reader, child, is_user=is_user) or before.folder)
             case _:
-                hint = did_you_mean(key, KEYS) or f"its keys: {', '.join(KEYS)}"
+                hint = did_you_mean(key, SHAPE.by_name) or f"its keys: {', '.join(SHAPE.by_name)}"
                 reader.on(child, "unknown-key", f"`worktree` has no key `{key}`", hint)
     return now
 

@@ -9,20 +9,46 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from handrail import NAMED_AGENT
-from handrail.source.fields import Field, Reader, found, quoted, shape
-from handrail.source.suggest import did_you_mean
+from handrail.source.fields import NOT_BLANK, Field, Reader, found, json_schema, quoted, shape
+from handrail.source.suggest import did_you_mean, nearest
 from handrail.source.yamltree import Node
 
 EXAMPLE = f"{NAMED_AGENT}: {{goose: {{command: [goose, acp]}}}}"
 PERMISSIONS = ("read", "work", "full")
 """What a step may allow its agent."""
-_TEXTS = {"type": "array", "items": {"type": "string"}}
+_TEXTS = {"type": "array", "items": {"type": ["string", "number", "boolean", "null"]}}
+_MODE = {"type": "string", "pattern": NOT_BLANK}
 ENTRY = shape(
     "acp.NAME",
     "How Handrail starts an agent that speaks the Agent Client Protocol.",
-    Field("command", ("list",), "the program and its arguments: `[goose, acp]`", required=True),
-    Field("passEnv", ("list",), "environment variables that this agent may see, by name or pattern"),
-    Field("modes", ("mapping",), "the mode of the agent per `permissions` of a step: `{read: plan}`"),
+    Field(
+        "command",
+        ("list",),
+        "the program and its arguments: `[goose, acp]`",
+        required=True,
+        schema={**_TEXTS, "minItems": 1},
+        examples=(["goose", "acp"],),
+    ),
+    Field(
+        "passEnv",
+        ("list",),
+        "environment variables that this agent may see, by name or pattern",
+        schema=_TEXTS,
+        examples=(["GOOSE_*"],),
+    ),
+    Field(
+        "modes",
+        ("mapping",),
+        "the mode of the agent per `permissions` of a step: `{read: plan}`",
+        schema={
+            "type": "object",
+            "properties": {
+                name: {**_MODE, "description": f"its mode in steps with `permissions: {name}`"} for name in PERMISSIONS
+            },
+            "additionalProperties": False,
+        },
+        examples=({"read": "plan"},),
+    ),
     Field("auth", ("text",), "the method with which it signs in, if it has to be asked to: one of its own names"),
 )
 FIELD = Field(
@@ -31,24 +57,8 @@ FIELD = Field(
     "only in the user's settings: agents that speak the Agent Client Protocol, by name. `goose: {command: [goose, "
     "acp]}` is the agent `acp:goose`. An entry may also have `passEnv: [NAME]`, further environment variables for "
     "this agent; `modes: {read: MODE}`, its mode in steps with these `permissions`; `auth: METHOD`, how it signs in",
-    schema={
-        "type": "object",
-        "additionalProperties": {
-            "type": "object",
-            "properties": {
-                "command": {**_TEXTS, "minItems": 1},
-                "passEnv": _TEXTS,
-                "modes": {
-                    "type": "object",
-                    "properties": {name: {"type": "string"} for name in PERMISSIONS},
-                    "additionalProperties": False,
-                },
-                "auth": {"type": "string"},
-            },
-            "required": ["command"],
-            "additionalProperties": False,
-        },
-    },
+    schema={"type": "object", "additionalProperties": json_schema(ENTRY)},
+    examples=({"goose": {"command": ["goose", "acp"]}},),
 )
 
 
@@ -87,7 +97,8 @@ def agent_named(agent: str, agents: AcpAgents) -> AcpAgent | None:
         raise NoSuchAgent(f"`{agent}` is not in your settings", f"write `{EXAMPLE}` to your settings.yaml")
     if name:
         if name not in agents:
-            raise NoSuchAgent(f"`{agent}` is not in your settings", did_you_mean(name, agents) or f"known: {known}")
+            near = [f"did you mean `{NAMED_AGENT}:{one}`?" for one in nearest(name, agents)[:1]]
+            raise NoSuchAgent(f"`{agent}` is not in your settings", near[0] if near else f"known: {known}")
         return agents[name]
     if len(agents) > 1:
         raise NoSuchAgent(f"`{agent}` may be one of several agents of your settings", f"name one: {known}")

@@ -25,6 +25,7 @@ class Field:
     refers to: a path in the project, a flow, a workflow or a schema. `check` reports what the other attributes cannot
     express. `is_data`: mappings in the value are what they are, not expressions such as `const: ...`. `also` are other
     words that people write for the key, `meanings` those that they write for a choice; they are only suggested.
+    `explained` says what each of the `choices` means, in their order, and `examples` are values; editors show both.
     """
 
     name: str
@@ -46,6 +47,8 @@ class Field:
     is_data: bool = False
     also: tuple[str, ...] = ()
     meanings: Mapping[str, str] | None = None
+    explained: tuple[str, ...] = ()
+    examples: tuple[Any, ...] = ()
     check: Callable[[Reader, Node], None] | None = None
 
 
@@ -96,6 +99,17 @@ def quoted(node: Node) -> str:
     """A scalar in backticks, cut after 40 characters."""
     shown = as_text(node)
     return f"`{shown if len(shown) <= 40 else shown[:39] + '…'}`"
+
+
+def limits(field: Field) -> str:
+    """The bounds of a number in words, or an empty text if there are no bounds."""
+    unit = f" {field.unit}" if field.unit else ""
+    if field.above is not None:
+        most = "" if field.most is None else f" and at most {field.most}"
+        return f"more than {field.above}{most}{unit}"
+    if field.least is not None:
+        return f"{field.least} or more{unit}" if field.most is None else f"between {field.least} and {field.most}{unit}"
+    return "" if field.most is None else f"at most {field.most}{unit}"
 
 
 def meant_key(source: Source, name: str, known: Iterable[str]) -> str | None:
@@ -249,6 +263,8 @@ class Reader:
         return tuple(items)
 
 
+NOT_BLANK = r"\S"
+"""The pattern of a text that is not blank, in a JSON Schema."""
 _SCHEMA_TYPES: dict[Kind, str] = {
     "text": "string",
     "integer": "integer",
@@ -261,12 +277,16 @@ _SCHEMA_TYPES: dict[Kind, str] = {
 
 
 def json_schema(shape: Shape, value: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """The shape as a JSON Schema, for editors. `value` is the schema of an expression, allowed for every field."""
+    """The shape as a JSON Schema, for editors. `value` is the schema of an expression, allowed for every field.
+
+    Other keys are not allowed, because a reader reports them.
+    """
     properties = {field.name: field_schema(field, value) for field in shape.fields}
     schema: dict[str, Any] = {"type": "object", "description": shape.about, "properties": properties}
     required = [field.name for field in shape.fields if field.required]
     if required:
         schema["required"] = required
+    schema["additionalProperties"] = False
     return schema
 
 
@@ -277,27 +297,39 @@ def field_schema(field: Field, value: Mapping[str, Any] | None = None) -> dict[s
         entry = dict(field.schema)
     if field.choices:
         entry["enum"] = list(field.choices)
+    if field.explained:
+        entry["enumDescriptions"] = list(field.explained)
     if value is not None:
-        entry = {"anyOf": [entry, value]}
+        entry = {"anyOf": [*_plain_values(field, entry), value]}
     entry["description"] = field.about
     if field.default is not None:
         entry["default"] = field.default
+    if field.examples:
+        entry["examples"] = list(field.examples)
     return entry
 
 
+def _plain_values(field: Field, entry: dict[str, Any]) -> list[dict[str, Any]]:
+    """The values of a field beside expressions. If mappings are among them, one with a single key is an expression."""
+    kinds = tuple(kind for kind in field.kinds if kind != "mapping")
+    if field.schema is not None or field.is_data or not kinds or kinds == field.kinds:
+        return [entry]
+    return [{**entry, "type": _types(kinds)}, {"type": "object", "minProperties": 2}]
+
+
 def _types(kinds: Sequence[Kind]) -> str | list[str]:
-    types = [_SCHEMA_TYPES[kind] for kind in kinds]
+    types = [_SCHEMA_TYPES[kind] for kind in kinds if kind != "integer" or "number" not in kinds]
     return types[0] if len(types) == 1 else types
 
 
 def _limits(field: Field, value: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The bounds of a number, the minimum length of a text or list, and the items of a list."""
+    """The bounds of a number, the minimum length of a list, whether a text may be blank, and the items of a list."""
     bounds = {"minimum": field.least, "exclusiveMinimum": field.above, "maximum": field.most}
     limits: dict[str, Any] = {name: bound for name, bound in bounds.items() if bound is not None}
     if "list" in field.kinds and field.shortest:
         limits["minItems"] = field.shortest
     if "text" in field.kinds and field.shortest:
-        limits["minLength"] = field.shortest
+        limits["pattern"] = NOT_BLANK
     items = json_schema(field.item, value) if field.item is not None else None
     if items is None and field.items:
         items = {"type": _types(field.items)}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from posixpath import normpath
 from typing import Any
 
-from handrail.source.fields import Field, Reader, found, noun, quoted
+from handrail.source.fields import Field, Reader, found, limits, noun, quoted
 from handrail.source.suggest import nearest
 from handrail.source.values import shown
 from handrail.source.yamltree import Kind, Node, as_text
@@ -57,17 +57,6 @@ def _check_bounds(reader: Reader, field: Field, node: Node) -> None:
     if not is_within:
         message = f"`{field.name}` has to be {limits(field)}, found {quoted(node)}"
         reader.on(node, "bad-value", message, f"`{field.name}` means: {field.about}")
-
-
-def limits(field: Field) -> str:
-    """The bounds of a number in words, or an empty text if there are no bounds."""
-    unit = f" {field.unit}" if field.unit else ""
-    if field.above is not None:
-        most = "" if field.most is None else f" and at most {field.most}"
-        return f"more than {field.above}{most}{unit}"
-    if field.least is not None:
-        return f"{field.least} or more{unit}" if field.most is None else f"between {field.least} and {field.most}{unit}"
-    return "" if field.most is None else f"at most {field.most}{unit}"
 
 
 def _check_text(reader: Reader, field: Field, node: Node, look: Look | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -89,17 +89,45 @@ def union(title: str, about: str, choices: Mapping[str, Choice], common: Iterabl
 def kinds_schema(
     choices: Mapping[str, Choice], common: Iterable[Field], value: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The JSON Schema of a mapping of any kind. `value` is the schema of an expression, allowed for every param."""
-    entries: list[dict[str, Any]] = []
-    for name, choice in choices.items():
-        forms = [choose(name, choice, is_short=False).shape]
-        if choice.short is not None:
-            forms.append(choose(name, choice, is_short=True).shape)
-        for number, params in enumerate(forms):
-            entry = json_schema(params, value)
-            entry["properties"] |= json_schema(shape("", "", *common))["properties"]
-            if number == 0:
-                entry["properties"] = {KIND: {"const": name}, **entry["properties"]}
-                entry["required"] = [KIND, *entry.get("required", ())]
-            entries.append(entry)
-    return {"anyOf": entries}
+    """The JSON Schema of a mapping of any kind. `value` is the schema of an expression, allowed for every param.
+
+    The keys of all kinds are in it once, so that editors offer and explain them; the rules say what each kind allows.
+    """
+    common = tuple(common)
+    whole = json_schema(union("", "", choices, ()), value)
+    whole["properties"][KIND] = {
+        "enum": list(choices),
+        "enumDescriptions": [choice.shape.about for choice in choices.values()],
+        "description": "what is verified",
+    }
+    whole["properties"] |= json_schema(shape("", "", *common))["properties"]
+    short = shorts(choices)
+    return {
+        "type": "object",
+        "description": "something that Handrail verifies itself",
+        "properties": whole["properties"],
+        "allOf": [rule for name, choice in choices.items() for rule in _rules(name, choice, common, value)],
+        "anyOf": [{"required": [KIND]}, *({"required": [name]} for name in short)],
+    }
+
+
+def exactly(name: str) -> str:
+    """A pattern that fits this name only. While a person types, editors let a `const` fit its beginnings, too."""
+    return f"^{name.replace('.', '[.]')}$"
+
+
+def _rules(
+    name: str, choice: Choice, common: tuple[Field, ...], value: Mapping[str, Any] | None
+) -> Iterator[dict[str, Any]]:
+    """What the long form of a kind allows, and the short form, if there is one."""
+    long = {"properties": {KIND: {"pattern": exactly(name)}}, "required": [KIND]}
+    yield {"if": long, "then": _allowed(choose(name, choice, is_short=False), common, value)}
+    if choice.short is not None:
+        brief = {"required": [name], "not": {"required": [KIND]}}
+        yield {"if": brief, "then": _allowed(choose(name, choice, is_short=True), common, value)}
+
+
+def _allowed(chosen: Chosen, common: tuple[Field, ...], value: Mapping[str, Any] | None) -> dict[str, Any]:
+    schema = json_schema(chosen.shape, value)
+    kind = {} if chosen.short is not None else {KIND: {"const": chosen.kind}}
+    return {**schema, "properties": kind | schema["properties"] | {field.name: True for field in common}}

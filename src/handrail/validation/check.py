@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from handrail import registry
 from handrail.artifacts.schemas import FOLDER as SCHEMAS
@@ -16,6 +17,9 @@ from handrail.errors import UsageError
 from handrail.flows.catalog import FlowCatalog, problems_at
 from handrail.flows.files import flow_files, is_flow_file
 from handrail.flows.reading import Known
+from handrail.playbook.load import Found as Playbook
+from handrail.playbook.load import read_playbook
+from handrail.plugins.manifest import FILE as MANIFEST
 from handrail.project import MARKERS, find_root
 from handrail.source.diagnostics import Diagnostic, errors_behind, of_file
 from handrail.source.plain import counted
@@ -24,7 +28,13 @@ from handrail.validation.search import FLOW_FOLDERS, Below, search
 from handrail.workflows.catalog import Catalog, Found, read_given, workflow_folders
 from handrail.workflows.understood import not_understood
 
-_NOUNS = {"workflows": "workflow", "flows": "flow", "settings": "settings file", "schemas": "schema"}
+_NOUNS = {
+    "workflows": "workflow",
+    "flows": "flow",
+    "settings": "settings file",
+    "schemas": "schema",
+    "playbooks": "playbook",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +49,13 @@ class Ground:
     flow_roots: tuple[str, ...]
     settings: tuple[str, ...]
     settings_problems: tuple[Diagnostic, ...]
+    plugin_problems: tuple[Diagnostic, ...]
+    plugins: tuple[str, ...]
     agents: tuple[str, ...]
+
+    @cached_property
+    def playbook(self) -> Playbook:
+        return read_playbook(self.project)
 
     @property
     def schemas(self) -> dict[str, str]:
@@ -50,7 +66,9 @@ class Ground:
     @property
     def places(self) -> list[str]:
         """The folders and files that the project uses, if they exist."""
-        known = (*self.workflow_roots, *self.flow_roots, *self.settings, os.path.join(self.project, SCHEMAS))
+        schemas = os.path.join(self.project, SCHEMAS)
+        playbook = [self.playbook.path] if self.playbook.path else []
+        known = (*self.workflow_roots, *self.flow_roots, *self.plugins, *self.settings, schemas, *playbook)
         return [place for place in known if os.path.lexists(place)]
 
     def holds(self, path: str) -> bool:
@@ -103,6 +121,7 @@ class _Selected:
     flows: list[str] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     schemas: list[str] = field(default_factory=list)
+    has_playbook: bool = False
     problems: list[Diagnostic] = field(default_factory=list)
 
 
@@ -122,11 +141,12 @@ def project_of(path: str, ground: Ground) -> str:
 
 
 def check_all(ground: Ground) -> Checked:
-    problems = [*ground.catalog.problems, *ground.flows.problems, *ground.settings_problems]
+    problems = [*ground.catalog.problems, *ground.flows.problems, *ground.settings_problems, *ground.plugin_problems]
     problems += _names_for_agents(ground, ground.catalog.found)
     schemas, settings = ground.schemas, [file for file in ground.settings if os.path.lexists(file)]
-    problems += _schema_problems(ground, schemas, problems)
-    numbers = (len(ground.catalog.workflows), len(ground.flows.flows), len(settings), len(schemas))
+    problems += [*_schema_problems(ground, schemas, problems), *ground.playbook.problems]
+    playbooks = int(ground.playbook.folder is not None)
+    numbers = (len(ground.catalog.workflows), len(ground.flows.flows), len(settings), len(schemas), playbooks)
     return Checked(problems, dict(zip(_NOUNS, numbers, strict=True)), {ground.project})
 
 
@@ -137,9 +157,12 @@ def check_paths(ground: Ground, paths: Mapping[str, Below], *, is_nested: bool =
     """
     chosen = _Selected()
     for path, below in paths.items():
+        is_plugin = any(_within(path, one) or _within(one, path) for one in ground.plugins)
+        if is_plugin and os.path.basename(path) == MANIFEST:
+            continue
         if not os.path.isdir(path):
             _select_file(ground, path, chosen)
-        elif not _select_folder(ground, path, chosen, below) and below.is_empty and not is_nested:
+        elif not _select_folder(ground, path, chosen, below) and below.is_empty and not is_nested and not is_plugin:
             hint = "a workflow is a folder with a `workflow.yaml`; flows are files in `.handrail/flows`"
             raise UsageError(f"there is no workflow and no flow in `{path}`", hint)
     given = read_given(chosen.workflows, ground.catalog) if chosen.workflows else None
@@ -148,11 +171,14 @@ def check_paths(ground: Ground, paths: Mapping[str, Below], *, is_nested: bool =
     flows, settings, schemas = (list(dict.fromkeys(some)) for some in (chosen.flows, chosen.settings, chosen.schemas))
     problems += problems_at(flows, ground.flows, ground.known)
     problems += [problem for problem in ground.settings_problems if problem.file in settings]
+    problems += [one for one in ground.plugin_problems if any(_within(one.file, path) for path in paths)]
     problems += _schema_problems(ground, schemas, problems)
+    problems += ground.playbook.problems if chosen.has_playbook else ()
     pool = (*ground.catalog.problems, *ground.flows.problems, *problems)
     problems += [one for note in problems if note.cause is not None for one in errors_behind(note.cause, pool)]
     workflows = sum(found.source == "given" for found in given.found) if given is not None else 0
-    counts = dict(zip(_NOUNS, (workflows, len(flows), len(settings), len(schemas)), strict=True))
+    numbers = (workflows, len(flows), len(settings), len(schemas), int(chosen.has_playbook))
+    counts = dict(zip(_NOUNS, numbers, strict=True))
     return Checked(problems, counts, {ground.project} if any(counts.values()) else set())
 
 
@@ -162,6 +188,8 @@ def _select_file(ground: Ground, path: str, chosen: _Selected) -> None:
     if settings or schemas:
         chosen.settings += settings
         chosen.schemas += schemas
+    elif ground.playbook.path is not None and _within(path, ground.playbook.path):
+        chosen.has_playbook = True
     else:
         (chosen.flows if is_flow_file(path) else chosen.workflows).append(path)
 
@@ -173,6 +201,8 @@ def _select_folder(ground: Ground, path: str, chosen: _Selected, below: Below) -
     settings = [file for file in ground.settings if os.path.lexists(file) and _within(file, path)]
     schemas = [id_ for id_, file in ground.schemas.items() if _within(file, path)]
     problems = [problem for problem in ground.flows.problems if _within(problem.file, path)]
+    playbook = ground.playbook.path
+    has_playbook = playbook is not None and (_within(playbook, path) or _within(path, playbook))
     is_loose = not ground.holds(path)
     is_root = is_loose and not below.projects
     if is_root or any(_within(path, root) and path != root for root in ground.workflow_roots):
@@ -185,7 +215,8 @@ def _select_folder(ground: Ground, path: str, chosen: _Selected, below: Below) -
     chosen.settings += settings
     chosen.schemas += schemas
     chosen.problems += problems
-    return any((workflows, flows, settings, schemas, problems))
+    chosen.has_playbook |= has_playbook
+    return any((workflows, flows, settings, schemas, problems, has_playbook))
 
 
 def _loose_workflows(path: str) -> list[str]:

@@ -6,6 +6,7 @@ An agent is told other texts (`sessions/words.py`). Markdown that is written for
 from __future__ import annotations
 
 from handrail.sessions import machine, words
+from handrail.sessions.checkwords import check_lines
 from handrail.source.plain import command_line, counted, one_line, plain_lines
 
 TYPE_CHECKING = False
@@ -29,7 +30,7 @@ def _lines(report: Report, session: str | None, clock: Callable[[float], str]) -
     if plan is None or (report.refusal is not None and report.refusal.code != "check-failed"):
         yield report.message
     elif report.refusal is not None:
-        yield from words.check_lines(report.results, plan.stops[state.at])
+        yield from check_lines(report.results, plan.stops[state.at])
         yield f"Fix this, then run {_command('next', session)} again."
     elif not state.is_active:
         yield from _ended(report, plan)

@@ -132,7 +132,7 @@ def _version() -> str:
     for room in ("checks", "source", "workflows"):
         with os.scandir(os.path.join(package, room)) as entries:
             newest = max([newest, *(e.stat().st_mtime_ns for e in entries if e.name.endswith(".py"))])
-    return f"{__version__}/{newest}/{zlib.crc32(repr(registry.CHECKS).encode()):08x}"
+    return f"{__version__}/{newest}/{zlib.crc32(registry.version().encode()):08x}"
 
 
 def _row_from_spec(workflow: WorkflowSpec, names: list[str], stamps: list[int]) -> Row:
@@ -153,5 +153,8 @@ def _entries(data: bytes) -> tuple[Entry, ...]:
 
 
 def _phase(row: dict[str, Any]) -> PhaseSpec:
-    lists = {name: None if row[name] is None else tuple(row[name]) for name in ("deny", "allow", "profiles")}
+    lists = {
+        name: None if row[name] is None else tuple(row[name])
+        for name in ("deny", "allow", "profiles", "exit_lines", "guidance")
+    }
     return PhaseSpec(**{**row, **lists, "exit": tuple([ExitCheck(*check) for check in row["exit"]])})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from handrail.errors import DefinitionError, NotFound, RefusedError, UsageError
+from handrail.project import prefix_of
 from handrail.source.diagnostics import Diagnostic, blame, in_order, of_file
 from handrail.source.plain import command_line
 from handrail.source.record import Record
@@ -285,7 +286,7 @@ def _read_folders(
     path, is_foreign = reader.path, reader.is_foreign
     owners: dict[str, str] = {}
     for folder in folders:
-        key = os.path.basename(folder)
+        key = prefix_of(reader.source) + os.path.basename(folder)
         file = os.path.join(folder, WORKFLOW_FILE)
         if key in owners:
             other = os.path.relpath(owners[key], path)
@@ -304,6 +305,8 @@ def _read_folders(
                 memory.store(path, folder, loaded)
         if spec is not None and is_foreign:
             spec = spec._replace(orchestrates=True)
+        if spec is not None and spec.key != key:
+            spec = spec._replace(key=key, command=key if spec.command else "")
         yield Found(reader.source, path, key, file, spec, references, is_foreign)
 
 

@@ -87,4 +87,5 @@ def _stop(phase: PhaseSpec, levels: tuple[Level, ...], first: int, loopable: boo
         profiles=phase.profiles,
         checks=phase.exit,
         require=phase.require,
+        guidance=phase.guidance,
     )

@@ -32,17 +32,18 @@ def exit_checks() -> dict[str, contracts.Check]:
     return {name: check for name, check in registry.checks().items() if "exit" in check.places}
 
 
-def read_exit(phase: Reader) -> tuple[ExitCheck, ...]:
-    """The exit checks of a phase. The kinds are imported only if the phase has any."""
+def read_exit(phase: Reader) -> tuple[tuple[ExitCheck, ...], tuple[int, ...]]:
+    """The exit checks of a phase, and their lines. The kinds are imported only if the phase has any."""
     if "exit" not in phase.node.value:
-        return ()
+        return (), ()
     checks = exit_checks()
     examples = " or ".join(f"`- {example(name, checks[name])}`" for name in shorts(checks))
     node = phase.child("exit", f"write {examples} below `exit:`")
     if node is None:
-        return ()
+        return (), ()
     items: list[Node] = [node] if node.kind == "mapping" else node.value
     found_: list[ExitCheck] = []
+    lines: list[int] = []
     for item in items:
         if item.kind != "mapping":
             message = f"an exit check has to be a mapping, found {found(item)}"
@@ -50,8 +51,10 @@ def read_exit(phase: Reader) -> tuple[ExitCheck, ...]:
             continue
         chosen = _chosen(phase, item, checks)
         check = _check(phase, item, chosen, checks[chosen.kind]) if chosen is not None else None
-        found_.extend([check] if check is not None else [])
-    return tuple(found_)
+        if check is not None:
+            found_.append(check)
+            lines.append(item.line)
+    return tuple(found_), tuple(lines)
 
 
 def _chosen(phase: Reader, item: Node, checks: Checks) -> Chosen | None:
@@ -97,7 +100,19 @@ def _report_no_kind(phase: Reader, item: Node, checks: Checks) -> None:
         phase.report(problem)
 
 
+def _unusable(phase: Reader, item: Node, kind: str, declared: contracts.Check) -> ExitCheck:
+    """A check of a plugin that cannot be used now. The workflow is known all the same; it cannot be started."""
+    error = registry.unusable(kind)
+    if error is not None:
+        written = KIND if KIND in item.value else kind
+        place = (*item.keys[written], phase.key_width(written, *item.keys[written]))
+        phase.at(place, "plugin-unusable", f"`{kind}` cannot be used: {error.message}", error.hint, "warning")
+    return ExitCheck(kind, {}, kind, declared.words, kind)
+
+
 def _check(phase: Reader, item: Node, chosen: Chosen, declared: contracts.Check) -> ExitCheck | None:
+    if declared.takes_any:
+        return _unusable(phase, item, chosen.kind, declared)
     problems: list[Diagnostic] = []
     kind = () if chosen.short else (Field(KIND, ("text",), "what is verified"),)
     fields = shape("exit", "", *kind, *chosen.shape.fields, *EXIT)

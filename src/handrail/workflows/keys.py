@@ -2,28 +2,73 @@
 
 from __future__ import annotations
 
-from handrail.source.fields import Field, json_schema, shape
+from handrail.source.fields import NOT_BLANK, Field, json_schema, shape
 
 COMMAND_NAME = "A-Za-z0-9_-"
+_NAMES = {"type": "array", "items": {"type": ["string", "number", "boolean", "null"]}}
 TEXTS = (
     Field("sessionNamePrefix", ("text",), "the beginning of the session's title", default="Workflow: "),
-    Field("roleInstruction", ("text",), "who the agent is while this workflow runs; part of the context text"),
-    Field("advanceReminder", ("text",), "how to continue; the end of the context text"),
-    Field("blockReasonTemplate", ("text",), "what the agent is told when a tool is not allowed"),
-    Field("notDoneReminder", ("text",), "what the agent is told when it stops too early"),
-    Field("completionMessage", ("text",), "what the person is told once, when the workflow is done or cancelled"),
+    Field(
+        "roleInstruction",
+        ("text",),
+        "who the agent is while this workflow runs; part of the context text",
+        examples=("You are a careful reviewer.",),
+    ),
+    Field(
+        "advanceReminder",
+        ("text",),
+        "how to continue; the end of the context text",
+        examples=("When the phase is finished, call workflow_step with next.",),
+    ),
+    Field(
+        "blockReasonTemplate",
+        ("text",),
+        "what the agent is told when a tool is not allowed",
+        examples=("{toolName} is not allowed in {phaseName}.",),
+    ),
+    Field(
+        "notDoneReminder",
+        ("text",),
+        "what the agent is told when it stops too early",
+        examples=("The phase {phaseName} is not finished.",),
+    ),
+    Field(
+        "completionMessage",
+        ("text",),
+        "what the person is told once, when the workflow is done or cancelled",
+        examples=("Done: {description}",),
+    ),
+)
+
+SUBWORKFLOW = shape(
+    "subworkflow",
+    "The phases of another workflow, at this place.",
+    Field(
+        "subworkflow",
+        ("text",),
+        "the key of a workflow: the name of its folder",
+        required=True,
+        shortest=1,
+        examples=("code-review",),
+    ),
 )
 
 WORKFLOW = shape(
     "workflow.yaml",
     "A workflow that an agent follows phase by phase.",
-    Field("name", ("text",), "what people call this workflow", required=True),
+    Field("name", ("text",), "what people call this workflow", required=True, shortest=1, examples=("Bug fix",)),
     Field(
         "commandName",
         ("text",),
         f"the name it is started by: letters, digits, `_`, `-` ({COMMAND_NAME}); required unless `show: workflows`",
+        examples=("bug-fix",),
     ),
-    Field("initialMessage", ("text",), "the first message to the agent; required unless `show: workflows`"),
+    Field(
+        "initialMessage",
+        ("text",),
+        "the first message to the agent; required unless `show: workflows`",
+        examples=("Task: {description}. Begin with {firstPhaseName}.",),
+    ),
     Field(
         "phases",
         ("list",),
@@ -33,16 +78,17 @@ WORKFLOW = shape(
             "type": "array",
             "minItems": 1,
             "items": {
-                "oneOf": [
-                    {"type": "string", "description": "path of a phase file, relative to this one"},
+                "anyOf": [
                     {
-                        "type": "object",
-                        "properties": {"subworkflow": {"type": "string", "description": "key of a workflow"}},
-                        "required": ["subworkflow"],
+                        "type": "string",
+                        "pattern": NOT_BLANK,
+                        "description": "path of a phase file, relative to this one",
                     },
+                    json_schema(SUBWORKFLOW),
                 ]
             },
         },
+        examples=(["plan.md", "build.md", {"subworkflow": "code-review"}],),
     ),
     Field(
         "show",
@@ -50,10 +96,15 @@ WORKFLOW = shape(
         "`user`: can be started; `workflows`: only runs inside others",
         default="user",
         choices=("user", "workflows"),
+        explained=("a person can start it", "it runs only inside other workflows"),
     ),
     Field("loopable", ("boolean",), "whether the agent may restart the phases with `loop`", default=True),
     Field(
-        "sessionNameMaxLength", ("integer",), "how many characters of the task the session's title shows", default=50
+        "sessionNameMaxLength",
+        ("integer",),
+        "how many characters of the task the session's title shows",
+        default=50,
+        least=0,
     ),
     *TEXTS,
 )
@@ -61,37 +112,72 @@ WORKFLOW = shape(
 TOOLS = shape(
     "tools",
     "Which tools the agent may use in this phase: one of the two lists.",
-    Field("blacklist", ("list",), "these tools are denied", schema={"type": "array"}),
-    Field("whitelist", ("list",), "only these tools are allowed", schema={"type": "array"}),
+    Field("blacklist", ("list",), "these tools are denied", schema=_NAMES, examples=(["edit", "write"],)),
+    Field("whitelist", ("list",), "only these tools are allowed", schema=_NAMES, examples=(["read", "search"],)),
 )
 
-EXIT = (Field("name", ("text",), "what to call this check in messages"),)
-EXIT_SCHEMA = {"$ref": "#/$defs/check"}
+GUIDANCE = shape(
+    "guidance",
+    "Which practices of the project's playbook the phase gets.",
+    Field(
+        "phase",
+        ("text",),
+        "the phase of the playbook, such as `plan` or `implement`",
+        required=True,
+        examples=("implement",),
+    ),
+)
+
+EXIT = (Field("name", ("text",), "what to call this check in messages", examples=("the tests pass",)),)
+EXIT_SCHEMA = {"$ref": "#/definitions/check"}
 
 PHASE = shape(
     "phase file",
     "Front matter of a phase's Markdown file; the text below it is what the agent is told to do.",
-    Field("id", ("text",), "unique in its workflow; a running session finds its phase by it", required=True),
-    Field("name", ("text",), "what people call this phase", required=True),
-    Field("emoji", ("text",), "an emoji for the status line", required=True),
-    Field("tools", ("mapping",), "which tools may be used", schema=json_schema(TOOLS)),
+    Field(
+        "id",
+        ("text",),
+        "unique in its workflow; a running session finds its phase by it",
+        required=True,
+        shortest=1,
+        examples=("plan",),
+    ),
+    Field("name", ("text",), "what people call this phase", required=True, shortest=1, examples=("Plan",)),
+    Field("emoji", ("text",), "an emoji for the status line", required=True, shortest=1, examples=("📝",)),
+    Field(
+        "tools",
+        ("mapping",),
+        "which tools may be used",
+        schema=json_schema(TOOLS) | {"oneOf": [{"required": ["blacklist"]}, {"required": ["whitelist"]}]},
+        examples=({"blacklist": ["edit", "write"]},),
+    ),
     Field(
         "availableProfiles",
         ("list",),
         "subagent profiles that suit this phase",
         lenient=True,
-        schema={"type": "array"},
+        schema=_NAMES,
+        examples=(["reviewer"],),
     ),
     Field(
         "exit",
         ("list", "mapping"),
         "checks that have to hold before the phase is left",
-        schema={"oneOf": [EXIT_SCHEMA, {"type": "array", "items": EXIT_SCHEMA}]},
+        schema={"anyOf": [EXIT_SCHEMA, {"type": "array", "items": EXIT_SCHEMA}]},
+        examples=([{"file": "PLAN.md"}, {"run": ["make", "test"]}],),
+    ),
+    Field(
+        "guidance",
+        ("boolean", "mapping"),
+        "`true`: the practices of the project's playbook that fit the task are part of the phase's text; `phase: NAME` "
+        "names the phase of the playbook, which otherwise follows from the id and the name of this phase",
+        schema={"oneOf": [{"type": "boolean"}, json_schema(GUIDANCE)]},
     ),
     Field(
         "require",
         ("text",),
         "`hard`: enter this phase only if `handrail doctor AGENT --probe` measured that the agent enforces its rules",
         choices=("hard",),
+        explained=("enter the phase only if a probe measured that the agent enforces its rules",),
     ),
 )

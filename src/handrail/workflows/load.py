@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 import re
 
-from handrail.source import simpleyaml
 from handrail.source.diagnostics import Diagnostic, has_errors, of_file
 from handrail.source.fields import Reader, Shape, found, quoted
 from handrail.source.files import Opened, Root, Source, Unopened, decode, stamp
+from handrail.source.frontmatter import no_front_matter, read_mapping, split_front_matter
 from handrail.source.record import Record
 from handrail.source.simpleyaml import read_yaml
 from handrail.source.suggest import nearest
 from handrail.source.yamltree import Node
 from handrail.workflows import rules
 from handrail.workflows.exits import read_exit
-from handrail.workflows.keys import PHASE, TEXTS, WORKFLOW
+from handrail.workflows.keys import GUIDANCE, PHASE, TEXTS, WORKFLOW
 from handrail.workflows.spec import WORKFLOW_FILE, PhaseSpec, Reference, WorkflowSpec
 from handrail.workflows.toolnames import WRITING_HINT, can_write, read_tools
 
@@ -74,20 +74,7 @@ class _Load:
 
     def mapping(self, source: Source, text: str, first_line: int, shape: Shape) -> Reader | None:
         """The top-level mapping of a YAML text, ready to be read by its shape."""
-        tree, troubles = simpleyaml.read_yaml(text, first_line)
-        for t in troubles:
-            self.report(source.problem(t.code, (t.line, t.column, t.width), t.message, t.hint))
-        if any(t.fatal for t in troubles):
-            return None
-        if tree is None or tree.kind != "mapping":
-            what = "nothing" if tree is None else found(tree)
-            place = (first_line, 1, 1) if tree is None else (tree.line, tree.column, tree.width)
-            hint = f"begin with a key: `{shape.fields[0].name}: ...`"
-            subject = "the front matter" if shape is PHASE else f"`{shape.title}`"
-            message = f"{subject} has to be `key: value` lines, found {what}"
-            self.report(source.problem("not-mapping", place, message, hint))
-            return None
-        return Reader(source, tree, shape, self.report)
+        return read_mapping(source, text, first_line, shape, self.report)
 
 
 def load(root: Root, folder: str) -> Loaded:
@@ -260,24 +247,10 @@ def _phase_entry(job: _Load, reader: Reader, item: Node) -> tuple[PhaseSpec | No
     return _phase(job, source) if source else (None, None)
 
 
-def split_front_matter(text: str) -> tuple[str, str, int] | None:
-    """(front matter, body, line on which the body starts); None if there is no front matter."""
-    if not text.startswith("---"):
-        return None
-    begin = text.find("\n")
-    end = text.find("\n---", begin)
-    if begin < 0 or end < 0 or text[:begin].strip("- "):
-        return None
-    front = text[begin + 1 : end]
-    closing = text.find("\n", end + 1)
-    body = text[closing + 1 :] if closing >= 0 else ""
-    return front, body, text.count("\n", 0, end) + 3
-
-
 def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     parts = split_front_matter(source.text)
     if parts is None:
-        job.report(_no_front_matter(source))
+        job.report(no_front_matter(source))
         return None, None
     front, body, body_line = parts
     reader = job.mapping(source, front, 2, PHASE)
@@ -286,8 +259,9 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
     id_, name, emoji = reader.text("id"), reader.text("name"), reader.text("emoji")
     deny, allow = read_tools(reader)
     profiles = reader.texts("availableProfiles") or ()
-    checks = read_exit(reader)
+    checks, lines = read_exit(reader)
     require = reader.text("require") or ""
+    guidance = _guidance(reader, id_, name)
     if any(check.words == "exists" for check in checks) and not can_write(allow):
         message = "this phase waits for a file, but no phase so far allows a tool that writes files"
         place = (*reader.node.keys["exit"], 4)
@@ -311,20 +285,19 @@ def _phase(job: _Load, source: Source) -> tuple[PhaseSpec | None, str | None]:
         exit=checks,
         file=source.file,
         require=require,
+        exit_lines=lines,
+        guidance=guidance,
     )
     return phase, id_
 
 
-def _no_front_matter(source: Source) -> Diagnostic:
-    begin = len(source.text) - len(source.text.lstrip())
-    place = (*source.place(begin), 3)
-    if not source.text.startswith("---", begin):
-        hint = "begin the file, on its first line, with `---`"
-        return source.problem("front-matter", (1, 1, 1), "the file has no front matter", hint)
-    if begin:
-        message, hint = "the front matter does not begin on the first line", "remove the text above `---`"
-        return source.problem("front-matter", place, message, hint)
-    return source.problem("front-matter", place, "the front matter is not closed", "end it with a line `---`")
+def _guidance(reader: Reader, id_: str | None, name: str | None) -> tuple[str, ...]:
+    """The names of the playbook's phase, the best first. Empty if the phase gets no practices."""
+    node = reader.child("guidance")
+    if node is None or node.kind == "boolean":
+        return tuple(filter(None, (id_, name))) if node is not None and node.value else ()
+    phase = Reader(reader.source, node, GUIDANCE, reader.report).text("phase")
+    return (phase,) if phase is not None else ()
 
 
 def _placeholders(job: _Load, source: Source, text: str, start: tuple[int, int]) -> None:

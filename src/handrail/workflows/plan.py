@@ -51,7 +51,10 @@ class ExitCheck(Record):
 
 
 class Stop(Record):
-    """One leaf phase, with its breadcrumb and the names before and after it. `require` is `hard` or empty."""
+    """One leaf phase, with its breadcrumb and the names before and after it. `require` is `hard` or empty.
+
+    `guidance` are names for the phase of the project's playbook; empty if the stop gets no practices of it.
+    """
 
     id: str
     name: str
@@ -67,6 +70,7 @@ class Stop(Record):
     profiles: tuple[str, ...]
     checks: tuple[ExitCheck, ...]
     require: str = ""
+    guidance: tuple[str, ...] = ()
 
     @property
     def number(self) -> str:
@@ -111,8 +115,9 @@ def _stop_to_json(stop: Stop) -> dict[str, Any]:
     data = stop._asdict()
     data["levels"] = [list(level) for level in stop.levels]
     data["checks"] = [list(check) for check in stop.checks]
-    if not stop.require:
-        del data["require"]
+    for name in ("require", "guidance"):
+        if not data[name]:
+            del data[name]
     return data
 
 
@@ -136,6 +141,7 @@ def _stop_from_json(data: dict[str, Any]) -> Stop:
         allow=None if stop.allow is None else tuple(stop.allow),
         profiles=tuple(stop.profiles),
         checks=tuple(ExitCheck(*check) for check in stop.checks),
+        guidance=tuple(stop.guidance),
     )
 
 

@@ -1,4 +1,4 @@
-"""The JSON Schema of a phase file, for editors: the fields of `spec`, with the params of every check. Pure."""
+"""The JSON Schemas of the files of a workflow, for editors: the tables of `keys` and the params of checks. Pure."""
 
 from __future__ import annotations
 
@@ -6,11 +6,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.contracts import Check
-from handrail.source.fields import json_schema
+from handrail.source.fields import NOT_BLANK, json_schema
 from handrail.source.kinds import kinds_schema
-from handrail.workflows.keys import EXIT, PHASE
+from handrail.workflows.keys import COMMAND_NAME, EXIT, PHASE, WORKFLOW
+
+_HIDDEN = {"properties": {"show": {"const": "workflows"}}, "required": ["show"]}
+
+
+def workflow_schema() -> dict[str, Any]:
+    """The schema of `workflow.yaml`. A workflow that people start needs more than one that runs inside others."""
+    started = {
+        "required": ["commandName", "initialMessage"],
+        "properties": {
+            "commandName": {"pattern": f"^[{COMMAND_NAME}]+$"},
+            "initialMessage": {"pattern": NOT_BLANK},
+        },
+    }
+    return {**json_schema(WORKFLOW), "if": _HIDDEN, "else": started}
 
 
 def phase_schema(checks: Mapping[str, Check]) -> dict[str, Any]:
     usable = {name: check for name, check in checks.items() if "exit" in check.places}
-    return {**json_schema(PHASE), "$defs": {"check": kinds_schema(usable, EXIT)}}
+    return {**json_schema(PHASE), "definitions": {"check": kinds_schema(usable, EXIT)}}

@@ -16,7 +16,9 @@ WORKFLOW_FILE = "workflow.yaml"
 
 
 class PhaseSpec(Record):
-    """One stage of a workflow."""
+    """One stage of a workflow. `exit_lines` are the lines of its exit checks in its file. `guidance` are names for the
+    phase of the playbook; empty without practices.
+    """
 
     id: str
     name: str
@@ -28,6 +30,8 @@ class PhaseSpec(Record):
     exit: tuple[ExitCheck, ...]
     file: str
     require: str = ""
+    exit_lines: tuple[int, ...] = ()
+    guidance: tuple[str, ...] = ()
 
 
 class Reference(Record):

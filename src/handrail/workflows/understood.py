@@ -79,9 +79,9 @@ def _warning(phase: PhaseSpec, name: str, agents: list[str]) -> Diagnostic:
 def _located(warning: Diagnostic, name: str) -> Diagnostic:
     """The warning at the name in the file. A spec does not store the place of every name, so the file is read again."""
     from handrail.source.files import Opened, Root, decode
+    from handrail.source.frontmatter import split_front_matter
     from handrail.source.simpleyaml import read_yaml
     from handrail.source.yamltree import as_text
-    from handrail.workflows.load import split_front_matter
 
     folder, base = os.path.split(warning.file)
     opened = Root(os.path.dirname(folder)).open(folder, base)

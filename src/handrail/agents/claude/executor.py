@@ -36,6 +36,8 @@ from handrail.contracts import OUTCOMES, AgentJob, AgentReader, AgentSaid, Launc
 _PRODUCT = "Claude Code"
 """Its ids are checked: it would search the titles of all conversations for any other text."""
 PROGRAM = "claude"
+TESTED = ("2.1.197", "2.1.325")
+LOGIN = ("CLAUDE_CONFIG_DIR", ".claude", ".credentials.json")
 ENVIRONMENT = (
     "ANTHROPIC_*", "CLAUDE_*", "CLAUDECODE", "DISABLE_*", "MAX_THINKING_TOKENS", "MCP_*", "API_TIMEOUT_MS", "BASH_*",
     "IS_SANDBOX", "AWS_*", "GOOGLE_APPLICATION_CREDENTIALS", "CLOUD_ML_REGION", "VERTEX_*", "USE_BUILTIN_RIPGREP",

@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail.agents.claude import plugin
+from handrail.agents.trials import compact, read_json
 from handrail.contracts import Stubs
+from handrail.contracts.host import Trial
 from handrail.source import jsonedit
 
 _EMPTY = "{}\n"
+_SWITCH = "disableAllHooks"
 
 
 def recipe(env: Mapping[str, str], project: str | None, stubs: Stubs) -> Recipe:
@@ -74,6 +77,18 @@ class Recipe:
         if not isinstance(old, dict):
             return jsonedit.add_member(text, (), "statusLine", {**own, "padding": 0, "refreshInterval": 2})
         return jsonedit.replace(text, ("statusLine",), {**old, **own})
+
+    def switched_off(self) -> list[str]:
+        """The files of settings that switch all hooks off."""
+        names = ("settings.json", "settings.local.json") if self.project is not None else ("settings.json",)
+        paths = [os.path.join(self.base, name) for name in names]
+        return [f"`{path}`: `{_SWITCH}`" for path in paths if read_json(path).get(_SWITCH) is True]
+
+    def trial(self, conversation: str, cwd: str) -> Trial:
+        message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "UserPromptExpansion"}
+        typed = {**message, "command_name": "cancel-workflow", "command_args": ""}
+        argv = ("/bin/sh", os.path.join(self.folder, "bin", "command"))
+        return Trial(argv, compact(typed))
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entries; None if the file was new. `before` is the text before they were added."""

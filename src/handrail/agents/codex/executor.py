@@ -29,6 +29,8 @@ from handrail.source.tomledit import value_text
 _PRODUCT = "Codex"
 """Its ids are checked: for any other text, it silently starts a new conversation."""
 PROGRAM = "codex"
+TESTED = ("0.166.0",)
+LOGIN = ("CODEX_HOME", ".codex", "auth.json")
 ENVIRONMENT = ("CODEX_*", "OPENAI_*", "AZURE_OPENAI_*")
 _MODES = {
     "read": ("--sandbox=read-only",),

@@ -11,6 +11,7 @@ import os
 
 from handrail.agents import requests
 from handrail.agents.codex.tools import (
+    AGENT_SHELL,
     HARMLESS,
     OWN_STEP,
     aliases,
@@ -45,8 +46,6 @@ ENFORCES: dict[str, Level] = {
     "interrupts": "hard",
 }
 LINKS = True
-_AGENT_SHELL = "CODEX_THREAD_ID"
-"""Codex sets this variable in the shell of the agent, and not for hooks."""
 _TYPED = {"workflow": "start", "cancel-workflow": "cancel"}
 _CONFIG = ".codex/config.toml"
 _SERVER = ("mcp_servers", "handrail")
@@ -131,7 +130,7 @@ def _prompt(data: Mapping[str, Any], origin: Origin) -> Request:
     An agent can start Codex in its shell and resume its own conversation there. Such a prompt is no command.
     """
     name, rest = typed(str(data.get("prompt", "")))
-    if name is None or os.environ.get(_AGENT_SHELL):
+    if name is None or os.environ.get(AGENT_SHELL):
         return requests.prompt(origin, data.get("turn_id"))
     return requests.command(origin, "start" if name == "start" else "cancel", rest, data.get("turn_id"))
 

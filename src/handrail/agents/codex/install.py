@@ -15,8 +15,11 @@ from typing import Any
 
 from handrail.agents import skills as shipped
 from handrail.agents.codex import hooks
+from handrail.agents.codex.tools import AGENT_SHELL
+from handrail.agents.trials import compact, read_json
 from handrail.agents.usage import within
 from handrail.contracts import Stubs
+from handrail.contracts.host import Trial
 from handrail.source import jsonedit, tomledit
 
 _EMPTY = "{}\n"
@@ -94,7 +97,7 @@ class Recipe:
 
     def untrusted(self) -> list[str]:
         """Our hooks that Codex does not run, because the user's settings do not have their hashes."""
-        listed, settings = _read_json(self.listed), _read_toml(self.trust)
+        listed, settings = read_json(self.listed), _read_toml(self.trust)
         known = within(settings, "hooks", "state")
         places = {
             event: at
@@ -109,6 +112,16 @@ class Recipe:
             missing += [key for key, value in keys.items() if within(known, key).get("trusted_hash") != value]
         return missing
 
+    def switched_off(self) -> list[str]:
+        """The files of settings that switch hooks off."""
+        paths = dict.fromkeys([self.config, self.trust])
+        return [f"`{path}`: `features.hooks`" for path in paths if _switch(path) is False]
+
+    def trial(self, conversation: str, cwd: str) -> Trial:
+        message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "UserPromptSubmit"}
+        argv = ("/bin/sh", os.path.join(self.folder, "prompt"))
+        return Trial(argv, compact({**message, "prompt": "$cancel-workflow"}), {AGENT_SHELL: ""})
+
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entries; None if the file was new and is empty then."""
         if path == self.listed:
@@ -122,13 +135,8 @@ class Recipe:
         return self.folder in json.dumps(entry, ensure_ascii=False)
 
 
-def _read_json(path: str) -> dict[str, Any]:
-    try:
-        with open(path, encoding="utf-8") as file:
-            found = json.load(file)
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+def _switch(path: str) -> Any:
+    return within(_read_toml(path), "features").get("hooks")
 
 
 def _read_toml(path: str) -> dict[str, Any]:

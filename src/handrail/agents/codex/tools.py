@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
     from handrail.contracts.messages import Call
 
+AGENT_SHELL = "CODEX_THREAD_ID"
+"""Codex sets this variable in the shell of the agent, and not for hooks."""
 OWN_STEP = f"mcp__handrail__{STEP_TOOL}"
 HARMLESS = ("get_goal", "list_agents", "request_user_input", "request_user_input_async", "sleep", "update_plan", "wait")
 """Tools that change nothing: they ask the person, wait, or note what the agent plans."""

@@ -40,6 +40,7 @@ from handrail.agents.usage import Spent, status, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
 
 PROGRAM = "copilot"
+TESTED = ("1.0.102",)
 ENVIRONMENT = ("COPILOT_*", "GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")
 TOKENS = ("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN")
 """Copilot CLI logs in with the first of these. Without the logins of the person it gets the token only as the first

@@ -11,7 +11,9 @@ from handrail.agents import skills as shipped
 from handrail.agents.copilot import commands, plugin
 from handrail.agents.copilot.tools import SERVER
 from handrail.agents.copilot.transcript import home
+from handrail.agents.trials import compact, read_json
 from handrail.contracts import Stubs
+from handrail.contracts.host import Trial
 from handrail.source import jsonedit
 
 _EMPTY = "{}\n"
@@ -65,6 +67,15 @@ class Recipe:
         if not isinstance(old, dict):
             return jsonedit.add_member(text, (), "statusLine", {**own, "padding": 0})
         return jsonedit.replace(text, ("statusLine",), {**old, **own})
+
+    def switched_off(self) -> list[str]:
+        """Our file of hooks, if it switches its own hooks off."""
+        path = os.path.join(self.base, "hooks", f"{plugin.NAME}.json")
+        return [f"`{path}`: `disableAllHooks`"] if read_json(path).get("disableAllHooks") is True else []
+
+    def trial(self, conversation: str, cwd: str) -> Trial:
+        message = {"sessionId": conversation, "cwd": cwd, "prompt": "/cancel-workflow"}
+        return Trial(("/bin/sh", os.path.join(self.own, "bin", "prompt")), compact(message))
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entries; None if the file was new. `before` is the text before they were added."""

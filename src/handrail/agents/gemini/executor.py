@@ -22,6 +22,8 @@ from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch
 _PRODUCT = "Gemini CLI"
 """Its ids are checked: `latest` or a number could mean another conversation by now."""
 PROGRAM = "gemini"
+TESTED = ("0.61.0",)
+LOGIN = ("", ".gemini", "oauth_creds.json")
 ENVIRONMENT = ("GEMINI_*", "GOOGLE_*", "CLOUDSDK_CONFIG", "CODE_ASSIST_*")
 _MODES = {"read": "default", "work": "auto_edit", "full": "yolo"}
 _POLICY = """\

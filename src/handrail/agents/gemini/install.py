@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from handrail.agents import skills as shipped
 from handrail.agents.gemini import stubs as own
+from handrail.agents.gemini.prompts import CANCELS
 from handrail.agents.gemini.tools import SERVER
+from handrail.agents.trials import compact, read_json
+from handrail.agents.usage import within
 from handrail.contracts import Stubs
+from handrail.contracts.host import Trial
 from handrail.source import jsonedit
 
 _EMPTY = "{}\n"
@@ -53,6 +58,21 @@ class Recipe:
             for entry in reversed(entries):
                 text = jsonedit.add_item(text, ("hooks", event), entry, comments=True)
         return jsonedit.add_member(text, ("mcpServers",), SERVER, own.server(self.stubs), comments=True)
+
+    def switched_off(self) -> list[str]:
+        """The settings, if they switch all hooks off, or ours by its name."""
+        switches = within(read_json(self.settings), "hooksConfig")
+        if switches.get("enabled") is False:
+            return [f"`{self.settings}`: `hooksConfig.enabled`"]
+        disabled = switches.get("disabled")
+        is_off = isinstance(disabled, list) and own.NAME in disabled
+        return [f"`{self.settings}`: `hooksConfig.disabled`"] if is_off else []
+
+    def trial(self, conversation: str, cwd: str) -> Trial:
+        message = {"session_id": conversation, "cwd": cwd, "hook_event_name": "BeforeAgent", "prompt": CANCELS}
+        stub = os.path.join(self.folder, "prompt")
+        command = f"stub={shlex.quote(stub)}; . {shlex.quote(stub)}"
+        return Trial(("/bin/sh", "-c", command), compact(message))
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The settings without our entries; None if the file was new and nothing else is in it."""

@@ -25,6 +25,8 @@ from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeErr
 from handrail.source import jsonedit
 
 PROGRAM = "opencode"
+TESTED = ("1.18.33",)
+LOGIN = ("XDG_DATA_HOME", ".local/share", "opencode/auth.json")
 ENVIRONMENT = ("PYTHONPATH", *PROVIDERS)
 CUT = "the answer was cut off at the length that the model allows"
 _NAMED = {

@@ -9,7 +9,9 @@ from typing import Any
 
 from handrail.agents import skills as shipped
 from handrail.agents.opencode import plugin
+from handrail.agents.trials import served
 from handrail.contracts import Stubs
+from handrail.contracts.host import Trial
 from handrail.source import jsonedit
 
 _EMPTY = "{}\n"
@@ -70,6 +72,11 @@ class Recipe:
         """The text of the settings with our entry. `text` does not have it yet."""
         del path
         return jsonedit.add_item(text or _EMPTY, _LIST, self._entry(), comments=True)
+
+    def trial(self, conversation: str, cwd: str) -> Trial:
+        return served(
+            self.stubs, plugin.AGENT, {"type": "command", "name": "cancel", "session": conversation, "cwd": cwd}
+        )
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The text without our entry; None if the file was new."""

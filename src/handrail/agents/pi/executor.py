@@ -29,6 +29,8 @@ from handrail.agents.usage import PROVIDERS, Spent, total, within
 from handrail.contracts import AgentJob, AgentReader, AgentSaid, Launch, NodeError
 
 PROGRAM = "pi"
+TESTED = ("0.74.2", "0.87.1", "1.5.0")
+LOGIN = ("PI_CODING_AGENT_DIR", ".pi/agent", "auth.json")
 ENVIRONMENT = ("PI_*", *PROVIDERS)
 READS = ("read", "grep", "find", "ls")
 CUT = "the answer was cut off at the length that the model allows"

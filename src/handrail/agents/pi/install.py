@@ -14,9 +14,12 @@ from typing import Any
 
 from handrail.agents import skills as shipped
 from handrail.agents.pi import plugin
+from handrail.agents.trials import served
 from handrail.contracts import Stubs
+from handrail.contracts.host import Trial
 from handrail.source import jsonedit
 
+AGENT = "pi"
 ORIGINAL = "pi-workflows"
 _LISTS = ("packages", "extensions")
 _ORIGINAL = re.compile(r"(^|[/:])pi-workflows(@[^/]*|\.git|/.*)?$")
@@ -60,6 +63,10 @@ class Recipe:
             if any(map(is_original, _list(text, name))):
                 text = jsonedit.remove_items(text, (name,), is_original)
         return text
+
+    def trial(self, conversation: str, cwd: str) -> Trial:
+        message = {"event": "command", "name": "cancel-workflow", "conversation": conversation, "cwd": cwd}
+        return served(self.stubs, AGENT, message)
 
     def strip(self, path: str, text: str, before: str | None) -> str | None:
         """The settings with pi-workflows as it was before."""

@@ -19,12 +19,22 @@ from handrail.source.suggest import did_you_mean
 from handrail.source.yamltree import Node
 from handrail.state.regular import Unreadable, read_regular
 
+USED = ("inputTokens", "outputTokens", "cachedTokens", "usd")
 STEPS = ("next", "loop", "status", "cancel")
 
 
 def _refuse_step(reader: Reader, node: Node) -> None:
     if node.value.endswith("workflow_step"):
         reader.on(node, "script", f"`{node.value}` is not called as a tool", "write `step: next`")
+
+
+def _check_usage(reader: Reader, node: Node) -> None:
+    for name, child in node.value.items():
+        if name not in USED:
+            hint = did_you_mean(name, USED) or f"its numbers: {', '.join(USED)}"
+            reader.on(child, "script", f"`usage` has no number `{name}`", hint)
+        elif child.kind not in ("integer", "number", "null"):
+            reader.on(child, "script", f"`{name}` has to be a number, found {found(child)}")
 
 
 ACTIONS: dict[str, Shape] = {
@@ -57,7 +67,17 @@ ACTIONS: dict[str, Shape] = {
             Field("hang", ("integer", "number"), "how long", required=True, least=0, unit="seconds"),
         ),
         shape("crash", "Its program dies.", Field("crash", ANYTHING, "`true`")),
-        shape("usage", "Reports tokens and cost.", Field("usage", ("mapping",), "the numbers", required=True)),
+        shape(
+            "usage",
+            "Reports tokens and cost.",
+            Field(
+                "usage",
+                ("mapping",),
+                "what it used so far: `inputTokens`, `outputTokens`, `cachedTokens`, `usd`; each is optional",
+                required=True,
+                check=_check_usage,
+            ),
+        ),
         shape(
             "retry",
             "Reports that its service failed and that it tries again.",

@@ -126,6 +126,7 @@ class Agreement:
         if known is None and (rule := self._rule(seen)) is not None:
             known = self.context.remember(f"rule.{number}", rule)
         if known is not None:
+            self.context.notice(f"a rule said yes to `{seen['title']}`: {known}")
             return Agreed(number, seen, True, "rule", rule=known)
         asked = form(self.question.id, self.question.label, seen, before)
         answer = await self.context.ask(formspec.to_json(asked))

@@ -28,6 +28,7 @@ NODE = Node(
     outputs=OUTPUTS,
     stops="stopped",
     where=(),
+    is_harmless=True,
 )
 
 

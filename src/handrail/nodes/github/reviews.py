@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
-from handrail.contracts import Node, NodeContext, NodeError, Work
+from handrail.contracts import Node, NodeContext, Work
 from handrail.nodes.github.findings import QUIET, findings, last_time
 from handrail.nodes.github.place import FILES, OUTPUT_FILES, PULL_REQUEST, place
-from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
+from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text, utc_time
 from handrail.nodes.markdown import document, one_line
-from handrail.nodes.remarks import findings_text, where
+from handrail.nodes.remarks import AFTER, FINDINGS, FINDINGS_FILES, findings_text, where
 from handrail.nodes.write_file import put_files
 from handrail.services.numbered import pull_request
-from handrail.source.fields import Field
-from handrail.source.values import as_text, shown
+from handrail.source.values import as_text
 
-FINDINGS = ("reviewFile", "reviewJsonFile")
 NODE = Node(
     about="Fetches what people say about a GitHub pull request with GITHUB_TOKEN: reviews, comments on lines, general "
     "comments. A thread is one finding. What Handrail itself wrote is no finding.",
     params=(
         PULL_REQUEST,
         *OUTPUT_FILES,
-        Field("reviewFile", ("text",), "a file for the findings as Markdown", shortest=1, names="path"),
-        Field("reviewJsonFile", ("text",), "a file for the findings as JSON", shortest=1, names="path"),
-        Field("after", ("text", "null"), "only what was said after this time is a finding, such as `lastAt` of before"),
+        *FINDINGS_FILES,
+        AFTER,
     ),
     outputs={
         "outputFile": "the file with Markdown",
@@ -49,7 +45,7 @@ async def run(work: Work, context: NodeContext) -> Any:
     from handrail.services.github.pulls import fetch_reviews
     from handrail.services.github.site import github
 
-    at, after = place(work, context, *FINDINGS), _time(work.params.get("after"))
+    at, after = place(work, context, *FINDINGS), utc_time(work.params.get("after"))
     wanted = pull_request(as_text(work.params["pullRequestUrl"]), context.env)
     async with github(context.env) as service:
         said = await fetch_reviews(service, wanted, time_text())
@@ -72,19 +68,6 @@ async def run(work: Work, context: NodeContext) -> Any:
         "readyToMerge": found["ready_to_merge"],
         "lastAt": last_time(said),
     }
-
-
-def _time(given: Any) -> str:
-    """A time as GitHub writes it, so that texts can be compared. An empty text is before all times."""
-    if given is None or not as_text(given).strip():
-        return ""
-    try:
-        moment = datetime.fromisoformat(as_text(given).strip())
-    except ValueError:
-        message = f"`after` has to be a time such as 2026-01-31T12:00:00Z, found `{shown(given, 80)}`"
-        raise NodeError("params", message, transient=False) from None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _markdown(said: dict[str, Any]) -> str:

@@ -32,11 +32,11 @@ async def run(work: Work, context: NodeContext) -> Any:
     at = place(work, context)
     async with gitlab(at.wanted.base, context.env) as service:
         found = await fetch_review(service, at.wanted, at.url, time_text())
-    put_files({at.real_json: json_bytes(found), at.real: as_bytes(_markdown(found))}, context)
+    put_files({at.real_json: json_bytes(found), at.real: as_bytes(markdown(found))}, context)
     return {**at.outputs, "commentsCount": len(found["comments"])}
 
 
-def _markdown(found: dict[str, Any]) -> str:
+def markdown(found: dict[str, Any]) -> str:
     facts = {"Merge request": found["merge_request_url"], "Comments": str(len(found["comments"]))}
     sections = []
     for number, comment in enumerate(found["comments"], 1):

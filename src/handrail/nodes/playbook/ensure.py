@@ -7,8 +7,10 @@ from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.nodes.jsonfiles import read_json, text_param, write_json
-from handrail.nodes.playbook.manifest import MANIFEST, read_playbook
+from handrail.nodes.playbook.guidance import flaw
 from handrail.nodes.playbook.result import OUTPUTS, RESULT, outcome
+from handrail.playbook.load import read_playbook
+from handrail.playbook.spec import MANIFEST, OWN
 from handrail.source.fields import Field
 
 NODE = Node(
@@ -30,20 +32,23 @@ NODE = Node(
 
 async def run(work: Work, context: NodeContext) -> Any:
     target, may_make = text_param(work.params, RESULT.name), work.params.get("acceptPlaybookDraft") is True
-    playbook, manifest = read_playbook(context.project), os.path.join(context.project, MANIFEST)
-    wanted, existing = [manifest], manifest if playbook.exists else ""
-    if playbook.is_valid:
+    playbook = read_playbook(context.project)
+    manifest = os.path.join(
+        context.project, playbook.folder if playbook.folder and playbook.has_manifest else OWN, MANIFEST
+    )
+    wanted, existing = [manifest], manifest if playbook.has_manifest else ""
+    if playbook.playbook is not None:
         message, more = "the project has a valid playbook", {"skipped_files": wanted}
         found = outcome("skipped_valid_existing", message, wanted, existing_playbook_path=existing, **more)
-    elif playbook.exists:
-        message, more = str(playbook.problem), {"blocked_paths": wanted}
+    elif playbook.has_manifest:
+        message, more = str(flaw(playbook)), {"blocked_paths": wanted}
         found = outcome("invalid_manifest", message, wanted, existing_playbook_path=existing, **more)
     elif work.params.get("verifyAfterInit") is True and _was_dry(context, target):
         found = outcome("dry_run_written", "a dry run would have written a playbook", wanted)
     elif may_make:
         found = outcome("missing_playbook", "the project has no playbook; it can be made", wanted)
     else:
-        message = "the project has no playbook, and this run may not make one; run the flow `playbook-init`"
+        message = "the project has no playbook, and this run may not make one; run `handrail playbook init`"
         found = outcome("blocked", message, wanted, blocked_paths=wanted)
     write_json(context, target, found)
     return {**found, "shouldRunPlaybookInit": found["status"] == "missing_playbook", "manifestPath": manifest}

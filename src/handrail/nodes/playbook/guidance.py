@@ -1,19 +1,21 @@
-"""`project-guidance`: tells the agents of a phase which rules of the project's playbook to follow.
+"""`project-guidance`: tells the agents of a phase which practices of the project's playbook to follow.
 
-Without a playbook it says so. With one, it names the files that hold for every task. Practices are not selected by task
-yet; the result says that, too.
+Without a playbook it says so. Phases of guided workflows get the same practices: `handrail.playbook` chooses them.
 """
 
 from __future__ import annotations
 
 import math
 import os
-import re
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.nodes.jsonfiles import read_json, text_param, write_json, write_text
-from handrail.nodes.playbook.manifest import FOLDER, MANIFEST, Playbook, read_playbook
+from handrail.playbook.guidance import Guidance, guide
+from handrail.playbook.load import Found
+from handrail.playbook.select import THRESHOLD, Chosen, Selection
+from handrail.playbook.spec import BUDGETS, MANIFEST, OWN, phase_key
+from handrail.source.diagnostics import as_line
 from handrail.source.fields import Field
 from handrail.source.values import shown
 
@@ -29,12 +31,9 @@ PHASES = {
     "repair/review-fix": "repair/review-fix",
     "repair/review_fix": "repair/review-fix",
 }
-LIMITS = {"plan": 1200, "design-review": 1000, "implement": 1400, "review": 1000, "repair/review-fix": 1000}
-THRESHOLD = 300
 POLICIES = ("fail_before_prompt", "write_diagnostic_artifact")
-SOURCES = ("jira", "manual")
 NODE = Node(
-    about="Writes which rules of the project's playbook the agents of a phase have to follow.",
+    about="Writes which practices of the project's playbook the agents of a phase have to follow.",
     params=(
         Field(
             "taskContextJsonFile", ("text",), "the task, as JSON", required=True, shortest=1, names="path"
@@ -44,8 +43,10 @@ NODE = Node(
         Field("outputJsonFile", ("text",), "the file for it, as JSON", required=True, shortest=1, names="path"),
         Field("outputFile", ("text",), "the file for it, as Markdown", required=True, shortest=1, names="path"),
         Field("markdownLanguage", ("text", "null"), "accepted because AgentWeaver's flows have it; not used"),
-        Field("budgetLimit", ("integer", "null"), "how many tokens the rules may have, roughly", least=0),
-        Field("inlineThreshold", ("integer", "null"), "how many tokens a rule in the guidance may have", least=0),
+        Field("budgetLimit", ("integer", "null"),
+              "how many tokens the practices may have, roughly; by default what the manifest says", least=0),
+        Field("inlineThreshold", ("integer", "null"),
+              f"how many tokens a practice may have to be told in full; by default {THRESHOLD}", least=0),
         Field("invalidPlaybookPolicy", ("text", "null"), "what happens if the playbook is not valid",
               default=POLICIES[0], choices=POLICIES),
     ),
@@ -70,114 +71,140 @@ async def run(work: Work, context: NodeContext) -> Any:
     if phase is None or policy not in POLICIES:
         name = "phase" if phase is None else "invalidPlaybookPolicy"
         raise NodeError("params", f"`{name}` cannot be `{shown(params[name])}`", transient=False)
-    task = read_json(context, source)
-    playbook = read_playbook(context.project)
-    if playbook.problem is not None and policy == POLICIES[0]:
-        raise NodeError("playbook", f"the playbook of the project is not valid: {playbook.problem}", transient=False)
-    budget = _budget(_number(params, "budgetLimit", LIMITS[phase]), _number(params, "inlineThreshold", THRESHOLD))
-    found = _guidance(context.project, playbook, phase, _signals(task if isinstance(task, dict) else {}), budget)
+    limits = _number(params, "budgetLimit"), _number(params, "inlineThreshold")
+    threshold = THRESHOLD if limits[1] is None else limits[1]
+    guidance = guide(context.project, phase, read_json(context, source), limits=(limits[0], threshold))
+    wrong = flaw(guidance.found)
+    if wrong is not None and policy == POLICIES[0]:
+        raise NodeError("playbook", f"the playbook of the project is not valid: {wrong}", transient=False)
+    found = _document(guidance, phase, limits[0], threshold)
     write_json(context, as_json, found)
-    write_text(context, as_markdown, _markdown(found))
+    write_text(context, as_markdown, _markdown(found, guidance))
     return {"status": found["status"], "phase": phase, "outputJsonFile": as_json, "outputFile": as_markdown}
 
 
-def _number(params: dict[str, Any], name: str, default: int) -> int:
+def flaw(found: Found) -> str | None:
+    """What is wrong with a playbook: its first error, located. None if it is valid, or if there is none."""
+    if not found.has_manifest or found.playbook is not None:
+        return None
+    error = next(problem for problem in found.problems if problem.severity == "error")
+    return as_line(error._replace(file=os.path.relpath(error.file, found.project)))
+
+
+def _number(params: dict[str, Any], name: str) -> int | None:
     given = params.get(name)
     if given is None:
-        return default
+        return None
     if not isinstance(given, int | float) or isinstance(given, bool) or not 0 <= given < math.inf:
         raise NodeError("params", f"`{name}` has to be a number, 0 or more, found `{shown(given)}`", transient=False)
     return int(given)
 
 
-def _budget(limit: int, threshold: int) -> dict[str, Any]:
-    unit = {"unit": "approx_tokens", "estimator": "chars_div_4"}
-    return {"limit": limit, "used": 0, "remaining": limit, "inline_threshold": threshold, **unit}
-
-
-def _signals(task: dict[str, Any]) -> dict[str, Any]:
-    """What the task says about itself. The schema of guidance needs it."""
-    texts = [text for value in task.values() for text in (value if isinstance(value, list) else [value])]
-    words = sorted({word for text in texts if isinstance(text, str) for word in text.split()})
-    title = next((task[name] for name in ("title", "summary") if _is_text(task.get(name))), "a task without a title")
-    paths = [word.strip("`'\"().,;:") for word in words if "/" in word and "://" not in word]
-    return {
-        "title": title,
-        "source_type": task["source_type"] if task.get("source_type") in SOURCES else "unknown",
-        "keywords": sorted({word for text in texts if isinstance(text, str) for word in _keywords(text)}),
-        "file_globs": [],
-        "referenced_paths": sorted({path for path in paths if path.strip("/")}),
-        "languages": [],
-        "frameworks": [],
-    }
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _keywords(text: str) -> list[str]:
-    return [word for word in re.findall(r"[^\W\d_][\w-]{2,}", text.lower()) if len(word) <= 100]
-
-
-def _guidance(
-    project: str, playbook: Playbook, phase: str, signals: dict[str, Any], budget: dict[str, Any]
-) -> dict[str, Any]:
-    status, summary, warning = _status(playbook)
+def _document(guidance: Guidance, phase: str, limit: int | None, threshold: int) -> dict[str, Any]:
+    """The guidance as the schema `project-guidance/v1` has it."""
+    found, selection = guidance.found, guidance.selection
+    status, summary, warnings = _status(guidance)
+    budget = limit if limit is not None else BUDGETS[phase_key(phase)]
+    limit, used = (budget, 0) if selection is None else (selection.limit, selection.used)
+    folder = found.folder or OWN
     about: dict[str, Any] = {
-        "root_dir": os.path.join(project, FOLDER),
-        "manifest_path": os.path.join(project, MANIFEST),
-        "exists": playbook.exists,
-        "valid": playbook.is_valid,
+        "root_dir": os.path.join(found.project, folder),
+        "manifest_path": os.path.join(found.project, folder, MANIFEST),
+        "exists": found.has_manifest,
+        "valid": found.playbook is not None,
     }
-    if playbook.problem is not None:
-        about["error"] = playbook.problem
-    skipped = [
-        {"id": path, "kind": kind, "source_path": path, "reason": "selection_not_supported"}
-        for section, kind in (("practices", "practice"), ("examples", "example"))
-        for path in (playbook.files or {}).get(section, ())
-    ]
+    wrong = flaw(found)
+    chosen = _Chosen(folder, selection)
     return {
         "summary": summary,
         "status": status,
         "phase": phase,
-        "source_playbook": about,
-        "task_signals": signals,
-        "selected_practices": [],
-        "selected_examples": [],
-        "always_include": list(playbook.always),
-        "phase_sections": [],
-        "budget": budget,
-        "skipped_items": skipped,
-        "warnings": [warning],
+        "source_playbook": about if wrong is None else {**about, "error": wrong},
+        "task_signals": guidance.signals.to_json(),
+        "selected_practices": chosen.rows("practice"),
+        "selected_examples": chosen.rows("example"),
+        "always_include": [f"{folder}/{path}" for path in (selection.always if selection else ())],
+        "phase_sections": [one.entry.title for one in (selection.practices if selection else ())],
+        "budget": {
+            "limit": limit,
+            "used": used,
+            "remaining": max(0, limit - used),
+            "inline_threshold": threshold,
+            "unit": "approx_tokens",
+            "estimator": "chars_div_4",
+        },
+        "skipped_items": chosen.skipped(),
+        "warnings": warnings,
     }
 
 
-def _status(playbook: Playbook) -> tuple[str, str, dict[str, str]]:
-    """The status of the guidance, its summary, and the warning about it."""
-    if not playbook.exists:
+class _Chosen:
+    """The rows of a document about the chosen entries."""
+
+    def __init__(self, folder: str, selection: Selection | None) -> None:
+        self.folder = folder
+        self.selection = selection
+
+    def rows(self, kind: str) -> list[dict[str, Any]]:
+        every = self.selection.chosen if self.selection else ()
+        return [self._row(one) for one in every if one.entry.kind == kind]
+
+    def _row(self, one: Chosen) -> dict[str, Any]:
+        entry, path = one.entry, f"{self.folder}/{one.entry.path}"
+        text = entry.body.strip() if one.is_told else ""
+        reason = "inlined" if text else one.left_out or f"{entry.kind}_reference_only"
+        row = {
+            "id": entry.id,
+            "title": entry.title,
+            "kind": entry.kind,
+            "source_path": path,
+            "selection_reasons": list(dict.fromkeys(code for code, _ in one.reasons)),
+            "relevance_score": one.score,
+            "priority": entry.priority or 0,
+            "severity": entry.severity or "info",
+            "reference_only": not text,
+            "reference": {"source_path": path, "reason": reason},
+        }
+        return {**row, "inline_content": text} if text else row
+
+    def skipped(self) -> list[dict[str, Any]]:
+        """What is not told in full, and what is not even named."""
+        if self.selection is None:
+            return []
+        short = [(one, one.left_out) for one in self.selection.chosen if one.left_out]
+        rows = [*short, *((one, "too_many") for one in self.selection.dropped)]
+        return [
+            {
+                "id": one.entry.id,
+                "kind": one.entry.kind,
+                "source_path": f"{self.folder}/{one.entry.path}",
+                "reason": why,
+            }
+            for one, why in rows
+        ]
+
+
+def _status(guidance: Guidance) -> tuple[str, str, list[dict[str, str]]]:
+    """The status of the guidance, its summary, and the warnings."""
+    found, selection = guidance.found, guidance.selection
+    if not found.has_manifest:
         summary = "The project has no playbook, so there is no guidance."
-        return "missing_playbook", summary, _warning("missing_playbook", f"`{MANIFEST}` does not exist")
-    if playbook.problem is not None:
+        return "missing_playbook", summary, [_warning("missing_playbook", f"there is no `{OWN}/{MANIFEST}`")]
+    wrong = flaw(found)
+    if wrong is not None or selection is None:
         summary = "The playbook of the project is not valid, so there is no guidance."
-        return "invalid_playbook", summary, _warning("invalid_playbook", playbook.problem, "error")
-    message = "practices are not selected by task; all files of the playbook are listed"
-    status = "available" if playbook.always else "empty_selection"
-    return status, "Read the files of the playbook that are listed here.", _warning("selection_not_supported", message)
+        return "invalid_playbook", summary, [_warning("invalid_playbook", wrong or "it cannot be read", "error")]
+    if selection.is_empty:
+        return "empty_selection", "No practice of the playbook is for this task in this phase.", []
+    return "available", "Follow these practices of the project.", []
 
 
 def _warning(code: str, message: str, severity: str = "warning") -> dict[str, str]:
     return {"code": code, "message": message, "severity": severity}
 
 
-def _markdown(found: dict[str, Any]) -> str:
-    parts = [f"# Project guidance: {found['phase']}", found["summary"]]
-    if found["always_include"]:
-        parts.append("## For every task\n\n" + "\n".join(f"- {path}" for path in found["always_include"]))
-    if found["skipped_items"]:
-        parts.append(
-            "## More files of the playbook\n\n"
-            + "\n".join(f"- {item['source_path']}" for item in found["skipped_items"])
-        )
-    parts.append("## Warnings\n\n" + "\n".join(f"- {warning['message']}" for warning in found["warnings"]))
-    return "\n\n".join(parts) + "\n"
+def _markdown(found: dict[str, Any], guidance: Guidance) -> str:
+    parts = [f"# Project guidance: {found['phase']}", found["summary"], guidance.text]
+    if found["warnings"]:
+        parts.append("## Warnings\n\n" + "\n".join(f"- {warning['message']}" for warning in found["warnings"]))
+    return "\n\n".join(filter(None, parts)) + "\n"

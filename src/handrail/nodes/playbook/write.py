@@ -12,9 +12,13 @@ from typing import Any
 from handrail.artifacts.world import World
 from handrail.contracts import Node, NodeContext, NodeError, Work
 from handrail.nodes.jsonfiles import read_json, text_param, write_json, write_text
-from handrail.nodes.playbook.files import playbook_files
-from handrail.nodes.playbook.manifest import MANIFEST, PROJECT, read_playbook
+from handrail.nodes.playbook.guidance import flaw
 from handrail.nodes.playbook.result import OUTPUTS, RESULT, outcome
+from handrail.playbook.files import playbook_files
+from handrail.playbook.load import read_playbook
+from handrail.playbook.making import about_project, facts_of, wrong_evidence
+from handrail.playbook.repository import Repository
+from handrail.playbook.spec import MANIFEST, OWN, PAGE
 from handrail.source.fields import Field
 
 NODE = Node(
@@ -41,7 +45,9 @@ async def run(work: Work, context: NodeContext) -> Any:
     draft, answers, target = (
         text_param(work.params, name) for name in ("draftJsonFile", "answersJsonFile", RESULT.name)
     )
-    manifest, page = (os.path.join(context.project, path) for path in (MANIFEST, PROJECT))
+    before = read_playbook(context.project)
+    folder = before.folder if before.folder and before.has_manifest else OWN
+    manifest, page = (os.path.join(context.project, folder, name) for name in (MANIFEST, PAGE))
     is_accepted = read_json(context, answers, "playbook-answers/v1")["final_write_accepted"]
     found = (
         _write(context, read_json(context, draft, "playbook-draft/v1"), manifest)
@@ -54,24 +60,31 @@ async def run(work: Work, context: NodeContext) -> Any:
 
 def _write(context: NodeContext, draft: dict[str, Any], manifest: str) -> dict[str, Any]:
     """Write the files of a playbook, and say what became of them."""
-    files, world = playbook_files(draft, os.path.basename(context.project)), World(context.project)
+    project = context.project
+    wrong = wrong_evidence(project, draft["accepted_rules"])
+    if wrong:
+        raise NodeError("evidence", "; ".join(wrong[:5]), transient=False)
+    about = about_project(facts_of(Repository(project)))
+    files, world = playbook_files(draft, os.path.basename(project), about), World(project)
     before = {path: world.text(path) for path in files}
-    intended = [os.path.join(context.project, path) for path in files]
-    others = [os.path.join(context.project, path) for path, text in before.items() if text not in (None, files[path])]
-    playbook = read_playbook(context.project)
-    if playbook.is_valid and others:
+    intended = [os.path.join(project, path) for path in files]
+    others = [os.path.join(project, path) for path, text in before.items() if text not in (None, files[path])]
+    playbook = read_playbook(project)
+    is_ours = not others and all(before.values())
+    if playbook.playbook is not None and not is_ours:
         message = "the project has a valid playbook, which stays as it is"
         return outcome(
             "skipped_valid_existing", message, intended, skipped_files=[manifest], existing_playbook_path=manifest
         )
-    if others:
-        message = playbook.problem or "the folder of the playbook has other files with these names"
-        existing = manifest if playbook.exists else ""
-        return outcome("blocked", message, intended, blocked_paths=others, existing_playbook_path=existing)
+    if others or flaw(playbook) is not None:
+        message = flaw(playbook) or "the folder of the playbook has other files with these names"
+        existing = manifest if playbook.has_manifest else ""
+        blocked = others or [manifest]
+        return outcome("blocked", message, intended, blocked_paths=blocked, existing_playbook_path=existing)
     for path, text in files.items():
         if before[path] is None:
             write_text(context, path, text)
-    wrong = read_playbook(context.project).problem
-    if wrong is not None:
-        raise NodeError("playbook", f"the written playbook cannot be used: {wrong}", transient=False)
+    found = flaw(read_playbook(project))
+    if found is not None:
+        raise NodeError("playbook", f"the written playbook cannot be used: {found}", transient=False)
     return outcome("written", "the playbook was written", intended, written_files=intended)

@@ -25,6 +25,7 @@ NODE = Node(
     params=(Field("commands", ("list",), "the programs", required=True, items=("mapping",), item=COMMAND),),
     others="ignored",
     outputs={"resolved": "the programs, each with `commandName`, `envVarName` and `path`"},
+    is_harmless=True,
 )
 
 

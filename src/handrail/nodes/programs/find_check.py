@@ -9,7 +9,7 @@ import shlex
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.programs.known_checks import Found, found_checks
+from handrail.playbook.checks import Found, found_checks
 from handrail.source.fields import SCALARS, Field
 from handrail.source.values import as_text, shown
 
@@ -33,6 +33,7 @@ NODE = Node(
         "source": "where it comes from: `given`, `settings`, or the name of a file",
         "others": "further commands that were found, one line each",
     },
+    is_harmless=True,
 )
 
 

@@ -261,7 +261,11 @@ class DurableRun:
         finds = partial(recall, self.memory.facts, self.secrets, path)
         context = replace(self.context, key=self._key(path), session=session, rest=waits, remember=keeps, recall=finds)
         asks = partial(self.asking.answer, path)
-        return replace(context, failure=tried.failure, failures=tried.total, ask=asks)
+        tells = partial(self._notice, path)
+        return replace(context, failure=tried.failure, failures=tried.total, ask=asks, notice=tells)
+
+    def _notice(self, path: str, text: str) -> None:
+        self.note(machine.Noticed(path, text))
 
     def _key(self, path: str) -> str:
         again = f"#{self.state.rewinds}" if self.state.rewinds else ""

@@ -14,6 +14,8 @@ from handrail.services.references import GITLAB, MergeRequest
 from handrail.source.plain import counted
 
 LONGEST_DESCRIPTION = 500_000
+STATES = {"opened": "open", "locked": "open"}
+"""What GitLab calls a merge request that is not merged or closed."""
 
 
 async def fetch_diff(service: Service, wanted: MergeRequest, url: str, now: str) -> dict[str, Any]:
@@ -26,7 +28,7 @@ async def fetch_diff(service: Service, wanted: MergeRequest, url: str, now: str)
     about = _about(details, wanted)
     return {
         "summary": f"!{wanted.number} {about['title']}: {counted(len(files), 'changed file')}",
-        **_head(wanted, url, now),
+        **head(wanted, url, now),
         "merge_request": about,
         "files": files,
     }
@@ -44,7 +46,7 @@ async def fetch_review(service: Service, wanted: MergeRequest, url: str, now: st
     ]
     return {
         "summary": f"!{wanted.number}: {counted(len(comments), 'comment')}",
-        **_head(wanted, url, now),
+        **head(wanted, url, now),
         "comments": comments,
     }
 
@@ -88,14 +90,14 @@ def _opened(item: Any, is_new: bool) -> Opened:
     return Opened(
         url=text(item, "web_url", ""),
         number=number,
-        state={"opened": "open", "locked": "open"}.get(text(item, "state", "opened"), text(item, "state", "opened")),
+        state=STATES.get(text(item, "state", "opened"), text(item, "state", "opened")),
         head=text(item, "source_branch", UNKNOWN),
         base=text(item, "target_branch", UNKNOWN),
         is_new=is_new,
     )
 
 
-def _head(wanted: MergeRequest, url: str, now: str) -> dict[str, Any]:
+def head(wanted: MergeRequest, url: str, now: str) -> dict[str, Any]:
     return {
         "merge_request_url": url,
         "project_path": wanted.project,

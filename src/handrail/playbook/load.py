@@ -1,0 +1,248 @@
+"""The files of a playbook → a playbook, and the problems of all these files.
+
+There is a playbook only if its files have no errors. A playbook is written by anybody who can write to the project:
+paths, globs and links stay inside its folder, and sizes are limited.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from handrail.playbook import keys
+from handrail.playbook.entries import read_entry, related_problems, same_ids
+from handrail.playbook.globs import glob_matches
+from handrail.playbook.spec import FOLDERS, FOREIGN, MANIFEST, PAGE, PHASES, SECTIONS, Entry, Playbook, phase_key
+from handrail.playbook.values import child, count, texts
+from handrail.source.diagnostics import Diagnostic, has_errors, of_file
+from handrail.source.fields import Reader, found, quoted
+from handrail.source.files import Root, Source, Unopened, decode
+from handrail.source.frontmatter import read_mapping
+from handrail.source.yamltree import Node
+from handrail.state.files import real_inside
+
+MAX_FILES = 10_000
+MAX_ENTRIES = 1_000
+MAX_TEXT = 8 * 1_048_576
+"""The limits of a playbook: files below its folder, practices and examples, and their characters together."""
+OWN_PHASES = f"AgentWeaver knows {', '.join(PHASES)}; a playbook in `{FOLDERS[0]}` may have phases of its own"
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was found in a project. `folder` is relative to it; None if there is no playbook. `files` were read.
+
+    `has_manifest`: the folder has a manifest, valid or not.
+    """
+
+    project: str
+    folder: str | None = None
+    has_manifest: bool = False
+    playbook: Playbook | None = None
+    problems: tuple[Diagnostic, ...] = ()
+    files: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str | None:
+        return None if self.folder is None else os.path.join(self.project, self.folder)
+
+
+def folder_of(project: str) -> str | None:
+    """The folder of the playbook, relative to the project: the first with a manifest, else the first that exists."""
+    for name in FOLDERS:
+        if os.path.lexists(os.path.join(project, name, MANIFEST)):
+            return name
+    return next((name for name in FOLDERS if os.path.lexists(os.path.join(project, name))), None)
+
+
+def read_playbook(project: str) -> Found:
+    """The playbook of a project, valid or not."""
+    folder = folder_of(project)
+    if folder is None:
+        return Found(project)
+    path = os.path.join(project, folder)
+    if real_inside(project, folder) is None:
+        hint = "replace the link with a folder"
+        return Found(
+            project, folder, True, None, (of_file("path-escape", path, "the playbook leads out of the project", hint),)
+        )
+    job = _Load(project, folder)
+    playbook = job.playbook()
+    usable = None if has_errors(job.problems) else playbook
+    has_manifest = os.path.lexists(os.path.join(path, MANIFEST))
+    return Found(project, folder, has_manifest, usable, tuple(job.problems), tuple(job.sources))
+
+
+class _Load:
+    """One playbook being read."""
+
+    def __init__(self, project: str, folder: str) -> None:
+        self.folder = folder
+        self.path = os.path.join(project, folder)
+        self.is_foreign = folder == FOREIGN
+        self.root = Root(self.path, is_foreign=self.is_foreign)
+        self.problems: list[Diagnostic] = []
+        self.sources: dict[str, Source | None] = {}
+        self.size = 0
+        self._names: list[str] | None = None
+
+    def read(self, entry: str, place: Diagnostic) -> Source | None:
+        """The text of a file of the playbook. `place` locates what names it."""
+        file = os.path.normpath(os.path.join(self.path, entry))
+        if file in self.sources:
+            return self.sources[file]
+        opened = self.root.open(self.path, entry)
+        if isinstance(opened, Unopened):
+            hint = "move it into the folder of the playbook" if opened.code == "path-escape" else opened.hint
+            self.problems.append(place._replace(code=opened.code, message=opened.message, hint=hint))
+            return None
+        source, problems = decode(file, opened.data)
+        source.is_foreign = self.is_foreign
+        self.problems.extend(problems)
+        self.size += len(opened.data)
+        self.sources[file] = None if problems else source
+        return self.sources[file]
+
+    def playbook(self) -> Playbook | None:
+        file = os.path.join(self.path, MANIFEST)
+        hint = "write it, or run `handrail playbook init`; `docs/guides/playbook.md` shows what it says"
+        source = self.read(MANIFEST, of_file("", file, ""))
+        if source is None:
+            self.problems = [one._replace(hint=hint) if one.code == "file-missing" else one for one in self.problems]
+            return None
+        reader = read_mapping(source, source.text, 1, keys.MANIFEST_KEYS, self.problems.append)
+        if reader is None:
+            return None
+        _check_version(reader)
+        if self.read(PAGE, of_file("", os.path.join(self.path, PAGE), "")) is None:
+            self.problems[-1] = self.problems[-1]._replace(hint="write a page about the project, for people and agents")
+        about = child(reader, "project", keys.PROJECT)
+        sections = {name: self._section(reader, name) for name in SECTIONS}
+        practices, examples = (self._entries(name, sections[name]) for name in ("practices", "examples"))
+        self.problems += [*same_ids([*practices, *examples]), *related_problems([*practices, *examples])]
+        selection = child(reader, "selection", keys.SELECTION)
+        matching = selection.text("matching") if selection else None
+        always = self._always(reader)
+        texts(reader, "evidence_paths")
+        return Playbook(
+            folder=self.folder,
+            name=(about.text("name") if about else None) or "",
+            languages=_about(about, "languages"),
+            frameworks=_about(about, "frameworks"),
+            practices=tuple(entry for entry, *_ in practices),
+            examples=tuple(entry for entry, *_ in examples),
+            templates=tuple(name for name, _ in sections["templates"]),
+            always=always,
+            budgets=self._budgets(reader),
+            include_examples=selection.flag("include_examples", True) if selection else True,
+            max_examples=count(selection, "max_examples") if selection else None,
+            matching=matching or "strict",
+        )
+
+    def _section(self, manifest: Reader, name: str) -> list[tuple[str, Node]]:
+        """The files of a section, each with the node that names it, without duplicates."""
+        if manifest.node.value.get(name) is None:
+            if self.is_foreign and name not in manifest.misspelt:
+                place, hint = (manifest.node.line, manifest.node.column, 1), f"add `{name}:` with `paths` or `globs`"
+                manifest.at(place, "missing-key", f"key `{name}` is missing", hint)
+            return []
+        reader = child(manifest, name, keys.FILES)
+        if reader is None:
+            return []
+        known = len(self.problems)
+        paths, globs = texts(reader, "paths"), texts(reader, "globs")
+        if not paths and not globs and len(self.problems) == known:
+            message, hint = f"`{name}` names no files", "add a path to `paths`, or a glob to `globs`"
+            reader.on(reader.node, "playbook-empty", message, hint)
+        found = {os.path.normpath(node.value): node for node in paths or ()}
+        for node in globs or ():
+            for path in self._matching(reader, node):
+                found.setdefault(path, node)
+        return sorted(found.items())
+
+    def _matching(self, reader: Reader, node: Node) -> list[str]:
+        glob = node.value
+        if glob.startswith("/") or ".." in glob.split("/"):
+            hint = "write it relative to the folder of the playbook"
+            reader.on(node, "path-escape", f"`{glob}` leads out of the folder that it must stay in", hint)
+            return []
+        found = [path for path in self._below(reader, node) if glob_matches(glob, path)]
+        if not found:
+            hint = "add a file that it matches, or remove the glob"
+            reader.on(node, "glob-empty", f"no file of the playbook matches `{glob}`", hint)
+        return found
+
+    def _below(self, reader: Reader, node: Node) -> list[str]:
+        """The paths of all files below the folder of the playbook."""
+        if self._names is None:
+            self._names = []
+            for path in _files(self.path):
+                self._names.append(path)
+                if len(self._names) > MAX_FILES:
+                    hint = "move what is no playbook to another folder"
+                    reader.on(node, "playbook-too-large", f"`{self.folder}` has more than {MAX_FILES} files", hint)
+                    break
+        return self._names
+
+    def _entries(self, section: str, named: list[tuple[str, Node]]) -> list[tuple[Entry, Reader, Source]]:
+        found: list[tuple[Entry, Reader, Source]] = []
+        manifest = self.sources[os.path.join(self.path, MANIFEST)]
+        assert manifest is not None
+        for path, node in named:
+            place = manifest.problem("", (node.line, node.column, node.width), "")
+            if len(found) >= MAX_ENTRIES or self.size > MAX_TEXT:
+                limit = f"{MAX_ENTRIES} {section}" if len(found) >= MAX_ENTRIES else f"{MAX_TEXT} bytes"
+                message, hint = f"the playbook has more than {limit}", "keep practices short, and few"
+                self.problems.append(place._replace(code="playbook-too-large", message=message, hint=hint))
+                break
+            source = self.read(path, place)
+            if source is None:
+                continue
+            entry = read_entry(source, path, "practice" if section == "practices" else "example", self.problems.append)
+            if entry is not None:
+                found.append(entry)
+        return found
+
+    def _always(self, reader: Reader) -> tuple[str, ...]:
+        found: list[str] = []
+        for node in texts(reader, "always_include") or ():
+            place = reader.source.problem("", (node.line, node.column, node.width), "")
+            if self.read(node.value, place) is not None:
+                found.append(os.path.normpath(node.value))
+        return tuple(dict.fromkeys(found))
+
+    def _budgets(self, reader: Reader) -> dict[str, int]:
+        node = reader.child("context_budgets")
+        found: dict[str, int] = {}
+        for name, value in (node.value if node is not None else {}).items():
+            line, column = node.keys[name] if node is not None else (1, 1)
+            if self.is_foreign and name not in PHASES:
+                place = (line, column, reader.key_width(name, line, column))
+                reader.at(place, "playbook-phase", f"there is no phase `{name}`", OWN_PHASES)
+            elif value.kind != "integer" or value.value < 0:
+                message = f"a budget has to be a whole number, 0 or more, found {quoted(value)}"
+                hint = "write how many tokens the practices of this phase may have, such as 1200"
+                reader.on(value, "bad-value" if value.kind == "integer" else "wrong-type", message, hint)
+            else:
+                found[phase_key(name)] = int(value.value)
+        return found
+
+
+def _check_version(reader: Reader) -> None:
+    node: Node | None = reader.node.value.get("version")
+    if node is None:
+        reader.child("version")
+    elif node.kind not in ("integer", "number") or node.value != 1:
+        reader.on(node, "playbook-version", f"`version` has to be 1, found {found(node)}", "write `version: 1`")
+
+
+def _about(reader: Reader | None, name: str) -> tuple[str, ...]:
+    return tuple(node.value for node in texts(reader, name) or ()) if reader else ()
+
+
+def _files(root: str) -> Iterator[str]:
+    for folder, folders, names in os.walk(root):
+        folders.sort()
+        for name in sorted(names):
+            yield os.path.relpath(os.path.join(folder, name), root)
