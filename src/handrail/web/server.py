@@ -14,9 +14,11 @@ from starlette.types import ASGIApp
 
 import handrail
 from handrail.app import App
+from handrail.live.actions import Actions
 from handrail.live.hub import Hub
 from handrail.live.topics import open_topic
 from handrail.project import page_files
+from handrail.web.doing import Doings
 from handrail.web.entry import COOKIE_SECONDS, Doorkeeper
 from handrail.web.guard import Guard
 from handrail.web.refusals import Refusal, refusal_page
@@ -76,6 +78,7 @@ def make_server(app: App, door: Doorkeeper, address: Address, origins: Iterable[
     routes = [
         Route("/enter", enter),
         Route("/api/stream", Streams(hub, app.clock)),
+        *Doings(Actions(app, "web")).routes,
         Mount(f"/static/{handrail.__version__}", StaticFiles(directory=page)),
         *(Route(path, index) for path in ("/", "/run/{id}", "/session/{id}", "/catalog")),
     ]

@@ -1,0 +1,143 @@
+"""What a person does in a surface: launch, resume, continue, restart, answer, stop.
+
+A surface never drives a run. It starts a process in the background that does, as `handrail run --detach`: closing or
+crashing a surface affects no run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from handrail.app import App
+from handrail.errors import HandrailError, RefusedError
+from handrail.forms import read as formspec
+from handrail.forms.form import Problem, WrongAnswers, accept
+from handrail.process.child import detach
+from handrail.runs.bounds import NAMES, Bounded
+from handrail.runs.loaded import LoadedRun
+from handrail.runs.questions import refuse_unless_waiting
+from handrail.runs.request import Request
+from handrail.runs.trusting import programs_of_run
+
+Mode = Literal["resume", "continue", "restart"]
+
+
+class Wrong(HandrailError):
+    """Answers or parameters that are not accepted, with the field of each."""
+
+    code = "wrong"
+    exit_code = 2
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(problem.text for problem in problems))
+        self.problems = problems
+
+
+class Late(RefusedError):
+    """Somebody else answered first, or the question has changed."""
+
+    code = "late"
+
+    def __init__(self, message: str, *, has_changed: bool) -> None:
+        super().__init__(message)
+        self.has_changed = has_changed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Launch:
+    """A new run, as a person asks for it in a surface."""
+
+    name: str
+    task: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+    agent: str | None = None
+    model: str | None = None
+    scope: str = ""
+    start: str | None = None
+    until: str | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
+
+
+class Actions:
+    """The actions of one surface. Each raises `HandrailError` if it is refused, and then nothing has changed."""
+
+    def __init__(self, app: App, surface: str) -> None:
+        self.app = app
+        self.surface = surface
+
+    @property
+    def is_read_only(self) -> bool:
+        """True if an agent or a run started this surface: then it only shows things."""
+        return self.app.is_leashed
+
+    def refuse(self, action: str, run: str | None = None) -> None:
+        """Raise `RefusedError` if this surface may only show things. The person is told of it."""
+        self.app.refuse_agents(f"{self.surface}: {action}", run=run)
+
+    def launch(self, wanted: Launch) -> str:
+        """Begin a run and drive it in the background. Returns its id."""
+        self.refuse("launch")
+        app = self.app
+        flow = app.flow_named(wanted.name)
+        app.check_settings()
+        later = Bounded(**{name: most for name, most in wanted.limits.items() if name in NAMES})  # type: ignore[arg-type]
+        bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(later)
+        request = Request(
+            params=dict(wanted.params),
+            task=wanted.task,
+            scope=wanted.scope,
+            agent=wanted.agent,
+            model=wanted.model,
+            start=wanted.start,
+            until=wanted.until,
+            preset="",
+            limits=bounds.named,
+            limit_places=bounds.places,
+        )
+        app.trust.refuse(lambda: app.definitions.programs_of_flow(flow))
+        begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
+        self._drive(begun.id, "resume", "--first")
+        return begun.id
+
+    def again(self, id_: str, mode: Mode, start: str | None = None) -> None:
+        """Resume, continue or restart a run in the background. `start` is the phase from which it is restarted."""
+        self.refuse(mode, id_)
+        run = self.app.runs.load(id_)
+        if run.driver is not None:
+            raise RefusedError(f"run `{id_}` is driven by process {run.driver}", "wait for its end, or stop it")
+        self._refuse_untrusted(run)
+        self._drive(id_, mode, *(["--from", start] if start is not None else []))
+
+    async def answer(self, id_: str, question: str, digest: str, values: Mapping[str, object]) -> None:
+        """Give the answer to a question. It counts only if the question is still open, and still the same."""
+        self.refuse("answer", id_)
+        run = self.app.runs.load(id_)
+        if question in run.state.closed:
+            raise Late(f"question `{question}` was {run.state.closed[question]} meanwhile", has_changed=False)
+        refuse_unless_waiting(id_, run.state, is_driven=run.driver is not None)
+        asked = next((one for one in run.state.questions.values() if one.id == question), None)
+        if asked is None or asked.input != digest:
+            raise Late("the question has changed since you opened it", has_changed=True)
+        self._refuse_untrusted(run)
+        try:
+            accepted = accept(formspec.from_json(asked.question), values)
+        except WrongAnswers as error:
+            raise Wrong(error.problems) from error
+        if await self.app.runs.answer(run, question, accepted):
+            self._drive(id_, "resume")
+
+    async def stop(self, id_: str) -> None:
+        """Stop a run and everything that it started."""
+        self.refuse("stop", id_)
+        await self.app.runs.stop(self.app.runs.load(id_))
+
+    def _refuse_untrusted(self, run: LoadedRun) -> None:
+        self.app.trust.refuse(lambda: programs_of_run(run))
+
+    def _drive(self, id_: str, *words: str) -> None:
+        command, *more = words
+        argv = [sys.executable, "-P", "-m", "handrail", "--project", self.app.project, command, id_, *more]
+        detach(argv, self.app.env, self.app.runs.log(id_))

@@ -1,0 +1,118 @@
+"""What the page asks the server to do: launch, answer, stop, resume, continue, restart. The guard has looked before."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from handrail.errors import HandrailError, NotFound, RefusedError, StateError, UntrustedError, UsageError
+from handrail.live.actions import Actions, Late, Launch, Mode, Wrong
+
+_LAUNCH = ("name", "task", "params", "agent", "model", "scope", "start", "until", "limits")
+_TEXTS = ("name", "task", "agent", "model", "scope", "start", "until")
+Doing = Callable[[Request, dict[str, Any]], Awaitable[dict[str, Any]]]
+
+
+class Doings:
+    """The routes below `/api` that change something."""
+
+    def __init__(self, actions: Actions) -> None:
+        self.actions = actions
+        self.routes = [
+            self._route("/api/launch", self.launch),
+            self._route("/api/run/{id}/answer", self.answer),
+            self._route("/api/run/{id}/stop", self.stop),
+            *(self._route(f"/api/run/{{id}}/{mode}", self._again(mode)) for mode in ("resume", "continue", "restart")),
+        ]
+
+    def _route(self, path: str, doing: Doing) -> Route:
+        async def endpoint(request: Request) -> Response:
+            try:
+                return JSONResponse(await doing(request, await _body(request)))
+            except HandrailError as error:
+                return refused(error)
+            except ClientDisconnect:  # more than the guard lets through
+                return Response(status_code=413)
+
+        return Route(path, endpoint, methods=["POST"])
+
+    async def launch(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
+        given = _only(body, _LAUNCH)
+        if not isinstance(given.get("name"), str):
+            raise UsageError("`name` is missing", "name a flow or a workflow")
+        for name in ("params", "limits"):
+            if not isinstance(given.get(name, {}), dict):
+                raise UsageError(f"`{name}` has to be a mapping")
+        for name in _TEXTS:
+            if not isinstance(given.get(name), str | None):
+                raise UsageError(f"`{name}` has to be text")
+        wanted = Launch(**{name: value for name, value in given.items() if value is not None})
+        return {"run": await asyncio.to_thread(self.actions.launch, wanted)}
+
+    async def answer(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        given = _only(body, ("question", "digest", "values"))
+        question, digest, values = (given.get(name) for name in ("question", "digest", "values"))
+        if not isinstance(question, str) or not isinstance(digest, str) or not isinstance(values, dict):
+            raise UsageError("an answer needs `question`, `digest` and `values`")
+        await self.actions.answer(request.path_params["id"], question, digest, values)
+        return {"accepted": question}
+
+    async def stop(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        _only(body, ())
+        await self.actions.stop(request.path_params["id"])
+        return {"stopped": request.path_params["id"]}
+
+    def _again(self, mode: Mode) -> Doing:
+        async def doing(request: Request, body: dict[str, Any]) -> dict[str, Any]:
+            start = _only(body, ("from",) if mode == "restart" else ()).get("from")
+            if not isinstance(start, str | None):
+                raise UsageError("`from` has to be text")
+            await asyncio.to_thread(self.actions.again, request.path_params["id"], mode, start)
+            return {"run": request.path_params["id"]}
+
+        return doing
+
+
+async def _body(request: Request) -> dict[str, Any]:
+    try:
+        data = json.loads(await request.body())
+    except (ValueError, RecursionError) as error:
+        raise UsageError("the request is not JSON") from error
+    if not isinstance(data, dict):
+        raise UsageError("the request has to be a mapping")
+    return data
+
+
+def _only(body: dict[str, Any], known: tuple[str, ...]) -> dict[str, Any]:
+    for name in body:
+        if name not in known:
+            raise UsageError(f"unknown key `{name[:80]}`")
+    return body
+
+
+def refused(error: HandrailError) -> Response:
+    """An error as the page gets it: one sentence, what helps, and the fields that are wrong."""
+    told: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
+    if isinstance(error, Wrong):
+        told["fields"] = [{"field": one.field, "message": one.message} for one in error.problems]
+    return JSONResponse({"error": told}, _status(error))
+
+
+def _status(error: HandrailError) -> int:
+    if isinstance(error, Late):
+        return 410 if error.has_changed else 409
+    kinds: list[tuple[type[HandrailError], int]] = [
+        (UntrustedError, 403),
+        (NotFound, 404),
+        (RefusedError, 409),
+        (StateError, 503),
+        (Wrong, 422),
+        (UsageError, 400),
+    ]
+    return next((status for kind, status in kinds if isinstance(error, kind)), 400)

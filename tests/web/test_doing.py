@@ -1,0 +1,155 @@
+"""What a person does in the page: launch, answer, stop, resume. Each is refused with a reason, or done once."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from handrail.app import App
+from handrail.trust.store import TrustStore
+from handrail.web.entry import Doorkeeper
+from handrail.web.server import Address, make_server
+from support import Project
+
+ADDRESS = Address("127.0.0.1", 8123)
+HEADERS = {"sec-fetch-site": "same-origin", "x-handrail": "1", "content-type": "application/json"}
+FLOW = """
+params:
+  version: {required: true, about: what is released}
+phases:
+- id: ask
+  steps:
+  - id: go
+    node: user-input
+    params:
+      formId: go
+      title: Release?
+      outputFile: go.json
+      fields:
+      - {id: sure, type: boolean, label: Sure?, required: true}
+      - {id: kind, type: single-select, label: Kind, required: true, options: [{value: minor, label: minor}]}
+- {id: say, steps: [{id: it, node: command, params: {argv: [touch, released]}}]}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
+    found = Project(tmp_path, monkeypatch, capsys)
+    found.write(".handrail/flows/release.yaml", FLOW)
+    return found
+
+
+@pytest.fixture
+def page(project: Project) -> TestClient:
+    door = Doorkeeper(b"k" * 32, time.time)
+    app = App(str(project.folder), os.environ, by="person")
+    client = TestClient(make_server(app, door, ADDRESS), base_url=ADDRESS.url, headers=HEADERS)
+    assert client.get(f"/enter?token={door.new_token()}").status_code == 200
+    return client
+
+
+def waiting(project: Project, run: str) -> dict[str, Any]:
+    """The question of a run, once it waits for an answer."""
+    while True:
+        asked = project.json("runs", run)["questions"]
+        if asked and project.json("runs", run)["driver"] is None:
+            found: dict[str, Any] = asked[0]
+            return found
+        time.sleep(0.05)
+
+
+def ended(project: Project, run: str) -> str:
+    while (found := project.json("runs", run))["status"] in ("running", "waiting"):
+        time.sleep(0.05)
+    status: str = found["status"]
+    return status
+
+
+def launched(project: Project, page: TestClient) -> tuple[str, dict[str, str]]:
+    """A run that waits, and what names its question."""
+    answer = page.post("/api/launch", json={"name": "release", "params": {"version": "1.2"}})
+    assert answer.status_code == 200, answer.text
+    run = answer.json()["run"]
+    asked = waiting(project, run)
+    (need,) = json.loads(project.run("view", f"run:{run}").out)["set"]["needs"]
+    return run, {"question": asked["id"], "digest": need["digest"]}
+
+
+def test_a_run_is_launched_answered_and_ends(project: Project, page: TestClient) -> None:
+    run, question = launched(project, page)
+    wrong = page.post(f"/api/run/{run}/answer", json={**question, "values": {"sure": True, "kind": "huge"}})
+    assert wrong.status_code == 422
+    assert [one["field"] for one in wrong.json()["error"]["fields"]] == ["kind"]
+    right = {**question, "values": {"sure": True, "kind": "minor"}}
+    assert page.post(f"/api/run/{run}/answer", json=right).status_code == 200
+    assert ended(project, run) == "completed"
+    assert (project.folder / "released").exists()
+    again = page.post(f"/api/run/{run}/answer", json=right)
+    assert again.status_code == 409
+    assert "answered" in again.json()["error"]["message"]
+
+
+def test_an_answer_to_a_changed_question_is_refused(project: Project, page: TestClient) -> None:
+    run, question = launched(project, page)
+    changed = {**question, "digest": "0" * 16, "values": {"sure": True, "kind": "minor"}}
+    assert page.post(f"/api/run/{run}/answer", json=changed).status_code == 410
+    assert project.json("runs", run)["status"] == "waiting"
+
+
+def test_a_missing_parameter_is_named_and_nothing_is_started(project: Project, page: TestClient) -> None:
+    answer = page.post("/api/launch", json={"name": "release"})
+    assert answer.status_code == 400
+    assert "version" in answer.json()["error"]["message"]
+    assert project.json("runs")["runs"] == []
+
+
+def test_a_run_is_stopped_and_resumed(project: Project, page: TestClient) -> None:
+    run, question = launched(project, page)
+    assert page.post(f"/api/run/{run}/stop", json={}).status_code == 200
+    assert project.json("runs", run)["status"] == "cancelled"
+    assert page.post(f"/api/run/{run}/resume", json={}).status_code == 200
+    waiting(project, run)
+    right = {**question, "values": {"sure": True, "kind": "minor"}}
+    assert page.post(f"/api/run/{run}/answer", json=right).status_code == 200
+    assert ended(project, run) == "completed"
+
+
+@pytest.mark.parametrize(
+    "body", ["[]", "{", "1", '{"name": 1}', '{"name": "release", "evil": 1}', '{"name": "r", "params": 1}']
+)
+def test_a_wrong_request_is_refused(page: TestClient, body: str) -> None:
+    answer = page.post("/api/launch", content=body)
+    assert answer.status_code == 400, answer.text
+    assert answer.json()["error"]["message"]
+
+
+def test_names_that_do_not_exist_are_not_found(page: TestClient) -> None:
+    assert page.post("/api/launch", json={"name": "relaese"}).status_code == 404
+    assert page.post("/api/run/r-none/stop", json={}).status_code == 404
+
+
+def test_an_untrusted_project_is_not_launched(project: Project, page: TestClient) -> None:
+    store = TrustStore(str(project.home / "state"))
+    for record in store.all():
+        store.revoke(record.path)
+    answer = page.post("/api/launch", json={"name": "release", "params": {"version": "1"}})
+    assert answer.status_code == 403
+    assert "handrail trust" in answer.json()["error"]["hint"]
+    assert project.json("runs")["runs"] == []
+
+
+def test_a_page_that_an_agent_started_only_shows(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    (project.home / "state" / "open-to-agents").unlink()
+    monkeypatch.setenv("CLAUDECODE", "1")
+    door = Doorkeeper(b"k" * 32, time.time)
+    client = TestClient(make_server(App(str(project.folder), os.environ), door, ADDRESS), base_url=ADDRESS.url)
+    client.get(f"/enter?token={door.new_token()}")
+    answer = client.post("/api/launch", headers=HEADERS, json={"name": "release", "params": {"version": "1"}})
+    assert answer.status_code == 409
+    assert "only a person" in answer.json()["error"]["message"]
