@@ -69,7 +69,7 @@ class Page extends Component {
       <main id="main">
         ${this.stream.gone
           ? html`<h1 tabindex="-1">Not found</h1><p role="alert"><bdi>${this.stream.gone.message}</bdi></p>`
-          : html`<${VIEWS[this.kind]} received=${received} now=${this.stream.now()} />`}
+          : html`<${VIEWS[this.kind]} id=${this.topic.split(":")[1]} received=${received} live=${this.stream.liveOf(this.topic)} now=${this.stream.now()} />`}
       </main>
     `;
   }

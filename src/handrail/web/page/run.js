@@ -1,5 +1,7 @@
 // One run: its head, and the tree of its phases and steps.
+import { Buttons } from "./buttons.js";
 import { Component, html } from "./dom.js";
+import { Question } from "./form.js";
 import { cost, duration, SIGNS, time, WORDS } from "./words.js";
 
 const childrenOf = (rows) => {
@@ -99,12 +101,13 @@ class Tree extends Component {
   }
 }
 
-export const Run = ({ received, now }) => {
+export const Run = ({ id, received, live, now }) => {
   const head = received.head;
   if (!head) return html`<p class="empty">Reading the run …</p>`;
   const end = head.ended ?? now;
   const needs = received.rows("needs").filter((row) => row.answered === null);
   const artifacts = received.rows("artifacts");
+  const interrupted = head.status === "running" && live?.driver === null ? ["resume"] : [];
   return html`
     <header class="title">
       <h1 tabindex="-1"><bdi>${head.name}</bdi> <span class="about"><bdi>${head.about}</bdi></span></h1>
@@ -119,12 +122,8 @@ export const Run = ({ received, now }) => {
       ${head.why ? html`<p class="why"><bdi>${[head.why.path, head.why.message].filter(Boolean).join(": ")}</bdi></p>` : null}
       ${head.summary ? html`<p class="summary"><bdi>${head.summary}</bdi></p>` : null}
     </header>
-    ${needs.map((need) => html`
-      <section key=${need.id} class="need">
-        <h2>? <bdi>${need.title}</bdi></h2>
-        <p>asked at ${time(need.since)} · <code>handrail answer ${received.id ?? ""}</code> in a terminal answers it</p>
-      </section>
-    `)}
+    <${Buttons} run=${id} actions=${head.status === "running" || head.status === "waiting" ? ["stop", ...interrupted] : head.modes} />
+    ${needs.map((need) => html`<${Question} key=${need.id} need=${need} run=${id} />`)}
     <${Tree} rows=${received.rows("nodes")} now=${now} />
     ${artifacts.length
       ? html`

@@ -6,6 +6,7 @@ export class Stream {
     this.topics = topics;
     this.onChange = onChange;
     this.received = new Map(topics.map((topic) => [topic, new Received()]));
+    this.lives = new Map();
     this.isLive = false;
     this.lostAt = null;
     this.offset = 0; // how far the server's clock is ahead of ours, in seconds
@@ -33,6 +34,7 @@ export class Stream {
 
   take(message) {
     this.offset = message.now - Date.now() / 1000;
+    this.lives.set(message.topic, message.live);
     if (!this.received.get(message.topic).take(message)) {
       this.close();
       this.received.set(message.topic, new Received());
@@ -43,6 +45,10 @@ export class Stream {
 
   now() {
     return Date.now() / 1000 + this.offset;
+  }
+
+  liveOf(topic) {
+    return this.lives.get(topic);
   }
 
   of(topic) {
