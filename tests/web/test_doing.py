@@ -56,12 +56,10 @@ def page(project: Project) -> TestClient:
 
 def waiting(project: Project, run: str) -> dict[str, Any]:
     """The question of a run, once it waits for an answer."""
-    while True:
-        asked = project.json("runs", run)["questions"]
-        if asked and project.json("runs", run)["driver"] is None:
-            found: dict[str, Any] = asked[0]
-            return found
+    while (found := project.json("runs", run))["status"] != "waiting" or found["driver"] is not None:
         time.sleep(0.05)
+    question: dict[str, Any] = found["questions"][0]
+    return question
 
 
 def ended(project: Project, run: str) -> str:
