@@ -9,8 +9,10 @@ AGENTS := -n 3
 # What `make test` runs. CI leaves out `explores` there, because `make test-long` follows.
 SELECT :=
 # What is special to one agent as a host. Claude Code was the first host, so its files have the names of their subjects.
-CLAUDE := coming_back failures gate interrupts side_by_side stops terminal_conversations whole_workflow
-SPECIAL := */test_*_host.py */test_pi_versions.py */test_opencode_plugin.py $(patsubst %,*/test_%.py,$(CLAUDE))
+CLAUDE := coming_back driven_claude failures gate interrupts side_by_side stops terminal_conversations whole_workflow
+# What only another version of an agent changes: its output, as the samples for the other tests have it.
+SAMPLES := hosts pi_versions
+SPECIAL := */test_*_host.py */test_opencode_plugin.py $(patsubst %,*/test_%.py,$(CLAUDE) $(SAMPLES))
 # One in how many places `make test-long` explores.
 EVERY := 1
 

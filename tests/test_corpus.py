@@ -126,6 +126,7 @@ def test_json_output_is_one_object_with_ok_and_problems(project: Project) -> Non
     assert said.code == 2
     assert said.data == {
         "ok": False,
+        "trusted": True,
         "problems": [
             {
                 "code": "bad-value",

@@ -57,13 +57,16 @@ LOOSENING = [
     ("import", "agentweaver"),
     ("uninstall", "claude"),
     ("trust",),
+    ("playbook init", "--no-agent", "--yes"),
+    ("run", "playbook-init", "--accept-playbook-draft"),
+    ("run", "playbook-init", "--param", "acceptPlaybookDraft=true"),
     ("run", "asking", "--trust"),
     ("doctor", "claude", "--probe", "--program", "/bin/true"),
 ]
 
 
 def as_agent(project: Project, *argv: str, **env: str) -> Any:
-    return project.process(*argv, **(env or {VARIABLE: "1"}))
+    return project.process(*argv[0].split(), *argv[1:], **(env or {VARIABLE: "1"}))
 
 
 @pytest.mark.parametrize("argv", LOOSENING, ids=" ".join)

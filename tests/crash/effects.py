@@ -86,6 +86,7 @@ GITLAB = {
     "outputJsonFile": "out/m.json",
 }
 GITHUB = {"outputFile": "out/h.md", "outputJsonFile": "out/h.json"}
+REVIEW = {"reviewFile": "out/r.md", "reviewJsonFile": "out/r.json"}
 PULL = {"pullRequestUrl": "octo/tea#7", **GITHUB}
 SIDE = {"id": "side", "node": "command", "params": {"argv": ["git", "branch", "-f", "side"]}, "rerun": "safe"}
 APART = {"id": "apart", "node": "git-worktree", "params": {"branch": "tea", "base": "side"}}
@@ -137,8 +138,12 @@ EFFECTS = [
     ),
     Effect("github-issue", {"issue": "octo/tea#7", **GITHUB}),
     Effect("github-pr-diff", PULL),
-    Effect("github-reviews", {**PULL, "reviewFile": "out/r.md", "reviewJsonFile": "out/r.json"}),
+    Effect("github-reviews", {**PULL, **REVIEW}),
     Effect("github-checks", PULL),
+    Effect("change-checks", {"change": "octo/tea#7", **GITHUB}),
+    Effect("change-reviews", {"change": "octo/tea#7", **GITHUB, **REVIEW}),
+    Effect("gitlab-checks", GITLAB),
+    Effect("gitlab-reviews", {**GITLAB, **REVIEW}),
     Effect("fetch-gitlab-diff", GITLAB),
     Effect(
         "gitlab-issue", {"issue": "{gitlab}/g/p/-/issues/7", "outputFile": "out/m.md", "outputJsonFile": "out/m.json"}
@@ -200,6 +205,8 @@ def gitlab(asked: Asked) -> Reply:
         return Reply([{"old_path": "a", "new_path": "a", "diff": "-1\n+2\n"}])
     if asked.path.endswith("/discussions"):
         return Reply([{"id": "d", "notes": [COMMENT]}])
+    if asked.path.endswith("/statuses"):
+        return Reply([{"id": 1, "name": "build", "status": "success"}])
     if asked.path.endswith("/notes"):
         return Reply([COMMENT])
     return Reply({"title": "T", "description": "", "state": "opened", "author": {"username": "ada"}, "sha": "a"})

@@ -33,6 +33,7 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+Z")
 READING = (
     *("fetch-gitlab-diff", "fetch-gitlab-review", "gitlab-issue", "playbook-inventory"),
     *("github-issue", "github-pr-diff", "github-reviews", "github-checks"),
+    *("change-checks", "change-reviews", "gitlab-checks", "gitlab-reviews"),
 )
 """They read again after an interruption, and their files say when."""
 UNKNOWN = "whether it arrived is not known"

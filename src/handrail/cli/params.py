@@ -79,12 +79,14 @@ def task_options(function: F) -> F:
     return function
 
 
+ACCEPTED = "acceptPlaybookDraft"
+"""The param that accepts a playbook in place of a person."""
 OPTION_OF = {
     "task": "TASK",
     "taskKey": "--scope",
     "extraPrompt": "--prompt",
     "reviewBlockingSeverities": "--blocking-severities",
-    "acceptPlaybookDraft": "--accept-playbook-draft",
+    ACCEPTED: "--accept-playbook-draft",
 }
 """Params that have a place of their own on the command line of `run`."""
 
@@ -99,7 +101,7 @@ def params_of_task(options: Mapping[str, Any]) -> dict[str, Any]:
             found["reviewBlockingSeverities"] = blocking_severities(options["blocking_severities"], {})
         except Unresolved as error:
             raise UsageError(f"`--blocking-severities`: {error.message}") from error
-    return found | ({"acceptPlaybookDraft": True} if options["accept_playbook_draft"] else {})
+    return found | ({ACCEPTED: True} if options["accept_playbook_draft"] else {})
 
 
 def route_options(function: F) -> F:

@@ -46,6 +46,8 @@ def init(app: App, shell: Shell, **options: Any) -> None:
     """
     from handrail.cli.playbook_init import with_agent, without_agent
 
+    if options["is_accepted"]:
+        app.refuse_agents("playbook init --yes")
     if options["agent"] and options["no_agent"]:
         raise UsageError("`--agent` and `--no-agent` exclude each other")
     found = read_playbook(app.project)

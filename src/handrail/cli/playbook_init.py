@@ -53,7 +53,8 @@ def without_agent(app: App, shell: Shell, options: dict[str, Any]) -> None:
     _refuse_others(app.project, files)
     for rule in draft["accepted_rules"]:
         shell.talk(f"{rule['title']} ({', '.join(rule['evidence_paths'])})")
-    _ask(len(draft["accepted_rules"]), is_accepted=options["is_accepted"])
+    if not options["is_accepted"]:
+        _ask(app, len(draft["accepted_rules"]))
     for path, text in files.items():
         target = os.path.join(app.project, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
@@ -76,11 +77,9 @@ def _refuse_others(project: str, files: dict[str, str]) -> None:
             raise RefusedError(f"`{path}` is there already, and nothing is overwritten", "move it away, then try again")
 
 
-def _ask(count: int, *, is_accepted: bool) -> None:
+def _ask(app: App, count: int) -> None:
     """Ask the person at the terminal. Raises `RefusedError` for a no, and `Unanswered` if there is nobody."""
-    if is_accepted:
-        return
-    if not can_ask():
+    if not can_ask() or app.caller.sign is not None:
         message = f"a person has to accept the playbook with {counted(count, 'practice')}, and there is no terminal"
         raise Unanswered(message, "`--yes` accepts it")
     if not click.confirm(f"Write this playbook to `{OWN}`?", err=True):

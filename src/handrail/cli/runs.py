@@ -20,6 +20,8 @@ from handrail.cli.dryrun import print_preview, rows_to_json
 from handrail.cli.flow_help import CommandOfFlow
 from handrail.cli.output import Shell
 from handrail.cli.params import (
+    ACCEPTED,
+    OPTION_OF,
     approve_option,
     given_approvals,
     given_bounds,
@@ -94,6 +96,8 @@ def run(app: App, shell: Shell, name: str, task: tuple[str, ...], **options: Any
     for warning in app.warnings(flow, options["agent"]):
         shell.talk(f"warning: {warning}")
     request = _requested(app, task, options)
+    if request.params.get(ACCEPTED):
+        app.refuse_agents(f"run {OPTION_OF[ACCEPTED]}")
     for told in unused(app.flows, flow, request):
         shell.talk(f"warning: {told}")
     if options["dry_run"]:

@@ -14,6 +14,8 @@ from handrail.doctor import notes
 from handrail.hosts.install import Installer, installer_for
 from handrail.models.turn import Call, Turn, calls
 from handrail.process.child import Ended, Task, perform
+from handrail.project import Places
+from handrail.trust.store import TrustStore
 
 NOBODY = "http://127.0.0.1:9"
 """An address where nothing listens: the proxy for everything except loopback."""
@@ -55,6 +57,7 @@ class Place:
         passed = {name: env[name] for name in self.offline.PASSED if name in env}
         own = {name: self._filled(text) for name, text in self.offline.ENVIRONMENT.items()}
         self.env = surroundings(self.home, path) | passed | own
+        TrustStore(Places(self.env).state).grant(self.project, 0.0)  # everything in it is made here
 
     def __enter__(self) -> Place:
         return self

@@ -127,7 +127,7 @@ def numbers(stamp: os.stat_result) -> list[int]:
 
 def _version() -> str:
     """A key that changes whenever the code that reads definitions, or a kind of check, changes."""
-    package = os.path.dirname(registry.__file__)
+    package = os.path.dirname(os.path.dirname(registry.__file__))
     newest = 0
     for room in ("checks", "source", "workflows"):
         with os.scandir(os.path.join(package, room)) as entries:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
-from handrail.nodes.changes.forge import CHANGE, FILES, FORGE, OUTPUT_FILES, pass_on
+from handrail.nodes.changes.forge import CHANGE, FORGE, pass_on
 from handrail.nodes.checked import COMMIT, OUTPUTS
+from handrail.nodes.outputs import FILES, OUTPUT_FILES
 
 NODE = Node(
     about="Fetches the checks of a pull request of GitHub (`github-checks`) or of a merge request of GitLab "

@@ -20,11 +20,6 @@ CHANGE = Field(
     shortest=1,
     also=("pullRequestUrl", "mergeRequestUrl", "url"),
 )
-FILES = ("outputFile", "outputJsonFile")
-OUTPUT_FILES = (
-    Field("outputFile", ("text",), "the file for Markdown", required=True, shortest=1, names="path"),
-    Field("outputJsonFile", ("text",), "the file for JSON", required=True, shortest=1, names="path"),
-)
 FORGE = {"forge": "`github` or `gitlab`", "url": "the address of the change"}
 
 

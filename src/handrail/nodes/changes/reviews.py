@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
-from handrail.nodes.changes.forge import CHANGE, FILES, FORGE, OUTPUT_FILES, pass_on
+from handrail.nodes.changes.forge import CHANGE, FORGE, pass_on
+from handrail.nodes.outputs import FILES, OUTPUT_FILES
 from handrail.nodes.remarks import AFTER, FINDINGS, FINDINGS_FILES
 
 NODE = Node(

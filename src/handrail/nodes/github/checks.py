@@ -6,9 +6,10 @@ from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
 from handrail.nodes.checked import COMMIT, OUTPUTS, by_state, checks_text, whole_commit
-from handrail.nodes.github.place import FILES, OUTPUT_FILES, PULL_REQUEST, place
+from handrail.nodes.github.place import PULL_REQUEST, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
 from handrail.nodes.markdown import one_line
+from handrail.nodes.outputs import FILES, OUTPUT_FILES
 from handrail.nodes.write_file import put_files
 from handrail.services.numbered import pull_request
 from handrail.source.values import as_text

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
-from handrail.nodes.github.place import FILES, OUTPUT_FILES, PULL_REQUEST, place
+from handrail.nodes.github.place import PULL_REQUEST, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
 from handrail.nodes.markdown import document, one_line
+from handrail.nodes.outputs import FILES, OUTPUT_FILES
 from handrail.nodes.remarks import change_facts, change_sections
 from handrail.nodes.write_file import put_files
 from handrail.services.numbered import pull_request

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
-from handrail.nodes.github.place import FILES, OUTPUT_FILES, place
+from handrail.nodes.github.place import place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
+from handrail.nodes.outputs import FILES, OUTPUT_FILES
 from handrail.nodes.remarks import issue_text
 from handrail.nodes.write_file import put_files
 from handrail.services.numbered import github_issue

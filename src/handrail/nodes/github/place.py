@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from handrail.contracts import NodeContext, NodeError, Work
+from handrail.nodes.outputs import FILES
 from handrail.nodes.write_file import inside
 from handrail.source.fields import Field
 from handrail.source.values import as_text
 
-FILES = ("outputFile", "outputJsonFile")
 PULL_REQUEST = Field(
     "pullRequestUrl",
     ("text",),
@@ -17,10 +17,6 @@ PULL_REQUEST = Field(
     required=True,
     shortest=1,
     also=("pullRequest", "pr", "url"),
-)
-OUTPUT_FILES = (
-    Field("outputFile", ("text",), "the file for Markdown", required=True, shortest=1, names="path"),
-    Field("outputJsonFile", ("text",), "the file for JSON", required=True, shortest=1, names="path"),
 )
 
 

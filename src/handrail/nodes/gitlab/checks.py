@@ -6,9 +6,10 @@ from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
 from handrail.nodes.checked import COMMIT, OUTPUTS, by_state, checks_text, whole_commit
-from handrail.nodes.gitlab.place import FILES, PARAMS, place
+from handrail.nodes.gitlab.place import PARAMS, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
 from handrail.nodes.markdown import one_line
+from handrail.nodes.outputs import FILES
 from handrail.nodes.write_file import put_files
 
 NODE = Node(

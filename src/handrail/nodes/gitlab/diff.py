@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, Work
-from handrail.nodes.gitlab.place import FILES, PARAMS, place
+from handrail.nodes.gitlab.place import PARAMS, place
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
 from handrail.nodes.markdown import document, one_line
+from handrail.nodes.outputs import FILES
 from handrail.nodes.remarks import change_facts, change_sections
 from handrail.nodes.write_file import put_files
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.gitlab.place import FILES, PARAMS, place
+from handrail.nodes.gitlab.place import PARAMS, place
 from handrail.nodes.gitlab.review import markdown
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text, utc_time
+from handrail.nodes.outputs import FILES
 from handrail.nodes.remarks import AFTER, FINDINGS, FINDINGS_FILES, findings_text, remark
 from handrail.nodes.write_file import inside, put_files
 from handrail.services.marks import is_marked

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.contracts import Node, NodeContext, NodeError, Work
-from handrail.nodes.gitlab.place import FILES, OUTPUT_FILES
 from handrail.nodes.jsonfiles import as_bytes, json_bytes, time_text
+from handrail.nodes.outputs import FILES, OUTPUT_FILES
 from handrail.nodes.remarks import issue_text
 from handrail.nodes.write_file import inside, put_files
 from handrail.services.references import gitlab_issue

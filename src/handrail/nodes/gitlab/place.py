@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from handrail.contracts import NodeContext, NodeError, Work
+from handrail.nodes.outputs import FILES, OUTPUT_FILES
 from handrail.nodes.write_file import inside
 from handrail.services.references import MergeRequest, merge_request
 from handrail.source.fields import Field
 from handrail.source.values import as_text
 
-FILES = ("outputFile", "outputJsonFile")
-OUTPUT_FILES = (
-    Field("outputFile", ("text",), "the file for Markdown", required=True, shortest=1, names="path"),
-    Field("outputJsonFile", ("text",), "the file for JSON", required=True, shortest=1, names="path"),
-)
 PARAMS = (
     Field("mergeRequestUrl", ("text",), "the address of the merge request", required=True, shortest=1),
     *OUTPUT_FILES,
