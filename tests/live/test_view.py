@@ -8,7 +8,7 @@ import subprocess
 import sys
 from typing import Any
 
-from handrail.view.rows import Received
+from handrail.topics.rows import Received
 from support import Project
 
 WAIT = "sh, -c, 'until [ -e go ]; do sleep 0.02; done'"

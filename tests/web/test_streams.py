@@ -14,7 +14,7 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
-from handrail.view.rows import Received
+from handrail.topics.rows import Received
 from support import Project
 
 WAIT = "sh, -c, 'until [ -e go ]; do sleep 0.02; done'"

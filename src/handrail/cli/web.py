@@ -30,7 +30,7 @@ def web(app: App, shell: Shell, *, port: int | None, no_open: bool) -> None:
     """
     if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("starlette") is None:
         raise NotFound("the web page needs packages that are not installed", "run `pip install 'handrail[ui]'`")
-    from handrail.web.serving import serve
+    from handrail.web.listening import serve
 
     def ready(link: str, address: Address) -> None:
         if shell.as_json:

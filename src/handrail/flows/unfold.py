@@ -208,9 +208,8 @@ class Unfold:
             self.outermost = how.value.get("to", how.value.get("max", how))
         group = self.group(reader, around)
         if until is not None and group is not None:
-            hint = "remove `parallel` or `until`"
             message = "rounds that run in parallel cannot have `until`"
-            self.job.problem(how.value["parallel"], "bad-value", message, hint)
+            self.job.problem(how.value["parallel"], "bad-value", message, "remove `parallel` or `until`")
         first, last = bounds or (1, 1)
         may_exhaust = self.may_exhaust(reader)
         items = None if over is None else self.over(over, around)

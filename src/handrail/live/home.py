@@ -9,8 +9,8 @@ from handrail.app import App
 from handrail.sessions import marks
 from handrail.sessions.report import Report
 from handrail.sessions.store import Session
-from handrail.view.home_topic import HomeTopic, Seated
-from handrail.view.rows import Message
+from handrail.topics.home import HomeTopic, Seated
+from handrail.topics.rows import Message
 
 
 class LiveHome:

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 from handrail.errors import HandrailError
-from handrail.view.rows import Message, Rows
+from handrail.topics.rows import Message, Rows
 
 LOOK_AGAIN = 0.2
 """In seconds: how often a watched topic is looked at. So a watcher gets at most five messages a second."""

@@ -9,8 +9,8 @@ from handrail.runs.loaded import LoadedRun
 from handrail.runs.runs import Runs
 from handrail.runs.stored import seen
 from handrail.runs.summary import given_in
-from handrail.view.rows import Message
-from handrail.view.run_topic import RunTopic
+from handrail.topics.rows import Message
+from handrail.topics.run import RunTopic
 
 
 class LiveRun:

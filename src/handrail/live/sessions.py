@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from handrail.sessions import machine
 from handrail.sessions.store import Session
 from handrail.state import journal
-from handrail.view.rows import Message
-from handrail.view.session_topic import SessionTopic
+from handrail.topics.rows import Message
+from handrail.topics.session import SessionTopic
 
 
 class LiveSession:

@@ -1,4 +1,4 @@
-"""Who may use the page: a link that works once becomes a cookie. Pure, but for random bytes and the clock it is given.
+"""Who may use the page: a link that works once becomes a cookie.
 
 The link is printed in the terminal of the person who started the server. Whoever only knows the port cannot get in.
 """

@@ -1,4 +1,4 @@
-// The rows of a topic as a receiver has them. The same rules as `handrail.view.rows.Received`.
+// The rows of a topic as a receiver has them. The same rules as `handrail.topics.rows.Received`.
 
 export class Received {
   constructor() {

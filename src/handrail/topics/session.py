@@ -11,7 +11,7 @@ from typing import Any
 from handrail.sessions import machine, words
 from handrail.sessions.machine import Event, State
 from handrail.source.clean import clean
-from handrail.view.rows import HEAD, Rows
+from handrail.topics.rows import HEAD, Rows
 from handrail.workflows.plan import Plan, Stop
 
 STOPS, MOVES, CHECKS = "stops", "moves", "checks"

@@ -28,8 +28,8 @@ from handrail.runs.machine import (
     StepStarted,
     UsageReported,
 )
-from handrail.view.rows import HEAD, Received
-from handrail.view.run_topic import RunTopic
+from handrail.topics.rows import HEAD, Received
+from handrail.topics.run import RunTopic
 
 SET = "node: set, params: {n: 1}"
 FLOW = f"""

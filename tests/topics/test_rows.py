@@ -7,8 +7,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail.view import rows as rows_module
-from handrail.view.rows import HEAD, MOST_BYTES, Received, Rows
+from handrail.topics import rows as rows_module
+from handrail.topics.rows import HEAD, MOST_BYTES, Received, Rows
 
 Change = tuple[str, str, int | None]
 CHANGES = st.lists(

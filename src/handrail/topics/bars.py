@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from handrail.view.rows import Rows
+from handrail.topics.rows import Rows
 
 BARS = "bars"
 Kind = Literal["work", "pause", "delay", "asked", "away"]

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from handrail.runs.summary import ENDED, Summary, reason_words
 from handrail.source.clean import clean
-from handrail.view.rows import Rows
+from handrail.topics.rows import Rows
 
 ENTRIES = "entries"
 NEEDS, RUNNING, DELAYED, RECENT = "needs", "running", "delayed", "recent"

@@ -15,10 +15,10 @@ from handrail.runs.fold import RunState
 from handrail.runs.machine import Event
 from handrail.runs.modes import available
 from handrail.source.clean import clean
-from handrail.view.bars import Bars, End
-from handrail.view.rows import HEAD, Rows
-from handrail.view.spent import Spent
-from handrail.view.tree import Finder, Tree
+from handrail.topics.bars import Bars, End
+from handrail.topics.rows import HEAD, Rows
+from handrail.topics.spent import Spent
+from handrail.topics.tree import Finder, Tree
 
 NEEDS, ARTIFACTS = "needs", "artifacts"
 SHORT, LONG, SUMMARY = 200, 500, 8_000

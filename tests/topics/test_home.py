@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from handrail.runs.summary import Summary
-from handrail.view.home_topic import HomeTopic, Seated
+from handrail.topics.home import HomeTopic, Seated
 
 
 def run(id_: str, status: str, **fields: Any) -> Summary:

@@ -13,7 +13,7 @@ from typing import Any
 from handrail.flows.outline import child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
-from handrail.view.rows import Row, Rows
+from handrail.topics.rows import Row, Rows
 
 NODES = "nodes"
 Finder = Callable[[str], FlowPlan | None]

@@ -17,8 +17,8 @@ from handrail.sessions.machine import (
     Started,
 )
 from handrail.sessions.results import Result
-from handrail.view.rows import HEAD, Received
-from handrail.view.session_topic import SessionTopic
+from handrail.topics.rows import HEAD, Received
+from handrail.topics.session import SessionTopic
 from sessions.definitions import phase, plan, replaced, run, workflow
 
 INNER = workflow("inner", phase("a", 1), phase("b"))
