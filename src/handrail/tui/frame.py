@@ -16,11 +16,12 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from handrail.tui import bindings
-from handrail.tui.drawing.words import Piece, Times, cell, columns
+from handrail.tui.drawing.words import Piece, Times, cell
 from handrail.tui.help import HelpScreen, PaletteScreen
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.pace import Pace
 from handrail.tui.top import Top
+from handrail.view.columns import columns
 
 LEAST = (60, 16)
 HOLD = 1.0
@@ -262,5 +263,3 @@ class Frame(Screen[None]):
     def _opened(self, event: Listing.Opened) -> None:
         event.stop()
         self._calls("open")()
-
-

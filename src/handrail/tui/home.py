@@ -17,10 +17,11 @@ from handrail.tui import bindings
 from handrail.tui.deciding import answer, attempt, cancel_session, init, mark, run_again, stop_run
 from handrail.tui.drawing.detail import run_detail, session_detail
 from handrail.tui.drawing.home import OLDER, counted, home_lines, ordered
-from handrail.tui.drawing.words import Line, Piece, cell, columns, line, rule
+from handrail.tui.drawing.words import Line, Piece, cell, line, rule
 from handrail.tui.feed import Feed
 from handrail.tui.frame import TWO_PANES, Frame, bindings_of
 from handrail.tui.listing import Bar, Listing
+from handrail.view.columns import columns
 
 SOON = 0.2
 """In seconds: the selection has to rest so long before its details are read."""
@@ -39,6 +40,7 @@ class HomeScreen(Frame):
 
     def __init__(self) -> None:
         super().__init__()
+        self.older = 0
         self.beside: Feed | None = None
         self._worker: Worker[None] | None = None
 
@@ -61,7 +63,10 @@ class HomeScreen(Frame):
         self._draw_head(width)
         shown = self.entries.scrollable_content_region.width or width
         if top.home.error is not None:
-            lines = [line(None, Piece(f" ✗ {top.home.error.message}", "fail")), line(None, f"   {top.home.error.hint or ''}")]
+            lines = [
+                line(None, Piece(f" ✗ {top.home.error.message}", "fail")),
+                line(None, f"   {top.home.error.hint or ''}"),
+            ]
         elif not top.home.is_ready:
             lines = [line(None, Piece("   reading the runs of this project …", "dim"))]
         else:
@@ -78,13 +83,11 @@ class HomeScreen(Frame):
         scope = top.scope if width >= TWO_PANES else top.scope.rpartition("@")[0]
         left = f"handrail  {name}" + (f" · {scope}" if scope else "")
         middle, clock = counted(top.entries), self.times.of_day(self.times.now)
-        room = max(0, width - columns(middle) - columns(clock) - 5)
-        self.query_one("#head", Bar).show((
-            Piece(cell(left, min(room, max(24, width // 2 - columns(middle) // 2))), "bold"),
-            Piece(" " + middle, "need" if top.needing else ""),
-            Piece(cell("", width - min(room, max(24, width // 2 - columns(middle) // 2)) - columns(middle) - columns(clock) - 2)),
-            Piece(f"{clock} "),
-        ))  # fmt: skip
+        room = max(0, min(width - columns(middle) - columns(clock) - 3, max(24, (width - columns(middle)) // 2)))
+        gap = max(1, width - room - columns(middle) - columns(clock) - 2)
+        style = "need" if top.needing else ""
+        parts = (Piece(cell(left, room), "bold"), Piece(f" {middle}", style), Piece(" " * gap), Piece(f"{clock} "))
+        self.query_one("#head", Bar).show(parts)
 
     def _follow(self) -> None:
         """Follow the run or session that is selected."""

@@ -13,9 +13,10 @@ from handrail.runs.stored import seen
 from handrail.sessions.guide import whole_story
 from handrail.tui import bindings
 from handrail.tui.drawing.log import AGENT, FACTS, KINDS, STEPS, Entry, Teller, log_lines
-from handrail.tui.drawing.words import Piece, cell, columns, line
+from handrail.tui.drawing.words import Piece, cell, line
 from handrail.tui.frame import Frame, bindings_of
 from handrail.tui.listing import Bar, Listing
+from handrail.view.columns import columns
 from handrail.view.guided import guided_lines
 
 AGAIN = 1.0
@@ -90,9 +91,13 @@ class LogScreen(Frame):
         listing = self.query_one("#lines", Listing)
         shown = listing.scrollable_content_region.width or width - 1
         if self.error is not None:
-            listing.show([line(None, Piece(f" ! {self.error.message}", "need")), line(None, f"   {self.error.hint or ''}")])
+            listing.show(
+                [line(None, Piece(f" ! {self.error.message}", "need")), line(None, f"   {self.error.hint or ''}")]
+            )
         else:
-            listing.show(list(log_lines(self.entries, self.kinds, self.times, shown, wraps=self.wraps)), is_held=is_held)
+            listing.show(
+                list(log_lines(self.entries, self.kinds, self.times, shown, wraps=self.wraps)), is_held=is_held
+            )
             if self._at_end and self.entries:
                 self._at_end = False
                 listing.end(1)

@@ -100,7 +100,9 @@ def show_diff(top: Top, run: str, row: Row, artifacts: Sequence[Row]) -> None:
     async def show() -> None:
         records = await asyncio.to_thread(top.project.runs.kept.records)
         own = next((one for one in records if one.id == row["id"]), None)
-        earlier = [one for one in records if own is not None and one.path == row.get("path") and one.created < own.created]
+        earlier = [
+            one for one in records if own is not None and one.path == row.get("path") and one.created < own.created
+        ]
         if own is None or not earlier:
             top.tell(f"`{row.get('path')}` has no previous version")
             return
@@ -110,7 +112,9 @@ def show_diff(top: Top, run: str, row: Row, artifacts: Sequence[Row]) -> None:
             return
         made = difflib.unified_diff(clean(old).split("\n"), clean(new).split("\n"), earlier[-1].id, own.id, lineterm="")
         lines = [line(None, Piece(f" {one}", _STYLES.get(one[:1], ""))) for one in list(made)[:MOST_LINES]]
-        top.push_screen(ReaderScreen(f"{row.get('path')}: changes", lines or [line(None, " no difference")], str(row.get("path"))))
+        top.push_screen(
+            ReaderScreen(f"{row.get('path')}: changes", lines or [line(None, " no difference")], str(row.get("path")))
+        )
 
     del run, artifacts
     attempt(top, show)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from textual import on
@@ -12,6 +13,7 @@ from textual.widget import Widget
 from handrail.topics.rows import Row
 from handrail.tui import bindings
 from handrail.tui.deciding import answer, run_again, stop_run
+from handrail.tui.drawing.detail import asked
 from handrail.tui.drawing.timeline import timeline_lines
 from handrail.tui.drawing.tree import Tree, tree_lines
 from handrail.tui.drawing.views import (
@@ -107,7 +109,13 @@ class RunScreen(Frame):
             self._open_first()
         tree = self.pane("tree")
         shown = _width(tree, width)
-        tree.show([*why_lines(self.head, shown), *tree_lines(self.steps, self.folds, self.times, shown)], is_held=is_held)
+        tree.show(
+            [
+                *why_lines(self.head, shown),
+                *tree_lines(self.steps, self.folds, self.times, shown, asked(self.section("needs"))),
+            ],
+            is_held=is_held,
+        )
         self._draw_side(is_held=is_held)
 
     def _arrange(self) -> None:
@@ -125,7 +133,7 @@ class RunScreen(Frame):
         pieces: list[Piece] = [Piece(" ")]
         actions: dict[int, Callable[[], None]] = {}
         for number, name in enumerate(NAMES, 1):
-            actions[len(pieces)] = lambda number=number: self._view(number)
+            actions[len(pieces)] = partial(self._view, number)
             text = f"{number} {name} {counts.get(number, '')}".rstrip()
             pieces += [Piece(text, "on" if number == self.view else ""), Piece("  ")]
         self.query_one("#tabs", Bar).show(pieces, actions)
@@ -152,7 +160,9 @@ class RunScreen(Frame):
                 self.folds[above] = False
                 above = self.steps.parent(above)
             shown = _width(self.pane("tree"), self.size.width)
-            self.pane("tree").show(list(tree_lines(self.steps, self.folds, self.times, shown)))
+            self.pane("tree").show(
+                list(tree_lines(self.steps, self.folds, self.times, shown, asked(self.section("needs"))))
+            )
             self.pane("tree").select(first)
         elif self.head.get("status") in OVER and self.head.get("summary"):
             self._view(SUMMARY)
@@ -168,7 +178,11 @@ class RunScreen(Frame):
             shown = _width(bottom, self.size.width)
             title = f"─ tail: {self.steps.place(self.pane('tree').selected or '')}".rstrip(": ")
             ends = "following" if bottom.follows else "held: f follows"
-            bottom.show([rule(title, shown, ends), *self._tail(shown)][-200:] if bottom.follows else [rule(title, shown, ends), *self._tail(shown)])
+            bottom.show(
+                [rule(title, shown, ends), *self._tail(shown)][-200:]
+                if bottom.follows
+                else [rule(title, shown, ends), *self._tail(shown)]
+            )
         third = self.pane("third")
         if third.display:
             third.show(list(self._step(_width(third, 50))))

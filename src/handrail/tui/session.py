@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from functools import partial
 
 from textual.widget import Widget
 
@@ -41,6 +42,7 @@ class SessionScreen(Frame):
         self.view = PHASES
         self.folds: dict[str, bool] = {}
         self.told = ""
+        self._has_opened = False
         self.feed: Feed | None = None
 
     @property
@@ -79,6 +81,9 @@ class SessionScreen(Frame):
         main, side = self.query_one("#main", Listing), self.query_one("#side", Listing)
         shown = main.scrollable_content_region.width or width - 1
         main.show(list(self._lines(self.view, shown)), is_held=is_held)
+        if not self._has_opened and self.section("stops"):
+            self._has_opened = True
+            main.select(next((str(row["id"]) for row in self.section("stops") if row.get("state") == "current"), None))
         if self.has_class("-wide"):
             shown = side.scrollable_content_region.width or width // 2
             side.show(list(self._lines(DENIED if self.view == PHASES else PHASES, shown)))
@@ -88,7 +93,7 @@ class SessionScreen(Frame):
         pieces: list[Piece] = [Piece(" ")]
         actions: dict[int, Callable[[], None]] = {}
         for number, name in enumerate(NAMES, 1):
-            actions[len(pieces)] = lambda number=number: self._view(number)
+            actions[len(pieces)] = partial(self._view, number)
             text = f"{number} {name} {counts.get(number) or ''}".rstrip()
             pieces += [Piece(text, "on" if number == self.view else ""), Piece("  ")]
         self.query_one("#tabs", Bar).show(pieces, actions)
@@ -97,7 +102,11 @@ class SessionScreen(Frame):
         feed = self.feed
         if feed is None or not feed.is_ready:
             error = feed.error if feed is not None else None
-            text = "   reading the session …" if error is None else f" ! {self.id_of_session} cannot be read: {error.message}"
+            text = (
+                "   reading the session …"
+                if error is None
+                else f" ! {self.id_of_session} cannot be read: {error.message}"
+            )
             yield line(None, Piece(text, "dim" if error is None else "need"))
         elif view == CHECKS:
             yield from check_lines(self.section("checks"), self.times, width)
@@ -109,7 +118,9 @@ class SessionScreen(Frame):
             yield line(None, Piece(" what the agent is told now", "dim"))
             yield from (line(None, f" {text}") for text in wrapped(self.told, max(10, width - 2)))
         else:
-            yield from phase_lines(self.section("stops"), self.section("checks"), self.folds, self.head, self.times, width)
+            yield from phase_lines(
+                self.section("stops"), self.section("checks"), self.folds, self.head, self.times, width
+            )
 
     def _view(self, number: int) -> None:
         if number == LOG:

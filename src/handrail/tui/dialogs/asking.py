@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -22,7 +23,8 @@ class Question(ModalScreen[str]):
 
     DEFAULT_CSS = """
     Question { align: center middle; background: transparent; }
-    Question > Vertical { width: 64; max-width: 100%; height: auto; border: solid $border; padding: 0 1; background: $background; }
+    Question > Vertical { width: 64; max-width: 100%; height: auto; padding: 0 1;
+                          border: solid $border; background: $background; }
     """
     BINDINGS = [
         Binding("left,shift+tab", "choose(-1)"),
@@ -51,9 +53,9 @@ class Question(ModalScreen[str]):
 
     def _draw(self) -> None:
         pieces: list[Piece] = []
-        actions = {}
+        actions: dict[int, Callable[[], None]] = {}
         for number, (_, label) in enumerate(self.choices):
-            actions[len(pieces)] = lambda number=number: self._take(number)
+            actions[len(pieces)] = partial(self._take, number)
             mark = "▸" if number == self.chosen else " "
             pieces += [Piece(f"{mark}[ {label} ]", "match" if number == self.chosen else ""), Piece(" ")]
         self.query_one("#answers", Bar).show(pieces, actions)
@@ -86,7 +88,10 @@ class QuitScreen(Question):
     def __init__(self, count: int) -> None:
         runs = "1 run continues" if count == 1 else f"{count} runs continue"
         stop = {1: "Stop it", 2: "Stop both"}.get(count, "Stop all")
-        super().__init__(f"{runs} without this screen.", [(LEAVE, "Leave them running" if count > 1 else "Leave it running"), (STOP, stop), (STAY, "Stay")])
+        super().__init__(
+            f"{runs} without this screen.",
+            [(LEAVE, "Leave them running" if count > 1 else "Leave it running"), (STOP, stop), (STAY, "Stay")],
+        )
 
     def action_first(self) -> None:
         self.dismiss(STAY)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
+from handrail.topics.rows import Row
 from handrail.tui.drawing.session import phase_lines
 from handrail.tui.drawing.tree import Tree, tree_lines
 from handrail.tui.drawing.views import artifact_lines, tail_lines, why_lines
-from handrail.tui.drawing.words import Line, Piece, Row, Times, line, money, path_words, rule, sign, spell, word
+from handrail.tui.drawing.words import Line, Piece, Times, line, money, path_words, rule, sign, spell, word
 
 Sections = Callable[[str], list[Row]]
 
@@ -23,8 +24,12 @@ def run_detail(head: Row, sections: Sections, tail: Iterable[Row], times: Times,
     took = spell(None if started is None else (times.now if ended is None else ended) - started)
     yield line(None, f"   {head.get('done') or 0}/{head.get('total') or 0} steps · {took} · {money(head.get('usage'))}")
     yield from why_lines(head, width)
-    folds = {id_: True for id_, row in tree.rows.items() if row.get("status") in ("done", "skipped") and tree.is_foldable(id_)}
-    for one in tree_lines(tree, folds, times, width):
+    folds = {
+        id_: True
+        for id_, row in tree.rows.items()
+        if row.get("status") in ("done", "skipped") and tree.is_foldable(id_)
+    }
+    for one in tree_lines(tree, folds, times, width, asked(sections("needs"))):
         yield one._replace(id=None)
     artifacts = sections("artifacts")
     if artifacts:
@@ -34,6 +39,11 @@ def run_detail(head: Row, sections: Sections, tail: Iterable[Row], times: Times,
     if last:
         yield rule("tail", width)
         yield from tail_lines(last, times, width)
+
+
+def asked(needs: Iterable[Row]) -> dict[str, str]:
+    """The open question of each step, by its path."""
+    return {str(row.get("path")): str(row.get("title") or "") for row in needs if not row.get("answered")}
 
 
 def session_detail(head: Row, sections: Sections, times: Times, width: int) -> Iterator[Line]:

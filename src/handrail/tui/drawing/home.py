@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
+from handrail.topics.rows import Row
 from handrail.tui.drawing.words import (
     QUIET,
     UNKNOWN,
     Line,
     Piece,
-    Row,
     Times,
     cell,
-    duration,
     line,
     money,
     path_words,
@@ -21,6 +20,7 @@ from handrail.tui.drawing.words import (
     rule,
     sign,
 )
+from handrail.view.columns import duration
 
 GROUPS = {"needs": "NEEDS YOU", "running": "RUNNING", "delayed": "DELAYED", "recent": "RECENT"}
 EMPTY = (
@@ -87,7 +87,12 @@ def home_lines(entries: list[Row], times: Times, width: int, older: int = 0) -> 
 def home_line(row: Row, times: Times, shape: Columns) -> Line:
     """One run or session."""
     is_bold = row.get("group") == "needs"
-    pieces = [Piece(" "), sign(_status(row)), Piece(" "), Piece(cell(str(row.get("name") or ""), shape.name), "bold" * is_bold)]
+    pieces = [
+        Piece(" "),
+        sign(_status(row)),
+        Piece(" "),
+        Piece(cell(str(row.get("name") or ""), shape.name), "bold" * is_bold),
+    ]
     if shape.about:
         pieces.append(Piece(" " + cell(str(row.get("about") or ""), shape.about), "dim"))
     counts, time, cost = _figures(row, times)
@@ -169,5 +174,9 @@ def _figures(row: Row, times: Times) -> tuple[str, str, str]:
 def counted(entries: Iterable[Row]) -> str:
     """`4 need you · 3 running · 1 delayed`."""
     groups = ordered(entries)
-    told = ((len(groups["needs"]), "need you"), (len(groups["running"]), "running"), (len(groups["delayed"]), "delayed"))
+    told = (
+        (len(groups["needs"]), "need you"),
+        (len(groups["running"]), "running"),
+        (len(groups["delayed"]), "delayed"),
+    )
     return " · ".join(f"{number} {what}" for number, what in told if number) or "nothing runs"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from handrail.contracts import Record
@@ -10,7 +10,8 @@ from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.machine import Event
 from handrail.source.clean import clean
-from handrail.tui.drawing.words import STYLES, Line, Piece, Times, cell, columns, line, path_words, wrapped
+from handrail.tui.drawing.words import STYLES, Line, Piece, Times, cell, line, path_words, wrapped
+from handrail.view.columns import columns
 from handrail.view.story import Story
 
 STEPS, AGENT, PEOPLE, CHECKS, FACTS = KINDS = ("steps", "agent", "people", "checks", "facts")
@@ -77,5 +78,3 @@ def log_lines(
             lead = first if not number else (Piece(" " * (columns(head) + 2 + place_width + 1)),)
             yield line(str(entry.number) if not number else None, *lead, Piece(part))
     yield line(None, Piece(f" ── end · {count:,} lines", "dim"))
-
-

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from handrail.topics.rows import Row
 from handrail.topics.signs import sign_of
 from handrail.tui.drawing.tree import Folds
 from handrail.tui.drawing.views import check_line
-from handrail.tui.drawing.words import STYLES, Line, Piece, Row, Times, cell, columns, line, sign, spell, word
+from handrail.tui.drawing.words import STYLES, Line, Piece, Times, cell, line, sign, spell, word
+from handrail.view.columns import columns
 
 _ORDINALS = {1: "", 2: "2nd visit", 3: "3rd visit"}
 TURNS = {"agent": "agent's turn", "person": "your turn"}
@@ -51,9 +53,7 @@ def phase_lines(
         yield from _stop(stop, by_stop.get(int(stop.get("order") or 0), []), (folds, head, times), (len(levels), width))
 
 
-def _stop(
-    stop: Row, checks: list[Row], view: tuple[Folds, Row, Times], place: tuple[int, int]
-) -> Iterator[Line]:
+def _stop(stop: Row, checks: list[Row], view: tuple[Folds, Row, Times], place: tuple[int, int]) -> Iterator[Line]:
     folds, head, times = view
     depth, width = place
     state = str(stop.get("state") or "ahead")
@@ -68,7 +68,9 @@ def _stop(
     text = "   ".join(part for part in told if part)
     room = max(4, width - columns(lead) - 24)
     style = "dim" if state == "ahead" else "bold" if is_here else ""
-    yield line(id_, lead, sign(status), Piece(f" {first} ", style), Piece(cell(text, room), "dim" if state == "ahead" else ""))
+    yield line(
+        id_, lead, sign(status), Piece(f" {first} ", style), Piece(cell(text, room), "dim" if state == "ahead" else "")
+    )
     if not is_folded:
         yield from _gate(stop, checks, times, width, "  " * depth)
 
@@ -97,7 +99,9 @@ def _gate(stop: Row, checks: list[Row], times: Times, width: int, indent: str) -
         for check in checks:
             yield check_line(check, times, width - len(indent) - 3)._replace(id=None)
     for claim in [] if checks else stop.get("exit") or []:
-        yield line(None, f"{indent}     ", sign("pending"), Piece(f" {cell(str(claim), max(4, width - 22))} never run", "dim"))
+        yield line(
+            None, f"{indent}     ", sign("pending"), Piece(f" {cell(str(claim), max(4, width - 22))} never run", "dim")
+        )
 
 
 def gate_words(gate: dict[str, Any]) -> str:
@@ -128,7 +132,8 @@ def denial_lines(denials: Iterable[Row], times: Times, width: int) -> Iterator[L
     if not rows:
         yield line(None, Piece("  No call was denied.", "dim"))
     for row in rows:
-        head = f" {times.of_day(row.get('last') or 0.0)}  {cell(str(row.get('tool') or ''), 10)} ×{row.get('count') or 1:<3} "
+        tool = cell(str(row.get("tool") or ""), 10)
+        head = f" {times.of_day(row.get('last') or 0.0)}  {tool} ×{row.get('count') or 1:<3} "
         told = " · ".join(str(row[name]) for name in ("rule", "reason", "excerpt") if row.get(name))
         yield line(str(row["id"]), Piece(head), Piece(cell(told.replace("\n", " "), max(4, width - columns(head)))))
 
@@ -136,7 +141,8 @@ def denial_lines(denials: Iterable[Row], times: Times, width: int) -> Iterator[L
 def last_words(head: Row, denials: Iterable[Row], moves: Iterable[Row], times: Times) -> str:
     """The newest thing that happened, for the line above the keys."""
     told: list[tuple[float, str]] = [
-        (float(row.get("last") or 0.0), f"denied {row.get('tool')}: {row.get('reason') or row.get('rule') or ''}") for row in denials
+        (float(row.get("last") or 0.0), f"denied {row.get('tool')}: {row.get('reason') or row.get('rule') or ''}")
+        for row in denials
     ]
     told += [(float(row.get("at") or 0.0), f"{row.get('how')}") for row in moves]
     if head.get("refused"):

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from handrail.topics.rows import Row
 from handrail.tui.drawing.tree import Branch, Folds, Tree
-from handrail.tui.drawing.words import Line, Piece, Row, Times, age, cell, columns, line, sign
+from handrail.tui.drawing.words import Line, Piece, Times, age, cell, line, sign
+from handrail.view.columns import columns
 
 IDLE = 30.0
 """In seconds: if nothing works or waits for longer, that time is cut out of the scale."""

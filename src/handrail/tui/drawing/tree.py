@@ -5,20 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from handrail.tui.drawing.words import (
-    UNKNOWN,
-    Line,
-    Piece,
-    Row,
-    Times,
-    cell,
-    columns,
-    line,
-    money,
-    right,
-    sign,
-    spell,
-)
+from handrail.topics.rows import Row
+from handrail.tui.drawing.words import UNKNOWN, Line, Piece, Times, cell, line, money, right, sign, spell
+from handrail.view.columns import columns
 
 Folds = Mapping[str, bool]
 """What a person folded (True) or unfolded, by the id of the row."""
@@ -85,6 +74,25 @@ class Tree:
             if folded is False:
                 yield from self.visible(folds, own, depth + 1)
 
+    def filled(self, row: Row) -> Row:
+        """A repeat or a round with the times and the costs of what is in it."""
+        if row.get("kind") not in ("repeat", "round") or row.get("started") is not None:
+            return row
+        below = [self.filled(one) for one in self._below.get(str(row["id"]), [])]
+        begun = [one["started"] for one in below if one.get("started") is not None]
+        ends = [one.get("ended") for one in below if one.get("started") is not None]
+        known = [one["usage"] for one in below if one.get("usage")]
+        usage = {
+            "usd": sum(one["usd"] for one in known if one.get("usd") is not None) or None,
+            "complete": all(one.get("complete", True) for one in known),
+        }
+        is_open = not ends or None in ends
+        times = {
+            "started": min(begun, default=None),
+            "ended": None if is_open else max(filter(None, ends), default=None),
+        }
+        return {**row, **times, "usage": usage if known else {}}
+
     def first(self) -> str | None:
         """The row that a person wants to see first: what waits, else what failed, else what runs. None if all ended."""
         steps = [row for row in self.rows.values() if row.get("kind") == "step"]
@@ -105,10 +113,14 @@ class Tree:
         return " › ".join(parts)
 
 
-def tree_lines(tree: Tree, folds: Folds, times: Times, width: int) -> Iterator[Line]:
-    """All visible rows."""
-    for branch in tree.visible(folds):
-        yield tree_line(branch, times, width)
+def tree_lines(
+    tree: Tree, folds: Folds, times: Times, width: int, asked: Mapping[str, str] | None = None
+) -> Iterator[Line]:
+    """All visible rows. `asked` has the question of each step that waits for its answer."""
+    for row, depth, folded in tree.visible(folds):
+        question = (asked or {}).get(str(row["id"]))
+        filled = {**tree.filled(row), **({"doing": question, "who": "", "node": ""} if question else {})}
+        yield tree_line(Branch(filled, depth, folded), times, width)
 
 
 def tree_line(branch: Branch, times: Times, width: int) -> Line:
@@ -154,7 +166,13 @@ def _about(row: Row) -> str:
 
 def _tries(row: Row) -> str:
     number, most = row.get("try") or 0, row.get("tries") or 1
-    return f"try {number} of {most}" if number > 1 and row.get("status") == "running" else f"try {number}" if number > 1 else ""
+    return (
+        f"try {number} of {most}"
+        if number > 1 and row.get("status") == "running"
+        else f"try {number}"
+        if number > 1
+        else ""
+    )
 
 
 def took_words(row: Row, times: Times) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from handrail.source.clean import clean
+from handrail.topics.rows import Row
 from handrail.topics.signs import sign_of
 from handrail.tui.drawing.tree import Tree, cost_words, took_words
 from handrail.tui.drawing.words import (
@@ -13,10 +14,8 @@ from handrail.tui.drawing.words import (
     UNKNOWN,
     Line,
     Piece,
-    Row,
     Times,
     cell,
-    columns,
     line,
     money,
     path_words,
@@ -27,6 +26,7 @@ from handrail.tui.drawing.words import (
     word,
     wrapped,
 )
+from handrail.view.columns import columns
 
 TAIL_STYLES = {"denied": "fail", "retry": "need", "error": "fail", "text": "", "out": "dim", "tool": "run"}
 
@@ -68,7 +68,12 @@ def why_lines(head: Row, width: int) -> Iterator[Line]:
         text = f"{at}: {why['message']}" if at else str(why["message"])
         status = str(head.get("status"))
         code = f"  [{why['code']}]" if why.get("code") else ""
-        yield line(None, " ", sign(status), Piece(" " + cell(text + code, max(4, width - 3)), "fail" if status == "failed" else ""))
+        yield line(
+            None,
+            " ",
+            sign(status),
+            Piece(" " + cell(text + code, max(4, width - 3)), "fail" if status == "failed" else ""),
+        )
 
 
 def tail_lines(tail: Iterable[Row], times: Times, width: int, *, wraps: bool = False, lost: int = 0) -> Iterator[Line]:
@@ -108,7 +113,13 @@ def artifact_lines(artifacts: Iterable[Row], times: Times, width: int) -> Iterat
         ends = f"{cell(version, 4)} {known:>12}  {times.when(row.get('created')):>9} "
         room = max(8, width - columns(ends) - 2)
         name = cell(str(row.get("path") or row.get("name") or row["id"]), room * 3 // 5)
-        yield line(row["id"], " ", name, Piece(cell(f" {path_words(row.get('step'))}", room - room * 3 // 5) + " ", "dim"), ends)
+        yield line(
+            row["id"],
+            " ",
+            name,
+            Piece(cell(f" {path_words(row.get('step'))}", room - room * 3 // 5) + " ", "dim"),
+            ends,
+        )
 
 
 def check_lines(checks: Iterable[Row], times: Times, width: int) -> Iterator[Line]:
@@ -147,7 +158,7 @@ def step_lines(tree: Tree, id_: str | None, parts: dict[str, list[Row]], times: 
     told = [word(status) if status != "waiting" else "waits for you", took_words(row, times), _try(row)]
     yield line(None, " ", sign(status), " " + " · ".join(part for part in told if part))
     facts: list[tuple[str, Any]] = [
-        ("kind", row.get("flow") and f"flow {row['flow']}" or row.get("node") or row.get("kind")),
+        ("kind", f"flow {row['flow']}" if row.get("flow") else row.get("node") or row.get("kind")),
         ("who", row.get("who")),
         ("doing", row.get("doing")),
         ("why", (row.get("why") or {}).get("message")),

@@ -5,9 +5,10 @@ A line is some pieces of text, each with the name of a style. What is not known 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from handrail.topics.rows import Row
 from handrail.topics.signs import OF_STATUS, sign_of
 from handrail.view.columns import clipped, columns, duration, padded
 
@@ -15,7 +16,6 @@ UNKNOWN = "–"
 DAY = 86_400
 QUIET = 60.0
 """In seconds: without any event for so long, what runs is called quiet."""
-Row = Mapping[str, Any]
 STYLES = {"?": "need", "●": "run", "~": "delay", "✓": "done", "✗": "fail", "■": "stop", "·": "dim", "○": "dim"}
 """The style of each sign. `!` has that of what needs a person."""
 
