@@ -14,10 +14,10 @@ from handrail.runs import machine
 from handrail.runs.fold import RunState
 from handrail.runs.machine import Event
 from handrail.runs.modes import available
+from handrail.runs.spent import Spent
 from handrail.source.clean import clean
 from handrail.topics.bars import Bars, End
 from handrail.topics.rows import HEAD, Rows
-from handrail.topics.spent import Spent
 from handrail.topics.tree import Finder, Tree
 
 NEEDS, ARTIFACTS = "needs", "artifacts"
