@@ -10,8 +10,9 @@ from handrail.expressions.tree import Const
 from handrail.expressions.words import in_words
 from handrail.flows.preview import PreviewRow
 from handrail.source.plain import plain, plain_lines
+from handrail.topics import signs
 
-SIGNS = {"runs": "▸", "skipped": "·", "depends": "?", "fails": "✗"}
+SIGNS = {"runs": signs.RUNNING.char, "skipped": signs.SKIPPED.char, "depends": "?", "fails": signs.FAILED.char}
 _MOST = 200
 _MOST_LINES = 40
 _COMMON = ("kind", "path", "depth", "id", "verdict", "why", "on", "timeout")

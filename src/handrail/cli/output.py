@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from handrail.errors import HandrailError
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
-SIGN_COLOURS = {"✓": GREEN, "✗": RED, "▸": CYAN, "○": DIM, "·": DIM, "?": YELLOW, "!": YELLOW, "■": YELLOW}
+SIGN_COLOURS = {"✓": GREEN, "✗": RED, "●": CYAN, "○": DIM, "·": DIM, "?": YELLOW, "!": YELLOW, "■": YELLOW}
 NO_TERMINAL = 400
 """How wide a line may be if the output is not a terminal."""
 
