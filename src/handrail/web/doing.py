@@ -14,8 +14,10 @@ from starlette.routing import Route
 from handrail.errors import HandrailError, NotFound, RefusedError, StateError, UntrustedError, UsageError
 from handrail.live.actions import Actions, Late, Launch, Mode, Wrong
 
-_LAUNCH = ("name", "task", "params", "agent", "model", "scope", "start", "until", "limits")
-_TEXTS = ("name", "task", "agent", "model", "scope", "start", "until")
+_LAUNCH = (
+    "name", "task", "params", "agent", "model", "routes", "preset", "scope", "start", "until", "limits",
+)  # fmt: skip
+_TEXTS = ("name", "task", "agent", "model", "preset", "scope", "start", "until")
 Doing = Callable[[Request, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
@@ -46,7 +48,7 @@ class Doings:
         given = _only(body, _LAUNCH)
         if not isinstance(given.get("name"), str):
             raise UsageError("`name` is missing", "name a flow or a workflow")
-        for name in ("params", "limits"):
+        for name in ("params", "limits", "routes"):
             if not isinstance(given.get(name, {}), dict):
                 raise UsageError(f"`{name}` has to be a mapping")
         for name in _TEXTS:
