@@ -9,15 +9,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from textual import events
+from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.css.styles import RulesMap
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
-from textual.widgets import Button, Input, TextArea
+from textual.widgets import Button, Input, Static, TextArea
 
 from handrail.source.clean import MOST, clean, clean_line
 from handrail.tui.dialogs.texts import in_line
@@ -68,6 +69,34 @@ class Line(Input):
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
         self.post_message(Done(self))
+
+
+class Slot(Horizontal):
+    """A line with its label before it, in brackets, in one row."""
+
+    DEFAULT_CSS = """
+    Slot { height: 1; width: 1fr; }
+    Slot Static { width: auto; }
+    """
+
+    def __init__(self, label: str, line: Line, *, id: str | None = None) -> None:  # noqa: A002 - of Textual
+        super().__init__(id=id)
+        self.label = label
+        self.line = line
+
+    def compose(self) -> ComposeResult:
+        yield Static(self._words(is_here=False), classes="label")
+        yield self.line
+        yield Static(Content("]"))
+
+    def _words(self, *, is_here: bool) -> Content:
+        return Content.assemble(HERE if is_here else " ", in_line(self.label), " [")
+
+    def on_descendant_focus(self) -> None:
+        self.query_one(".label", Static).update(self._words(is_here=True))
+
+    def on_descendant_blur(self) -> None:
+        self.query_one(".label", Static).update(self._words(is_here=False))
 
 
 class Lines(TextArea):

@@ -12,6 +12,7 @@ from textual.widgets import Static
 
 from handrail.forms.form import FormField, Option
 from handrail.source.clean import clean
+from handrail.topics.signs import FAILED
 from handrail.tui.dialogs.controls import HERE, Choice, Choices, Line, Lines
 from handrail.tui.dialogs.texts import in_line, shown
 
@@ -89,7 +90,9 @@ class Field(Vertical):
         """Say what is wrong with the answer; an empty text if nothing is."""
         self.wrong = wrong
         self.set_class(bool(wrong), "-wrong")
-        self.query_one(".wrong", Static).update(Content.assemble("✗ ", in_line(f"{self.spec.label} {wrong}")))
+        self.query_one(".wrong", Static).update(
+            Content.assemble(f"{FAILED.char} ", in_line(f"{self.spec.label} {wrong}"))
+        )
 
 
 def _control(spec: FormField, start: Any) -> Control:

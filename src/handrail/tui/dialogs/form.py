@@ -13,12 +13,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
-from textual.css.query import NoMatches
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from handrail.forms import read as formspec
 from handrail.forms.form import Form, WrongAnswers, accept, choices, is_shown
+from handrail.topics.signs import NOTICE
 from handrail.tui.dialogs.controls import Changed, Done, Press
 from handrail.tui.dialogs.drafts import drafts_of
 from handrail.tui.dialogs.fields import Field
@@ -198,13 +198,10 @@ class FormScreen(ModalScreen[dict[str, Any] | None]):
         if words is None:
             return
         self.add_class("-over")
-        try:
-            self.query_one("#told", Static).update(Content(f"! {words}"))
-            self.query_one("#send", Press).disabled = True
-            self.query_one("#later", Press).say("Close Esc")
-            self.query_one("#later", Press).focus()
-        except NoMatches:  # not shown yet
-            self.call_after_refresh(self.need_changed, need)
+        self.query_one("#told", Static).update(Content(f"{NOTICE.char} {words}"))
+        self.query_one("#send", Press).disabled = True
+        self.query_one("#later", Press).say("Close Esc")
+        self.query_one("#later", Press).focus()
 
 
 def _preview(need: Mapping[str, Any]) -> tuple[str, str | None]:
