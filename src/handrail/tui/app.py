@@ -12,7 +12,6 @@ from textual.binding import Binding
 from textual.filter import LineFilter
 
 from handrail.app import App as Project
-from handrail.artifacts.scope import default_scope
 from handrail.errors import HandrailError
 from handrail.live.actions import Actions
 from handrail.live.hub import Hub
@@ -32,7 +31,6 @@ from handrail.tui.session import SessionScreen
 BELLS_APART = 10.0
 TWICE = 2.0
 """In seconds: Ctrl-C twice within this time quits at once."""
-SCOPE_AGAIN = 2.0
 ENTRIES = "entries"
 
 
@@ -55,7 +53,6 @@ class HandrailApp(App[None]):
         self.home = Feed(self.hub, "home", project.clock, self._home_changed)
         self.notice = "only shows: an agent or a run started this" if self.actions.is_read_only else ""
         self.launched: set[str] = set()
-        self.scope = ""
         self._pressed = self._rung = self._interrupted = float("-inf")
         self._needs: set[str] | None = None
         self._title = ""
@@ -84,12 +81,6 @@ class HandrailApp(App[None]):
     def on_mount(self) -> None:
         self.push_screen(HomeScreen())
         self.run_worker(self.home.run(), exit_on_error=True)
-        self._look_at_scope()
-        self.set_interval(SCOPE_AGAIN, self._look_at_scope)
-
-    def _look_at_scope(self) -> None:
-        """The scope of new runs is that of the branch that is checked out now."""
-        self.scope = default_scope(self.project.folder)
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key):

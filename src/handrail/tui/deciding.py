@@ -9,10 +9,15 @@ from typing import Any, cast
 
 from handrail.errors import HandrailError
 from handrail.live.actions import Mode
+from handrail.live.seen import mark_seen, mark_unread
 from handrail.live.topics import open_topic
 from handrail.process import child
 from handrail.topics.rows import Row
+from handrail.tui.dialogs.approval import ApprovalScreen
 from handrail.tui.dialogs.asking import RELOAD, STAY, STOP, AgainScreen, CancelScreen, ReloadScreen, StopScreen
+from handrail.tui.dialogs.form import FormScreen
+from handrail.tui.dialogs.opening import screen_of
+from handrail.tui.feed import Feed
 from handrail.tui.top import Top
 
 PATIENCE = 60.0
@@ -63,7 +68,7 @@ def run_again(top: Top, id_: str, name: str, modes: Sequence[str]) -> None:
 
 
 def answer(top: Top, topic: str, name: str) -> None:
-    """Show the oldest open question of a run, and send the answer."""
+    """Show the oldest open question of a run, and send the answer. The dialog is told if the question changes."""
 
     async def ask() -> None:
         needs = await asyncio.to_thread(open_needs, top, topic)
@@ -71,12 +76,16 @@ def answer(top: Top, topic: str, name: str) -> None:
             top.tell(f"{name} asks nothing now")
             return
         need = needs[0]
+        dialog = screen_of(need, name)
+        feed = Feed(top.hub, topic, top.project.clock, lambda: _renew(dialog, feed, need))
+        following = top.run_worker(feed.run())
 
         def given(values: Any) -> None:
+            following.cancel()
             if values is not None:
                 attempt(top, lambda: send(need, values))
 
-        top.push_screen(_dialog(need, name), given)
+        top.push_screen(dialog, given)
 
     async def send(need: Row, values: Any) -> None:
         await top.actions.answer(topic.partition(":")[2], str(need["id"]), str(need["digest"]), values)
@@ -91,14 +100,10 @@ def open_needs(top: Top, topic: str) -> list[Row]:
     return sorted((row for row in rows if not row.get("answered")), key=lambda row: row.get("since") or 0.0)
 
 
-def _dialog(need: Row, name: str) -> Any:
-    if need.get("kind") == "approval":
-        from handrail.tui.dialogs.approval import ApprovalScreen
-
-        return ApprovalScreen(need)
-    from handrail.tui.dialogs.form import FormScreen
-
-    return FormScreen(need, name)
+def _renew(dialog: FormScreen | ApprovalScreen, feed: Feed, opened: Row) -> None:
+    """Tell an open dialog how its question stands now."""
+    if feed.is_ready and dialog.is_mounted:
+        dialog.need_changed(feed.received.rows.get(("needs", str(opened["id"]))))
 
 
 def cancel_session(top: Top, id_: str, name: str) -> None:
@@ -133,7 +138,7 @@ def mark(top: Top, topic: str, *, is_seen: bool) -> None:
     """Remember that a person looked at the end of a run, or forget it."""
 
     async def remember() -> None:
-        await asyncio.to_thread(top.actions.mark, topic, is_seen)
+        await asyncio.to_thread(mark_seen if is_seen else mark_unread, top.project, topic)
 
     attempt(top, remember)
 

@@ -10,7 +10,7 @@ from textual import on
 from textual.widget import Widget
 from textual.worker import Worker
 
-from handrail.live.topics import open_topic
+from handrail.live.home import LiveHome
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui import bindings
@@ -40,7 +40,7 @@ class HomeScreen(Frame):
 
     def __init__(self) -> None:
         super().__init__()
-        self.older = 0
+        self.more: list[Row] = []
         self.beside: Feed | None = None
         self._worker: Worker[None] | None = None
 
@@ -55,7 +55,7 @@ class HomeScreen(Frame):
     @property
     def row(self) -> Row | None:
         """The selected run or session."""
-        return next((row for row in self.top.entries if row["id"] == self.entries.selected), None)
+        return next((row for row in self.shown if row["id"] == self.entries.selected), None)
 
     def draw(self, *, is_held: bool = False) -> None:
         top, width = self.top, self.size.width
@@ -70,8 +70,7 @@ class HomeScreen(Frame):
         elif not top.home.is_ready:
             lines = [line(None, Piece("   reading the runs of this project …", "dim"))]
         else:
-            older = int(top.home.head.get("older") or 0)
-            lines = list(home_lines(list(top.entries), self.times, shown, older))
+            lines = list(home_lines(self.shown, self.times, shown, self._left))
         self.entries.show(lines, is_held=is_held)
         if self.has_class("-wide"):
             self._follow()
@@ -79,9 +78,10 @@ class HomeScreen(Frame):
 
     def _draw_head(self, width: int) -> None:
         top = self.top
+        head = top.home.head
         name = clean(os.path.basename(top.project.project))
-        scope = top.scope if width >= TWO_PANES else top.scope.rpartition("@")[0]
-        left = f"handrail  {name}" + (f" · {scope}" if scope else "")
+        branch = head.get("scope") if width >= TWO_PANES else head.get("branch")
+        left = f"handrail  {name}" + (f" · {branch}" if branch else "")
         middle, clock = counted(top.entries), self.times.of_day(self.times.now)
         room = max(0, min(width - columns(middle) - columns(clock) - 3, max(24, (width - columns(middle)) // 2)))
         gap = max(1, width - room - columns(middle) - columns(clock) - 2)
@@ -159,17 +159,8 @@ class HomeScreen(Frame):
         row = self._chosen_run()
         if row is None:
             return
-        modes = row.get("modes")
-        if modes is None:
-
-            async def read() -> None:
-                found = await asyncio.to_thread(open_topic, self.top.project, str(row["id"]))
-                head = found.topic.rows.get("head", "") or {}
-                run_again(self.top, _id(row), str(row.get("name")), head.get("modes") or [])
-
-            attempt(self.top, read)
-        else:
-            run_again(self.top, _id(row), str(row.get("name")), modes)
+        modes = row.get("modes") or []
+        run_again(self.top, _id(row), str(row.get("name")), modes)
 
     def action_stop(self) -> None:
         row = self._chosen_run()
@@ -193,8 +184,30 @@ class HomeScreen(Frame):
         cancel_session(self.top, _id(row), str(row.get("name")))
 
     def action_older(self) -> None:
-        self.older += 100
-        self.redraw()
+        """Read the next hundred of what ended."""
+
+        async def read() -> None:
+            live = await asyncio.to_thread(LiveHome, self.top.project)
+            after = str(self.more[-1]["id"]) if self.more else None
+            self.more += await asyncio.to_thread(live.older, after)
+            self.redraw()
+
+        if self._left:
+            attempt(self.top, read)
+        else:
+            self.top.tell("nothing is older")
+
+    @property
+    def _left(self) -> int:
+        """How many ended ones are not listed."""
+        return max(0, int(self.top.home.head.get("older") or 0) - len(self.more))
+
+    @property
+    def shown(self) -> list[Row]:
+        """All rows that are listed. Those that were read with `o` come last."""
+        entries = self.top.entries
+        known = {row["id"] for row in entries}
+        return [*entries, *(row for row in self.more if row["id"] not in known)]
 
     def action_unread(self) -> None:
         row = self._chosen_run()

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from handrail.topics.rows import Row
 from handrail.tui import bindings
-from handrail.tui.deciding import answer, run_again, stop_run
+from handrail.tui.deciding import answer, mark, run_again, stop_run
 from handrail.tui.drawing.detail import asked
 from handrail.tui.drawing.timeline import timeline_lines
 from handrail.tui.drawing.tree import Tree, tree_lines
@@ -153,6 +153,8 @@ class RunScreen(Frame):
     def _open_first(self) -> None:
         """Open at the question, else the failed step, else the running one, else at the summary."""
         self._has_opened = True
+        if self.head.get("status") in OVER:
+            mark(self.top, self.topic, is_seen=True)
         first = self.steps.first()
         if first is not None:
             above = self.steps.parent(first)
@@ -250,7 +252,12 @@ class RunScreen(Frame):
             return any(not row.get("answered") for row in self.section("needs"))
         if action == "stop":
             return status not in OVER
-        return action != "again" or bool(self.head.get("modes"))
+        return action != "again" or (bool(self.head.get("modes")) and not self._driver)
+
+    @property
+    def _driver(self) -> int | None:
+        """The process that drives the run; None if there is none."""
+        return self.feed.live.get("driver") if self.feed is not None else None
 
     def action_view_1(self) -> None:
         self._view(1)
@@ -310,7 +317,10 @@ class RunScreen(Frame):
         answer(self.top, self.topic, self.called)
 
     def action_again(self) -> None:
-        run_again(self.top, self.id_of_run, self.called, self.head.get("modes") or [])
+        if self._driver:
+            self.top.tell(f"{self.called} is running")
+        else:
+            run_again(self.top, self.id_of_run, self.called, self.head.get("modes") or [])
 
     def action_stop(self) -> None:
         if self.head.get("status") in OVER:
@@ -324,7 +334,7 @@ class RunScreen(Frame):
             return
         if self.view != PROGRESS:
             self._view(PROGRESS)
-        elif self.feed is not None and self.feed.live.get("driver") and self.head.get("status") not in OVER:
+        elif self._driver and self.head.get("status") not in OVER:
             stop_run(self.top, self.id_of_run, self.called)
         else:
             self.action_back()

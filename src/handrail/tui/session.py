@@ -11,7 +11,7 @@ from textual.widget import Widget
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
 from handrail.tui import bindings
-from handrail.tui.deciding import answer, attempt, cancel_session, reload_session
+from handrail.tui.deciding import answer, attempt, cancel_session, mark, reload_session
 from handrail.tui.drawing.session import denial_lines, last_words, move_lines, phase_lines, session_head
 from handrail.tui.drawing.views import check_lines
 from handrail.tui.drawing.words import Line, Piece, line, wrapped
@@ -83,6 +83,8 @@ class SessionScreen(Frame):
         main.show(list(self._lines(self.view, shown)), is_held=is_held)
         if not self._has_opened and self.section("stops"):
             self._has_opened = True
+            if self.head.get("status") != "active":
+                mark(self.top, self.topic, is_seen=True)
             main.select(next((str(row["id"]) for row in self.section("stops") if row.get("state") == "current"), None))
         if self.has_class("-wide"):
             shown = side.scrollable_content_region.width or width // 2

@@ -23,7 +23,6 @@ class Top(Protocol):
     hub: Hub
     home: Feed
     notice: str
-    scope: str
     launched: set[str]
 
     @property

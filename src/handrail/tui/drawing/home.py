@@ -124,7 +124,7 @@ def _status(row: Row) -> str:
 def _place(row: Row, times: Times) -> str:
     """Where it stands: the question, the reason, the place and what is done there, or how it ended."""
     need, why, delay = row.get("need"), row.get("why"), row.get("delay")
-    where = path_words(row.get("place"))
+    where = path_words(row.get("statusLine") or row.get("place"))
     if need:
         kind = str(need.get("kind") or "form")
         more = f" (+{need['count'] - 1})" if (need.get("count") or 1) > 1 else ""
@@ -140,7 +140,7 @@ def _place(row: Row, times: Times) -> str:
         if took is None and row.get("started") is not None and row.get("ended") is not None:
             took = row["ended"] - row["started"]
         return duration(took) if took is not None else where
-    if row.get("group") in ("recent", "needs"):
+    if row.get("group") in ("recent", "needs") or (isinstance(why, dict) and why.get("message")):
         said = str(why.get("message") or why.get("code")) if isinstance(why, dict) else str(why or "")
         at = path_words(why.get("path")) if isinstance(why, dict) else where
         return f"{at} › {said}" if at and said else said or where
