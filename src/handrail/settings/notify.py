@@ -6,6 +6,7 @@ the repository.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
@@ -31,7 +32,7 @@ _WEBHOOK = {
 }
 
 
-def _only(name: str, schema: dict[str, object]) -> dict[str, object]:
+def _only(name: str, schema: Mapping[str, object]) -> dict[str, object]:
     return {"type": "object", "properties": {name: schema}, "required": [name], "additionalProperties": False}
 
 
