@@ -102,8 +102,8 @@ def test_an_answer_to_a_changed_question_is_refused(project: Project, page: Test
 
 def test_a_missing_parameter_is_named_and_nothing_is_started(project: Project, page: TestClient) -> None:
     answer = page.post("/api/runs", json={"name": "release"})
-    assert answer.status_code == 400
-    assert "version" in answer.json()["error"]["message"]
+    assert answer.status_code == 422
+    assert answer.json()["error"]["fields"] == [{"field": "version", "message": "is required"}]
     assert project.json("runs")["runs"] == []
 
 

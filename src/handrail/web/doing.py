@@ -13,9 +13,12 @@ from starlette.routing import Route
 
 from handrail.errors import HandrailError, NotFound, RefusedError, StateError, UntrustedError, UsageError
 from handrail.live.actions import Actions, Late, Launch, Mode, Wrong
+from handrail.live.launching import rehearse, save_routes
 
-_LAUNCH = ("name", "task", "params", "agent", "model", "scope", "start", "until", "limits")
-_TEXTS = ("name", "task", "agent", "model", "scope", "start", "until")
+_LAUNCH = (
+    "name", "task", "params", "agent", "model", "routes", "preset", "scope", "start", "until", "limits",
+)  # fmt: skip
+_TEXTS = ("name", "task", "agent", "model", "preset", "scope", "start", "until")
 AFTER_ANSWER = 0.2
 """In seconds: the page gets its answer before the server ends."""
 Doing = Callable[[Request, dict[str, Any]], Awaitable[dict[str, Any]]]
@@ -32,6 +35,7 @@ class Doings:
             self._route("/api/needs/{id}", self.answer),
             self._route("/api/runs/{id}/stop", self.stop),
             *(self._route(f"/api/runs/{{id}}/{mode}", self._again(mode)) for mode in ("resume", "continue", "restart")),
+            self._route("/api/routes", self.save),
             self._route("/api/close", self.close),
         ]
 
@@ -47,17 +51,30 @@ class Doings:
         return Route(path, endpoint, methods=["POST"])
 
     async def launch(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
-        given = _only(body, _LAUNCH)
+        given = dict(_only(body, (*_LAUNCH, "dryRun")))
+        is_dry = given.pop("dryRun", False) is True
         if not isinstance(given.get("name"), str):
             raise UsageError("`name` is missing", "name a flow or a workflow")
-        for name in ("params", "limits"):
+        for name in ("params", "limits", "routes"):
             if not isinstance(given.get(name, {}), dict):
                 raise UsageError(f"`{name}` has to be a mapping")
         for name in _TEXTS:
             if not isinstance(given.get(name), str | None):
                 raise UsageError(f"`{name}` has to be text")
         wanted = Launch(**{name: value for name, value in given.items() if value is not None})
+        if is_dry:
+            return await asyncio.to_thread(rehearse, self.actions.app, wanted)
         return {"run": await asyncio.to_thread(self.actions.launch, wanted)}
+
+    async def save(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
+        given = _only(body, ("where", "name", "routes"))
+        where, name, routes = given.get("where"), given.get("name"), given.get("routes")
+        if where not in ("flow", "preset") or not isinstance(name, str):
+            raise UsageError("`where` has to be `flow` or `preset`, and `name` its name")
+        if not isinstance(routes, dict) or not all(isinstance(route, str) for route in routes.values()):
+            raise UsageError("`routes` has to be a mapping of groups to agents", 'such as `{"review": "codex"}`')
+        self.actions.refuse("routes")
+        return {"file": await asyncio.to_thread(save_routes, self.actions.app, where, name, routes)}
 
     async def answer(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
         given = _only(body, ("of", "digest", "values"))

@@ -21,6 +21,7 @@ from handrail.live.hub import Hub
 from handrail.live.topics import open_topic
 from handrail.project import page_files
 from handrail.source.clean import clean
+from handrail.web.defining import Definitions
 from handrail.web.doing import Doings
 from handrail.web.entry import COOKIE_SECONDS, Doorkeeper
 from handrail.web.guard import Guard
@@ -101,6 +102,7 @@ def make_server(
         Route("/enter", enter),
         Route("/api/changes", Changes(hub, app.clock, Streams(hub, app.clock))),
         *Doings(actions, close).routes,
+        *Definitions(app).routes,
         Mount(f"/static/{handrail.__version__}", StaticFiles(directory=page)),
         *(Route(path, index) for path in PAGES),
     ]
