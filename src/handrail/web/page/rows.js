@@ -1,5 +1,7 @@
 // The rows of a topic as a receiver has them. The same rules as `handrail.topics.rows.Received`.
 
+const MOST_LINES = 2000;
+
 export class Received {
   constructor() {
     this.forget("");
@@ -9,6 +11,12 @@ export class Received {
     this.epoch = epoch;
     this.seq = 0;
     this.sections = new Map();
+    this.tail = { seq: 0, lost: 0, rows: [] };
+  }
+
+  // Where this is, for the server: epoch, number of the last event, number of the last line of the tail.
+  get cursor() {
+    return this.epoch && `${this.epoch}/${this.seq}${this.tail.seq ? `/${this.tail.seq}` : ""}`;
   }
 
   rows(section) {
@@ -39,7 +47,14 @@ export class Received {
       for (const id of ids) this.section(section).delete(id);
     }
     if (!message.more) this.seq = message.seq;
+    if (message.tail) this.follow(message.tail);
     return true;
+  }
+
+  follow({ seq, lost, rows }) {
+    const known = this.tail.seq;
+    const added = rows.filter((row) => row.n > known);
+    this.tail = { seq: Math.max(known, seq), lost: this.tail.lost + (lost ?? 0), rows: [...this.tail.rows, ...added].slice(-MOST_LINES) };
   }
 
   section(name) {
