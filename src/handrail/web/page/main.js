@@ -58,9 +58,12 @@ class Page extends Component {
     this.follow();
     const isSame = before && before.view === this.at.view && before.id === this.at.id;
     if (isSame) return this.tick();
-    this.wantsFocus = !isFirst || location.pathname !== "/";
+    this.wantsFocus = false;
     scrollTo(0, 0);
-    return this.setState({ dialog: null }, () => this.focus());
+    return this.setState({ dialog: null }, () => {
+      this.wantsFocus = !isFirst || location.pathname !== "/";
+      this.focus();
+    });
   }
 
   // A new page focuses its heading, as soon as there is one.
@@ -91,7 +94,13 @@ class Page extends Component {
   }
 
   take() {
-    if (this.stream.of("home").seq) this.queue.push(...this.news.take(this.rows()));
+    const rows = this.stream.of("home").seq ? this.rows() : [];
+    if (rows.length) this.queue.push(...this.news.take(rows));
+    const row = rows.find((one) => one.id === this.at.topic);
+    if (row?.seen === false && !readOnly && this.marked !== row.id && document.visibilityState === "visible") {
+      this.marked = row.id;
+      post("/api/seen", { ids: [row.id] }).catch(() => {});
+    }
     this.tick();
   }
 
