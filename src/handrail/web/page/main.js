@@ -122,10 +122,9 @@ class Page extends Component {
   }
 
   find() {
-    const field = document.querySelector("main [data-find]");
-    if (field) return field.focus();
-    go("/");
-    return setTimeout(() => document.querySelector("main [data-find]")?.focus(), 50);
+    const focus = () => document.querySelector('main [aria-keyshortcuts="/"]')?.focus();
+    if (!document.querySelector('main [aria-keyshortcuts="/"]')) go("/");
+    setTimeout(focus, 50);
   }
 
   async close() {
@@ -148,7 +147,7 @@ class Page extends Component {
         onHelp=${set("help")} onClose=${set("close")} onFind=${() => this.find()} />
       ${this.lost()}
       <main id="main" tabindex="-1">${this.view(rows)}</main>
-      <p role="status" class="said">${said}</p>
+      <p role="status" class="unseen">${said}</p>
       ${dialog === "help" ? html`<${Help} onClose=${set(null)} />` : null}
       ${dialog === "close" ? html`
         <${Dialog} title="Shut down the server?" onClose=${set(null)}>
