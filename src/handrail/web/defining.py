@@ -45,4 +45,4 @@ class Definitions:
 
 def name_of(kind: str, id_: str) -> str:
     """The name by which `handrail run` finds a definition of this kind."""
-    return f"workflow:{id_}" if kind == "workflow" else id_
+    return f"{kind}:{id_}"

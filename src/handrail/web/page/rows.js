@@ -47,16 +47,17 @@ export class Received {
     for (const [section, ids] of Object.entries(message.gone)) {
       for (const id of ids) this.section(section).delete(id);
     }
+    if (message.tail) this.takeTail(message.tail);
     if (!message.more) this.seq = message.seq;
-    if (message.tail) this.follow(message.tail);
     this.isWhole = !message.more;
     return true;
   }
 
-  follow({ seq, lost, rows }) {
-    const known = this.tail.seq;
-    const added = rows.filter((row) => row.n > known);
-    this.tail = { seq: Math.max(known, seq), lost: this.tail.lost + (lost ?? 0), rows: [...this.tail.rows, ...added].slice(-MOST_LINES) };
+  // The last lines of output. They have numbers of their own; those that were left out are counted.
+  takeTail({ base, seq, lost, rows }) {
+    const known = base > 0 && base <= this.tail.seq ? this.tail : { seq: 0, lost: 0, rows: [] };
+    const added = rows.filter((row) => row.n > known.seq);
+    this.tail = { seq, lost: known.lost + (lost ?? 0), rows: [...known.rows, ...added].slice(-MOST_LINES) };
   }
 
   section(name) {
