@@ -76,8 +76,9 @@ class Ledger:
             self.record_stored(event, durable=False)
 
     def start(self, event: machine.NodeStarted, *, durable: bool) -> None:
+        """Add the start of a node, which is already in its stored form."""
         try:
-            self.record(event, durable=durable)
+            self.record_stored(event, durable=durable)
         except StateError:  # the node does not start, so the journal must not say that it did
             self.recorder.drop_last()
             raise

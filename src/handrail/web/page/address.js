@@ -1,21 +1,19 @@
 // What a view shows, kept in the query of its address: reload, back and a copied address show the same.
+import { ask } from "./routes.js";
 
 export const inQuery = (name) => new URLSearchParams(location.search).get(name);
 
-// The address of this page with another query; null removes a name.
-export const withQuery = (changes) => {
+// Change the query; null removes a name. A step back in the history leads to the query before, unless it is replaced.
+export const changeQuery = (changes, isReplaced = false) => ask(changes, isReplaced ? "replace" : "push");
+
+const withQuery = (changes) => {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(changes)) {
     if (value == null || value === "") query.delete(name);
     else query.set(name, value);
   }
   const text = query.toString();
-  return text ? `?${text}` : location.pathname;
-};
-
-export const changeQuery = (changes, isReplaced = false) => {
-  history[isReplaced ? "replaceState" : "pushState"](null, "", withQuery(changes));
-  dispatchEvent(new Event("query"));
+  return location.pathname + (text ? `?${text}` : "");
 };
 
 // What a link needs to change the query without loading the page again.
@@ -27,12 +25,3 @@ export const toQuery = (changes) => ({
     changeQuery(changes);
   },
 });
-
-export const onQuery = (listener) => {
-  addEventListener("query", listener);
-  addEventListener("popstate", listener);
-  return () => {
-    removeEventListener("query", listener);
-    removeEventListener("popstate", listener);
-  };
-};

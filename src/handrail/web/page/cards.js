@@ -1,6 +1,7 @@
 // Draws a graph: cards and frames as a list of buttons, lines as SVG that only eyes need.
 import { Component, html } from "./dom.js";
 import { layout, pathOf } from "./graph.js";
+import { graphOf, graphOfStops } from "./shapes.js";
 import { duration, SIGNS, WORDS } from "./words.js";
 
 const ZOOMS = [0.25, 0.35, 0.5, 0.7, 1, 1.4, 2];
@@ -41,7 +42,7 @@ const Card = ({ part, took, here, onOpen, onFold }) => {
 };
 
 const Frame = ({ part, onFold }) => {
-  if (part.type === "beside") return html`<li class="frame beside" aria-hidden="true" style=${place(part)}></li>`;
+  if (part.type === "together") return html`<li class="frame together" aria-hidden="true" style=${place(part)}></li>`;
   const status = part.row?.status;
   const words = html`${status ? html`<span class=${`sign ${status}`}>${SIGNS[status] ?? "·"}</span> ` : null}<bdi>${part.title}</bdi>`;
   const counter = part.counter ? html` <span class="counter">${part.counter}</span>` : null;
@@ -115,5 +116,20 @@ export class Graph extends Component {
         </div>
       </div>
     `;
+  }
+}
+
+// The graph of a definition, or of a session: rows as of a run, or phases with their levels. It keeps what is folded.
+export class GraphOf extends Component {
+  constructor(props) {
+    super(props);
+    this.state = { touched: {} };
+  }
+
+  render({ rows, onOpen, label }, { touched }) {
+    const isWorkflow = rows.some((row) => row.levels);
+    const item = isWorkflow ? graphOfStops(rows) : graphOf(rows.map((row) => ({ status: "pending", ...row })), { touched });
+    const fold = (key, isFolded) => this.setState({ touched: { ...touched, [key]: isFolded } });
+    return html`<${Graph} item=${item} label=${label} onOpen=${onOpen} onFold=${fold} />`;
   }
 }

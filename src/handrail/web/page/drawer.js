@@ -3,10 +3,10 @@ import { inQuery, toQuery } from "./address.js";
 import { Checks } from "./checked.js";
 import { Component, html } from "./dom.js";
 import { Files } from "./files.js";
-import { needHref } from "./runhead.js";
 import { countsOf, statusWord, tookWords } from "./outline.js";
 import { JsonTree } from "./preview.js";
 import { Fetched } from "./reading.js";
+import { needAddress } from "./routes.js";
 import { Tail } from "./tail.js";
 import { cost, SIGNS } from "./words.js";
 
@@ -15,7 +15,7 @@ const enc = encodeURIComponent;
 const number = (value) => (value == null ? "–" : value.toLocaleString("en-US"));
 
 const Facts = ({ id, row, need, made, tail, checks, artifacts }) => html`
-  ${need ? html`<p class="asks"><bdi>${need.title}</bdi> <a class="button" href=${needHref(id, need)}>Answer</a></p>` : null}
+  ${need ? html`<p class="asks"><bdi>${need.title}</bdi> <a class="button" href=${needAddress(`run:${id}`, need.id)}>Answer</a></p>` : null}
   ${row.why?.message ? html`<p class="why"><bdi>${row.why.message}</bdi> ${row.why.code ? html`<code>${row.why.code}</code>` : null}</p>` : null}
   <dl class="pairs">
     ${row.doing ? html`<div><dt>doing</dt><dd><bdi>${row.doing}</bdi></dd></div>` : null}

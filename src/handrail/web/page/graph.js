@@ -127,7 +127,7 @@ const place = (item, size, isPhone) => {
   if (item.type === "stack") {
     if (!isPhone) return stackRight(boxes, size);
     const inner = column(boxes, { gap: size.gap / 2 }, true, null);
-    return framed({ type: "beside", key: `${item.key} beside` }, inner, { ...size, title: size.pad, card: [0, 0] }, true);
+    return framed({ type: "together", key: `${item.key} together` }, inner, { ...size, title: size.pad, card: [0, 0] }, true);
   }
   return item.down || isPhone ? column(boxes, size, isPhone, item.down ? "again" : "next") : seriesRight(boxes, size);
 };

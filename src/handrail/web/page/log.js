@@ -66,7 +66,7 @@ export class Log extends Component {
       ${error ? html`<p role="alert" class="error"><bdi>${error.message}</bdi></p>` : null}
       <ol class="log" aria-label="Log, newest first" aria-busy=${isReading ? "true" : undefined}>
         ${rows.map((row) => html`
-          <li key=${row.n} class="said">
+          <li key=${row.n} class="heard">
             <time>${time(row.t)}</time> <span class="kind"><bdi>${row.sign ?? row.kind}</bdi></span>
             <span class="at"><bdi>${row.node ? outline.words(row.node) : ""}</bdi></span> <bdi class="text">${row.text}</bdi>
           </li>

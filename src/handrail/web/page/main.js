@@ -5,6 +5,7 @@ import { Dialog, Problem } from "./dialog.js";
 import { post } from "./doing.js";
 import { Component, bdi, html, readOnly, render } from "./dom.js";
 import { applyTheme, Header } from "./header.js";
+import { Artifact } from "./files.js";
 import { Home } from "./home.js";
 import { Help, press } from "./keys.js";
 import { LaunchPage } from "./launch.js";
@@ -17,7 +18,7 @@ import { Stream } from "./stream.js";
 import { Tabs } from "./tabs.js";
 import { clock } from "./words.js";
 
-const VIEWS = { home: Home, run: Run, session: Session, need: NeedPage, catalog: Catalog, definition: Definition, choose: Choose, launch: LaunchPage };
+const VIEWS = { home: Home, run: Run, session: Session, need: NeedPage, artifact: Artifact, catalog: Catalog, definition: Definition, choose: Choose, launch: LaunchPage };
 const SAY = 2000;
 const byOrder = (a, b) => ORDER.indexOf(a.group) - ORDER.indexOf(b.group) || a.order - b.order;
 const ORDER = ["needs", "running", "delayed", "recent"];

@@ -1,10 +1,11 @@
 // One run: its head, and one of the views that its address names, with a drawer for one step.
-import { changeQuery, inQuery, onQuery, toQuery } from "./address.js";
+import { changeQuery, inQuery, toQuery } from "./address.js";
 import { Component, html } from "./dom.js";
 import { get } from "./doing.js";
 import { Drawer } from "./drawer.js";
 import { Outline } from "./outline.js";
-import { needHref, RunHead } from "./runhead.js";
+import { needAddress } from "./routes.js";
+import { RunHead } from "./runhead.js";
 import { Spans, scaleOf } from "./spans.js";
 import { VIEWS } from "./views.js";
 
@@ -28,12 +29,7 @@ class RunPage extends Component {
   }
 
   componentDidMount() {
-    this.off = onQuery(() => this.setState({}));
     this.settle();
-  }
-
-  componentWillUnmount() {
-    this.off();
   }
 
   componentDidUpdate() {
@@ -134,7 +130,7 @@ class RunPage extends Component {
       <div class=${`run ${step ? "has-drawer" : ""}`}>
         <div class="whole" inert=${Boolean(step) && isNarrow()}>
           <${RunHead} id=${id} head=${head} status=${made.status} worked=${worked} quiet=${lastEvent ? now - lastEvent : 0} artifacts=${artifacts} place=${place} />
-          ${need ? html`<p class="asks"><span class="word waiting">?</span> <bdi>${need.title}</bdi> <a class="button" aria-keyshortcuts="a" href=${needHref(id, need)}>Answer</a></p>` : null}
+          ${need ? html`<p class="asks"><span class="word waiting">?</span> <bdi>${need.title}</bdi> <a class="button" aria-keyshortcuts="a" href=${needAddress(`run:${id}`, need.id)}>Answer</a></p>` : null}
           ${problem ? html`<p role="alert" class="error"><bdi>${problem.message}</bdi></p>` : null}
           <nav class="tabs" aria-label="Views of this run">
             ${tabsOf(made).map(([name, words], index) => html`

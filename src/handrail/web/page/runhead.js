@@ -32,7 +32,6 @@ const In = ({ head }) => {
   `;
 };
 
-export const needHref = (run, need) => `/needs/${encodeURIComponent(need.id)}?of=${encodeURIComponent(`run:${run}`)}`;
 export const fileName = (path) => String(path ?? "").split("/").pop();
 
 // The newest version of each file.
@@ -77,7 +76,7 @@ export const RunHead = ({ id, head, status, worked, quiet, artifacts, place }) =
     ${head.why?.message
       ? html`<p class="why"><bdi>${[place, head.why.message].filter(Boolean).join(": ")}</bdi> ${head.why.code ? html`<code><bdi>${head.why.code}</bdi></code>` : null}</p>`
       : null}
-    <${Buttons} run=${id} actions=${actionsOf(head, status)} />
+    <p class="buttons"><${Buttons} run=${id} name=${head.name} actions=${actionsOf(head, status)} /></p>
     <${In} head=${head} />
     <${Out} artifacts=${artifacts} />
   </header>

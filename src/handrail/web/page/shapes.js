@@ -7,8 +7,9 @@ const HAS_NOT_RUN = new Set(["pending", "skipped", "ahead"]);
 export const childrenOf = (rows) => {
   const below = new Map();
   for (const row of [...rows].sort((a, b) => a.order - b.order)) {
-    if (!below.has(row.parent)) below.set(row.parent, []);
-    below.get(row.parent).push(row);
+    const parent = row.parent ?? "";
+    if (!below.has(parent)) below.set(parent, []);
+    below.get(parent).push(row);
   }
   return below;
 };

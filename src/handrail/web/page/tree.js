@@ -20,7 +20,7 @@ class Line extends Component {
       <div
         id=${`node ${row.id}`} role="row" aria-level=${level} aria-rowindex=${index + 2}
         aria-expanded=${hasMore ? String(!isFolded) : undefined} aria-selected=${isHere ? "true" : undefined}
-        tabindex=${isAt ? 0 : -1} class=${`line level-${Math.min(level, 8)} ${row.kind} ${isHere ? "here" : ""}`}
+        tabindex=${isAt ? 0 : -1} class=${`line depth-${Math.min(level, 8)} ${row.kind} ${isHere ? "here" : ""}`}
         onKeyDown=${(event) => tree.key(event, line, index)} onClick=${() => tree.open(line)} onFocus=${() => tree.focused(row.id)}
       >
         <span role="gridcell" class="lead">
@@ -155,7 +155,7 @@ export class Tree extends Component {
     const height = this.body ? this.height() : 32;
     const space = (count) => (count > 0 ? html`<div class="space" style=${{ height: `${count * height}px` }}></div>` : null);
     return html`
-      <div role="treegrid" aria-label="Phases and steps" aria-rowcount=${lines.length + 1} class=${`lines ${isAll ? "" : "fixed"}`}>
+      <div role="treegrid" aria-label="Phases and steps" aria-rowcount=${lines.length + 1} class=${`grid ${isAll ? "" : "fixed"}`}>
         <div role="row" class="heads" aria-rowindex="1">
           <span role="columnheader">step</span><span role="columnheader" class="figure">took</span>
           <span role="columnheader" class="figure">cost</span>
