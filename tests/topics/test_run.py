@@ -128,7 +128,9 @@ phases:
 - {{id: last, steps: [{{id: d, {SET}}}]}}
 """
     topic = RunTopic(flow(text), _NO_FLOWS.get, 1, {"name": "flow"})
-    said = {name: [node(topic, name).get(field) for field in ("lane", "together")] for name in ("left", "right", "last")}
+    said = {
+        name: [node(topic, name).get(field) for field in ("lane", "together")] for name in ("left", "right", "last")
+    }
     assert said == {"left": [[0, 0], None], "right": [[0, 1], 2], "last": [None, None]}
 
 
