@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flows.everyflow import CHILD, EVERY, flow
-from handrail.cli.dryrun import preview_lines, rows_to_json
 from handrail.expressions.partial import PartialEvaluator
 from handrail.expressions.tree import Const, Default, Defined, Every, Expression, Items, Not, Ref, Scope, Truth
 from handrail.expressions.tree import Test as Compared
+from handrail.flows.dryrun import preview_lines, rows_to_json
 from handrail.flows.plan import FlowPlan
 from handrail.flows.preview import MAX_ROWS, PreviewPart, PreviewRow, preview
 from handrail.source.values import Unresolved

@@ -8,32 +8,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from handrail.app import App
-from handrail.errors import HandrailError, RefusedError
+from handrail.errors import RefusedError
 from handrail.forms import read as formspec
-from handrail.forms.form import Problem, WrongAnswers, accept
+from handrail.forms.form import WrongAnswers, accept
+from handrail.live.wanted import Launch as Launch
+from handrail.live.wanted import Wrong as Wrong
+from handrail.live.wanted import request_of
 from handrail.process.child import detach
-from handrail.runs.bounds import NAMES, Bounded
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.questions import refuse_unless_waiting
-from handrail.runs.request import Request
 from handrail.runs.trusting import programs_of_run
 
 Mode = Literal["resume", "continue", "restart"]
-
-
-class Wrong(HandrailError):
-    """Answers or parameters that are not accepted, with the field of each."""
-
-    code = "wrong"
-    exit_code = 2
-
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("; ".join(problem.text for problem in problems))
-        self.problems = problems
 
 
 class Late(RefusedError):
@@ -44,21 +33,6 @@ class Late(RefusedError):
     def __init__(self, message: str, *, has_changed: bool) -> None:
         super().__init__(message)
         self.has_changed = has_changed
-
-
-@dataclass(frozen=True, kw_only=True)
-class Launch:
-    """A new run, as a person asks for it in a surface."""
-
-    name: str
-    task: str = ""
-    params: Mapping[str, Any] = field(default_factory=dict)
-    agent: str | None = None
-    model: str | None = None
-    scope: str = ""
-    start: str | None = None
-    until: str | None = None
-    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 class Actions:
@@ -78,25 +52,12 @@ class Actions:
         self.app.refuse_agents(f"{self.surface}: {action}", run=run)
 
     def launch(self, wanted: Launch) -> str:
-        """Begin a run and drive it in the background. Returns its id."""
+        """Begin a run and drive it in the background. Returns its id. Raises `Wrong` for fields that are not right."""
         self.refuse("launch")
         app = self.app
         flow = app.flow_named(wanted.name)
         app.check_settings()
-        later = Bounded(**{name: most for name, most in wanted.limits.items() if name in NAMES})  # type: ignore[arg-type]
-        bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(later)
-        request = Request(
-            params=dict(wanted.params),
-            task=wanted.task,
-            scope=wanted.scope,
-            agent=wanted.agent,
-            model=wanted.model,
-            start=wanted.start,
-            until=wanted.until,
-            preset="",
-            limits=bounds.named,
-            limit_places=bounds.places,
-        )
+        request = request_of(app, flow, wanted)
         app.trust.refuse(lambda: app.definitions.programs_of_flow(flow))
         begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
         self._drive(begun.id, "resume", "--first")
