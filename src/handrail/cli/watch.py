@@ -122,7 +122,9 @@ class Person:
 def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> None:
     """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
     app.check_settings()
-    need_trust(app, shell, lambda: programs_of_run(run), run.id if mode == "run" else None)
+    if mode == "run" and not run.records:
+        app.trust.take_mark(run.id)
+    need_trust(app, shell, lambda: programs_of_run(run))
     person = Person(how.answers)
     may_ask = can_ask() and not shell.as_json and not how.events and app.caller.sign is None
     try:
