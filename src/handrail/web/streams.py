@@ -40,7 +40,7 @@ def cursor_text(cursors: Cursors) -> str:
 
 
 class Streams:
-    """The application behind `/api/stream`."""
+    """The application behind `/api/changes`, for readers that accept streams."""
 
     def __init__(self, hub: Hub, clock: Callable[[], float]) -> None:
         self.hub = hub
