@@ -150,7 +150,7 @@ def test_only_work_counts_as_work() -> None:
     assert node(topic, push)["worked"] == 4
     assert node(topic, push)["try"] == 2
     (need,) = topic.rows.section("needs")
-    assert need["answered"] == {"by": "person", "at": 29}
+    assert need["answered"] == {"by": "person", "who": "person", "at": 29, "verdict": "answered"}
 
 
 def test_a_step_that_waits_makes_its_phase_wait() -> None:

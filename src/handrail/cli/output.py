@@ -83,6 +83,12 @@ def columns(env: Mapping[str, str]) -> int:
         return 80
 
 
+def has_terminal(env: Mapping[str, str]) -> bool:
+    """True if a person reads stdout and types into stdin, and the terminal can move its cursor."""
+    is_dumb = env.get("TERM", "") in ("", "dumb", "unknown")
+    return not is_dumb and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def shows_colour(stream: TextIO) -> bool:
     return wants_colour(os.environ) is None and stream.isatty()
 

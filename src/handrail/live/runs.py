@@ -9,8 +9,14 @@ from handrail.runs.loaded import LoadedRun
 from handrail.runs.runs import Runs
 from handrail.runs.stored import seen
 from handrail.runs.summary import given_in
+from handrail.secrets.redaction import masked
+from handrail.source.clean import clean
+from handrail.source.values import as_text
 from handrail.topics.rows import Message
-from handrail.topics.run import RunTopic
+from handrail.topics.run import RunTopic, routes_of
+from handrail.topics.texts import LONG, short
+
+MOST_PARAMS = 50
 
 
 class LiveRun:
@@ -50,9 +56,19 @@ def _facts(run: LoadedRun) -> dict[str, Any]:
     request = run.about.request
     tree = request.worktree
     return {
-        "name": run.plan.id,
-        "about": given_in(run.about.to_text())[1],
+        "run": run.id,
+        "name": clean(run.plan.id),
+        "about": short(given_in(run.about.to_text())[1]),
+        "task": clean(masked(request.task))[:LONG],
+        "params": {clean(name): _shown(value) for name, value in list(masked(request.params).items())[:MOST_PARAMS]},
+        "routes": routes_of(run.about.request.routing),
+        "digest": run.about.digest,
         "scope": request.scope or None,
         "worktree": None if tree is None else tree.branch,
-        "limits": run.bounds.named,
+        "limits": run.about.request.bounds.named,
     }
+
+
+def _shown(value: Any) -> Any:
+    """A parameter for a line: numbers and booleans stay, everything else is a short text."""
+    return value if value is None or isinstance(value, bool | int | float) else short(as_text(value))

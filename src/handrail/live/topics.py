@@ -23,4 +23,4 @@ def open_topic(app: App, name: str) -> LiveHome | LiveRun | LiveSession:
         raise UsageError(f"there is no topic `{name}`", hint)
     if kind == "run":
         return LiveRun(app.runs, app.runs.named(id_))
-    return LiveSession(app.sessions.choose(id_))
+    return LiveSession(app.sessions.choose(id_), app.secrets.mask)

@@ -76,8 +76,9 @@ class Ledger:
             self.record_stored(event, durable=False)
 
     def start(self, event: machine.NodeStarted, *, durable: bool) -> None:
+        """Add the start of a node, which is already in its stored form."""
         try:
-            self.record(event, durable=durable)
+            self.record_stored(event, durable=durable)
         except StateError:  # the node does not start, so the journal must not say that it did
             self.recorder.drop_last()
             raise
@@ -98,10 +99,10 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def read_journal(path: str) -> journal.Scan:
+def read_journal(path: str, *, may_be_damaged: bool = False) -> journal.Scan:
     """The records of a run's journal. If it is damaged, the error says how to move the run away."""
     try:
-        return journal.read(path)
+        return journal.read(path, may_be_damaged=may_be_damaged)
     except StateError as error:
         raise type(error)(error.message, WAY_OUT) from error
 
