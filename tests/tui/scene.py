@@ -16,6 +16,7 @@ from textual.strip import Strip
 
 from handrail.app import App
 from handrail.errors import NotFound
+from handrail.live.tail import Tail
 from handrail.topics.rows import Message, Rows
 from handrail.tui.app import HandrailApp
 from handrail.tui.look import Look
@@ -64,7 +65,7 @@ class Still:
     def __init__(self, name: str) -> None:
         self.name = name
         self.rows = Rows("1")
-        self.tail: list[dict[str, Any]] = []
+        self.tail = Tail(1)
         self.driver: int | None = None
 
     @property
@@ -76,8 +77,7 @@ class Still:
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
         for message in self.rows.messages(self.name, base if epoch == self.rows.epoch else 0, now):
-            tail = {"base": 0, "seq": len(self.tail), "lost": 0, "rows": self.tail}
-            yield {**message, "live": {"driver": self.driver}, **({"tail": tail} if self.tail else {})}
+            yield {**message, "live": {"driver": self.driver}}
 
 
 def entry(scene: Scene, id_: str, group: str, order: int, **fields: Any) -> None:
@@ -135,7 +135,8 @@ def _release(scene: Scene) -> None:
     money = {**USAGE, "usd": 0.61}
     scene.put(run, "head", "", name="release", about="1.2", attempt=1, status="waiting", done=9, total=13,
               started=began, ended=None, usage=money, scope="main@036d8bbd", limits={"usd": 5},
-              modes=["resume", "restart"], summary="Review, round 1: two findings, both fixed.\nRound 2: none.")  # fmt: skip
+              modes=["resume", "restart"],
+              summary="Review, round 1: two findings, both fixed.\nRound 2: none.")  # fmt: skip
     node(scene, "check", "", "phase", "done", started=began, ended=began + 62)
     node(scene, "check/tests", "check", "step", "done", node="command", started=began, ended=began + 20, worked=0.3,
          **{"try": 2, "tries": 3})  # fmt: skip
@@ -179,10 +180,10 @@ def _release(scene: Scene) -> None:
     scene.put(run, "checks", "c3", node="review_2/look", name="findings", kind="schema", held=None)
     texts = (("tool", "edit src/cart.py"), ("denied", "bash: git push is not allowed in this step"),
              ("text", "The retry now backs off; [@click=app.quit]two tests[/] were added."))  # fmt: skip
-    scene.topic(run).tail = [
-        {"n": n, "t": NOW - 80 + 4 * n, "node": "review_2/look", "kind": kind, "text": text}
-        for n, (kind, text) in enumerate(texts, 1)
-    ]
+    tail = scene.topic(run).tail
+    for n, (kind, text) in enumerate(texts, 1):
+        tail._lines.append({"n": n, "t": NOW - 80 + 4 * n, "node": "review_2/look", "kind": kind, "text": text})
+        tail.seq = n
 
 
 def _ship(scene: Scene) -> None:

@@ -80,7 +80,7 @@ def test_help_lists_exactly_the_keys_of_the_screen(tmp_path: Path) -> None:
                 assert (key.group or key.about) in shown
         assert "create a small project" not in shown
         await pressed(top, pilot, "escape")
-        assert isinstance(top.screen, RunScreen)
+        assert not isinstance(top.screen, HelpScreen)
 
     played(tmp_path, script, (120, 40))
 
@@ -120,7 +120,7 @@ def test_a_new_need_is_news_with_one_bell_and_a_count_in_the_title(tmp_path: Pat
         for number in range(2):
             asked = {"kind": "form", "count": 1, "title": f"Ship {number}?\x1b]0;x\x07", "since": NOW}
             entry(scene, f"run:r-new{number}", "needs", 9, name="new", status="waiting", need=asked)
-            await _until(lambda number=number: any(row["id"] == f"run:r-new{number}" for row in top.entries))  # type: ignore[misc]
+            await _until(lambda number=number: any(row["id"] == f"run:r-new{number}" for row in top.entries))
         await _until(lambda: top.title.startswith("(6)"))
         assert "new waits for you: Ship 1?" in top.notice
         assert "\x1b" not in top.notice

@@ -73,7 +73,7 @@ KEYS: tuple[Key, ...] = (
     Key("view_5", "5", "5", "", "the fifth view", (RUN, SESSION), "the views"),
     Key("view_6", "6", "6", "", "the sixth view", (RUN, SESSION), "the views"),
     Key("view_7", "7", "7", "", "the log", (RUN,), "the views"),
-    Key("previous_run", "left_square_bracket", "[", "", "previous run or session", (RUN, SESSION), "other runs and sessions"),
+    Key("previous_run", "left_square_bracket", "[", "", "the previous one", (RUN, SESSION), "other runs and sessions"),
     Key("next_run", "right_square_bracket", "]", "", "next run or session", (RUN, SESSION), "other runs and sessions"),
     Key("show", "v", "v", "", "show the selected file", (RUN,)),
     Key("diff", "d", "d", "", "compare the selected file with its previous version", (RUN,)),
