@@ -16,6 +16,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 
 SCREENS = Path(__file__).parent / "screens"
+UPDATES = bool(os.environ.get("HANDRAIL_UPDATE_SCREENS"))
 SIZES = {"80x24": (80, 24), "160x50": (160, 50)}
 
 
@@ -63,7 +64,7 @@ def colours(app: App[Any]) -> set[str]:
 def same_as(name: str, found: str) -> None:
     """Compare with the expected picture."""
     file = SCREENS / f"{name}.txt"
-    if os.environ.get("HANDRAIL_UPDATE_SCREENS"):
+    if UPDATES:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(found, encoding="utf-8")
     assert found == file.read_text(encoding="utf-8"), f"{file.name} is different"

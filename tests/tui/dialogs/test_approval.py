@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -222,7 +223,7 @@ phases:
 
 def wait_for(project: Project, run: str, statuses: Iterable[str]) -> dict[str, Any]:
     while (found := project.json("runs", run))["status"] not in statuses or found["driver"] is not None:
-        pass
+        time.sleep(0.02)
     return found
 
 

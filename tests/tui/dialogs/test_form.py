@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,8 @@ def test_the_form_looks_as_designed_and_says_what_is_wrong_next_to_the_field(siz
         same_as(f"form-preview-{size}", picture(app))
         await typed(pilot, "pagedown")
         assert ("change 25" in picture(app)) or size == "160x50"
+        await typed(pilot, "v")
+        assert "▌( ) " in picture(app) or "▌[" in picture(app)
         assert app.result() == "none yet"
 
     played(FormScreen(need, "release"), SIZES[size], script)
@@ -222,5 +225,5 @@ def test_the_recorded_answers_are_those_of_the_command_line(project: Project, tm
     actions = Actions(App(str(project.folder), os.environ, by="person"), "tui")
     asyncio.run(actions.answer(run, need["id"], need["digest"], values))
     while project.json("runs", run)["status"] in ("running", "waiting"):
-        pass
+        time.sleep(0.02)
     assert answers(project) == by_file

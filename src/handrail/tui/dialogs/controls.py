@@ -234,11 +234,13 @@ class Choices(Widget, can_focus=True):
         marks = ("[x]", "[ ]") if self.several else ("(•)", "( )")
         is_here = self.has_focus and place == self.at
         label = Content.assemble(f"{marks[not is_chosen]} ", in_line(one.label))
-        told = in_line(f"  {one.about}", "dim") if one.about else Content("")
-        tail = "  " if self._is_flat(width) else ""
         if is_here:
             label = label.stylize("reverse")
-        return Content.assemble(HERE if is_here else " ", label, "  " if one.about else "", told, tail)
+        if self._is_flat(width):
+            return Content.assemble(HERE if is_here else " ", label, "  ")
+        widest = max((in_line(other.label).cell_length for other in self.choices if other.about), default=0)
+        gap = " " * (2 + max(0, min(widest, 24) - in_line(one.label).cell_length)) if one.about else ""
+        return Content.assemble(HERE if is_here else " ", label, gap, in_line(one.about, "dim"))
 
     def _content(self, width: int) -> Content:
         if not self.choices:
@@ -290,6 +292,7 @@ class Press(Button):
         """Another text on the button."""
         self.text = text
         self.label = self._words(is_here=self.has_focus)
+        self.refresh(layout=True)
 
     def on_focus(self) -> None:
         self.label = self._words(is_here=True)

@@ -14,6 +14,7 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Static
 
 from handrail.forms import read as formspec
@@ -65,6 +66,7 @@ class FormScreen(ModalScreen[dict[str, Any] | None]):
         self.form: Form = formspec.from_json(need["form"])
         self.rows: list[Field] = []
         self.title_of_preview, self.preview = _preview(need)
+        self._before: Widget | None = None
 
     def compose(self) -> ComposeResult:
         draft = drafts_of(self.app).get(self.question, {})
@@ -179,9 +181,14 @@ class FormScreen(ModalScreen[dict[str, Any] | None]):
 
     def action_show(self) -> None:
         if self.preview is not None and not self.has_class("-wide"):
+            before = self.focused
             self.toggle_class("-shows-preview")
             is_shown_now = self.has_class("-shows-preview")
             self.query_one("#show", Press).say("Fields v" if is_shown_now else self._preview_words)
+            if is_shown_now:
+                self._before = before
+            elif self._before is not None:
+                self._before.focus(scroll_visible=False)
 
     def action_page(self, by: int) -> None:
         pane = self.query_one("#preview", VerticalScroll)
