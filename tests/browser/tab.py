@@ -29,6 +29,7 @@ KEYS = {
     "PageUp": (33, ""),
     "PageDown": (34, ""),
 }
+WAITED = "(() => { try { const v = (EXPRESSION); return v instanceof Node ? true : v } catch { return null } })()"
 MODIFIERS = {"Alt": 1, "Control": 2, "Meta": 4, "Shift": 8}
 
 
@@ -106,7 +107,7 @@ class Tab:
         deadline = time.monotonic() + seconds
         while True:
             try:
-                if found := self.evaluate(f"(() => {{ try {{ return ({expression}) }} catch {{ return null }} }})()"):
+                if found := self.evaluate(WAITED.replace("EXPRESSION", expression)):
                     return found
             except AssertionError as error:  # the page is being replaced by another one
                 if "context" not in str(error).lower():

@@ -127,6 +127,14 @@ class InMemory:
     def driver(self, run: str) -> int | None:
         return self.runs[run].history.driver
 
+    def has_program(self, run: str) -> bool:
+        assert run in self.runs
+        return False
+
+    def activity(self, run: str, since: Any) -> tuple[list[dict[str, Any]], Any]:
+        assert run in self.runs
+        return [], since
+
     def log(self, run: str) -> str:
         assert run in self.runs
         return os.devnull
@@ -156,7 +164,10 @@ class InMemory:
             kept.is_driven = False
         return kept.history
 
-    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+    async def answer(
+        self, run: str, question: str, values: Mapping[str, Any], by: str | None, surface: str | None = None
+    ) -> bool:
+        del surface  # an engine may leave it out
         kept = self.runs[run]
         find(run, fold(event for _, event in kept.records), question)
         if question in kept.answers:

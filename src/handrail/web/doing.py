@@ -35,6 +35,8 @@ class Doings:
             self._route("/api/needs/{id}", self.answer),
             self._route("/api/runs/{id}/stop", self.stop),
             *(self._route(f"/api/runs/{{id}}/{mode}", self._again(mode)) for mode in ("resume", "continue", "restart")),
+            self._route("/api/sessions/{id}/cancel", self.cancel),
+            self._route("/api/sessions/{id}/reload", self.reload),
             self._route("/api/routes", self.save),
             self._route("/api/close", self.close),
         ]
@@ -84,6 +86,20 @@ class Doings:
         question = request.path_params["id"]
         await self.actions.answer(_run_of(of), question, digest, values)
         return {"accepted": question}
+
+    async def cancel(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        _only(body, ())
+        app, session = self.actions.app, request.path_params["id"]
+        app.refuse_agents("web: cancel", session=session)
+        await asyncio.to_thread(app.cancel, session, confirmed=True)
+        return {"session": session}
+
+    async def reload(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        _only(body, ())
+        app, session = self.actions.app, request.path_params["id"]
+        app.refuse_agents("web: reload", session=session)
+        await asyncio.to_thread(app.reload, session)
+        return {"session": session}
 
     async def close(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
         _only(body, ())

@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from html import escape
+from typing import Any
 
 from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Mount, Route
@@ -28,6 +30,15 @@ from handrail.web.guard import Guard
 from handrail.web.polling import Changes
 from handrail.web.refusals import Refusal, refusal_page
 from handrail.web.streams import Streams
+
+
+class Files(StaticFiles):
+    """The scripts and styles of the page. A browser keeps them, and asks each time whether they have changed."""
+
+    def file_response(self, *args: Any, **more: Any) -> Response:
+        answer = super().file_response(*args, **more)
+        answer.headers["cache-control"] = "no-cache"
+        return answer
 
 
 @dataclass(frozen=True)
@@ -103,7 +114,7 @@ def make_server(
         Route("/api/changes", Changes(hub, app.clock, Streams(hub, app.clock))),
         *Doings(actions, close).routes,
         *Definitions(app).routes,
-        Mount(f"/static/{handrail.__version__}", StaticFiles(directory=page)),
+        Mount(f"/static/{handrail.__version__}", GZipMiddleware(Files(directory=page))),
         *(Route(path, index) for path in PAGES),
     ]
     inner = Starlette(routes=routes, exception_handlers={404: missing, 405: missing})

@@ -18,7 +18,7 @@ from handrail.contracts import Attempt, Durable, History, Life, Observer, Outsid
 from handrail.errors import RefusedError, StateError
 from handrail.project import file_name
 from handrail.runs import machine
-from handrail.runs.embedded import lease, summary
+from handrail.runs.embedded import activity, lease, summary
 from handrail.runs.embedded.attempts import (
     WAY_OUT,
     attempts,
@@ -126,6 +126,12 @@ class Embedded:
     def driver(self, run: str) -> int | None:
         return holder(self._home(run))
 
+    def has_program(self, run: str) -> bool:
+        return lease.Programs(self.attempt(run)).is_any_held()
+
+    def activity(self, run: str, since: Any) -> tuple[list[dict[str, Any]], Any]:
+        return activity.read(os.path.join(self.attempt(run), activity.NAME), since)
+
     def log(self, run: str) -> str:
         return os.path.join(self.attempt(run), "driver.log")
 
@@ -180,13 +186,17 @@ class Embedded:
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise
+            finally:
+                durable.activity.close()
             litter.remove()
         return ledger.history
 
-    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+    async def answer(
+        self, run: str, question: str, values: Mapping[str, Any], by: str | None, surface: str | None = None
+    ) -> bool:
         attempt = self.attempt(run)
         inbox = Inbox(attempt, self.secrets)
-        if not inbox.put(question, Letter(dict(values), by, self.site.clock())):
+        if not inbox.put(question, Letter(dict(values), by, self.site.clock(), surface)):
             message = f"question `{question}` of run `{run}` already has an answer, from another command"
             raise RefusedError(message, f"if no process uses it, `handrail resume {run}` does")
         try:

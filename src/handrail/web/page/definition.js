@@ -1,9 +1,11 @@
 // One definition: its text with problems at their lines, its plan, its graph, its runs.
 import { canLaunch, nameOf, problemWords } from "./catalog.js";
+import { Graph as Drawing } from "./cards.js";
 import { Problem } from "./dialog.js";
 import { get } from "./doing.js";
 import { bdi, Component, html } from "./dom.js";
 import { addressOf, ask, launchAddress } from "./routes.js";
+import { graphOf, graphOfStops } from "./shapes.js";
 import { moment, SIGNS, WORDS } from "./words.js";
 
 const VIEWS = ["Text", "Plan", "Graph", "Runs"];
@@ -31,17 +33,7 @@ const Plan = ({ rows }) => {
   return rows.length ? list("") : html`<p class="empty">There is no plan while it has errors.</p>`;
 };
 
-// The drawing is that of a run. It is loaded when it is needed.
-class Graph extends Component {
-  async componentDidMount() {
-    const { GraphOf } = await import("./cards.js").catch(() => ({}));
-    this.setState({ GraphOf });
-  }
-
-  render({ rows }, { GraphOf }) {
-    return GraphOf ? html`<${GraphOf} rows=${rows} />` : html`<${Plan} rows=${rows} />`;
-  }
-}
+const Graph = ({ found, name }) => html`<${Drawing} item=${found.stops ? graphOfStops(found.stops) : graphOf(found.plan)} took=${() => null} label=${`Graph of ${name}`} />`;
 
 const Runs = ({ rows, now }) => rows.length ? html`<ul>${rows.map((row) => html`
   <li key=${row.id} class="entry"><span class=${`sign ${row.status}`} aria-hidden="true">${SIGNS[row.status]}</span><span class="title"><a class="name" href=${addressOf(row.id)}>${bdi(row.id.slice(4))}</a> <span class="about">${bdi(row.about)}</span></span>
@@ -74,7 +66,7 @@ export class Definition extends Component {
   body(view, found, entry) {
     const rows = found.plan ?? [];
     if (view === "Plan") return html`<${Plan} rows=${rows} />`;
-    if (view === "Graph") return rows.length ? html`<${Graph} rows=${rows} />` : html`<p class="empty">There is no graph while it has errors.</p>`;
+    if (view === "Graph") return rows.length || found.stops ? html`<${Graph} found=${found} name=${entry?.name ?? this.props.id} />` : html`<p class="empty">There is no graph while it has errors.</p>`;
     if (view === "Runs") return html`<${Runs} rows=${this.props.rows.filter((row) => row.name === entry?.name || row.name === this.props.id || row.flow === this.props.id)} now=${this.props.now} />`;
     return found.texts
       ? found.texts.map((file) => html`<section key=${file.file}><h3>${bdi(file.file)}</h3><${Source} text=${file.text} problems=${file.problems} /></section>`)

@@ -26,7 +26,7 @@ const tell = (row, now) => {
   }
   if (row.status === "interrupted") return [`interrupted${placeOf(row) ? ` at ${placeOf(row)}` : ""}`, "no process"];
   if (row.delay) return [row.delay.reason ?? "delayed", row.delay.until ? `in ${duration(row.delay.until - now)}` : ""];
-  if (row.group === "needs") return [whyOf(row) || placeOf(row), row.ended ? `${age(row.ended, now)} ago · ${row.seen ? "" : "new"}` : ""];
+  if (row.group === "needs") return [whyOf(row) || placeOf(row), row.seen === false ? "new" : ""];
   if (isOver(row)) return [whyOf(row), row.seconds != null || row.ended ? duration(row.seconds ?? row.ended - row.started) : ""];
   const quiet = row.last != null && now - row.last > QUIET ? `quiet ${age(row.last, now)}` : "";
   return [placeOf(row), [quiet, row.kind === "session" ? row.who : ""].filter(Boolean).join(" · ")];
@@ -95,11 +95,11 @@ export const Home = ({ home, rows, now, query }) => {
   const names = [...new Set(recent.map((row) => row.name))].sort();
   const [name, outcome] = [query.get("name"), query.get("outcome")];
   const chosen = recent.filter((row) => (!name || row.name === name) && (!outcome || row.status === outcome || (outcome === "completed" && row.status === "done")));
-  const failures = rows.filter((row) => row.group === "needs" && !row.need && !row.seen);
+  const failures = rows.filter((row) => row.group === "needs" && !row.need && row.seen === false);
   return html`
     <div class="titlebar">
       <h1 tabindex="-1">Home</h1>
-      <input type="search" data-find aria-label="Find a run or session" placeholder="find" value=${find} onInput=${(e) => ask({ find: e.target.value })} />
+      <input type="search" aria-keyshortcuts="/" aria-label="Find a run or session" placeholder="find" value=${find} onInput=${(e) => ask({ find: e.target.value })} />
     </div>
     <${Group} id="needs" title="Needs you" rows=${of("needs")} empty="nothing" now=${now}>
       ${failures.length > 1 ? html`<p class="filters"><button onClick=${() => post("/api/seen", { ids: failures.map((row) => row.id) })}>Mark ${failures.length} failures as seen</button></p>` : null}

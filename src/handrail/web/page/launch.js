@@ -13,7 +13,7 @@ const MODES = {
   restart: ["Restart it", (run) => (run.changed?.length ? `changed since: ${run.changed.join("; ")}` : "with the current definitions; a copy of its files is kept")],
   new: ["New run", () => ""],
 };
-const LIMITS = { cost: "$", minutes: "minutes", tokens: "tokens" };
+const LIMITS = { usd: "$" };
 const enc = encodeURIComponent;
 
 // A param of a flow as a field of a form.
@@ -149,10 +149,10 @@ export class LaunchPage extends Component {
         <div class="field"><label for="scope">Scope</label><input id="scope" placeholder=${offer.scope} value=${more.scope ?? ""} onInput=${(e) => this.put("more", "scope", e.target.value)} />
           ${errors.scope ? html`<p class="error">✗ scope ${bdi(errors.scope)}</p>` : null}</div>
         ${this.choice("start", "From", offer.phases, more.start, "first")} ${this.choice("until", "Until", offer.phases, more.until, "last")}
-        ${Object.keys(offer.limits).map((name) => html`
+        <div class="columns">${Object.keys(offer.limits).map((name) => html`
           <div class="field" key=${name}><label for=${`limit-${name}`}>Limit: ${LIMITS[name] ?? name}</label>
             <input id=${`limit-${name}`} inputmode="decimal" placeholder=${offer.limits[name] ?? "none"} value=${limits[name] ?? ""} aria-invalid=${errors[`limits.${name}`] ? "true" : undefined}
-              onInput=${(e) => this.put("limits", name, e.target.value)} />${errors[`limits.${name}`] ? html`<p class="error">✗ ${name} ${bdi(errors[`limits.${name}`])}</p>` : null}</div>`)}
+              onInput=${(e) => this.put("limits", name, e.target.value)} />${errors[`limits.${name}`] ? html`<p class="error">✗ ${name} ${bdi(errors[`limits.${name}`])}</p>` : null}</div>`)}</div>
       </details>
       <p><span class="mute">Estimate</span> ${bdi(state.preview?.estimate ?? offer.estimate ?? "–")}</p>
     `;

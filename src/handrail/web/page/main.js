@@ -59,9 +59,12 @@ class Page extends Component {
     this.follow();
     const isSame = before && before.view === this.at.view && before.id === this.at.id;
     if (isSame) return this.tick();
-    this.wantsFocus = !isFirst || location.pathname !== "/";
+    this.wantsFocus = false;
     scrollTo(0, 0);
-    return this.setState({ dialog: null }, () => this.focus());
+    return this.setState({ dialog: null }, () => {
+      this.wantsFocus = !isFirst || location.pathname !== "/";
+      this.focus();
+    });
   }
 
   // A new page focuses its heading, as soon as there is one.
@@ -92,7 +95,13 @@ class Page extends Component {
   }
 
   take() {
-    if (this.stream.of("home").seq) this.queue.push(...this.news.take(this.rows()));
+    const rows = this.stream.of("home").seq ? this.rows() : [];
+    if (rows.length) this.queue.push(...this.news.take(rows));
+    const row = rows.find((one) => one.id === this.at.topic);
+    if (row?.seen === false && !readOnly && this.marked !== row.id && document.visibilityState === "visible") {
+      this.marked = row.id;
+      post("/api/seen", { ids: [row.id] }).catch(() => {});
+    }
     this.tick();
   }
 
@@ -114,10 +123,9 @@ class Page extends Component {
   }
 
   find() {
-    const field = document.querySelector("main [data-find]");
-    if (field) return field.focus();
-    go("/");
-    return setTimeout(() => document.querySelector("main [data-find]")?.focus(), 50);
+    const focus = () => document.querySelector('main [aria-keyshortcuts="/"]')?.focus();
+    if (!document.querySelector('main [aria-keyshortcuts="/"]')) go("/");
+    setTimeout(focus, 50);
   }
 
   async close() {
@@ -140,7 +148,7 @@ class Page extends Component {
         onHelp=${set("help")} onClose=${set("close")} onFind=${() => this.find()} />
       ${this.lost()}
       <main id="main" tabindex="-1">${this.view(rows)}</main>
-      <p role="status" class="said">${said}</p>
+      <p role="status" class="unseen">${said}</p>
       ${dialog === "help" ? html`<${Help} onClose=${set(null)} />` : null}
       ${dialog === "close" ? html`
         <${Dialog} title="Shut down the server?" onClose=${set(null)}>

@@ -25,7 +25,7 @@ const Check = ({ check }) => {
 const chains = (stops) => {
   const found = [];
   for (const stop of stops) {
-    const inner = stop.levels.slice(1, -1).map(([name]) => name).join(" › ") || (stop.levels.length > 2 ? stop.levels[1][0] : "");
+    const inner = stop.levels.slice(1).map(([name]) => name).join(" › ");
     const last = found.at(-1);
     last && last.inner === inner ? last.stops.push(stop) : found.push({ inner, stops: [stop] });
   }
@@ -35,7 +35,7 @@ const chains = (stops) => {
 const Path = ({ stops }) => html`
   <ol class="path" aria-label="Phases">
     ${chains(stops).map(({ inner, stops: members }) => html`
-      <li key=${members[0].id} class=${inner ? "frame" : ""}>
+      <li key=${members[0].id} class=${inner ? "scope" : ""}>
         ${inner ? html`<span class="inner">${bdi(inner)}${members.some((stop) => stop.loopable) ? " ↻" : ""}</span>` : null}
         <ol>${members.map((stop) => html`
           <li key=${stop.id} class=${stop.state} aria-current=${stop.state === "current" ? "step" : undefined}>
@@ -79,7 +79,7 @@ class Told extends Component {
   async open(isOpen) {
     if (!isOpen || this.state.text) return;
     try {
-      this.setState({ text: (await get(`/api/sessions/${encodeURIComponent(this.props.id)}/context`)).text });
+      this.setState({ text: (await get(`/api/sessions/${encodeURIComponent(this.props.id)}/text`)).text });
     } catch (error) {
       this.setState({ error });
     }
