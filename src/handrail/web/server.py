@@ -28,6 +28,7 @@ from handrail.web.doing import Doings
 from handrail.web.entry import COOKIE_SECONDS, Doorkeeper
 from handrail.web.guard import Guard
 from handrail.web.polling import Changes
+from handrail.web.reading import Readings
 from handrail.web.refusals import Refusal, refusal_page
 from handrail.web.streams import Streams
 
@@ -70,7 +71,7 @@ class Address:
 
 PAGES = (
     *("/", "/runs/{id}", "/sessions/{id}", "/catalog", "/catalog/{kind}/{id:path}"),
-    *("/launch", "/launch/{kind}/{id:path}", "/needs/{id}", "/artifacts/{id}"),
+    *("/launch", "/launch/{kind}/{id:path}", "/needs/{id}", "/artifacts/{id:path}"),
 )
 """The addresses of the page. Which of them it is, the page finds out by itself."""
 READ_ONLY = "An agent or a run started this page, so it only shows things. Start `handrail web` in your own terminal."
@@ -114,6 +115,7 @@ def make_server(
         Route("/api/changes", Changes(hub, app.clock, Streams(hub, app.clock))),
         *Doings(actions, close).routes,
         *Definitions(app).routes,
+        *Readings(app, hub).routes,
         Mount(f"/static/{handrail.__version__}", GZipMiddleware(Files(directory=page))),
         *(Route(path, index) for path in PAGES),
     ]
