@@ -112,7 +112,9 @@ def answers(site: Site, run: str) -> dict[str, object]:
     raise AssertionError("no answer")
 
 
-def test_no_key_approves_and_a_second_answer_says_who_was_first(chromium: Chromium, site: Site, tab: Tab, context: str) -> None:
+def test_no_key_approves_and_a_second_answer_says_who_was_first(
+    chromium: Chromium, site: Site, tab: Tab, context: str
+) -> None:
     run = site.made("publish")
     address = f"/needs/next?of=run:{run}"
     tab.open(address)
@@ -185,8 +187,10 @@ def test_the_theme_is_remembered(tab: Tab) -> None:
     tab.wait_text("Needs you")
     tab.media(prefers_color_scheme="light")
     light = tab.evaluate("getComputedStyle(document.body).backgroundColor")
-    tab.evaluate("(s => { s.value = 'dark'; s.dispatchEvent(new Event('change', {bubbles: true})) })"
-                 "(document.querySelector('header select'))")
+    tab.evaluate(
+        "(s => { s.value = 'dark'; s.dispatchEvent(new Event('change', {bubbles: true})) })"
+        "(document.querySelector('header select'))"
+    )
     tab.reload()
     tab.wait_text("Needs you")
     assert tab.evaluate("getComputedStyle(document.body).backgroundColor") != light

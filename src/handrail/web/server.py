@@ -109,9 +109,11 @@ def make_server(
         return refusal_page(Refusal.MISSING, request.url.path)
 
     hub = Hub(lambda name: open_topic(app, name))
+    changes = Changes(hub, app.clock, Streams(hub, app.clock))
     routes = [
         Route("/enter", enter),
-        Route("/api/changes", Changes(hub, app.clock, Streams(hub, app.clock))),
+        Route("/api/changes", changes),
+        Route("/api/older", changes.older),
         *Doings(actions, close).routes,
         *Definitions(app).routes,
         Mount(f"/static/{handrail.__version__}", GZipMiddleware(Files(directory=page))),
