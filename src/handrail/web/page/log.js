@@ -1,5 +1,5 @@
 // The journal of a run, newest first, searched on the server in pages.
-import { changeQuery, inQuery } from "./address.js";
+import { changeQuery, inQuery, toQuery } from "./address.js";
 import { Component, html } from "./dom.js";
 import { get } from "./doing.js";
 import { time } from "./words.js";
@@ -66,9 +66,9 @@ export class Log extends Component {
       ${error ? html`<p role="alert" class="error"><bdi>${error.message}</bdi></p>` : null}
       <ol class="log" aria-label="Log, newest first" aria-busy=${isReading ? "true" : undefined}>
         ${rows.map((row) => html`
-          <li key=${row.n} class="heard">
-            <time>${time(row.t)}</time> <span class="kind"><bdi>${row.sign ?? row.kind}</bdi></span>
-            <span class="at"><bdi>${row.node ? outline.words(row.node) : ""}</bdi></span> <bdi class="text">${row.text}</bdi>
+          <li key=${row.id} class=${`heard ${row.what}`}>
+            <time>${time(row.t)}</time> <span class="kind"><bdi>${row.what}</bdi></span>
+            ${row.path ? html`<a class="at" ...${toQuery({ step: row.path, try: null, part: null })}><bdi>${outline.words(row.path)}</bdi></a>` : null} <bdi class="text">${row.text}</bdi>
           </li>
         `)}
       </ol>
