@@ -126,14 +126,9 @@ class _Stream:
         if watched.error is not None:
             error = watched.error
             await self._event("gone", {"topic": name, "message": error.message, "hint": error.hint})
-<<<<<<< HEAD
             raise _GoneError
-        if watched.place == self.cursors[name] and not always:
-=======
-            raise _DoneError
         epoch, seq, tail = self.cursors[name]
         if self._has_all(name) and not always:
->>>>>>> s-notify
             return False
         messages, place = await watched.messages(epoch, seq, self.clock(), tail)
         for message in messages:
@@ -142,15 +137,11 @@ class _Stream:
             await self._event("rows", message)
         return True
 
-<<<<<<< HEAD
-    async def _wait(self, ending: asyncio.Event) -> None:
-=======
     def _has_all(self, name: str) -> bool:
         watched = self.watched[name]
         return (*watched.place, watched.tail) == self.cursors[name]
 
-    async def _wait(self) -> None:
->>>>>>> s-notify
+    async def _wait(self, ending: asyncio.Event) -> None:
         """Wait until something changes; after a while without any change, say that the stream is alive."""
         changes = [watched.change(HEARTBEAT) for watched in self.watched.values()]
         waits = [asyncio.ensure_future(one) for one in (*changes, ending.wait())]
@@ -159,12 +150,7 @@ class _Stream:
         finally:
             for wait in waits:
                 wait.cancel()
-<<<<<<< HEAD
-        is_idle = all(watched.place == self.cursors[name] for name, watched in self.watched.items())
-        if is_idle and not ending.is_set():
-=======
-        if all(map(self._has_all, self.watched)):
->>>>>>> s-notify
+        if all(map(self._has_all, self.watched)) and not ending.is_set():
             await self._event("alive", {"now": self.clock()})
 
     async def _event(self, kind: str, data: dict[str, Any]) -> None:
