@@ -85,6 +85,18 @@ def open_engine(site: Site) -> InMemory:
     return InMemory(site, _PROJECTS.setdefault((site.state, site.project), {}))
 
 
+class Watching:
+    """Reads everything again, as nothing here is large."""
+
+    def __init__(self, engine: InMemory) -> None:
+        self.engine = engine
+        self.runs: dict[str, Summary] = {}
+
+    def refresh(self) -> bool:
+        before, self.runs = self.runs, {summary.id: summary for summary in self.engine.summaries()}
+        return self.runs != before
+
+
 class InMemory:
     """The runs of one project."""
 
@@ -102,11 +114,15 @@ class InMemory:
             found.append(summarize(run, kept.about, events, kept.attempt, kept.history.driver))
         return found
 
+    def watch(self) -> Watching:
+        return Watching(self)
+
     def begin(self, run: str, about: str) -> History:
         self.runs[run] = Kept(about)
         return self.runs[run].history
 
-    def load(self, run: str) -> tuple[str, History]:
+    def load(self, run: str, *, may_be_damaged: bool = False) -> tuple[str, History]:
+        del may_be_damaged
         return self.runs[run].about, self.runs[run].history
 
     def events(self, run: str, offset: int) -> tuple[list[Record], int]:
@@ -126,6 +142,14 @@ class InMemory:
 
     def driver(self, run: str) -> int | None:
         return self.runs[run].history.driver
+
+    def has_program(self, run: str) -> bool:
+        assert run in self.runs
+        return False
+
+    def activity(self, run: str, since: Any) -> tuple[list[dict[str, Any]], Any]:
+        assert run in self.runs
+        return [], since
 
     def log(self, run: str) -> str:
         assert run in self.runs
@@ -156,7 +180,10 @@ class InMemory:
             kept.is_driven = False
         return kept.history
 
-    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+    async def answer(
+        self, run: str, question: str, values: Mapping[str, Any], by: str | None, surface: str | None = None
+    ) -> bool:
+        del surface  # an engine may leave it out
         kept = self.runs[run]
         find(run, fold(event for _, event in kept.records), question)
         if question in kept.answers:

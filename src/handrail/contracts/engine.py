@@ -221,6 +221,17 @@ class Attempt:
     events: list[Event]
 
 
+class Watch(Protocol):
+    """All runs of a project for somebody who watches them: `runs` has a `runs.summary.Summary` of each, by id."""
+
+    @property
+    def runs(self) -> Mapping[str, Any]: ...
+
+    def refresh(self) -> bool:
+        """Look again. True if anything changed. Called several times a second, so it costs little if nothing did."""
+        ...
+
+
 class Engine(Protocol):
     """Stores the runs of one project and drives them. Each run has one driver at a time.
 
@@ -236,12 +247,16 @@ class Engine(Protocol):
         """A `runs.summary.Summary` of each run, the oldest first. A damaged run has one, too. Reads little."""
         ...
 
+    def watch(self) -> Watch:
+        """The runs of the project, to be watched. `refresh` has not been called yet."""
+        ...
+
     def begin(self, run: str, about: str) -> History:
         """Store a new run. It is on disk when this returns."""
         ...
 
-    def load(self, run: str) -> tuple[str, History]:
-        """The request of a run, and its history."""
+    def load(self, run: str, *, may_be_damaged: bool = False) -> tuple[str, History]:
+        """The request of a run, and its history; with `may_be_damaged`, what is readable of it."""
         ...
 
     def events(self, run: str, offset: int) -> tuple[list[Record], int]:
@@ -265,6 +280,17 @@ class Engine(Protocol):
 
     def driver(self, run: str) -> int | None: ...
 
+    def has_program(self, run: str) -> bool:
+        """True if a program that a step started still runs, perhaps without a driver."""
+        ...
+
+    def activity(self, run: str, since: Any) -> tuple[list[dict[str, Any]], Any]:
+        """What agents and programs printed after a mark, and the mark for the next call; None is the start.
+
+        Each line has a number `n`, its time `t`, its `node`, its `kind` and its `text`. Lines may come again.
+        """
+        ...
+
     def log(self, run: str) -> str:
         """The file that gets the output of a driver in the background."""
         ...
@@ -277,9 +303,12 @@ class Engine(Protocol):
         """Drive a run until it ends or waits for a person. Finished work is not done again."""
         ...
 
-    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+    async def answer(
+        self, run: str, question: str, values: Mapping[str, Any], by: str | None, surface: str | None = None
+    ) -> bool:
         """Store the answer to an open question. True if the run has no driver, so the caller has to drive it.
 
+        `by` is who gave it, and `surface` where: `cli`, `tui` or `web`.
         Of several answers to one question, exactly one is stored. Others raise `RefusedError` and leave nothing.
         """
         ...

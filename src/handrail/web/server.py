@@ -120,9 +120,11 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
         return refusal_page(Refusal.MISSING, request.url.path)
 
     hub = Hub(lambda name: open_topic(app, name))
+    changes = Changes(hub, app.clock, Streams(hub, app.clock, serving.ending))
     routes = [
         Route("/enter", enter),
-        Route("/api/changes", Changes(hub, app.clock, Streams(hub, app.clock, serving.ending)), methods=["GET"]),
+        Route("/api/changes", changes, methods=["GET"]),
+        Route("/api/older", changes.older),
         *Doings(actions, serving.close).routes,
         *Definitions(app).routes,
         Mount(f"/static/{handrail.__version__}", GZipMiddleware(Files(directory=page))),

@@ -18,7 +18,7 @@ from handrail.contracts import Attempt, Durable, History, Life, Observer, Outsid
 from handrail.errors import RefusedError, StateError
 from handrail.project import file_name
 from handrail.runs import machine
-from handrail.runs.embedded import lease, summary
+from handrail.runs.embedded import activity, lease, summary
 from handrail.runs.embedded.attempts import (
     WAY_OUT,
     attempts,
@@ -39,6 +39,7 @@ from handrail.runs.embedded.inbox import Inbox, Letter
 from handrail.runs.embedded.ledger import JOURNAL, Ledger
 from handrail.runs.embedded.litter import Litter
 from handrail.runs.embedded.payloads import Payloads
+from handrail.runs.embedded.watch import RunsWatch
 from handrail.runs.fold import RunState, fold
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end, stopped
 from handrail.runs.machine import Event
@@ -93,6 +94,9 @@ class Embedded:
     def summaries(self) -> list[Summary]:
         return summary.summaries(self.folder)
 
+    def watch(self) -> RunsWatch:
+        return RunsWatch(self.folder)
+
     def begin(self, run: str, about: str) -> History:
         refuse_shared(self.site.state, self.folder)
         attempt = os.path.join(self._home(run), "1")
@@ -101,11 +105,11 @@ class Embedded:
         self._about = attempt, about
         return History(records=[], offset=0)
 
-    def load(self, run: str) -> tuple[str, History]:
+    def load(self, run: str, *, may_be_damaged: bool = False) -> tuple[str, History]:
         attempt = self.attempt(run)
         about = read_about(attempt)
         self._about = attempt, about
-        records, end = read_all(os.path.join(attempt, JOURNAL))
+        records, end = read_all(os.path.join(attempt, JOURNAL), may_be_damaged=may_be_damaged)
         offset, driver = offset_at(attempt, end), self.driver(run)
         return about, History(records=records, offset=offset, attempt=number_of(attempt), driver=driver)
 
@@ -125,6 +129,12 @@ class Embedded:
 
     def driver(self, run: str) -> int | None:
         return holder(self._home(run))
+
+    def has_program(self, run: str) -> bool:
+        return lease.Programs(self.attempt(run)).is_any_held()
+
+    def activity(self, run: str, since: Any) -> tuple[list[dict[str, Any]], Any]:
+        return activity.read(os.path.join(self.attempt(run), activity.NAME), since)
 
     def log(self, run: str) -> str:
         return os.path.join(self.attempt(run), "driver.log")
@@ -180,13 +190,17 @@ class Embedded:
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise
+            finally:
+                durable.activity.close()
             litter.remove()
         return ledger.history
 
-    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+    async def answer(
+        self, run: str, question: str, values: Mapping[str, Any], by: str | None, surface: str | None = None
+    ) -> bool:
         attempt = self.attempt(run)
         inbox = Inbox(attempt, self.secrets)
-        if not inbox.put(question, Letter(dict(values), by, self.site.clock())):
+        if not inbox.put(question, Letter(dict(values), by, self.site.clock(), surface)):
             message = f"question `{question}` of run `{run}` already has an answer, from another command"
             raise RefusedError(message, f"if no process uses it, `handrail resume {run}` does")
         try:

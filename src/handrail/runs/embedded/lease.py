@@ -15,12 +15,10 @@ from collections.abc import AsyncIterator
 
 from handrail.errors import RefusedError
 from handrail.process.family import descendants, processes_with
-from handrail.runs.embedded.driver import LOCK, holder
+from handrail.runs.embedded.driver import LOCK, PROGRAMS, announce, holder
 from handrail.state import locks
 from handrail.state.digest import hex_digest
 from handrail.state.files import make_private
-
-PROGRAMS = "programs"
 
 
 @contextlib.asynccontextmanager
@@ -35,9 +33,11 @@ async def held(folder: str) -> AsyncIterator[None]:
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode(), 0)
+        announce(folder)
         yield
     finally:
         os.close(handle)
+        announce(folder)
 
 
 def _driven(folder: str) -> RefusedError:
@@ -66,6 +66,12 @@ class Programs:
     def is_held(self, path: str) -> bool:
         """True if a program that this step started still holds its lock."""
         return locks.is_locked(self._file(path))
+
+    def is_any_held(self) -> bool:
+        """True if a program that any step started still holds its lock."""
+        with contextlib.suppress(OSError):
+            return any(locks.is_locked(entry.path) for entry in os.scandir(self.folder))
+        return False
 
     def is_running(self, path: str, key: str) -> bool:
         return self.is_held(path) or bool(processes_with(f"HANDRAIL_KEY={key}"))

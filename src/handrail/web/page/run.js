@@ -25,7 +25,7 @@ class RunPage extends Component {
   constructor(props) {
     super(props);
     this.state = { touched: {} };
-    this.more = { nodes: new Map(), bars: new Map() };
+    this.more = { count: 0, nodes: new Map(), bars: new Map() };
   }
 
   componentDidMount() {
@@ -41,7 +41,7 @@ class RunPage extends Component {
     const { received, live } = this.props;
     const head = received.head;
     const isInterrupted = head.status === "running" && live != null && live.driver === null && !live.program;
-    const mark = [received.epoch, received.seq, isInterrupted, this.more.nodes.size].join(" ");
+    const mark = [received.epoch, received.seq, isInterrupted, this.more.count].join(" ");
     if (this.made?.mark !== mark) {
       const outline = new Outline(this.with("nodes"), isInterrupted);
       const spans = new Spans(this.with("bars"), outline);
@@ -80,10 +80,15 @@ class RunPage extends Component {
 
   async fold(row, isFolded) {
     this.setState({ touched: { ...this.state.touched, [row.id]: isFolded } });
-    if (isFolded || this.model().outline.below.has(row.id)) return;
+    if (!isFolded && !this.model().outline.below.has(row.id)) await this.fetch(row);
+  }
+
+  // The rows below a phase that the server did not send by itself.
+  async fetch(row) {
     try {
       const found = await get(`/api/runs/${encodeURIComponent(this.props.id)}/nodes?under=${encodeURIComponent(row.id)}`);
       for (const section of ["nodes", "bars"]) for (const one of found[section] ?? []) this.more[section].set(one.id, one);
+      this.more.count += 1;
       this.setState({ problem: null });
     } catch (problem) {
       this.setState({ problem });

@@ -6,26 +6,28 @@ import { cost, duration, SIGNS, WORDS } from "./words.js";
 const QUIET = 60; // seconds without any event before it is said
 
 const plain = (value) => (typeof value === "string" ? value : JSON.stringify(value) ?? "–");
-const pairs = (value) =>
-  Array.isArray(value) ? value.map((one) => [one.group ?? one.name ?? "", one.route ?? one.agent ?? one.value ?? one]) : Object.entries(value ?? {});
+const pairs = (value) => Object.entries(value ?? {}).filter(([, one]) => one != null);
+
+// Which agent gets which steps.
+const routesOf = (routes) =>
+  pairs({ ...routes?.groups, default: routes?.agent, preset: routes?.preset });
 
 const Pair = ({ pair: [name, value], sign }) => html`<li><bdi>${name}</bdi>${sign} <bdi>${plain(value)}</bdi></li>`;
 
 const In = ({ head }) => {
   const given = pairs(head.params);
-  const routes = pairs(head.routes);
-  const count = given.length + routes.length;
+  const routes = routesOf(head.routes);
+  const all = [...given.map(([name, value]) => `${name} ${plain(value)}`), ...routes.map(([name, value]) => `${name}: ${plain(value)}`)];
+  if (!all.length && !head.about && !head.scope) return html`<p class="inout"><b>IN</b> <span class="mute">nothing was given</span></p>`;
   return html`
     <details class="inout">
       <summary><b>IN</b>
-        ${count || head.about
-          ? html`<bdi>${[...given.map(([name, value]) => `${name} ${plain(value)}`), ...routes.map(([name, value]) => `${name}: ${plain(value)}`)].join(" · ") || head.about}</bdi>`
-          : html`<span class="mute">nothing was given</span>`}
+        <bdi>${all.join(" · ") || head.about || `scope ${plain(head.scope)}`}</bdi>
       </summary>
       <ul>
         ${given.map((pair) => html`<${Pair} key=${`p${pair[0]}`} pair=${pair} sign="" />`)}
         ${routes.map((pair) => html`<${Pair} key=${`r${pair[0]}`} pair=${pair} sign=":" />`)}
-        ${pairs(head.limits).filter(([, value]) => value != null).map((pair) => html`<${Pair} key=${`l${pair[0]}`} pair=${["limit", pair.map(plain).join(" ")]} sign="" />`)}
+        ${pairs(head.limits).map((pair) => html`<${Pair} key=${`l${pair[0]}`} pair=${["limit", pair.map(plain).join(" ")]} sign="" />`)}
         ${head.scope ? html`<li>scope <bdi>${plain(head.scope)}</bdi></li>` : null}
       </ul>
     </details>

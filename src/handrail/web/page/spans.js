@@ -4,7 +4,7 @@
 
 export const IDLE = 30;
 const GAP = 0.06;
-const STEPS = [1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400];
+const STEPS = [0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 43200, 86400];
 
 // Overlapping stretches of time as one.
 export const united = (spans) => {
@@ -111,7 +111,8 @@ export const scaleOf = (bars, { from, to, isShrunk = true, isOpen = false }) => 
 // Marks at whole steps of the time in which something happened.
 const ticksOf = (step, shown, unit, idle, gap, from) => {
   const found = [];
-  for (let seconds = 0; seconds <= shown; seconds += step) {
+  for (let count = 0; count * step <= shown; count += 1) {
+    const seconds = Number((count * step).toFixed(2));
     let before = 0;
     let passed = 0;
     for (const [begin, end] of idle) {

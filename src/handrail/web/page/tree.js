@@ -32,7 +32,7 @@ class Line extends Component {
           <span class="what"><bdi>${detail(row)}</bdi></span>
         </span>
         <span role="gridcell" class="figure">${tookWords(row, spans.worked(row, end), spans.waits(row, end))}</span>
-        <span role="gridcell" class="figure">${row.status === "pending" ? "" : cost(row.usage)}</span>
+        <span role="gridcell" class="figure">${row.status === "pending" || row.status === "skipped" ? "" : cost(row.usage)}</span>
         <span role="gridcell" class="time">
           <${Bars} row=${row} bars=${spans.of(row.id)} scale=${scale} end=${end} hasMore=${hasMore} onOpen=${tree.props.onOpen} />
         </span>
