@@ -196,7 +196,13 @@ def test_a_run_that_is_resumed_runs_again_although_its_driver_records_that_later
     try:
         announce(str(folder))
         assert until(home, lambda rows: rows[key]["driver"] is not None)[key]["status"] == "failed"
-        resumed = {"type": "RunResumed", "mode": "resume", "rewound": [], "until": None, "t": time.time()}
+        resumed: dict[str, Any] = {
+            "type": "RunResumed",
+            "mode": "resume",
+            "rewound": [],
+            "until": None,
+            "t": time.time(),
+        }
         journal.write_bytes(known + encode({"n": known.count(b"\n"), "events": [resumed]}))
         row = until(home, lambda rows: rows[key]["group"] == "running")[key]
         assert (row["status"], row["why"], row["ended"], row["modes"]) == ("running", None, None, [])
