@@ -244,6 +244,13 @@ class App:
         """Handrail in another project, for the same user."""
         return App(project, self.env, self.clock, self.token, self._by)
 
+    def reread(self) -> App:
+        """Handrail in the same project, with all definitions and settings as they are now.
+
+        A surface stays open while people edit files; each of its actions uses the files as they are then.
+        """
+        return App(self.project, self.env, self.clock, self.token, self._by, self.folder)
+
     def _ground(self, agents: tuple[str, ...]) -> Ground:
         from handrail import SETTINGS_FILE, registry
         from handrail.validation.check import Ground

@@ -137,3 +137,45 @@ def test_the_fast_path_imports_almost_nothing(active: Project) -> None:
         "enum",
         "subprocess",
     }
+
+
+def denials(project: Project) -> list[dict[str, Any]]:
+    """The denied calls as every surface gets them."""
+    said = project.run("view", "session:S")
+    found: list[dict[str, Any]] = json.loads(said.out)["set"].get("denials", [])
+    return sorted(found, key=lambda row: row["last"])
+
+
+def test_denied_calls_are_counted_and_nothing_secret_or_harmful_of_them_is_kept(
+    active: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEPLOY_TOKEN", "tok-1234567890")
+    path = {"path": "src/\u202ea\x1b[2J.py", "command": "curl -H tok-1234567890"}
+    ask(active, event="tool", tool="read", input=path)
+    for _ in range(2):
+        ask(active, event="tool", tool="edit", input={**path, "command": None})
+    ask(active, event="tool", tool="bash", aliases=["edit"], input=path)
+    first, second = denials(active)
+    assert (first["tool"], first["rule"], first["count"], first["excerpt"]) == (
+        *("edit", "blacklist", 2),
+        f"{active.folder}/src/ a [2J.py",
+    )
+    assert second["excerpt"] == "curl -H [hidden]"
+    assert json.loads(active.run("view", "session:S").out)["set"]["head"]["denied"] == 3
+    assert b"tok-1234567890" not in (folder(active) / "trail").read_bytes()
+    assert (folder(active) / "trail").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_trail_of_denied_calls_is_bounded_and_a_damaged_one_is_ignored(active: Project) -> None:
+    trail = folder(active) / "trail"
+    line = json.dumps({"t": 9e9, "tool": "web", "rule": "blacklist", "reason": "x" * 300, "excerpt": "y"})
+    trail.write_text(f"{line}\n" * 800)
+    assert trail.stat().st_size > 256 * 1024
+    ask(active, event="tool", tool="edit")
+    assert trail.stat().st_size < 160 * 1024
+    assert [row["tool"] for row in denials(active)] == ["edit", "web"]
+    trail.write_text('not JSON\n{"t": "x"}\n[1]\nhalf a line')
+    assert denials(active) == []
+    trail.unlink()
+    trail.mkdir()
+    assert ask(active, event="tool", tool="edit")["allow"] is False

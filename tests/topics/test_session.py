@@ -17,6 +17,7 @@ from handrail.sessions.machine import (
     Started,
 )
 from handrail.sessions.results import Result
+from handrail.sessions.trail import Denial
 from handrail.topics.rows import HEAD, Received
 from handrail.topics.session import SessionTopic
 from sessions.definitions import phase, plan, replaced, run, workflow
@@ -80,7 +81,39 @@ def test_results_of_checks_replace_the_earlier_ones() -> None:
 
 def test_a_check_that_could_not_run_is_neither_held_nor_failed() -> None:
     topic = topic_after((1, BEGIN), (3, Checked(0, (Result("x", "run", None, "no such program", 0.0),))))
-    assert [row["held"] for row in topic.rows.section("checks")] == [None]
+    rows = {row["id"]: (row["held"], row["at"]) for row in topic.rows.section("checks")}
+    assert rows == {"1.0": (None, None), "0.0": (None, 3)}
+
+
+def test_checks_that_never_ran_are_there_and_a_changed_workflow_drops_old_results() -> None:
+    topic = topic_after(
+        (1, BEGIN), (2, Checked(1, (Result("a-0", "file", True, "exists", 0.1),))), (3, Reloaded("d2", 0))
+    )
+    assert topic.rows.section("checks") == []
+
+
+def test_equal_denied_calls_are_counted_and_those_of_an_earlier_task_are_gone() -> None:
+    topic = topic_after((1, BEGIN))
+    for at in (2.0, 3.0):
+        topic.deny(Denial(at, "WebFetch", "blacklist", "not here", "https://x"))
+    topic.deny(Denial(4.0, "Edit", "blacklist", "not\x1b[2Jhere", "src/a.py"))
+    rows = [(row["tool"], row["count"], row["first"], row["last"]) for row in topic.rows.section("denials")]
+    assert rows == [("WebFetch", 2, 2.0, 3.0), ("Edit", 1, 4.0, 4.0)]
+    assert topic.rows.section("denials")[1]["reason"] == "nothere"
+    assert head(topic)["denied"] == 3
+    topic.take(9, Started("d1", "b", "wf-2", 9.0))
+    assert (topic.rows.section("denials"), head(topic)["denied"]) == ([], 0)
+
+
+def test_whose_turn_it_is_reaches_a_receiver_without_an_event() -> None:
+    topic, received = topic_after((1, BEGIN)), Received()
+    assert received.take(next(topic.rows.messages("session:s", 0, 1)))
+    topic.mark({"turn": "agent"})
+    assert received.take(next(topic.rows.messages("session:s", received.seq, 2)))
+    assert received.rows[HEAD, ""]["turn"] == "agent"
+    seq = topic.rows.seq
+    topic.mark({"turn": "agent"})
+    assert topic.rows.seq == seq
 
 
 def test_the_end_is_shown() -> None:

@@ -16,7 +16,7 @@ from handrail.artifacts.scope import issue_key
 from handrail.cli.ask import ask, can_ask, print_form
 from handrail.cli.common import command, complete_flow, run_argument
 from handrail.cli.consent import need_trust, trust_option
-from handrail.cli.dryrun import print_preview, rows_to_json
+from handrail.cli.dryrun import print_preview
 from handrail.cli.flow_help import CommandOfFlow
 from handrail.cli.output import Shell
 from handrail.cli.params import (
@@ -36,6 +36,7 @@ from handrail.cli.params import (
 from handrail.cli.trees import planned_tree, worktree_options
 from handrail.cli.watch import Driving, drive, print_run
 from handrail.errors import RefusedError
+from handrail.flows.dryrun import rows_to_json
 from handrail.flows.found import FoundFlow
 from handrail.forms import read as formspec
 from handrail.forms.answers import accepted, read_answers

@@ -67,10 +67,12 @@ class Finding:
     """What a check found. `held` is None if the check could not run.
 
     The first line of `detail` is a sentence, in which "it" is the subject of the check: "it ended with exit code 1".
+    `seconds` is how long it took; Handrail sets it.
     """
 
     held: bool | None
     detail: str
+    seconds: float | None = None
 
 
 class CheckKind(Protocol):

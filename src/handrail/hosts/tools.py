@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from handrail.contracts import Host
-    from handrail.contracts.messages import StepCall, ToolCall, Verdict
+    from handrail.contracts.messages import Call, StepCall, ToolCall, Verdict
     from handrail.project import Places
     from handrail.sessions.links import SessionRef
 
@@ -24,6 +24,22 @@ def judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places,
     able to find a tool that the whitelist allows, and to ask the person. The main agent may return its result only
     after the workflow: the conversation ends with it.
     """
+    answer = _judge(host, ref, request, places, env)
+    if not answer["allow"] and ref is not None:
+        _leave_trail(ref, answer, request["call"], env)
+    return answer
+
+
+def _leave_trail(ref: SessionRef, answer: Verdict, call: Call | None, env: Mapping[str, str]) -> None:
+    """Record a denied call for people."""
+    import time
+
+    from handrail.sessions.trail import add
+
+    add(ref.folder, answer, call, env, time.time())
+
+
+def _judge(host: Host, ref: SessionRef | None, request: ToolCall, places: Places, env: Mapping[str, str]) -> Verdict:
     card = current_card(ref) if ref is not None else None
     gate = card["gate"] if card is not None else None
     if ref is None or gate is None:

@@ -1,39 +1,30 @@
-"""What a person does in a surface: launch, resume, continue, restart, answer, stop.
+"""What a person does in a surface: launch, resume, continue, restart, answer, stop; cancel or reload a session.
 
 A surface never drives a run. It starts a process in the background that does, as `handrail run --detach`: closing or
-crashing a surface affects no run.
+crashing a surface affects no run. Definitions and settings are read again for each action.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from handrail.app import App
-from handrail.errors import HandrailError, RefusedError
+from handrail.errors import RefusedError
 from handrail.forms import read as formspec
-from handrail.forms.form import Problem, WrongAnswers, accept
+from handrail.forms.form import WrongAnswers, accept
+from handrail.live.wanted import Launch as Launch
+from handrail.live.wanted import Wrong as Wrong
+from handrail.live.wanted import request_of
 from handrail.process.child import detach
-from handrail.runs.bounds import NAMES, Bounded
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.questions import refuse_unless_waiting
-from handrail.runs.request import Request
 from handrail.runs.trusting import programs_of_run
+from handrail.sessions.report import Report
 
 Mode = Literal["resume", "continue", "restart"]
-
-
-class Wrong(HandrailError):
-    """Answers or parameters that are not accepted, with the field of each."""
-
-    code = "wrong"
-    exit_code = 2
-
-    def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("; ".join(problem.text for problem in problems))
-        self.problems = problems
 
 
 class Late(RefusedError):
@@ -44,21 +35,6 @@ class Late(RefusedError):
     def __init__(self, message: str, *, has_changed: bool) -> None:
         super().__init__(message)
         self.has_changed = has_changed
-
-
-@dataclass(frozen=True, kw_only=True)
-class Launch:
-    """A new run, as a person asks for it in a surface."""
-
-    name: str
-    task: str = ""
-    params: Mapping[str, Any] = field(default_factory=dict)
-    agent: str | None = None
-    model: str | None = None
-    scope: str = ""
-    start: str | None = None
-    until: str | None = None
-    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 class Actions:
@@ -73,30 +49,20 @@ class Actions:
         """True if an agent or a run started this surface: then it only shows things."""
         return self.app.is_leashed
 
-    def refuse(self, action: str, run: str | None = None) -> None:
-        """Raise `RefusedError` if this surface may only show things. The person is told of it."""
-        self.app.refuse_agents(f"{self.surface}: {action}", run=run)
+    def refuse(self, action: str, *, run: str | None = None, session: str | None = None) -> None:
+        """Raise `RefusedError` if this surface may only show things. The run or the session gets a notice about it.
+
+        Not to be called in an event loop, because it may have to write the notice.
+        """
+        self.app.refuse_agents(f"{self.surface}: {action}", run=run, session=session)
 
     def launch(self, wanted: Launch) -> str:
-        """Begin a run and drive it in the background. Returns its id."""
+        """Begin a run and drive it in the background. Returns its id. Raises `Wrong` for fields that are not right."""
         self.refuse("launch")
-        app = self.app
+        app = self.app.reread()
         flow = app.flow_named(wanted.name)
         app.check_settings()
-        later = Bounded(**{name: most for name, most in wanted.limits.items() if name in NAMES})  # type: ignore[arg-type]
-        bounds = Bounded(**app.settings.limits, places=app.settings.limit_places).with_later(later)
-        request = Request(
-            params=dict(wanted.params),
-            task=wanted.task,
-            scope=wanted.scope,
-            agent=wanted.agent,
-            model=wanted.model,
-            start=wanted.start,
-            until=wanted.until,
-            preset="",
-            limits=bounds.named,
-            limit_places=bounds.places,
-        )
+        request = request_of(app, flow, wanted)
         app.trust.refuse(lambda: app.definitions.programs_of_flow(flow))
         begun = app.runs.begin(app.flows, flow, request, f"r-{app.token()}")
         self._drive(begun.id, "resume", "--first")
@@ -104,7 +70,7 @@ class Actions:
 
     def again(self, id_: str, mode: Mode, start: str | None = None) -> None:
         """Resume, continue or restart a run in the background. `start` is the phase from which it is restarted."""
-        self.refuse(mode, id_)
+        self.refuse(mode, run=id_)
         run = self.app.runs.load(id_)
         if run.driver is not None:
             raise RefusedError(f"run `{id_}` is driven by process {run.driver}", "wait for its end, or stop it")
@@ -113,7 +79,7 @@ class Actions:
 
     async def answer(self, id_: str, question: str, digest: str, values: Mapping[str, object]) -> None:
         """Give the answer to a question. It counts only if the question is still open, and still the same."""
-        self.refuse("answer", id_)
+        await asyncio.to_thread(self.refuse, "answer", run=id_)
         run = self.app.runs.load(id_)
         if question in run.state.closed:
             raise Late(f"question `{question}` was {run.state.closed[question]} meanwhile", has_changed=False)
@@ -131,8 +97,19 @@ class Actions:
 
     async def stop(self, id_: str) -> None:
         """Stop a run and everything that it started."""
-        self.refuse("stop", id_)
+        await asyncio.to_thread(self.refuse, "stop", run=id_)
         await self.app.runs.stop(self.app.runs.load(id_))
+
+    def cancel(self, session: str) -> None:
+        """Cancel the workflow of a session. The person has confirmed it."""
+        self.refuse("cancel", session=session)
+        self.app.sessions.choose(session)
+        _refuse_if(self.app.cancel(session, confirmed=True))
+
+    def reload(self, session: str) -> None:
+        """Continue a session with the files of its workflow as they are now, in the same phase."""
+        self.refuse("reload", session=session)
+        _refuse_if(self.app.reread().reload(session))
 
     def _refuse_untrusted(self, run: LoadedRun) -> None:
         self.app.trust.refuse(lambda: programs_of_run(run))
@@ -141,3 +118,8 @@ class Actions:
         command, *more = words
         argv = [sys.executable, "-P", "-m", "handrail", "--project", self.app.project, command, id_, *more]
         detach(argv, self.app.env, self.app.runs.log(id_))
+
+
+def _refuse_if(report: Report) -> None:
+    if report.refusal is not None:
+        raise RefusedError(report.refusal.reason)

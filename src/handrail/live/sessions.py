@@ -1,36 +1,96 @@
-"""A guided session that is followed: its journal is read once, from where it was read last."""
+"""A guided session that is followed: its journal is read once, from where it was read last.
+
+Beside the journal are the trail of denied calls and marks. They have no place in the journal's numbers, so the epoch of
+a session names this process, too: whoever was connected to another one gets all rows again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
-from handrail.sessions import machine
+from handrail.app import App
+from handrail.errors import RefusedError
+from handrail.project import random_token
+from handrail.sessions import machine, marks, trail, words
 from handrail.sessions.store import Session
+from handrail.source.clean import clean
 from handrail.state import journal
 from handrail.topics.rows import Message
 from handrail.topics.session import SessionTopic
 
+Hide = Callable[[str], str]
+
 
 class LiveSession:
-    """The topic of one session, kept up to date by `refresh`."""
+    """The topic of one session, kept up to date by `refresh`. `hide` takes secrets out of a text."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, hide: Hide = str) -> None:
         self.session = session
-        self.offset = self.number = 0
-        facts = {"agent": session.agent(), "conversation": session.id, "run": session.run()}
-        self.topic = SessionTopic(session.plan, facts)
-        self.refresh()
+        self.hide = hide
+        self._process = random_token()
+        self._open()
+
+    def _open(self) -> None:
+        self.offset = self.number = self.seen = 0
+        facts = {"agent": self.session.agent(), "conversation": self.session.id, "run": self.session.run()}
+        self.topic = SessionTopic(self.session.plan, facts, f".{self._process}")
+        self._read()
 
     def refresh(self) -> None:
         """Read what was recorded since the last call."""
+        folder = self.session.folder
+        if trail.size(folder) < self.seen:  # its older half was dropped
+            self._process = random_token()
+            self._open()
+            return
+        self._read()
+
+    def _read(self) -> None:
+        """Take new records of the journal and new denied calls in the order of their times."""
+        folder = self.session.folder
         scan = journal.read(self.session.journal, self.offset, self.number)
         self.offset += scan.end
         self.number += len(scan.records)
-        for record in scan.records:
-            for data in record["events"]:
-                self.topic.take(record["t"], machine.event_from_json(data))
+        denials: tuple[trail.Denial, ...] = ()
+        if trail.size(folder) != self.seen:
+            found = trail.read(folder, self.seen)
+            denials, self.seen = found.denials, found.end
+        news: list[tuple[float, Any]] = [(record["t"], record) for record in scan.records]
+        news += [(denial.at, denial) for denial in denials]
+        for at, one in sorted(news, key=lambda pair: pair[0]):
+            if isinstance(one, trail.Denial):
+                self.topic.deny(one._replace(excerpt=self.hide(one.excerpt), reason=self.hide(one.reason)))
+                continue
+            for data in one["events"]:
+                self.topic.take(at, machine.event_from_json(data))
+        self.topic.mark(_marks(folder))
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
         """The messages for a receiver that has these rows."""
         rows = self.topic.rows
         yield from rows.messages(f"session:{self.session.id}", base if epoch == rows.epoch else 0, now)
+
+
+def _marks(folder: str) -> dict[str, Any]:
+    """Whose turn it is, and why the agent was allowed to stop, if it was."""
+    is_turn = marks.is_set(folder, marks.TURN) and not marks.is_set(folder, marks.PAUSED)
+    return {"turn": "agent" if is_turn else "person", "letGo": clean(marks.content(folder, marks.LET_GO)) or None}
+
+
+def text_of_phase(app: App, id_: str, order: int | None = None) -> dict[str, Any]:
+    """The text of a phase: for the current one what its agent is told now, for another one its instructions.
+
+    Raises `HandrailError` if there is no such session or phase.
+    """
+    session = app.sessions.choose(id_)
+    state = session.read().state
+    plan = session.pinned(state)
+    if plan is None:
+        raise RefusedError(f"no workflow was started in session `{id_}`")
+    at = state.at if order is None else order
+    if not 0 <= at < len(plan.stops):
+        raise RefusedError(f"the workflow has no phase {at}", f"its phases: 0 to {len(plan.stops) - 1}")
+    stop, is_told = plan.stops[at], state.is_active and at == state.at
+    text = words.context(plan, state) if is_told else stop.instructions
+    return {"stop": at, "name": clean(stop.name), "isTold": is_told, "text": clean(app.secrets.mask(text))}

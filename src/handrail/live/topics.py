@@ -26,4 +26,4 @@ def open_topic(app: App, name: str) -> LiveHome | LiveCatalog | LiveRun | LiveSe
         raise UsageError(f"there is no topic `{name}`", hint)
     if kind == "run":
         return LiveRun(app.runs, app.runs.named(id_))
-    return LiveSession(app.sessions.choose(id_))
+    return LiveSession(app.sessions.choose(id_), app.secrets.mask)

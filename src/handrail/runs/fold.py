@@ -19,6 +19,7 @@ from handrail.runs.machine import (
     AttemptFailed,
     AttemptStarted,
     Bounded,
+    Checked,
     Delayed,
     Event,
     FactFound,
@@ -160,7 +161,7 @@ class RunState:
                 self._allow(event)
             case SessionOpened():
                 self.delays.pop(event.path, None)
-            case FactFound() | Noticed() | AgentActed() | Guided() | TimeSpent():
+            case FactFound() | Checked() | Noticed() | AgentActed() | Guided() | TimeSpent():
                 pass
             case _:
                 assert_never(event)

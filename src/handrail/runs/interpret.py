@@ -12,15 +12,14 @@ from functools import partial
 from typing import Any, NoReturn
 
 from handrail.contracts import Done, Durable, Exhausted, NodeError, Work
-from handrail.contracts.check import subject
 from handrail.expressions.tree import Every, Expression
 from handrail.flows.account import FlowResult, envelope, pending, skipped, texts, with_defaults
 from handrail.flows.language import composed, language_part
 from handrail.flows.paths import segment
-from handrail.flows.plan import After, Expectation, FlowPlan, Phase, Prompt, Step, groups_of
+from handrail.flows.plan import After, FlowPlan, Phase, Prompt, Step, groups_of
 from handrail.flows.spec import MAX_DEPTH
 from handrail.flows.uses import outputs_read, phases_read
-from handrail.runs import machine
+from handrail.runs import expected, machine
 from handrail.runs.foreign import nested_params
 from handrail.runs.made import Before, existing_outputs, made_by, output_of
 from handrail.runs.rerun import RERUN, refuse_rerun, refuted_form
@@ -28,7 +27,7 @@ from handrail.runs.resolve import Resolver
 from handrail.runs.sameness import Rounds
 from handrail.secrets.redaction import MISSING, has_lost
 from handrail.source.templates import fill
-from handrail.source.values import Unresolved, as_joined_text, as_text, is_true, shown
+from handrail.source.values import Unresolved, as_joined_text, as_text, is_true
 
 FlowFinder = Callable[[str], FlowPlan | None]
 Stop = tuple[str, str] | None
@@ -275,7 +274,7 @@ class Interpreter:
 
     async def _prove(self, phase: Phase, step: Step, path: str, before: Before) -> bool:
         """Look at the proof of a step: `expect`, `after` and `makes`. Returns whether the step stops the flow."""
-        await self.check(phase, step, path)
+        await expected.check(self.durable, self.values, phase, step, path)
         self.rounds.refuse_same(phase, step, self.same)
         for number, action in enumerate(step.after):
             await self.run_after(phase, action, path, f"after.{number}")
@@ -353,31 +352,6 @@ class Interpreter:
         extra = None if prompt.extra is None else await self.values.resolve(prompt.extra, phase, path, "extraPrompt")
         language = language_part(self.context.get("language"), is_foreign=self.plan.is_foreign)
         return composed(body, ["" if extra is None else as_text(extra), language], is_plain=prompt.plain)
-
-    async def check(self, phase: Phase, step: Step, path: str) -> None:
-        """Raise `NodeError` with all expectations that do not hold."""
-        failed: list[NodeError] = []
-        for number, expectation in enumerate(step.expect or ()):
-            try:
-                await self._expect(phase, expectation, path, f"expect.{number}")
-            except NodeError as error:
-                failed.append(error)
-            except Unresolved:
-                if not failed:
-                    raise
-        if failed:
-            message, is_transient = "; ".join(e.message for e in failed), all(e.transient for e in failed)
-            raise NodeError(failed[0].code, message, transient=is_transient)
-
-    async def _expect(self, phase: Phase, expectation: Expectation, path: str, place: str) -> None:
-        when = expectation.when
-        if when is not None and not is_true(await self.values.resolve(when, phase, path, place)):
-            return
-        params = await self._all(expectation.params, phase, path, place)
-        finding = await self.durable.check(expectation.kind, params)
-        if not finding.held:
-            told = expectation.message or f"`{expectation.kind}: {shown(subject(params), 80)}` does not hold"
-            raise NodeError("expectation", ": ".join(part for part in (told.rstrip("."), finding.detail) if part))
 
     async def run_after(self, phase: Phase, action: After, path: str, place: str) -> None:
         if action.when is not None and not is_true(await self.values.resolve(action.when, phase, path, place)):

@@ -76,11 +76,17 @@ class StepSkipped:
 
 @dataclass(frozen=True)
 class NodeStarted:
-    """A node was started. `input` is the digest of its name, params and prompt; the same input is the same work."""
+    """A node was started. `input` is the digest of its name, params and prompt; the same input is the same work.
+
+    `given` has its `prompt` and `params`. If they are long, they are in a file, and `payload` is its digest. Journals
+    of 0.1.0 have neither.
+    """
 
     path: str
     input: str
     attempt: int
+    given: dict[str, Any] | None = None
+    payload: str | None = None
 
 
 @dataclass(frozen=True)
@@ -126,7 +132,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Answered:
-    """A person answered a form. `at` is when, in seconds since 1970; 0 if it is not known."""
+    """A person answered a form. `at` is when, in seconds since 1970; 0 if it is not known.
+
+    `surface` is where: `cli`, `tui` or `web`; None if it is not known.
+    """
 
     path: str
     input: str
@@ -134,6 +143,18 @@ class Answered:
     id: str = ""
     by: str | None = None
     at: float = 0.0
+    surface: str | None = None
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The `expect` of a step was looked at: name, kind, held, detail and seconds of each check.
+
+    `held` is None if a check did not run: its condition did not hold, or what it needs is missing.
+    """
+
+    path: str
+    results: list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -256,7 +277,7 @@ OfStep = (
     | StepDone | StepFailed | AttemptStarted | AttemptFailed
 )  # fmt: skip
 OfRun = (
-    RunStarted | RunResumed | FactFound | Asked | Answered | ArtifactPublished | SummarySet | SessionOpened
+    RunStarted | RunResumed | FactFound | Asked | Answered | Checked | ArtifactPublished | SummarySet | SessionOpened
     | AgentActed | Guided | UsageReported | Delayed | Noticed | TimeSpent | Routed | Bounded | Permitted
     | RunParked | RunEnded
 )  # fmt: skip

@@ -12,9 +12,9 @@ from handrail.contracts import NodeError
 from handrail.runs.machine import EVENT_TYPES, Event, event_to_json
 from handrail.secrets.redaction import Secrets, masked
 
-DATA = ("value", "values", "subject")
+DATA = ("value", "values", "subject", "given")
 """Fields with data of steps and people. A resumed run uses them again."""
-TEXTS = ("message", "text", "reason", "error", "question")
+TEXTS = ("message", "text", "reason", "error", "question", "results")
 """Fields that only people read. All other fields are paths, kinds and digests, and never contain secrets."""
 
 

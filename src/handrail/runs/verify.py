@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from handrail import registry
@@ -23,7 +25,9 @@ async def verify(kind: str, params: Mapping[str, Any], context: NodeContext) -> 
         return Secrets(context.env, context.secrets).mask(text)
 
     try:
-        return await check.verify(params, CheckContext(context.project, env, mask, context.definitions))
+        begin = time.monotonic()
+        finding = await check.verify(params, CheckContext(context.project, env, mask, context.definitions))
+        return replace(finding, seconds=round(time.monotonic() - begin, 3))
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         message = f"`{kind}` could not be checked: {type(error).__name__}: {error}"
         raise NodeError("expectation", message, transient=False) from error

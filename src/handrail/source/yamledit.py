@@ -1,4 +1,4 @@
-"""Adds entries to a mapping of a YAML text and leaves all else as it is, comments included. Pure.
+"""Adds or replaces entries of a mapping in a YAML text and leaves all else as it is, comments included. Pure.
 
 Only block style is understood. The result is read again: if it does not say exactly what it should, nothing is changed.
 """
@@ -32,6 +32,32 @@ def add_entries(text: str, top: str, entries: Entries) -> str:
     if _data(edited) != {**before, top: {**old, **{name: dict(routes) for name, routes in entries.items()}}}:
         raise ValueError(f"`{top}` is written in a way that cannot be edited")
     return edited
+
+
+def put_entry(text: str, top: str, name: str, entry: Mapping[str, str]) -> str:
+    """The text with this entry in the mapping `top`, in place of one with the same name. Raises `ValueError`."""
+    before = _data(text)
+    old = before.get(top)
+    if not isinstance(old, dict) or name not in old:
+        return add_entries(text, top, {name: entry})
+    if old[name] == dict(entry):
+        return text
+    rest = _without(text, top, name)
+    if _data(rest).get(top, None) != ({key: value for key, value in old.items() if key != name} or None):
+        raise ValueError(f"`{top}` is written in a way that cannot be edited")
+    return add_entries(rest, top, {name: entry})
+
+
+def _without(text: str, top: str, name: str) -> str:
+    """The text without the lines of an entry: from its key to the next line that is not indented deeper."""
+    tree = read_yaml(text)[0]
+    assert tree is not None
+    line, column = tree.value[top].keys[name]
+    lines = text.split("\n")
+    end = line
+    while end < len(lines) and lines[end].strip() and len(lines[end]) - len(lines[end].lstrip()) >= column:
+        end += 1
+    return "\n".join([*lines[: line - 1], *lines[end:]])
 
 
 def entry_lines(entries: Entries) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from handrail.topics.rows import Rows
+from handrail.topics.window import Window
 
 BARS = "bars"
 Kind = Literal["work", "pause", "delay", "asked", "away"]
@@ -18,8 +18,8 @@ End = Literal["done", "failed", "interrupted", "skipped", "answered"]
 class Bars:
     """The bars of all steps of a run. At most one bar of a step is open, and an open one has no `to`."""
 
-    def __init__(self, rows: Rows) -> None:
-        self.rows = rows
+    def __init__(self, window: Window) -> None:
+        self.window = window
         self._open: dict[str, tuple[str, Kind, float]] = {}
         self._count: dict[str, int] = {}
         self._worked: dict[str, float] = {}
@@ -30,7 +30,8 @@ class Bars:
         self._count[path] = self._count.get(path, 0) + 1
         id_ = f"{path}#{self._count[path]}"
         self._open[path] = (id_, kind, at)
-        self.rows.put(BARS, id_, {"node": path, "kind": kind, "try": number, "from": at, "to": None, "end": None})
+        row = {"node": path, "kind": kind, "try": number, "from": at, "to": None, "end": None}
+        self.window.put(BARS, id_, path, row)
 
     def close(self, path: str, at: float, end: End | None = None) -> None:
         """End the open bar of a step, if it has one."""
@@ -38,7 +39,7 @@ class Bars:
         if found is None:
             return
         id_, kind, begun = found
-        self.rows.put(BARS, id_, {"to": max(begun, at), "end": end})
+        self.window.put(BARS, id_, path, {"to": max(begun, at), "end": end})
         if kind == "work":
             self._worked[path] = self._worked.get(path, 0.0) + max(0.0, at - begun)
 
@@ -71,8 +72,8 @@ class Bars:
         self._open.pop(path, None)
         self._worked.pop(path, None)
         for number in range(1, self._count.pop(path, 0) + 1):
-            self.rows.drop(BARS, f"{path}#{number}")
+            self.window.drop(BARS, f"{path}#{number}", path)
 
     def _try_of(self, id_: str) -> int:
-        row: dict[str, Any] = self.rows.get(BARS, id_) or {}
+        row: dict[str, Any] = self.window.get(BARS, id_) or {}
         return int(row.get("try", 1))

@@ -6,6 +6,7 @@ costs the same per event after ten steps and after ten thousand.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,14 +15,18 @@ from handrail.runs import machine
 from handrail.runs.fold import RunState
 from handrail.runs.machine import Event
 from handrail.runs.modes import available
+from handrail.runs.routing import Routed
 from handrail.runs.spent import Spent
-from handrail.source.clean import clean
 from handrail.topics.bars import Bars, End
+from handrail.topics.checks import Checks
+from handrail.topics.needs import Needs
 from handrail.topics.rows import HEAD, Rows
+from handrail.topics.texts import long, page, short, why
 from handrail.topics.tree import Finder, Tree
+from handrail.topics.window import Window
 
-NEEDS, ARTIFACTS = "needs", "artifacts"
-SHORT, LONG, SUMMARY = 200, 500, 8_000
+ARTIFACTS = "artifacts"
+MOST_ARTIFACTS = 500
 _COUNTED = {"tool": "tools", "denied": "denied", "retry": "retries"}
 
 
@@ -34,12 +39,15 @@ class RunTopic:
         self.resumes = 0
         self.state = RunState()
         self.rows = Rows(f"{attempt}.0")
-        self.rows.put(HEAD, "", {**facts, "attempt": attempt, "started": None, "ended": None})
-        self.tree = Tree(self.rows, plan, find)
-        self.bars = Bars(self.rows)
+        self.rows.put(HEAD, "", {"summary": None, **facts, "attempt": attempt, "started": None, "ended": None})
+        self.window = Window(self.rows)
+        self.tree = Tree(self.window, plan, find)
+        self.bars = Bars(self.window)
+        self.checks = Checks(self.window, self.tree)
+        self.needs = Needs(self.rows, str(facts.get("run") or ""))
         self.last: float | None = None
         self._done: set[str] = set()
-        self._open: dict[str, str] = {}
+        self._made: deque[str] = deque()
         self._counts: dict[str, dict[str, int]] = {}
         self._spent: dict[str, Spent] = {}
         self._head()
@@ -61,8 +69,18 @@ class RunTopic:
                 self._phase(at, event)
             case machine.Asked() | machine.Answered():
                 self._question(at, event)
+            case machine.FactFound():
+                self.needs.see(event)
             case machine.ArtifactPublished():
                 self._artifact(at, event)
+            case machine.Checked():
+                self.checks.take(at, event)
+            case machine.SummarySet():
+                self.rows.put(HEAD, "", {"summary": page(event.text)})
+            case machine.Routed():
+                self.rows.put(HEAD, "", {"routes": routes_of(event)})
+            case machine.Bounded():
+                self.rows.put(HEAD, "", {"limits": event.named})
             case machine.AgentActed() | machine.Guided() | machine.SessionOpened() | machine.UsageReported():
                 self._agent(event)
             case _:
@@ -79,9 +97,9 @@ class RunTopic:
             case machine.PhaseDone():
                 self.tree.put(path, ended=at)
             case machine.PhaseSkipped():
-                self.tree.put(path, why=_why("skipped", event.reason))
+                self.tree.put(path, why=why("skipped", event.reason))
                 self._done.update(self.tree.own.intersection(self.tree.steps(path)))
-        self._phase_status(path)
+        self._phase_status(path, at)
 
     def _step(self, at: float, event: Event) -> None:
         path = getattr(event, "path", "")
@@ -89,7 +107,10 @@ class RunTopic:
             case machine.StepStarted():
                 self.tree.put(path, started=at, ended=None, why=None)
                 self.tree.start_nested(path)
+                self.checks.announce(path)
             case machine.NodeStarted() | machine.AttemptStarted():
+                if isinstance(event, machine.AttemptStarted) and event.again:
+                    self._forget([phase for phase in self.tree.phases() if phase.startswith(f"{path}/")], at)
                 self.bars.open(path, "work", at, event.attempt)
                 most = max(self.tree.get(path)["tries"], event.attempt)
                 self.tree.put(path, **{"try": event.attempt, "tries": most, "until": None})
@@ -97,7 +118,7 @@ class RunTopic:
                 self.bars.close(path, at, "done")
             case machine.NodeFailed() | machine.AttemptFailed():
                 self.bars.close(path, at, "failed")
-                self.tree.put(path, why=_why(event.code, event.message))
+                self.tree.put(path, why=why(event.code, event.message))
             case machine.Delayed():
                 self.bars.open(path, "delay" if self.bars.kind(path) == "work" else "pause", at, self._try(path))
                 self.tree.put(path, doing=short(event.reason), until=event.until)
@@ -106,61 +127,63 @@ class RunTopic:
                 self.tree.put(path, why=None)
             case machine.StepFailed():
                 self._end(path, at, "failed")
-                self.tree.put(path, why=_why(event.code, event.message))
+                self.tree.put(path, why=why(event.code, event.message))
             case machine.Noticed() if path:
                 self.tree.put(path, note=short(event.text))
             case _:
                 return
-        self._status(path)
+        self._status(path, at)
 
     def _end(self, path: str, at: float, how: End) -> None:
         self.bars.close(path, at, how)
-        self._withdraw(path)
+        self.needs.withdraw(path)
         self.tree.put(path, ended=at, doing=None, until=None)
         if path in self.tree.own:
             self._done.add(path)
 
-    def _status(self, path: str) -> None:
+    def _status(self, path: str, at: float) -> None:
         found = self.state.steps.get(path)
         status: str = "pending" if found is None else found.status
         if status == "running" and path in self.state.questions:
             status = "waiting"
         elif status == "running" and path in self.state.delays:
             status = "delayed"
-        self.tree.put(path, worked=self.bars.worked(path))
-        self.tree.status(path, status)
+        self._count_work(path)
+        self.tree.status(path, status, at)
         phase = path.rpartition("/")[0]
         if phase:
-            self._phase_status(phase)
+            self._phase_status(phase, at)
 
-    def _phase_status(self, path: str) -> None:
+    def _count_work(self, path: str) -> None:
+        worked, before = self.bars.worked(path), self.tree.get(path)["worked"]
+        if worked != before:
+            self.tree.put(path, worked=worked)
+            self.tree.add_worked(path, (worked or 0.0) - (before or 0.0))
+
+    def _phase_status(self, path: str, at: float) -> None:
         """A phase has the status that the flow gives it. While it runs, its steps say more."""
         status: str = self.state.phases.get(path, "pending")
-        self.tree.status(path, (self.tree.among(path) or status) if status == "running" else status)
+        self.tree.status(path, (self.tree.among(path) or status) if status == "running" else status, at)
 
     def _question(self, at: float, event: machine.Asked | machine.Answered) -> None:
         path = event.path
         if isinstance(event, machine.Asked):
-            self._withdraw(path)
-            id_ = self._open[path] = self.state.questions[path].id
             self.bars.open(path, "asked", at, self._try(path))
-            title, kind = short(str(event.question.get("title") or "a question")), event.question.get("kind") or "form"
-            row = {"path": path, "kind": kind, "digest": event.input, "title": title, "since": at, "answered": None}
-            self.rows.put(NEEDS, id_, {**row, "form": event.question})
+            self.needs.ask(at, event, self.state.questions[path].id)
         else:
             self.bars.close(path, at, "answered")
-            if path in self._open:
-                self.rows.put(NEEDS, self._open.pop(path), {"answered": {"by": event.by, "at": event.at or at}})
-        self._status(path)
-
-    def _withdraw(self, path: str) -> None:
-        """Nobody needs an answer to the open question of a step any more."""
-        if path in self._open:
-            self.rows.drop(NEEDS, self._open.pop(path))
+            self.needs.answer(at, event)
+        self._status(path, at)
 
     def _artifact(self, at: float, event: machine.ArtifactPublished) -> None:
-        known = {name: event.artifact.get(name) for name in ("name", "path", "schema", "sha256", "size", "version")}
-        self.rows.put(ARTIFACTS, str(event.artifact["id"]), {**known, "step": event.path, "created": at})
+        made, id_ = event.artifact, str(event.artifact["id"])
+        known = {name: made.get(name) for name in _OF_ARTIFACT}
+        row = {**known, "name": short(str(made.get("name") or made.get("path"))), "path": short(str(made.get("path")))}
+        if self.rows.get(ARTIFACTS, id_) is None:
+            self._made.append(id_)
+        self.rows.put(ARTIFACTS, id_, {**row, "step": event.path, "created": made.get("created") or at})
+        if len(self._made) > MOST_ARTIFACTS:
+            self.rows.drop(ARTIFACTS, self._made.popleft())
 
     def _agent(
         self, event: machine.AgentActed | machine.Guided | machine.SessionOpened | machine.UsageReported
@@ -182,11 +205,11 @@ class RunTopic:
 
     def _spend(self, path: str, usage: Mapping[str, Any]) -> None:
         """Add what an agent used to its step, to everything that the step is in, and to the run."""
-        while path:
-            spent = self._spent.setdefault(path, Spent())
+        self.tree.get(path)
+        for id_ in (path, *self.tree.above(path)):
+            spent = self._spent.setdefault(id_, Spent())
             spent.add(usage)
-            self.tree.put(path, usage=spent.to_json())
-            path = path.rpartition("/")[0]
+            self.tree.put(id_, usage=spent.to_json())
         self._spent.setdefault("", Spent()).add(usage)
 
     def _resume(self, at: float, event: machine.RunResumed) -> None:
@@ -196,17 +219,22 @@ class RunTopic:
         if self.last is not None:
             self.bars.away(self.last, at)
         gone = set(event.rewound)
-        for phase in self.tree.phases():
-            if phase.partition("/")[0] in gone:
-                for path in (*self.tree.steps(phase), phase):
-                    self.bars.forget(path)
-                    self._withdraw(path)
-                    self._counts.pop(path, None)
-                    self._done.discard(path)
-                    self.tree.forget(path)
+        if gone:
+            self._forget([phase for phase in self.tree.phases() if phase.partition("/")[0] in gone], at)
         if (self.rows.get(HEAD, "") or {}).get("started") is None:
             self.rows.put(HEAD, "", {"started": at})
         self.rows.put(HEAD, "", {"ended": None})
+
+    def _forget(self, phases: list[str], at: float) -> None:
+        """These phases run again from their beginning."""
+        for phase in phases:
+            for path in (*self.tree.steps(phase), phase):
+                self.bars.forget(path)
+                self.needs.withdraw(path)
+                self.checks.forget(path)
+                self._counts.pop(path, None)
+                self._done.discard(path)
+                self.tree.forget(path, at)
 
     def _try(self, path: str) -> int:
         return max(1, int(self.tree.get(path)["try"]))
@@ -222,7 +250,6 @@ class RunTopic:
             "total": len(self.tree.own),
             "usage": self._spent[""].to_json() if "" in self._spent else {},
             "modes": available(state, self.plan).names(),
-            "summary": None if state.summary is None else state.summary[:SUMMARY],
         })  # fmt: skip
 
     def _why_ended(self) -> dict[str, Any] | None:
@@ -230,17 +257,13 @@ class RunTopic:
         if state.status not in ("failed", "stopped", "cancelled"):
             return None
         path = next((path for path, step in state.steps.items() if step.status == "failed"), None)
-        return {"path": path, "code": state.code, "message": _long(state.error or state.reason or "")}
+        return {"path": path, "code": state.code, "message": long(state.error or state.reason or "")}
 
 
-def short(text: str) -> str:
-    """One line for a column."""
-    return clean(" ".join(text.split()))[:SHORT]
+_OF_ARTIFACT = ("version", "family", "schema", "size", "sha256", "supersedes")
 
 
-def _long(text: str) -> str:
-    return clean(" ".join(text.split()))[:LONG]
-
-
-def _why(code: str, message: str) -> dict[str, str]:
-    return {"code": code, "message": _long(message)}
+def routes_of(routed: Routed) -> dict[str, Any]:
+    """Which agent gets which step: the one for all steps, and those of routing groups."""
+    first = ":".join(filter(None, (routed.agent, routed.model))) or None
+    return {"agent": first, "preset": routed.preset or None, "groups": {**routed.table, **routed.routes}}

@@ -1,30 +1,38 @@
-"""A guided session as rows: its head, the phases of its workflow, its moves and the results of its exit checks. Pure.
+"""A guided session as rows: head, phases of its workflow, moves, results of exit checks, denied calls. Pure.
 
-Call `take` with every record in order. A new task in the same conversation is a new epoch: everything begins again.
+Call `take` with every record of the journal, `deny` with every denied call and `mark` with what the marks beside the
+journal say, in the order of their times. A new task in the same conversation is a new epoch: everything begins again.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from handrail.sessions import machine, words
 from handrail.sessions.machine import Event, State
+from handrail.sessions.trail import Denial
 from handrail.source.clean import clean
 from handrail.topics.rows import HEAD, Rows
 from handrail.workflows.plan import Plan, Stop
 
-STOPS, MOVES, CHECKS = "stops", "moves", "checks"
+STOPS, MOVES, CHECKS, DENIALS = "stops", "moves", "checks", "denials"
 LONG = 500
+MOST_DENIALS = 200
 Pinned = Callable[[str], Plan | None]
 
 
 class SessionTopic:
-    """The rows of a session. `pinned` returns a plan by its digest; `facts` are what the head has from elsewhere."""
+    """The rows of a session. `pinned` returns a plan by its digest; `facts` are what the head has from elsewhere.
 
-    def __init__(self, pinned: Pinned, facts: Mapping[str, Any]) -> None:
+    `counter` names who counts denied calls and marks, if anybody does: their numbers are those of one process.
+    """
+
+    def __init__(self, pinned: Pinned, facts: Mapping[str, Any], counter: str = "") -> None:
         self.pinned = pinned
-        self.facts = dict(facts)
+        self.facts = {"turn": None, "letGo": None, **facts}
+        self.counter = counter
         self.state = State()
         self.plan: Plan | None = None
         self.rows = Rows("")
@@ -32,6 +40,30 @@ class SessionTopic:
         self._entered: dict[int, float] = {}
         self._visits: dict[int, int] = {}
         self._ended: float | None = None
+        self._denied = 0
+        self._head()
+
+    def mark(self, facts: Mapping[str, Any]) -> None:
+        """Take what is known beside the journal, such as whose turn it is. Changes nothing if it is the same."""
+        if any(self.facts.get(name) != value for name, value in facts.items()):
+            self.rows.seq += 1
+            self.facts.update(facts)
+            self._head()
+
+    def deny(self, denial: Denial) -> None:
+        """Take a denied call. Equal calls are one row, with a count. Of many different ones, the last are kept."""
+        self.rows.seq += 1
+        if not self.state.is_active or denial.at < self.state.started:
+            return
+        self._denied += 1
+        text = "\n".join((denial.tool, denial.rule, denial.excerpt))
+        id_ = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
+        before = self.rows.get(DENIALS, id_)
+        seen = {"count": 1, "first": denial.at} if before is None else {"count": before["count"] + 1}
+        about = {"tool": clean(denial.tool), "rule": denial.rule, "reason": _short(denial.reason)}
+        self.rows.put(DENIALS, id_, {**about, "excerpt": _short(denial.excerpt), **seen, "last": denial.at})
+        if len(many := self.rows.section(DENIALS)) > MOST_DENIALS:
+            self.rows.drop(DENIALS, many[0]["id"])
         self._head()
 
     def take(self, at: float, event: Event) -> None:
@@ -62,11 +94,11 @@ class SessionTopic:
 
     def _begin(self, at: float, how: str) -> None:
         """A task begins here. The rows of an earlier one are no longer shown."""
-        self.rows.epoch = self.state.task_id or f"before-{self.rows.seq}"
-        for section in (STOPS, MOVES, CHECKS):
+        self.rows.epoch = (self.state.task_id or f"before-{self.rows.seq}") + self.counter
+        for section in (STOPS, MOVES, CHECKS, DENIALS):
             for row in self.rows.section(section):
                 self.rows.drop(section, row["id"])
-        self._moves = self._loops = 0
+        self._moves = self._loops = self._denied = 0
         self._entered, self._visits, self._ended = {}, {}, None
         self._show_plan()
         if self.state.is_active:
@@ -81,6 +113,23 @@ class SessionTopic:
         for order, stop in enumerate(stops):
             is_new = self.rows.get(STOPS, str(order)) is None
             self.rows.put(STOPS, str(order), {**(_NOT_VISITED if is_new else {}), **_written(order, stop)})
+        self._show_checks()
+
+    def _show_checks(self) -> None:
+        """A row for each exit check of the workflow, also if it never ran. Results of a changed check are gone."""
+        stops = () if self.plan is None else self.plan.stops
+        wanted = {
+            f"{order}.{number}": check for order, stop in enumerate(stops) for number, check in enumerate(stop.checks)
+        }
+        for row in self.rows.section(CHECKS):
+            check = wanted.get(row["id"])
+            if check is None or (row["claim"], row["kind"]) != (clean(check.claim)[:LONG], check.kind):
+                self.rows.drop(CHECKS, row["id"])
+        for id_, check in wanted.items():
+            if self.rows.get(CHECKS, id_) is None:
+                stop = int(id_.partition(".")[0])
+                row = {"node": str(stop), "stop": stop, "name": clean(check.name)[:LONG], "kind": check.kind}
+                self.rows.put(CHECKS, id_, {**row, "claim": clean(check.claim)[:LONG], **_NEVER_RUN})
 
     def _move(self, at: float, origin: int | None, to: int, how: str, summary: str) -> None:
         self._moves += 1
@@ -122,7 +171,8 @@ class SessionTopic:
 
     def _check(self, at: float, event: machine.Checked) -> None:
         for number, result in enumerate(event.results):
-            row = {"stop": event.at, "name": result.name, "kind": result.kind, "held": result.held}
+            row = {"node": str(event.at), "stop": event.at, "name": clean(result.name), "kind": result.kind}
+            row |= {"held": result.held, "tree": None, "stale": None}
             row |= {"detail": _short(result.detail), "seconds": result.seconds, "at": at}
             self.rows.put(CHECKS, f"{event.at}.{number}", row)
 
@@ -130,6 +180,7 @@ class SessionTopic:
         state, plan = self.state, self.plan
         self.rows.put(HEAD, "", {
             **self.facts,
+            "turn": self.facts["turn"] if state.is_active else None,
             "workflow": None if plan is None else plan.key,
             "name": None if plan is None else clean(plan.name),
             "task": clean(state.task)[:LONG],
@@ -140,6 +191,7 @@ class SessionTopic:
             "sentOn": state.sent_on,
             "stoppedIdle": state.idle_stops,
             "sameFailures": state.same_failures,
+            "denied": self._denied,
             "started": state.started or None,
             "ended": self._ended,
             "cancelPending": state.cancel_asked,
@@ -147,6 +199,9 @@ class SessionTopic:
         })  # fmt: skip
 
 
+_NEVER_RUN: dict[str, Any] = {
+    "held": None, "detail": None, "seconds": None, "at": None, "tree": None, "stale": None,
+}  # fmt: skip
 _NOT_VISITED: dict[str, Any] = {"state": "ahead", "visits": 0, "entered": None, "left": None, "summary": None}
 
 
@@ -157,10 +212,14 @@ def _written(order: int, stop: Stop) -> dict[str, Any]:
         "levels": [[level.name, level.position + 1, level.total] for level in stop.levels],
         "name": stop.name,
         "emoji": stop.emoji,
-        "gate": {"deny": stop.deny, "allow": stop.allow},
+        "gate": {"deny": _listed(stop.deny), "allow": _listed(stop.allow), "writes": None},
         "exit": [check.claim for check in stop.checks],
         "loopable": stop.scope_loopable,
     }
+
+
+def _listed(names: tuple[str, ...] | None) -> list[str] | None:
+    return None if names is None else list(names)
 
 
 def _short(text: str) -> str:

@@ -7,15 +7,15 @@ tree and not its width.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from handrail.flows.outline import child_of
 from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan, Phase, Step
-from handrail.topics.rows import Row, Rows
+from handrail.topics.rows import Row
+from handrail.topics.window import ACTIVE, NODES, Window
 
-NODES = "nodes"
 Finder = Callable[[str], FlowPlan | None]
 _EMPTY: dict[str, Any] = {
     "status": "pending",
@@ -31,17 +31,16 @@ _EMPTY: dict[str, Any] = {
     "why": None,
     "usage": {},
     "counts": {},
+    "checks": {},
 }
-_FRESH = ("status", "started", "ended", "worked", "try", "doing", "why", "counts")
-_ACTIVE = ("running", "waiting", "delayed", "failed")
-"""What decides the status of a row with children, in this order."""
+_FRESH = ("status", "started", "ended", "worked", "try", "doing", "why", "counts", "checks")
 
 
 class Tree:
     """The nodes of a run. `find` returns the plan of a nested flow by its name."""
 
-    def __init__(self, rows: Rows, plan: FlowPlan, find: Finder) -> None:
-        self.rows = rows
+    def __init__(self, window: Window, plan: FlowPlan, find: Finder) -> None:
+        self.window = window
         self.find = find
         self.own: set[str] = set()
         self._steps: dict[str, Step] = {}
@@ -54,38 +53,57 @@ class Tree:
 
     def get(self, path: str) -> Row:
         """The row of a phase or step. One that no plan announced is added."""
-        row = self.rows.get(NODES, path)
+        row = self.window.get(NODES, path)
         if row is None:
             parent, _, name = path.rpartition("/")
             self._add(path, parent, kind="step" if path.count("/") % 2 else "phase", name=name, shape=path)
-            row = self.rows.get(NODES, path)
+            row = self.window.get(NODES, path)
             assert row is not None
         return row
 
     def put(self, path: str, **fields: Any) -> None:
         """Change some fields of a phase or step."""
         self.get(path)
-        self.rows.put(NODES, path, fields)
+        self.window.put(NODES, path, path, fields)
 
-    def status(self, path: str, status: str) -> None:
+    def step(self, path: str) -> Step | None:
+        """The step of the flow at this path; None if no plan has it."""
+        return self._steps.get(path)
+
+    def above(self, path: str) -> Iterator[str]:
+        """The ids of the rows that a row is in, the innermost first."""
+        while path := self.window.parent(path):
+            yield path
+
+    def status(self, path: str, status: str, at: float) -> None:
         """Change the status of a row, and of the rounds and repeats above it."""
         row = self.get(path)
         before, parent = row["status"], row["parent"]
         if before == status:
             return
-        self.rows.put(NODES, path, {"status": status})
+        self.put(path, status=status)
+        self.window.turned(path, status)
         tally = self._tally.setdefault(parent, Counter())
         tally[before] -= 1
         tally[status] += 1
         if parent.startswith("~"):
-            begun = sum(tally.values()) - tally["pending"]
-            self.rows.put(NODES, parent, {"begun": begun})
-            self.status(parent, _together(tally))
+            begun = sum(tally.values()) - tally["pending"] - tally["skipped"]
+            together = _together(tally)
+            ended = at if together in ("done", "skipped", "failed") else None
+            first = self.get(parent)["started"]
+            started = at if first is None and begun and together != "skipped" else first
+            self.put(parent, begun=begun, started=started if begun else None, ended=ended)
+            self.status(parent, together, at)
 
     def among(self, path: str) -> str | None:
         """The status that the children of a phase give to it while it runs; None if they say nothing."""
         tally = self._tally.get(path, Counter())
-        return next((one for one in _ACTIVE if tally[one] > 0), None)
+        return next((one for one in ACTIVE if tally[one] > 0), None)
+
+    def add_worked(self, path: str, seconds: float) -> None:
+        """Add time at work to everything that a step is in."""
+        for above in self.above(path):
+            self.put(above, worked=round((self.get(above)["worked"] or 0.0) + seconds, 3))
 
     def steps(self, phase: str) -> list[str]:
         return self._below.get(phase, [])
@@ -104,16 +122,24 @@ class Tree:
             self._add_phase(phase, f"{path}/")
         self.put(path, children=len(child.phases), flow=child.id)
 
-    def forget(self, path: str) -> None:
-        """A phase or step runs again: its row is as before its start. The rows of a nested flow are removed."""
-        if self.rows.get(NODES, path) is not None:
-            self.status(path, "pending")
-            self.put(path, **{name: _EMPTY[name] for name in _FRESH})
+    def forget(self, path: str, at: float) -> None:
+        """A phase or step runs again: its row is as before its start."""
+        row = self.window.get(NODES, path)
+        if row is not None:
+            if row["kind"] == "step" and row["worked"]:
+                self.add_worked(path, -row["worked"])
+            self.status(path, "pending", at)
+            kept = {} if row["kind"] == "step" else {"worked": row["worked"]}
+            self.put(path, **{**{name: _EMPTY[name] for name in _FRESH}, **kept})
 
     def _add_phase(self, phase: Phase, base: str) -> None:
         path, shape = f"{base}{segment(phase.id)}", f"{base}{segment(phase.shape or phase.id)}"
         name = phase.shape or phase.id
-        self._add(path, self._round(phase, base), kind="phase", name=name, shape=shape, children=len(phase.steps))
+        more: dict[str, Any] = {"together": phase.parallel.limit} if phase.parallel.limit > 1 else {}
+        if phase.lane is not None:
+            more["lane"] = [phase.lane.group, phase.lane.number]
+        parent, count = self._round(phase, base), len(phase.steps)
+        self._add(path, parent, kind="phase", name=name, shape=shape, children=count, **more)
         self._below[path] = []
         for step in phase.steps:
             own = f"{path}/{segment(step.id)}"
@@ -129,23 +155,25 @@ class Tree:
         mark = f"~{base}"
         for one in phase.within:
             block = f"{mark}{segment(one.block)}"
-            if self.rows.get(NODES, block) is None:
+            if self.window.get(NODES, block) is None:
                 self._add(block, parent, kind="repeat", name=one.block, shape=block, rounds=one.last, begun=0)
             parent = f"{block}/{one.number}"
-            if self.rows.get(NODES, parent) is None:
+            if self.window.get(NODES, parent) is None:
                 self._add(parent, block, kind="round", name=f"round {one.number}", shape=block)
             mark = f"{parent}~"
         return parent
 
     def _add(self, id_: str, parent: str, **fields: Any) -> None:
         self._order += 1
-        self.rows.put(NODES, id_, {"parent": parent, "order": self._order, **_EMPTY, **fields})
+        self.window.add(id_, parent, {"parent": parent, "order": self._order, **_EMPTY, **fields})
         self._tally.setdefault(parent, Counter())["pending"] += 1
+        if parent.startswith("~"):
+            self.put(parent, children=len(self.window.below[parent]))
 
 
 def _together(tally: Counter[str]) -> str:
     """The status of a round or repeat, from those of what is in it."""
-    active = next((one for one in _ACTIVE if tally[one] > 0), None)
+    active = next((one for one in ACTIVE if tally[one] > 0), None)
     if active is not None:
         return active
     if not tally["pending"]:

@@ -9,6 +9,7 @@ from handrail.runs.bounds import Bounded
 from handrail.runs.estimate import Estimate, Row
 from handrail.runs.likely import Likely, Spread, Taken
 from handrail.source.plain import counted
+from handrail.view.columns import duration
 
 UNKNOWN = "unknown"
 _SECONDS = ((5400.0, "h", 3600.0), (90.0, "min", 60.0), (0.0, "s", 1.0))
@@ -28,6 +29,28 @@ def _whole(found: Estimate) -> str:
         return f"{measures(whole)} ({UNKNOWN} how much that varies: 1 past run)"
     least = min((one.share for one in _spreads(whole) if one.count > 1), default=0.0)
     return f"{measures(whole)} ({_share(least)} stay within this; {counted(count, 'past run')})"
+
+
+def brief_estimate(steps: tuple[int, int], found: Estimate) -> str:
+    """For a dialog: `7 to 13 steps; last 5 runs: 5m 02s to 9m 10s, $0.40 to $0.70`."""
+    least, most = steps
+    told = counted(most, "step") if least == most else f"{least} to {counted(most, 'step')}"
+    whole = found.whole
+    if whole.seconds is None:
+        return f"{told}; {'other agents worked in all past runs' if found.others else 'no past run is like this one'}"
+    parts = [_from_to(duration(whole.seconds.low), duration(whole.seconds.high))]
+    if whole.usd is not None and whole.usd.high:
+        parts.append(
+            _from_to(*(f"${amount:.{2 if amount >= 0.1 else 4}f}" for amount in (whole.usd.low, whole.usd.high)))
+        )
+    elif whole.tokens is None or whole.tokens.high:
+        parts.append("cost unknown")
+    count = len(whole.seen)
+    return f"{told}; {'last run' if count == 1 else f'last {count} runs'}: {', '.join(parts)}"
+
+
+def _from_to(low: str, high: str) -> str:
+    return low if low == high else f"{low} to {high}"
 
 
 def _no_past(found: Estimate) -> str:

@@ -34,11 +34,12 @@ from handrail.errors import HandrailError, StateError
 from handrail.runs import machine
 from handrail.runs.bounds import Bounded, Meter
 from handrail.runs.embedded import lease
+from handrail.runs.embedded.activity import Activity, Output
 from handrail.runs.embedded.asking import Asking
 from handrail.runs.embedded.digests import as_json, digest_of_text, not_json
 from handrail.runs.embedded.inbox import Inbox
 from handrail.runs.embedded.ledger import Ledger
-from handrail.runs.embedded.payloads import LARGE, Payloads
+from handrail.runs.embedded.payloads import LARGE, SHORT, Payloads
 from handrail.runs.embedded.telling import Telling
 from handrail.runs.fold import RunState
 from handrail.runs.limits import Limits, rest
@@ -76,6 +77,8 @@ class DurableRun:
         self.programs = lease.Programs(ledger.attempt)
         self.secrets = ledger.secrets
         self.inbox = Inbox(ledger.attempt, self.secrets)
+        self.activity = Activity(ledger.attempt, clock, self.secrets)
+        ledger.listener = self.activity.take
         self.asking = Asking(ledger, self.inbox, clock, outside)
         self.world = World(outside.context.project, outside.context.definitions)
         self.limits = Limits(lambda path: self.memory.tries.spent.get(path, 0.0), partial(ledger.record, durable=False))
@@ -108,11 +111,13 @@ class DurableRun:
         """A recorded value, with the secrets that it refers to."""
         return self.secrets.from_storage(self.payloads.value(kept))
 
-    def _digest_of(self, value: Any) -> str:
-        """The digest of a value without its secrets: a secret that changed does not change it."""
+    def _given(self, work: Work) -> tuple[str, dict[str, Any]]:
+        """What a node gets, in its stored form, and its digest: a secret that changed does not change it."""
+        value = [work.node, work.params, work.prompt]
         text = as_json(value)
         stored = self.secrets.for_storage(value, text)
-        return digest_of_text(text if stored is value else jsonlite.dumps(stored))
+        digest = digest_of_text(text if stored is value else jsonlite.dumps(stored))
+        return digest, {"prompt": stored[2], "params": stored[1]}
 
     def tried(self, path: str) -> Tried:
         return self.memory.tried(path)
@@ -126,7 +131,7 @@ class DurableRun:
         if not again and work.path in self.memory.finished:
             return self._real(self.memory.finished[work.path])
         self.meter.refuse()
-        digest = self._digest_of([work.node, work.params, work.prompt])
+        digest, given = self._given(work)
         if self.memory.inputs.get(work.path, digest) != digest:
             self.note(machine.Noticed(work.path, INPUT_CHANGED))
         rerun, unknown = work.rerun or kind.NODE.rerun, None if work.rerun else kind.NODE.unknown
@@ -139,7 +144,9 @@ class DurableRun:
                 return await self._finish(work.path, digest, assumed)
         number = self.memory.starts.get(work.path, 0) + (0 if is_parked else 1)
         if not is_parked:
-            self.ledger.start(machine.NodeStarted(work.path, digest, number), durable=rerun != "safe")
+            kept = self.payloads.keep(given, least=SHORT)
+            started = machine.NodeStarted(work.path, digest, number, kept.value, kept.payload)
+            self.ledger.start(started, durable=rerun != "safe")
         try:
             return await self._finish(work.path, digest, await self._run_within_limits(kind, work))
         except NodeError as error:
@@ -225,6 +232,7 @@ class DurableRun:
             return handle
 
         def tell(said: AgentSaid) -> None:
+            self.activity.hear(work.path, said)
             for event in telling.events(work.path, said, self.secrets):
                 if isinstance(event, machine.Guided):
                     self.note(event)  # once, even if the run was resumed
@@ -235,8 +243,9 @@ class DurableRun:
             elif said.kind == "finished":
                 self.meter.settle(work.path)
 
-        telling = Telling()
-        context = replace(self._context_of(work.path), hold=hold, tell=tell, usd_left=lambda: self.meter.usd_left)
+        telling, output = Telling(), Output(self.activity, work.path)
+        context = replace(self._context_of(work.path), hold=hold, tell=tell, show=output)
+        context = replace(context, usd_left=lambda: self.meter.usd_left)
         try:
             async with self.limits.within(work.path, work.timeout):
                 _refuse_unusable(kind, work)
@@ -244,6 +253,7 @@ class DurableRun:
                     value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
                 _refuse_deep(value)
         finally:
+            output.end()
             for usage in telling.settle():
                 self.record(machine.UsageReported(work.path, usage), durable=False)
                 if told := self.meter.blind_to(usage):

@@ -16,6 +16,8 @@ from handrail.state import files, jsonlite
 from handrail.state.files import make_private
 
 LARGE = 8192
+SHORT = 1024
+"""What a node was given stays in the journal up to this length: nobody needs it to continue the run."""
 
 
 class Payloads:
@@ -24,10 +26,13 @@ class Payloads:
     def __init__(self, folder: str) -> None:
         self.folder = os.path.join(folder, "payloads")
 
-    def keep(self, value: Any, text: str | None = None) -> Kept:
-        """Store a value. `text` is the value as JSON, if the caller already has it."""
+    def keep(self, value: Any, text: str | None = None, *, least: int = LARGE) -> Kept:
+        """Store a value. `text` is the value as JSON, if the caller already has it.
+
+        If the text is not longer than `least`, the value is returned as it is.
+        """
         text = jsonlite.dumps(value) if text is None else text
-        if len(text) <= LARGE:
+        if len(text) <= least:
             return Kept(value, None)
         if texts := texts_in(value):
             text = f"{text}\n{jsonlite.dumps(texts)}"

@@ -1,0 +1,88 @@
+"""The questions of a run as rows: what is asked, and how it was answered. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.runs.machine import Answered, Asked, FactFound
+from handrail.runs.tries import OWN
+from handrail.topics.effects import effect_of
+from handrail.topics.rows import Rows
+from handrail.topics.texts import cleaned, short
+
+NEEDS, CHECKS = "needs", "checks"
+MOST = 50
+_APPROVED, _RERUN = "approved", "rerun"
+_APPROVALS = ("approve", "propose")
+_DATA = ("id", "value", "default", "equals", "field")
+"""Keys of a form whose values are part of an answer, so they must not change."""
+
+
+class Needs:
+    """The questions of one attempt of a run. A question that nobody needs an answer to any more is removed."""
+
+    def __init__(self, rows: Rows, run: str) -> None:
+        self.rows = rows
+        self.run = run
+        self._open: dict[str, str] = {}  # by the path of the step
+        self._closed: list[str] = []
+        self._seen: dict[str, dict[str, Any]] = {}
+
+    def see(self, event: FactFound) -> None:
+        """Take what a node recorded: before it asks for a yes, that is what the person will see."""
+        is_shown = event.place == OWN and event.kind == "value" and event.subject.startswith("seen.")
+        if is_shown and isinstance(event.value, dict):
+            self._seen[event.path] = event.value
+
+    def ask(self, at: float, event: Asked, id_: str) -> None:
+        self.withdraw(event.path)
+        self._open[event.path] = id_
+        form = cleaned(event.question, _DATA)
+        title, kind = short(str(event.question.get("title") or "a question")), kind_of(event.question)
+        row: dict[str, Any] = {"of": f"run:{self.run}", "path": event.path, "kind": kind, "digest": event.input}
+        row |= {"title": title, "since": at, "form": form, "answered": None}
+        checks = self.rows.section(CHECKS) if kind == "approval" else []
+        row |= {"action": effect_of(kind, event.path, title, self._seen.get(event.path), checks)}
+        self.rows.put(NEEDS, id_, row)
+        self._fit()
+
+    def answer(self, at: float, event: Answered) -> None:
+        id_ = self._open.pop(event.path, None)
+        if id_ is None:
+            return
+        row = self.rows.get(NEEDS, id_)
+        if row is not None:
+            verdict = verdict_of(row["kind"], event.values)
+            answered = {"by": event.surface or event.by, "who": event.by, "at": event.at or at, "verdict": verdict}
+            self.rows.put(NEEDS, id_, {"answered": answered})
+        self._closed.append(id_)
+        self._fit()
+
+    def withdraw(self, path: str) -> None:
+        """Nobody needs an answer to the open question of a step any more."""
+        if path in self._open:
+            self.rows.drop(NEEDS, self._open.pop(path))
+
+    def _fit(self) -> None:
+        """Remove the oldest answered questions if there are too many. Open ones beyond the bound are not shown."""
+        while self._closed and len(self._closed) + len(self._open) > MOST:
+            self.rows.drop(NEEDS, self._closed.pop(0))
+        for id_ in list(self._open.values())[MOST:]:
+            self.rows.drop(NEEDS, id_)
+
+
+def kind_of(question: Mapping[str, Any]) -> str:
+    """What kind of answer a form asks for: `rerun`, `approval` or `form`."""
+    form, fields = question.get("formId"), question.get("fields") or [{}]
+    if form == _RERUN:
+        return "rerun"
+    is_yes_or_no = fields[0].get("id") == _APPROVED and fields[0].get("type") == "boolean"
+    return "approval" if form in _APPROVALS and is_yes_or_no else "form"
+
+
+def verdict_of(kind: str, values: Mapping[str, Any]) -> str:
+    """An answer in one word."""
+    if kind == "approval":
+        return "approved" if values.get(_APPROVED) is True else "rejected"
+    return str(values.get(_RERUN)) if kind == "rerun" else "answered"
