@@ -28,7 +28,10 @@ WAITS = """
 phases:
 - id: all
   steps:
-  - {id: tries, node: command, retry: {attempts: 2, wait: 0.2}, params: {argv: [sh, -c, "test -e once || { touch once; exit 3; }"]}}
+  - id: tries
+    node: command
+    retry: {attempts: 2, wait: 0.2}
+    params: {argv: [sh, -c, "test -e once || { touch once; exit 3; }"]}
   - {id: quota, node: llm-prompt, prompt: Go.}
   - {id: ask, node: user-input, params: {formId: f, title: Well?, fields: [{id: yes, type: boolean, label: Yes?}]}}
 """
