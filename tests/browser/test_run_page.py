@@ -157,5 +157,8 @@ def test_a_cost_is_known_partly_known_or_unknown(site: Site, tab: Tab) -> None:
     assert "$0.00" not in tab.text
     tab.open(f"/runs/{site.made('rounds')}?view=progress")
     tab.wait("document.querySelectorAll('.line').length > 3")
-    assert set(tab.evaluate("[...document.querySelectorAll('.line')].map(line => line.children[2].innerText)")) <= {"–", ""}
+    assert set(tab.evaluate("[...document.querySelectorAll('.line')].map(line => line.children[2].innerText)")) <= {
+        "–",
+        "",
+    }
     assert "$0.00" not in tab.text
