@@ -110,6 +110,10 @@ class App:
 
         return Definitions(self.project, self.env, self.places, lambda: self.trust.is_for_call)
 
+    def forget_definitions(self) -> None:
+        """Read all definitions again when they are needed next: their files have changed."""
+        self.__dict__.pop("definitions", None)
+
     @property
     def catalog(self) -> Catalog:
         return self.definitions.catalog
@@ -239,6 +243,13 @@ class App:
     def at(self, project: str) -> App:
         """Handrail in another project, for the same user."""
         return App(project, self.env, self.clock, self.token, self._by)
+
+    def reread(self) -> App:
+        """Handrail in the same project, with all definitions and settings as they are now.
+
+        A surface stays open while people edit files; each of its actions uses the files as they are then.
+        """
+        return App(self.project, self.env, self.clock, self.token, self._by, self.folder)
 
     def _ground(self, agents: tuple[str, ...]) -> Ground:
         from handrail import SETTINGS_FILE, registry

@@ -67,6 +67,7 @@ class Kept:
     stopped_by: str | None = None
     answers: dict[str, tuple[dict[str, Any], str | None, float]] = field(default_factory=dict)
     earlier: dict[int, list[Record]] = field(default_factory=dict)
+    told: set[tuple[int, str]] = field(default_factory=set)
 
     @property
     def history(self) -> History:
@@ -83,6 +84,18 @@ _PROJECTS: dict[tuple[str, str], dict[str, Kept]] = {}
 
 def open_engine(site: Site) -> InMemory:
     return InMemory(site, _PROJECTS.setdefault((site.state, site.project), {}))
+
+
+class Watching:
+    """Reads everything again, as nothing here is large."""
+
+    def __init__(self, engine: InMemory) -> None:
+        self.engine = engine
+        self.runs: dict[str, Summary] = {}
+
+    def refresh(self) -> bool:
+        before, self.runs = self.runs, {summary.id: summary for summary in self.engine.summaries()}
+        return self.runs != before
 
 
 class InMemory:
@@ -102,11 +115,15 @@ class InMemory:
             found.append(summarize(run, kept.about, events, kept.attempt, kept.history.driver))
         return found
 
+    def watch(self) -> Watching:
+        return Watching(self)
+
     def begin(self, run: str, about: str) -> History:
         self.runs[run] = Kept(about)
         return self.runs[run].history
 
-    def load(self, run: str) -> tuple[str, History]:
+    def load(self, run: str, *, may_be_damaged: bool = False) -> tuple[str, History]:
+        del may_be_damaged
         return self.runs[run].about, self.runs[run].history
 
     def events(self, run: str, offset: int) -> tuple[list[Record], int]:
@@ -138,6 +155,12 @@ class InMemory:
     def log(self, run: str) -> str:
         assert run in self.runs
         return os.devnull
+
+    def tell_once(self, run: str, what: str) -> bool:
+        told = self.runs[run].told
+        is_first = (self.runs[run].attempt, what) not in told
+        told.add((self.runs[run].attempt, what))
+        return is_first
 
     def remove(self, run: str, *, aside: bool) -> bool:
         del aside

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 from handrail.artifacts.names import AGENTWEAVER, HANDRAIL, scope_name
 from handrail.source.values import Unresolved
 
+NO_BRANCH = "no-branch"
+"""In place of the branch, in a folder without Git."""
 _KEY = re.compile(r"(?:[A-Za-z][A-Za-z0-9_]*)-[0-9]+")
 _SHORT = re.compile(r"[A-Za-z0-9._-]+/(?P<name>[A-Za-z0-9._-]+)#(?P<number>[0-9]{1,12})")
 _NUMBERED = re.compile(
@@ -77,7 +79,7 @@ def _checkout(project: str) -> tuple[str, str]:
             return folder, _branch(git)
         above = os.path.dirname(folder)
         if above == folder:
-            return project, "no-branch"
+            return project, NO_BRANCH
         folder = above
 
 
@@ -90,5 +92,5 @@ def _branch(git: str) -> str:
         with open(os.path.join(git, "HEAD"), encoding="utf-8") as file:
             head = file.read(4096).strip()
     except (OSError, UnicodeDecodeError):
-        return "no-branch"
+        return NO_BRANCH
     return head.removeprefix("ref: refs/heads/") if head.startswith("ref: ") else "detached-head"

@@ -35,6 +35,7 @@ from handrail.secrets.redaction import masked
 from handrail.sessions.guide import whole_story
 from handrail.sessions.report import Report
 from handrail.source.plain import one_line, plain
+from handrail.state.journal import JournalDamaged
 from handrail.view.columns import clipped
 from handrail.view.guided import guided_lines
 from handrail.view.story import Story, given_words
@@ -72,7 +73,7 @@ def runs(app: App, shell: Shell, run: str | None) -> None:
 def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt: int | None) -> None:
     """Show what happened in a run or in a guided session.
 
-    A run is told in all its attempts. For a session, RUN is its id.
+    A run is told in all its attempts; of a damaged one, what can be read. For a session, RUN is its id.
     """
     if follow and shell.as_json:
         raise UsageError("`--follow` cannot print one JSON object", "use `--events` instead of `--json`")
@@ -80,6 +81,16 @@ def log(app: App, shell: Shell, run_id: str, follow: bool, events: bool, attempt
         if follow or attempt is not None:
             raise UsageError("a session cannot be followed and has no attempts", f"run `handrail log {run_id}`")
         return _log_session(app, shell, run_id, events)
+    try:
+        return _log_run(app, shell, run_id, follow=follow, events=events, attempt=attempt)
+    except JournalDamaged:
+        if not shell.as_json:
+            readable = app.runs.load(run_id, may_be_damaged=True)
+            (_Raw if events else _Told)(readable, is_restarted=False).tell(readable.attempt, readable.records)
+        raise
+
+
+def _log_run(app: App, shell: Shell, run_id: str, *, follow: bool, events: bool, attempt: int | None) -> None:
     known = app.runs.attempts(run_id)
     if follow and attempt not in (None, known[-1]):
         raise UsageError("only the last attempt can be followed", f"leave out `--attempt {attempt}`")

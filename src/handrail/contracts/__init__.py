@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Record,
         Site,
         Tried,
+        Watch,
     )
     from handrail.contracts.executor import OUTCOMES, PERMISSIONS, AgentJob, AgentReader, AgentSaid, Executor, Launch
     from handrail.contracts.host import Forks, Host, Market, Recipe, Stubs
@@ -52,7 +53,7 @@ _MODULES = {
     "check": ("Check", "CheckContext", "CheckKind", "Finding"),
     "engine": (
         *("Asker", "Attempt", "Done", "Durable", "Engine", "EngineKind", "History", "Life", "Made"),
-        *("Metering", "Observer", "Outside", "Publishing", "Record", "Site", "Tried"),
+        *("Metering", "Observer", "Outside", "Publishing", "Record", "Site", "Tried", "Watch"),
     ),
     "executor": ("OUTCOMES", "PERMISSIONS", "AgentJob", "AgentReader", "AgentSaid", "Executor", "Launch"),
     "host": ("Forks", "Host", "Market", "Recipe", "Stubs"),
@@ -113,6 +114,7 @@ __all__ = [
     "Tried",
     "Verdict",
     "Waiting",
+    "Watch",
     "Work",
     "refuse_changed",
 ]

@@ -221,6 +221,17 @@ class Attempt:
     events: list[Event]
 
 
+class Watch(Protocol):
+    """All runs of a project for somebody who watches them: `runs` has a `runs.summary.Summary` of each, by id."""
+
+    @property
+    def runs(self) -> Mapping[str, Any]: ...
+
+    def refresh(self) -> bool:
+        """Look again. True if anything changed. Called several times a second, so it costs little if nothing did."""
+        ...
+
+
 class Engine(Protocol):
     """Stores the runs of one project and drives them. Each run has one driver at a time.
 
@@ -236,12 +247,16 @@ class Engine(Protocol):
         """A `runs.summary.Summary` of each run, the oldest first. A damaged run has one, too. Reads little."""
         ...
 
+    def watch(self) -> Watch:
+        """The runs of the project, to be watched. `refresh` has not been called yet."""
+        ...
+
     def begin(self, run: str, about: str) -> History:
         """Store a new run. It is on disk when this returns."""
         ...
 
-    def load(self, run: str) -> tuple[str, History]:
-        """The request of a run, and its history."""
+    def load(self, run: str, *, may_be_damaged: bool = False) -> tuple[str, History]:
+        """The request of a run, and its history; with `may_be_damaged`, what is readable of it."""
         ...
 
     def events(self, run: str, offset: int) -> tuple[list[Record], int]:
@@ -304,6 +319,13 @@ class Engine(Protocol):
 
     async def notice(self, run: str, text: str) -> None:
         """Record a notice for people. If the run is driven, its driver records it when this life ends."""
+        ...
+
+    def tell_once(self, run: str, what: str) -> bool:
+        """Record that people are told of something in the current attempt. False if that was recorded before.
+
+        Of several processes that call this at the same time, exactly one gets True.
+        """
         ...
 
     async def restart(

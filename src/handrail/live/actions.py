@@ -1,11 +1,12 @@
-"""What a person does in a surface: launch, resume, continue, restart, answer, stop.
+"""What a person does in a surface: launch, resume, continue, restart, answer, stop; cancel or reload a session.
 
 A surface never drives a run. It starts a process in the background that does, as `handrail run --detach`: closing or
-crashing a surface affects no run.
+crashing a surface affects no run. Definitions and settings are read again for each action.
 """
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Mapping
 from typing import Literal
@@ -21,6 +22,7 @@ from handrail.process.child import detach
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.questions import refuse_unless_waiting
 from handrail.runs.trusting import programs_of_run
+from handrail.sessions.report import Report
 
 Mode = Literal["resume", "continue", "restart"]
 
@@ -47,14 +49,17 @@ class Actions:
         """True if an agent or a run started this surface: then it only shows things."""
         return self.app.is_leashed
 
-    def refuse(self, action: str, run: str | None = None) -> None:
-        """Raise `RefusedError` if this surface may only show things. The person is told of it."""
-        self.app.refuse_agents(f"{self.surface}: {action}", run=run)
+    def refuse(self, action: str, *, run: str | None = None, session: str | None = None) -> None:
+        """Raise `RefusedError` if this surface may only show things. The run or the session gets a notice about it.
+
+        Not to be called in an event loop, because it may have to write the notice.
+        """
+        self.app.refuse_agents(f"{self.surface}: {action}", run=run, session=session)
 
     def launch(self, wanted: Launch) -> str:
         """Begin a run and drive it in the background. Returns its id. Raises `Wrong` for fields that are not right."""
         self.refuse("launch")
-        app = self.app
+        app = self.app.reread()
         flow = app.flow_named(wanted.name)
         app.check_settings()
         request = request_of(app, flow, wanted)
@@ -65,7 +70,7 @@ class Actions:
 
     def again(self, id_: str, mode: Mode, start: str | None = None) -> None:
         """Resume, continue or restart a run in the background. `start` is the phase from which it is restarted."""
-        self.refuse(mode, id_)
+        self.refuse(mode, run=id_)
         run = self.app.runs.load(id_)
         if run.driver is not None:
             raise RefusedError(f"run `{id_}` is driven by process {run.driver}", "wait for its end, or stop it")
@@ -74,7 +79,7 @@ class Actions:
 
     async def answer(self, id_: str, question: str, digest: str, values: Mapping[str, object]) -> None:
         """Give the answer to a question. It counts only if the question is still open, and still the same."""
-        self.refuse("answer", id_)
+        await asyncio.to_thread(self.refuse, "answer", run=id_)
         run = self.app.runs.load(id_)
         if question in run.state.closed:
             raise Late(f"question `{question}` was {run.state.closed[question]} meanwhile", has_changed=False)
@@ -92,8 +97,19 @@ class Actions:
 
     async def stop(self, id_: str) -> None:
         """Stop a run and everything that it started."""
-        self.refuse("stop", id_)
+        await asyncio.to_thread(self.refuse, "stop", run=id_)
         await self.app.runs.stop(self.app.runs.load(id_))
+
+    def cancel(self, session: str) -> None:
+        """Cancel the workflow of a session. The person has confirmed it."""
+        self.refuse("cancel", session=session)
+        self.app.sessions.choose(session)
+        _refuse_if(self.app.cancel(session, confirmed=True))
+
+    def reload(self, session: str) -> None:
+        """Continue a session with the files of its workflow as they are now, in the same phase."""
+        self.refuse("reload", session=session)
+        _refuse_if(self.app.reread().reload(session))
 
     def _refuse_untrusted(self, run: LoadedRun) -> None:
         self.app.trust.refuse(lambda: programs_of_run(run))
@@ -102,3 +118,8 @@ class Actions:
         command, *more = words
         argv = [sys.executable, "-P", "-m", "handrail", "--project", self.app.project, command, id_, *more]
         detach(argv, self.app.env, self.app.runs.log(id_))
+
+
+def _refuse_if(report: Report) -> None:
+    if report.refusal is not None:
+        raise RefusedError(report.refusal.reason)

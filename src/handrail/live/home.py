@@ -1,16 +1,21 @@
-"""All runs and sessions of a project, followed: one look at the list of both."""
+"""All runs and sessions of a project, followed. A look at a project in which nothing happens reads no file."""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
+from typing import Any
 
 from handrail.app import App
-from handrail.sessions import marks
-from handrail.sessions.report import Report
-from handrail.sessions.store import Session
-from handrail.topics.home import HomeTopic, Seated
+from handrail.artifacts.scope import NO_BRANCH, default_scope
+from handrail.live.guided import GuidedSessions
+from handrail.live.seen import Seen
+from handrail.topics.home import HomeTopic
 from handrail.topics.rows import Message
+
+TITLE_AGAIN = 2.0
+"""In seconds: how often the branch is read."""
 
 
 class LiveHome:
@@ -19,37 +24,37 @@ class LiveHome:
     def __init__(self, app: App) -> None:
         self.app = app
         self.topic = HomeTopic(app.token())
+        self.runs = app.runs.engine.watch()
+        self.sessions = GuidedSessions(app)
+        self.seen = Seen(app)
+        self._title: dict[str, Any] = {}
+        self._next_title = 0.0
         self.refresh()
 
     def refresh(self) -> None:
-        """Look at all runs and sessions again."""
-        sessions = self.app.sessions
-        seated = [_seated(sessions.session(report.session), report) for report in sessions.reports()]
-        self.topic.update(self.app.runs.summaries(), seated, {})
+        """Look at what may have changed. Cheap if nothing did."""
+        parts = (self.runs.refresh(), self.sessions.refresh(), self.seen.refresh(), self._read_title())
+        if any(parts) or not self.topic.rows.seq:
+            self.topic.update(self.runs.runs.values(), self.sessions.seated.values(), self.seen.opened, self._title)
+
+    def _read_title(self) -> bool:
+        """The name of the project, its branch and its scope: `shop`, `main`, `main@036d8bbd`."""
+        now = time.monotonic()
+        if now < self._next_title:
+            return False
+        self._next_title = now + TITLE_AGAIN
+        scope = default_scope(self.app.folder)
+        name = os.path.basename(self.app.project) or self.app.project
+        branch = scope.rpartition("@")[0]
+        title = {"project": name, "branch": None if branch == NO_BRANCH else branch, "scope": scope}
+        before, self._title = self._title, title
+        return title != before
 
     def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
         """The messages for a receiver that has these rows."""
         rows = self.topic.rows
         yield from rows.messages("home", base if epoch == rows.epoch else 0, now)
 
-
-def _seated(session: Session, report: Report) -> Seated:
-    state = report.state
-    return Seated(
-        id=report.session,
-        workflow="" if report.plan is None else report.plan.name,
-        task=state.task,
-        status=state.status,
-        place=report.status_line,
-        agent=session.agent(),
-        started=state.started or None,
-        let_go=marks.content(session.folder, marks.LET_GO) or None,
-        changed=_changed(session.journal),
-    )
-
-
-def _changed(path: str) -> float | None:
-    try:
-        return os.stat(path).st_mtime
-    except OSError:
-        return None
+    def older(self, after: str | None = None) -> list[dict[str, Any]]:
+        """The next page of what ended, behind the row with this id."""
+        return self.topic.older(after)

@@ -1,7 +1,7 @@
 """What a launch dialog shows for a flow or a workflow, as plain data, and what a launch would do.
 
-`offer` is the dialog, `rehearse` its preview; both begin nothing. `save_routes` stores chosen agents in the user's
-settings, never in the project.
+`offer` is the dialog, `rehearse` its preview; both begin nothing, and read all files as they are now. `save_routes`
+stores chosen agents in the user's settings, never in the project.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ def offer(app: App, name: str, scope: str = "") -> dict[str, Any]:
     - `mode` is preselected, `modes` are possible, and `run` is the run that they are about; see `_previous`.
     - `estimate` in words, `warnings` about the files.
     """
+    app = app.reread()
     flow = app.flow_named(name)
     assert flow.plan is not None
     plan = flow.plan
@@ -218,6 +219,7 @@ def rehearse(app: App, wanted: Launch) -> dict[str, Any]:
 
     `fails` are the paths that would fail. Equal rounds of a repeat are there once. Raises `Wrong`.
     """
+    app = app.reread()
     flow = app.flow_named(wanted.name)
     app.check_settings()
     request = request_of(app, flow, wanted)

@@ -15,11 +15,11 @@ from handrail.flows.plan import FlowPlan
 from handrail.runs import machine
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.runs import Runs
+from handrail.runs.spent import Spent
 from handrail.runs.stored import seen
 from handrail.secrets.redaction import masked
 from handrail.source.clean import clean
 from handrail.state import jsonlite
-from handrail.topics.spent import Spent
 from handrail.topics.texts import cleaned, why
 
 MOST = 256 * 1024

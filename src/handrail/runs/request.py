@@ -12,6 +12,7 @@ from handrail.artifacts.scope import issue_key
 from handrail.errors import StateError, UsageError
 from handrail.flows.catalog import FlowCatalog
 from handrail.flows.found import FoundFlow
+from handrail.flows.paths import segment
 from handrail.flows.plan import FlowPlan
 from handrail.flows.uses import chooses_late, params_read, uses_task
 from handrail.runs.bounds import Bounded
@@ -78,7 +79,8 @@ class About:
     starts. `env` are the environment variables that the flows name, as they were when the attempt was stored; None in
     requests of 0.1.0. The params, the task and `env` are in their stored form, without the values of secrets. `prompts`
     are the texts of the prompts that the flows use by name: name → (file, text). `implicit` are the params that the
-    flow has besides those that were given. `names` are those of `FoundFlow`, by the id of the flow.
+    flow has besides those that were given. `names` are those of `FoundFlow`, by the id of the flow. `shape` is what a
+    list of runs needs to know about the flow (`shape_of`); empty in requests of earlier versions.
     """
 
     flow: str
@@ -90,6 +92,7 @@ class About:
     prompts: dict[str, list[str]] = field(default_factory=dict)
     implicit: dict[str, Any] = field(default_factory=dict)
     names: dict[str, dict[str, str]] = field(default_factory=dict)
+    shape: dict[str, Any] = field(default_factory=dict)
 
     @property
     def digest(self) -> str:
@@ -126,6 +129,18 @@ def needed_flows(catalog: FlowCatalog, flow: FoundFlow) -> dict[str, FoundFlow]:
             waiting.extend(catalog.flows.values())
         waiting.extend(other for name in found.plan.nested if (other := catalog.named(name)) is not None)
     return dict(sorted(chosen.items()))
+
+
+def shape_of(plan: FlowPlan) -> dict[str, Any]:
+    """The phases of a flow, (path, number of steps) each, and whether it can be continued (`again`).
+
+    A phase in a round also has the number of the outermost round, how many there are, and its id as written.
+    """
+    rows: list[list[Any]] = []
+    for phase in plan.phases:
+        row: list[Any] = [segment(phase.id), len(phase.steps)]
+        rows.append([*row, phase.within[0].number, phase.within[0].last, phase.shape] if phase.within else row)
+    return {"again": plan.again, "phases": rows}
 
 
 def prompt_names(plans: Mapping[str, FlowPlan]) -> list[str]:

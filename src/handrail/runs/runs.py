@@ -49,7 +49,7 @@ from handrail.runs.loaded import LoadedRun, named
 from handrail.runs.machine import Mode
 from handrail.runs.missing import hint_for_params, refuse_missing_env, refuse_missing_params, refuse_phases
 from handrail.runs.questions import find, refuse_unless_waiting
-from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names, with_task
+from handrail.runs.request import About, Request, about_from_text, needed_flows, prompt_names, shape_of, with_task
 from handrail.runs.routing import Choice, Routed, agent_of
 from handrail.runs.scope import scope_of
 from handrail.runs.summary import Summary, moment
@@ -99,10 +99,10 @@ class Runs:
         self.refuse_without_agent(about, plans, about.request)
         return self._loaded(id_, about, plans, self.engine.begin(id_, about.to_text()))
 
-    def load(self, id_: str) -> LoadedRun:
-        """A run with its current history."""
+    def load(self, id_: str, *, may_be_damaged: bool = False) -> LoadedRun:
+        """A run with its current history; with `may_be_damaged`, what is readable of it."""
         try:
-            text, history = self.engine.load(id_)
+            text, history = self.engine.load(id_, may_be_damaged=may_be_damaged)
         except LookupError as error:
             raise self._missing(id_) from error
         about = about_from_text(id_, text)
@@ -189,7 +189,8 @@ class Runs:
         folder = request.folder(self.project)
         implicit = implicit_params(flow.plan, request, self.site.env, folder) if flow.plan.is_foreign else {}
         about = About(flow.id, request, texts, self.site.clock(), env=env, prompts=prompts, implicit=implicit)
-        return replace(about, names={id_: dict(one.names) for id_, one in found.items() if one.names}), plans
+        names = {id_: dict(one.names) for id_, one in found.items() if one.names}
+        return replace(about, names=names, shape=shape_of(flow.plan)), plans
 
     def table(self, plan: FlowPlan, preset: str | None) -> dict[str, str]:
         """The routes of the current settings for a flow. Those for its id win over those for its other ids."""

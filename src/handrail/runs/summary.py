@@ -10,13 +10,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from handrail.errors import StateError
+from handrail.runs.glance import ENDED as ENDED
+from handrail.runs.glance import Glance
 from handrail.state import jsonlite
 
 END_WITHOUT_DRIVER = "RunEnded without a driver"
 """The type of a `RunEnded` that was recorded when no process drove the run any more, for `seconds_in`."""
 RESTARTED = "RunResumed by restart"
 """The type of a `RunResumed` that begins to drive a new attempt, for `seconds_in`."""
-ENDED = ("completed", "stopped", "failed", "cancelled")
 
 
 class Summary(NamedTuple):
@@ -25,7 +26,9 @@ class Summary(NamedTuple):
     `created` is when the run was made, `given` its parameters and its task. `seconds` is how long its current attempt
     was driven so far. If its process was killed, the time after the last record is not known: `is_least` is true.
     `started` is the time of the first event of the current attempt, `ended` that of its end; None if there is none.
-    `questions` are those that a person can answer now.
+    `questions` are those that a person can answer now. `glance` is where it stands, as `runs.glance` says it; None if
+    that is not known. `goes_on`: no process drives the run, but a program that it started is still running, or the run
+    was made a moment ago and its process is about to start.
     """
 
     id: str
@@ -43,6 +46,8 @@ class Summary(NamedTuple):
     error: str | None = None
     questions: list[dict[str, Any]] | None = None
     is_least: bool = False
+    glance: dict[str, Any] | None = None
+    goes_on: bool = False
 
     @property
     def is_interrupted(self) -> bool:
@@ -100,7 +105,25 @@ def summarize(id_: str, about: str, events: Iterable[dict[str, Any]], attempt: i
         error=last.get("error"),
         questions=waiting_for(status, open_questions(known)),
         is_least=was_killed(moments, is_driven=driver is not None),
+        glance=glance_at(shape_in(about), known),
     )
+
+
+def glance_at(shape: dict[str, Any] | None, events: Iterable[dict[str, Any]]) -> dict[str, Any]:
+    """Where a run stands after these events."""
+    glance = Glance(shape)
+    for event in events:
+        glance.take(event)
+    return glance.to_json()
+
+
+def shape_in(about: str) -> dict[str, Any] | None:
+    """What the request of a run says about its flow; None in requests of earlier versions."""
+    try:
+        shape = jsonlite.loads(about).get("shape")
+    except (ValueError, AttributeError):
+        return None
+    return shape if isinstance(shape, dict) else None
 
 
 def waiting_for(status: str, questions: Iterable[tuple[str, str, Any]]) -> list[dict[str, Any]] | None:

@@ -31,7 +31,7 @@ class Scan:
 
     __slots__ = ("end", "last", "mark", "records")
 
-    def __init__(self, data: bytes, number: int, path: str) -> None:
+    def __init__(self, data: bytes, number: int, path: str, *, may_be_damaged: bool = False) -> None:
         self.records: list[dict[str, Any]] = []
         self.end = 0
         self.last = 0
@@ -43,7 +43,8 @@ class Scan:
                 break
             self.records.append(record)
             self.last, self.end, number = self.end, stop + 1, number + 1
-        self._raise_if_damaged(data, number, path)
+        if not may_be_damaged:
+            self._raise_if_damaged(data, number, path)
 
     def _raise_if_damaged(self, data: bytes, number: int, path: str) -> None:
         """After a crash, no valid record follows the incomplete line. If one follows, the journal is damaged."""
@@ -69,15 +70,18 @@ def _ends_with_valid(line: bytes, number: int) -> bool:
     return False
 
 
-def read(path: str, offset: int = 0, number: int = 0) -> Scan:
-    """The records from `offset` on; the first one must have this number. A missing journal is empty."""
+def read(path: str, offset: int = 0, number: int = 0, *, may_be_damaged: bool = False) -> Scan:
+    """The records from `offset` on; the first one must have this number. A missing journal is empty.
+
+    Raises `JournalDamaged` if it is damaged, or with `may_be_damaged` returns the records before the damage.
+    """
     try:
         data = read_regular(path, offset)
     except FileNotFoundError:
         data = b""
     except OSError as error:
         raise StateError(f"the journal `{path}` cannot be read: {error.strerror}") from error
-    return Scan(data, number, path)
+    return Scan(data, number, path, may_be_damaged=may_be_damaged)
 
 
 def read_behind(path: str, offset: int) -> tuple[list[dict[str, Any]], int]:

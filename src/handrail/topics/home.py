@@ -1,7 +1,7 @@
 """Everything that runs or ran in a project, as rows in four groups: what needs a person comes first. Pure.
 
-Runs and guided sessions are in one list. A row has the sign of its group and the place in it, so every surface shows
-the same order. Activity never moves a row: within a group the order is by when it began, was asked or ended.
+Runs and guided sessions are in one list. A row has its group and its place in it (`order`), so every surface shows the
+same order. Activity never moves a row: within a group the order is by when it began, was asked, continues or ended.
 """
 
 from __future__ import annotations
@@ -11,28 +11,39 @@ from typing import Any, NamedTuple
 
 from handrail.runs.summary import ENDED, Summary, reason_words
 from handrail.source.clean import clean
-from handrail.topics.rows import Rows
+from handrail.topics.rows import HEAD, Rows
 
 ENTRIES = "entries"
-NEEDS, RUNNING, DELAYED, RECENT = "needs", "running", "delayed", "recent"
-MOST_RECENT = 100
-SHORT = 200
+NEEDS, RUNNING, DELAYED, RECENT = GROUPS = ("needs", "running", "delayed", "recent")
+MOST_OF_GROUP, MOST = 100, 200
+"""How many rows of a group, and how many in all, are sent. The head says how many more there are."""
+SHORT, LONG = 200, 500
 _QUESTION, _STOPPED, _FAILED = range(3)
 """The order of what needs a person: questions, what stopped on its own, failures that nobody has looked at."""
+Ranked = tuple[tuple[int, float, str], dict[str, Any]]
+"""The place of a row in its group, and the row."""
 
 
 class Seated(NamedTuple):
-    """A guided session in one line. `let_go` is why its agent was allowed to stop; None if it was not."""
+    """A guided session in one line. `let_go` is why its agent was allowed to stop; None if it was not.
+
+    `place` are the names of the phase and of what it is in, `done` the phases before it, `changed` the time of the last
+    change. `wrong` is why it cannot be read.
+    """
 
     id: str
     workflow: str
     task: str
     status: str
-    place: str | None
-    agent: str | None
-    started: float | None
+    place: tuple[str, ...] = ()
+    agent: str | None = None
+    started: float | None = None
     let_go: str | None = None
     changed: float | None = None
+    done: int | None = None
+    total: int | None = None
+    line: str | None = None
+    wrong: str | None = None
 
 
 class HomeTopic:
@@ -40,89 +51,202 @@ class HomeTopic:
 
     def __init__(self, epoch: str) -> None:
         self.rows = Rows(epoch)
+        self.recent: list[dict[str, Any]] = []
+        self._made: dict[str, tuple[Any, float | None, Ranked]] = {}
 
-    def update(self, runs: Iterable[Summary], sessions: Iterable[Seated], seen: Mapping[str, float]) -> None:
-        """Take the runs and sessions as they are now. `seen` says when the end of a run was first looked at."""
+    def update(
+        self,
+        runs: Iterable[Summary],
+        sessions: Iterable[Seated],
+        seen: Mapping[str, float],
+        title: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Take the runs and sessions as they are now. `seen` says when each was last opened, by the id of its row.
+
+        `title` are further fields of the head. If nothing changed, no row gets a new number.
+        """
+        made: dict[str, tuple[Any, float | None, Ranked]] = {}
+        for of, known in (("run", runs), ("session", sessions)):
+            for one in known:
+                id_ = f"{of}:{one.id}"
+                made[id_] = self._make(id_, one, seen.get(id_))
+        self._made = made
+        groups = _grouped(ranked for _, _, ranked in made.values())
+        self.recent = groups[RECENT]
+        shown = [row for group in GROUPS for row in groups[group][:MOST_OF_GROUP]][:MOST]
+        self._put(shown, {**(title or {}), **_counts(groups, shown)})
+
+    def _make(self, id_: str, one: Summary | Seated, opened: float | None) -> tuple[Any, float | None, Ranked]:
+        """The row of a run or session. It is made anew only if something about it changed."""
+        known = self._made.get(id_)
+        if known is not None and known[0] is one and known[1] == opened:
+            return known
+        return one, opened, (_run(one, opened) if isinstance(one, Summary) else _session(one, opened))
+
+    def _put(self, shown: list[dict[str, Any]], head: dict[str, Any]) -> None:
         self.rows.seq += 1
-        known = [*(_run(run, seen) for run in runs), *(_session(session) for session in sessions)]
-        ranked = _ranked(known)
-        for row in self.rows.section(ENTRIES):
-            if row["id"] not in ranked:
-                self.rows.drop(ENTRIES, row["id"])
-        for id_, row in ranked.items():
-            self.rows.put(ENTRIES, id_, row)
+        ids = {row["id"] for row in shown}
+        gone = [row["id"] for row in self.rows.section(ENTRIES) if row["id"] not in ids]
+        for id_ in gone:
+            self.rows.drop(ENTRIES, id_)
+        changes = [self.rows.put(ENTRIES, row["id"], row) for row in shown]
+        if not (self.rows.put(HEAD, "", head) or any(changes) or gone):
+            self.rows.seq -= 1
+
+    def older(self, after: str | None = None, most: int = MOST_OF_GROUP) -> list[dict[str, Any]]:
+        """The next page of what ended, behind the row with this id; without one, behind the rows of the topic."""
+        ids = [row["id"] for row in self.recent]
+        first = sum(row["group"] == RECENT for row in self.rows.section(ENTRIES))
+        if after in ids:
+            first = ids.index(after) + 1
+        return [{**row, "v": self.rows.seq} for row in self.recent[first : first + most]]
 
 
-def _ranked(rows: list[tuple[tuple[int, float], dict[str, Any]]]) -> dict[str, dict[str, Any]]:
-    """The rows by id, each with its place in its group. Of what ended, the newest are kept, and the rest is counted."""
-    found: dict[str, dict[str, Any]] = {}
-    for group in (NEEDS, RUNNING, DELAYED, RECENT):
-        members = sorted((row for row in rows if row[1]["group"] == group), key=lambda row: row[0])
-        kept = members[:MOST_RECENT] if group == RECENT else members
-        for place, (_, row) in enumerate(kept):
-            found[row.pop("id")] = {**row, "order": place}
-    return found
-
-
-def _run(run: Summary, seen: Mapping[str, float]) -> tuple[tuple[int, float], dict[str, Any]]:
-    questions = run.questions or []
-    begun = run.created if run.created is not None else run.started or 0.0
-    ended = run.ended or begun
-    is_new_failure = run.status in ("failed", "damaged") and run.id not in seen
-    if questions or run.status == "waiting":
-        group, rank = NEEDS, (_QUESTION, begun)
-    elif run.is_interrupted:
-        group, rank = NEEDS, (_STOPPED, begun)
-    elif is_new_failure:
-        group, rank = NEEDS, (_FAILED, -ended)
-    elif run.status in ENDED or run.status == "damaged":
-        group, rank = RECENT, (0, -ended)
-    else:
-        group, rank = RUNNING, (0, -begun)
-    why = reason_words(run.error or run.reason or run.why or "")
-    return rank, {
-        "id": f"run:{run.id}",
-        "kind": "run",
-        "group": group,
-        "status": "interrupted" if run.is_interrupted else run.status,
-        "name": clean(run.flow or run.id),
-        "about": clean(run.given)[:SHORT],
-        "need": _need(questions),
-        "why": clean(why)[:SHORT] or None,
-        "started": run.started,
-        "ended": run.ended,
-        "seconds": run.seconds,
-        "attempt": run.attempt,
-        "seen": not is_new_failure,
+def _grouped(rows: Iterable[Ranked]) -> dict[str, list[dict[str, Any]]]:
+    """The rows of each group, in order. Each has its place as `order`."""
+    found: dict[str, list[Ranked]] = {group: [] for group in GROUPS}
+    for ranked in rows:
+        found[ranked[1]["group"]].append(ranked)
+    for members in found.values():
+        members.sort(key=lambda ranked: ranked[0])
+    return {
+        group: [{**row, "order": place} for place, (_, row) in enumerate(members)] for group, members in found.items()
     }
 
 
-def _need(questions: list[dict[str, Any]]) -> dict[str, Any] | None:
-    if not questions:
+def _counts(groups: Mapping[str, list[dict[str, Any]]], shown: list[dict[str, Any]]) -> dict[str, Any]:
+    """How many there are. `hidden` counts those of each group that are not among the rows; `older` those that ended."""
+    hidden = {group: len(rows) - sum(row["group"] == group for row in shown) for group, rows in groups.items()}
+    older = hidden.pop(RECENT)
+    return {
+        "need": len(groups[NEEDS]),
+        "running": len(groups[RUNNING]),
+        "delayed": len(groups[DELAYED]),
+        "ended": len(groups[RECENT]),
+        "older": older,
+        "hidden": {group: count for group, count in hidden.items() if count},
+    }
+
+
+def _run(run: Summary, opened: float | None) -> Ranked:
+    glance = run.glance or {}
+    is_seen = run.status not in (*ENDED, "damaged") or (opened is not None and opened >= (run.ended or 0.0))
+    is_left = run.is_interrupted and not run.goes_on
+    group, status, rank = _place(run, glance, is_seen=is_seen, is_left=is_left)
+    return (*rank, run.id), {
+        "id": f"run:{run.id}",
+        "kind": "run",
+        "group": group,
+        "status": status,
+        "name": clean(run.flow or run.id)[:SHORT],
+        "about": clean(run.given)[:SHORT],
+        "place": [clean(part)[:SHORT] for part in glance.get("place") or ()],
+        "round": glance.get("round"),
+        "done": glance.get("done"),
+        "total": glance.get("total"),
+        "need": _need(run, glance.get("need")),
+        "delay": glance.get("delay") if status == "delayed" else None,
+        "doing": _text(glance.get("doing")) if status == "running" else None,
+        "why": _why(run, glance, is_left=is_left),
+        "who": glance.get("who"),
+        "started": run.started if run.started is not None else run.created,
+        "ended": run.ended,
+        "seconds": run.seconds if run.driver is None else None,
+        "last": glance.get("last"),
+        "usage": glance.get("usage") or {},
+        "modes": glance.get("modes", ["restart"]) if run.driver is None and status != "damaged" else [],
+        "attempt": run.attempt,
+        "driver": run.driver,
+        "seen": is_seen,
+    }
+
+
+def _place(
+    run: Summary, glance: Mapping[str, Any], *, is_seen: bool, is_left: bool
+) -> tuple[str, str, tuple[int, float]]:
+    """The group of a run, its status, and its place in the group. `is_left`: nothing and nobody works on it."""
+    status, need, delay = run.status, glance.get("need") or {}, glance.get("delay")
+    begun = run.created if run.created is not None else run.started or 0.0
+    ended = begun if run.ended is None else run.ended
+    if is_left:
+        return NEEDS, "interrupted", (_STOPPED, glance.get("last") or begun)
+    if run.questions or status == "waiting":
+        return NEEDS, status, (_QUESTION, need.get("since") or begun)
+    if status in ("failed", "damaged") and not is_seen:
+        return NEEDS, status, (_FAILED, -ended)
+    if status in ENDED or status == "damaged":
+        return RECENT, status, (0, -ended)
+    if delay is not None:
+        return DELAYED, "delayed", (0, delay["until"])
+    return RUNNING, status, (0, -begun)
+
+
+def _need(run: Summary, need: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The oldest open question, and how many there are."""
+    if not run.questions:
         return None
-    return {"count": len(questions), "kind": "form", "title": clean(str(questions[0].get("title") or ""))[:SHORT]}
+    title = (need or {}).get("title") or run.questions[0].get("title") or ""
+    known = need or {"id": run.questions[0].get("question"), "kind": "form", "since": None}
+    return {**known, "count": len(run.questions), "title": clean(str(title))[:SHORT]}
 
 
-def _session(session: Seated) -> tuple[tuple[int, float], dict[str, Any]]:
+def _why(run: Summary, glance: Mapping[str, Any], *, is_left: bool) -> dict[str, Any] | None:
+    """Why a run does not go on: {path, code, message}."""
+    if run.status == "damaged":
+        message = f"cannot be read: {run.why}; `handrail log {run.id}` shows the readable part"
+        return {"path": None, "code": "damaged", "message": clean(message)[:LONG]}
+    if is_left:
+        return {"path": glance.get("path"), "code": "interrupted", "message": "no process drives this run"}
+    if run.status == "running" and run.goes_on and run.started is not None:
+        message = "no process drives this run, but a program that it started is still running"
+        return {"path": glance.get("path"), "code": "program-running", "message": message}
+    message = clean(reason_words(run.error or run.reason or ""))
+    if run.status not in ("failed", "stopped", "cancelled") or not message:
+        return None
+    return {"path": glance.get("path"), "code": glance.get("code"), "message": message[:LONG]}
+
+
+def _session(session: Seated, opened: float | None) -> Ranked:
     begun = session.started or 0.0
-    if session.status == "active" and session.let_go is not None:
-        group, rank = NEEDS, (_STOPPED, begun)
+    ended = None if session.status == "active" or session.wrong is not None else session.changed
+    is_seen = (opened is not None) if session.wrong is not None else (ended is None or (opened or 0.0) >= ended)
+    if session.wrong is not None and not is_seen:
+        group, rank = NEEDS, (_FAILED, -(session.changed or 0.0))
+    elif session.status == "active" and session.let_go is not None:
+        group, rank = NEEDS, (_STOPPED, session.changed or begun)
     elif session.status == "active":
         group, rank = RUNNING, (0, -begun)
     else:
         group, rank = RECENT, (0, -(session.changed or begun))
-    return rank, {
+    why = None if session.let_go is None else {"path": None, "code": "stopped", "message": _text(session.let_go)}
+    if session.wrong is not None:
+        why = {"path": None, "code": "damaged", "message": clean(f"cannot be read: {session.wrong}")[:LONG]}
+    return (*rank, session.id), {
         "id": f"session:{session.id}",
         "kind": "session",
         "group": group,
-        "status": session.status,
-        "name": clean(session.workflow),
+        "status": "damaged" if session.wrong is not None else session.status,
+        "name": clean(session.workflow or session.id)[:SHORT],
         "about": clean(session.task)[:SHORT],
-        "place": session.place,
-        "who": session.agent,
+        "place": [clean(part)[:SHORT] for part in session.place],
+        "round": None,
+        "done": session.done,
+        "total": session.total,
         "need": None,
-        "why": session.let_go,
+        "delay": None,
+        "doing": None,
+        "why": why,
+        "who": session.agent,
         "started": session.started,
-        "ended": None if session.status == "active" else session.changed,
-        "seen": True,
+        "ended": ended,
+        "seconds": None,
+        "last": session.changed,
+        "usage": {},
+        "modes": [],
+        "statusLine": None if session.line is None else clean(session.line)[:SHORT],
+        "seen": is_seen,
     }
+
+
+def _text(text: str | None) -> str | None:
+    return None if text is None else clean(" ".join(text.split()))[:SHORT]

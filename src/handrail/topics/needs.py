@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from handrail.runs.machine import Answered, Asked
+from handrail.runs.machine import Answered, Asked, FactFound
+from handrail.runs.tries import OWN
+from handrail.topics.effects import effect_of
 from handrail.topics.rows import Rows
 from handrail.topics.texts import cleaned, short
 
-NEEDS = "needs"
+NEEDS, CHECKS = "needs", "checks"
 MOST = 50
 _APPROVED, _RERUN = "approved", "rerun"
 _APPROVALS = ("approve", "propose")
@@ -25,6 +27,13 @@ class Needs:
         self.run = run
         self._open: dict[str, str] = {}  # by the path of the step
         self._closed: list[str] = []
+        self._seen: dict[str, dict[str, Any]] = {}
+
+    def see(self, event: FactFound) -> None:
+        """Take what a node recorded: before it asks for a yes, that is what the person will see."""
+        is_shown = event.place == OWN and event.kind == "value" and event.subject.startswith("seen.")
+        if is_shown and isinstance(event.value, dict):
+            self._seen[event.path] = event.value
 
     def ask(self, at: float, event: Asked, id_: str) -> None:
         self.withdraw(event.path)
@@ -33,7 +42,8 @@ class Needs:
         title, kind = short(str(event.question.get("title") or "a question")), kind_of(event.question)
         row: dict[str, Any] = {"of": f"run:{self.run}", "path": event.path, "kind": kind, "digest": event.input}
         row |= {"title": title, "since": at, "form": form, "answered": None}
-        row |= {"action": _action(title) if kind == "approval" else None}
+        checks = self.rows.section(CHECKS) if kind == "approval" else []
+        row |= {"action": effect_of(kind, event.path, title, self._seen.get(event.path), checks)}
         self.rows.put(NEEDS, id_, row)
         self._fit()
 
@@ -76,9 +86,3 @@ def verdict_of(kind: str, values: Mapping[str, Any]) -> str:
     if kind == "approval":
         return "approved" if values.get(_APPROVED) is True else "rejected"
     return str(values.get(_RERUN)) if kind == "rerun" else "answered"
-
-
-def _action(title: str) -> dict[str, Any]:
-    """What is approved. What only a guided session knows is None."""
-    unknown = dict.fromkeys(("gate", "command", "tree", "checks", "changes", "claim"))
-    return {"does": title, **unknown}

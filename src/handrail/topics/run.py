@@ -16,11 +16,11 @@ from handrail.runs.fold import RunState
 from handrail.runs.machine import Event
 from handrail.runs.modes import available
 from handrail.runs.routing import Routed
+from handrail.runs.spent import Spent
 from handrail.topics.bars import Bars, End
 from handrail.topics.checks import Checks
 from handrail.topics.needs import Needs
 from handrail.topics.rows import HEAD, Rows
-from handrail.topics.spent import Spent
 from handrail.topics.texts import long, page, short, why
 from handrail.topics.tree import Finder, Tree
 from handrail.topics.window import Window
@@ -69,6 +69,8 @@ class RunTopic:
                 self._phase(at, event)
             case machine.Asked() | machine.Answered():
                 self._question(at, event)
+            case machine.FactFound():
+                self.needs.see(event)
             case machine.ArtifactPublished():
                 self._artifact(at, event)
             case machine.Checked():

@@ -14,6 +14,10 @@ from handrail.state import files, jsonlite
 from handrail.state.files import make_private
 from handrail.state.private import refuse_shared
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container
+
 ABOUT = "about"
 CREATED = "created"
 WAY_OUT = "`handrail prune --damaged --yes` moves damaged runs away; nothing is deleted"
@@ -38,8 +42,11 @@ def run_ids(folder: str) -> list[str]:
     return sorted(homes, key=lambda name: (created(homes[name]) or 0.0, made(homes[name]), name))
 
 
-def run_names(folder: str) -> list[str]:
-    """The ids of all runs in a folder, in no order. Raises `StateError` if the folder cannot be read."""
+def run_names(folder: str, known: Container[str] = ()) -> list[str]:
+    """The ids of all runs in a folder, in no order. Raises `StateError` if the folder cannot be read.
+
+    Those that are known to be runs are not looked at.
+    """
     refuse_shared(os.path.dirname(os.path.dirname(folder)), folder)
     try:
         names = os.listdir(folder)
@@ -47,7 +54,8 @@ def run_names(folder: str) -> list[str]:
         return []
     except OSError as error:
         raise StateError(f"the runs in `{folder}` cannot be listed: {error.strerror}") from error
-    return [name for name in names if not name.startswith(".") and _is_run(os.path.join(folder, name))]
+    own = (name for name in names if not name.startswith("."))
+    return [name for name in own if name in known or _is_run(os.path.join(folder, name))]
 
 
 def _is_run(folder: str) -> bool:

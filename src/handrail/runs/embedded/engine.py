@@ -39,6 +39,7 @@ from handrail.runs.embedded.inbox import Inbox, Letter
 from handrail.runs.embedded.ledger import JOURNAL, Ledger
 from handrail.runs.embedded.litter import Litter
 from handrail.runs.embedded.payloads import Payloads
+from handrail.runs.embedded.watch import RunsWatch
 from handrail.runs.fold import RunState, fold
 from handrail.runs.life import INTERRUPTED, STOPPED, play_to_end, stopped
 from handrail.runs.machine import Event
@@ -55,6 +56,8 @@ LOOK_AGAIN = 0.1
 PATIENCE = 10.0
 PREPARED = "aside"
 """The file that marks an attempt as prepared."""
+TOLD = "told-"
+"""The start of the name of a file that marks what people were told."""
 
 
 def open_engine(site: Site) -> Embedded:
@@ -93,6 +96,9 @@ class Embedded:
     def summaries(self) -> list[Summary]:
         return summary.summaries(self.folder)
 
+    def watch(self) -> RunsWatch:
+        return RunsWatch(self.folder)
+
     def begin(self, run: str, about: str) -> History:
         refuse_shared(self.site.state, self.folder)
         attempt = os.path.join(self._home(run), "1")
@@ -101,11 +107,11 @@ class Embedded:
         self._about = attempt, about
         return History(records=[], offset=0)
 
-    def load(self, run: str) -> tuple[str, History]:
+    def load(self, run: str, *, may_be_damaged: bool = False) -> tuple[str, History]:
         attempt = self.attempt(run)
         about = read_about(attempt)
         self._about = attempt, about
-        records, end = read_all(os.path.join(attempt, JOURNAL))
+        records, end = read_all(os.path.join(attempt, JOURNAL), may_be_damaged=may_be_damaged)
         offset, driver = offset_at(attempt, end), self.driver(run)
         return about, History(records=records, offset=offset, attempt=number_of(attempt), driver=driver)
 
@@ -236,6 +242,16 @@ class Embedded:
                     ledger.record(machine.Noticed("", text))
         except RefusedError:
             Inbox(self.attempt(run), self.secrets).put_notice(text)
+
+    def tell_once(self, run: str, what: str) -> bool:
+        path = os.path.join(self.attempt(run), f"{TOLD}{file_name(what)}")
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, files.PRIVATE))
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise StateError(f"`{path}` cannot be written: {error.strerror}") from error
+        return True
 
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside

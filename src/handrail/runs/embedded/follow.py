@@ -16,10 +16,10 @@ SETTLED = 100_000_000
 Mark = tuple[int, int, int]
 
 
-def read_all(path: str) -> tuple[list[Record], int]:
+def read_all(path: str, *, may_be_damaged: bool = False) -> tuple[list[Record], int]:
     """All events of a journal, and the offset of its end. Raises `StateError` if it is damaged in the middle."""
     with without_collector():
-        scan = read_journal(path)
+        scan = read_journal(path, may_be_damaged=may_be_damaged)
         return events_of(scan.records, path), scan.end
 
 

@@ -15,12 +15,10 @@ from collections.abc import AsyncIterator
 
 from handrail.errors import RefusedError
 from handrail.process.family import descendants, processes_with
-from handrail.runs.embedded.driver import LOCK, holder
+from handrail.runs.embedded.driver import LOCK, PROGRAMS, announce, holder
 from handrail.state import locks
 from handrail.state.digest import hex_digest
 from handrail.state.files import make_private
-
-PROGRAMS = "programs"
 
 
 @contextlib.asynccontextmanager
@@ -35,9 +33,11 @@ async def held(folder: str) -> AsyncIterator[None]:
     try:
         os.ftruncate(handle, 0)
         os.pwrite(handle, str(os.getpid()).encode(), 0)
+        announce(folder)
         yield
     finally:
         os.close(handle)
+        announce(folder)
 
 
 def _driven(folder: str) -> RefusedError:

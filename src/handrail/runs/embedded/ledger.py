@@ -101,10 +101,10 @@ def without_collector() -> Iterator[None]:
             gc.enable()
 
 
-def read_journal(path: str) -> journal.Scan:
+def read_journal(path: str, *, may_be_damaged: bool = False) -> journal.Scan:
     """The records of a run's journal. If it is damaged, the error says how to move the run away."""
     try:
-        return journal.read(path)
+        return journal.read(path, may_be_damaged=may_be_damaged)
     except StateError as error:
         raise type(error)(error.message, WAY_OUT) from error
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 
 from handrail.errors import StateError
 from handrail.runs.embedded.attempts import (
@@ -20,8 +21,19 @@ from handrail.runs.embedded.attempts import (
     read_about,
     run_names,
 )
-from handrail.runs.embedded.driver import holder
-from handrail.runs.summary import ENDED, Summary, given_in, kind_of, seconds_in, summarize, waiting_for, was_killed
+from handrail.runs.embedded.driver import has_program, holder
+from handrail.runs.summary import (
+    ENDED,
+    Summary,
+    given_in,
+    glance_at,
+    kind_of,
+    seconds_in,
+    shape_in,
+    summarize,
+    waiting_for,
+    was_killed,
+)
 from handrail.state import files, journal, lines
 
 TYPE_CHECKING = False
@@ -31,8 +43,12 @@ if TYPE_CHECKING:
     from handrail.runs.embedded.ledger import Ledger
 
 SUMMARY = "summary"
-FORMAT = 3
+FORMAT = 4
 JOURNAL = "journal"
+PATIENCE = 5.0
+"""In seconds. So long may a new run be without a process that drives it, and count as one that goes on."""
+_NOW = ("id", "driver", "goes_on")
+"""The fields of a summary that are not stored: they are true only now, or the name of the folder says them."""
 
 
 def summaries(folder: str) -> list[Summary]:
@@ -53,11 +69,11 @@ def _read(folder: str, id_: str) -> Summary:
     if not found:
         raise StateError(f"the request of the run in `{folder}` is missing", WAY_OUT)
     attempt = found[-1]
-    mark = _mark(attempt)
+    mark = mark_of(attempt)
     known = _stored(folder, id_, mark)
     driver = holder(folder)
     if known is not None:
-        return known._replace(driver=driver)
+        return known._replace(driver=driver, goes_on=outlived(attempt, known.status, driver))
     about = read_about(attempt)
     records = journal.read(os.path.join(attempt, JOURNAL)).records
     try:
@@ -65,9 +81,24 @@ def _read(folder: str, id_: str) -> Summary:
         summary = summarize(id_, about, events, number_of(attempt), driver)._replace(created=created(folder))
     except (KeyError, TypeError, AttributeError) as error:
         raise StateError(f"the journal in `{attempt}` cannot be read: {error!r}", WAY_OUT) from error
-    if driver is None and _mark(attempt) == mark:
+    if driver is None and mark_of(attempt) == mark:
         _write(folder, summary, mark)
-    return summary
+    return summary._replace(goes_on=outlived(attempt, summary.status, driver))
+
+
+def outlived(attempt: str, status: str, driver: int | None) -> bool:
+    """True if no process drives the run, but a program of it still runs, or the run was made a moment ago."""
+    if status != "running" or driver is not None:
+        return False
+    return has_program(attempt) or _is_new(attempt)
+
+
+def _is_new(attempt: str) -> bool:
+    try:
+        begun = os.stat(os.path.join(attempt, ABOUT)).st_mtime
+    except OSError:
+        return False
+    return time.time() - begun < PATIENCE and not os.path.exists(os.path.join(attempt, JOURNAL))
 
 
 def store(folder: str, ledger: Ledger, about: str | None) -> None:
@@ -80,12 +111,13 @@ def store(folder: str, ledger: Ledger, about: str | None) -> None:
     if flow is None or state.status == "running":
         return
     try:
-        _, given = given_in(about if about is not None else read_about(ledger.attempt))
+        about = about if about is not None else read_about(ledger.attempt)
     except StateError:
         return
     questions = [(asked.id, asked.path, asked.question) for asked in state.questions.values()]
     moments = [(moment, kind_of(type(event).__name__, vars(event))) for moment, event in records]
     ended = next((moment for moment, event in reversed(records) if type(event).__name__ == "RunEnded"), None)
+    plain = ({**vars(event), "type": type(event).__name__, "t": moment} for moment, event in records)
     summary = Summary(
         id="",
         flow=flow,
@@ -94,7 +126,7 @@ def store(folder: str, ledger: Ledger, about: str | None) -> None:
         why=state.error or state.reason or state.summary or "",
         created=created(folder),
         seconds=seconds_in(moments),
-        given=given,
+        given=given_in(about)[1],
         started=records[0][0],
         ended=ended if state.status in ENDED else None,
         attempt=number_of(ledger.attempt),
@@ -102,11 +134,12 @@ def store(folder: str, ledger: Ledger, about: str | None) -> None:
         error=state.error,
         questions=waiting_for(state.status, questions),
         is_least=was_killed(moments, is_driven=False),
+        glance=glance_at(shape_in(about), plain),
     )
-    _write(folder, summary, _mark(ledger.attempt))
+    _write(folder, summary, mark_of(ledger.attempt))
 
 
-def _mark(attempt: str) -> list[int]:
+def mark_of(attempt: str) -> list[int]:
     """Identifies the content of an attempt: its number, and the size and time of its journal and its request."""
     mark = [number_of(attempt)]
     for name in (JOURNAL, ABOUT):
@@ -133,7 +166,7 @@ def _stored(folder: str, id_: str, mark: list[int]) -> Summary | None:
 
 
 def _write(folder: str, summary: Summary, mark: list[int]) -> None:
-    row = {name: value for name, value in summary._asdict().items() if name not in ("id", "driver")}
+    row = {name: value for name, value in summary._asdict().items() if name not in _NOW}
     data = lines.encode({"format": FORMAT, "mark": mark, "run": row})
     with contextlib.suppress(OSError):
         files.write_whole(os.path.join(folder, SUMMARY), data, durable=False)

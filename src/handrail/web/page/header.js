@@ -57,7 +57,7 @@ const Menu = ({ onHelp, onClose }) => {
 
 export const countWords = (count) => (count ? `${count} ${count === 1 ? "needs" : "need"} you` : "nothing needs you");
 
-export const Header = ({ head, rows, topic, isLive, onHelp, onClose, onFind }) => {
+export const Header = ({ head, rows, topic, view, isLive, onHelp, onClose, onFind }) => {
   const needs = rows.filter((row) => row.group === "needs");
   const order = rows.filter((row) => row.group !== "recent" || row.id === topic || row.order < 20);
   const at = order.findIndex((row) => row.id === topic);
@@ -68,7 +68,7 @@ export const Header = ({ head, rows, topic, isLive, onHelp, onClose, onFind }) =
       <a href="/" class="brand" aria-keyshortcuts=${location.pathname === "/" ? undefined : "b"}>handrail</a>
       <span class="where">${bdi(head?.project ?? document.body.dataset.project)}${head?.branch ? html` · ${bdi(head.branch)}` : null}</span>
       <a class=${needs.length ? "count waiting" : "count"} href=${oldest ? needAddress(oldest.id, oldest.need.id) : "/"}
-        aria-keyshortcuts=${oldest ? "a" : undefined}>${countWords(needs.length)}</a>
+        aria-keyshortcuts=${oldest && view !== "need" ? "a" : undefined}>${countWords(needs.length)}</a>
       <nav aria-label="Handrail">
         <button class="wide" aria-keyshortcuts="/" onClick=${onFind}>Find <kbd>/</kbd></button>
         <a class="button wide" href="/launch" aria-keyshortcuts="n">Launch <kbd>n</kbd></a>

@@ -20,6 +20,7 @@ import { clock } from "./words.js";
 
 const VIEWS = { home: Home, run: Run, session: Session, need: NeedPage, artifact: Artifact, catalog: Catalog, definition: Definition, choose: Choose, launch: LaunchPage };
 const SAY = 2000;
+const keyOf = ({ view, kind, id, topic }) => [view, kind, id, topic].join(" ");
 const byOrder = (a, b) => ORDER.indexOf(a.group) - ORDER.indexOf(b.group) || a.order - b.order;
 const ORDER = ["needs", "running", "delayed", "recent"];
 
@@ -57,7 +58,7 @@ class Page extends Component {
     const before = this.at;
     this.at = route(location);
     this.follow();
-    const isSame = before && before.view === this.at.view && before.id === this.at.id;
+    const isSame = before && keyOf(before) === keyOf(this.at);
     if (isSame) return this.tick();
     this.wantsFocus = false;
     scrollTo(0, 0);
@@ -88,7 +89,7 @@ class Page extends Component {
       const old = this.stream;
       old?.close();
       this.followed = key;
-      if (key) this.stream = new Stream(topics, () => this.take(), mode === "poll", old);
+      if (key) this.stream = new Stream(topics, () => this.take(), { shown: this.at.topics, isPolling: mode === "poll", old });
     }
     this.stream?.poll(mode === "poll");
     this.tick();
@@ -144,7 +145,7 @@ class Page extends Component {
     this.title(rows.filter((row) => row.group === "needs").length);
     const set = (name) => () => this.setState({ dialog: name, error: null });
     return html`
-      <${Header} head=${stream.of("home").head} rows=${rows} topic=${at.topic} isLive=${stream.isLive}
+      <${Header} head=${stream.of("home").head} rows=${rows} topic=${at.topic} view=${at.view} isLive=${stream.isLive}
         onHelp=${set("help")} onClose=${set("close")} onFind=${() => this.find()} />
       ${this.lost()}
       <main id="main" tabindex="-1">${this.view(rows)}</main>
@@ -164,7 +165,7 @@ class Page extends Component {
     if (stream.refused?.status === 404 && !stream.of(at.topic)?.head)
       return html`<h1 tabindex="-1">Not found</h1><p role="alert">${bdi(stream.refused.message)} ${bdi(stream.refused.hint ?? "")}</p><p><a href="/">Home</a></p>`;
     const received = stream.of(at.topic) ?? stream.of("home");
-    return html`<${VIEWS[at.view] ?? Home} key=${`${at.view} ${at.kind ?? ""} ${at.id}`} ...${at} received=${received} home=${stream.of("home")} rows=${rows}
+    return html`<${VIEWS[at.view] ?? Home} key=${keyOf(at)} ...${at} received=${received} home=${stream.of("home")} rows=${rows}
       catalog=${stream.of("catalog")} live=${stream.liveOf(at.topic)} now=${stream.now()} stream=${stream} readOnly=${readOnly} />`;
   }
 

@@ -6,12 +6,13 @@ const AGAIN = 1000;
 const POLL = 2000;
 
 export class Stream {
-  // `old` is the stream before this one: what it has of the same topics is not asked for again.
-  constructor(topics, onChange, isPolling = false, old = null) {
+  // `shown` are the topics that the page shows, also if it follows fewer. `old` is the stream before this one: what it
+  // has of the same topics is not asked for again.
+  constructor(topics, onChange, { shown = topics, isPolling = false, old = null } = {}) {
     this.topics = topics;
     this.onChange = onChange;
     this.isPolling = isPolling;
-    this.received = new Map(topics.map((topic) => [topic, old?.of(topic) ?? new Received()]));
+    this.received = new Map([...topics, ...shown].map((topic) => [topic, old?.of(topic) ?? new Received()]));
     this.lives = new Map(old?.lives);
     this.isLive = old?.isLive ?? false;
     this.lostAt = null;

@@ -1,0 +1,205 @@
+"""Where a run stands, for one line of a list: its place, what it does, what it asks, what it used. Pure.
+
+Folds events as plain data, so that a list of runs compiles no flow and imports no event types. The facts about the flow
+(how many steps it has, which phases are rounds) are the `shape` of the run's request; what it lacks is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from handrail.runs.spent import Spent
+
+ENDED = ("completed", "stopped", "failed", "cancelled")
+_TEXT = 200
+
+
+class Glance:
+    """The facts about one attempt of a run. Call `take` with each event in order; `t` is its time."""
+
+    def __init__(self, shape: Mapping[str, Any] | None = None) -> None:
+        self.shape = shape or {}
+        self.status = "running"
+        self.reason: str | None = None
+        self.error: str | None = None
+        self.code: str | None = None
+        self.started: float | None = None
+        self.ended: float | None = None
+        self.last: float | None = None
+        self.who: str | None = None
+        self.questions: dict[str, dict[str, Any]] = {}
+        self.delays: dict[str, dict[str, Any]] = {}
+        self._phases: dict[str, str] = {}
+        self._running: dict[str, None] = {}  # paths of steps, the last started one last
+        self._over: dict[str, str] = {}  # paths of steps of the outermost flow that ended → how
+        self._failed: dict[str, None] = {}
+        self._stops: dict[str, None] = {}
+        self._doing: dict[str, str] = {}
+        self._spent: Spent | None = None
+        self._ids: set[str] = set()
+        rows = self.shape.get("phases") or []
+        self._written: dict[str, list[Any]] = {str(row[0]): list(row) for row in rows}
+
+    def take(self, event: Mapping[str, Any]) -> None:
+        """Apply the next event of the journal."""
+        kind, at, path = event["type"], event["t"], event.get("path") or ""
+        self.started = at if self.started is None else self.started
+        if kind != "Noticed" and event.get("driven", True):
+            self.last = at
+        match kind:
+            case "RunResumed" | "RunParked" | "RunEnded":
+                self._live(kind, at, event)
+            case "PhaseStarted" | "PhaseDone" | "PhaseSkipped":
+                self._phases[path] = kind
+            case "StepStarted":
+                self._start(path)
+            case "StepDone" | "StepSkipped" | "StepFailed":
+                self._end(kind, path, stop=bool(event.get("stop")))
+            case "Asked":
+                self._ask(at, event)
+            case "Answered":
+                self.questions.pop(path, None)
+            case "Delayed":
+                self.delays[path] = {"path": path, "until": event["until"], "reason": short(event["reason"])}
+            case "AgentActed":
+                self._doing[path] = short(event["text"])
+            case "Guided":
+                self._doing[path] = short(f"{event['place']}: {event['text'] or event['kind']}")
+            case "UsageReported":
+                self._spent = self._spent or Spent()
+                self._spent.add(event["usage"])
+            case "Routed":
+                self.delays.clear()
+            case _:
+                self._work(kind, path, event)
+
+    def _work(self, kind: str, path: str, event: Mapping[str, Any]) -> None:
+        """A node or an attempt begins or ends: a delay before it is over."""
+        if kind in ("NodeStarted", "NodeFinished", "NodeFailed", "SessionOpened", "AttemptStarted", "AttemptFailed"):
+            self.delays.pop(path, None)
+        if kind == "SessionOpened":
+            self.who = event["agent"]
+        if kind == "AttemptStarted" and event.get("again"):
+            self._forget(lambda other: other.startswith(f"{path}/"))
+
+    def _live(self, kind: str, at: float, event: Mapping[str, Any]) -> None:
+        self.error, self.code, self.reason, self.ended = None, None, None, None
+        if kind == "RunResumed":
+            self.status = "running"
+            gone = set(event["rewound"])
+            self._forget(lambda path: path.partition("/")[0] in gone)
+        elif kind == "RunParked":
+            self.status, self.reason = "waiting", event["reason"]
+        else:
+            self.status, self.reason, self.error = event["status"], event["reason"], event["error"]
+            self.code, self.ended = event.get("code"), at
+
+    def _start(self, path: str) -> None:
+        self._running.pop(path, None)
+        self._running[path] = None
+        self._failed.pop(path, None)
+        self._over.pop(path, None)
+
+    def _end(self, kind: str, path: str, *, stop: bool) -> None:
+        for known in (self._running, self._doing, self.delays, self.questions):
+            known.pop(path, None)
+        if kind == "StepFailed":
+            self._failed[path] = None
+        if path.count("/") == 1:
+            self._over[path] = kind
+            if stop:
+                self._stops[path] = None
+
+    def _ask(self, at: float, event: Mapping[str, Any]) -> None:
+        path, form = event["path"], event["question"]
+        id_ = event.get("id") or f"q{len(self._ids) + 1}"
+        self._ids.add(id_)
+        self.questions.pop(path, None)
+        fields = form.get("fields")
+        self.questions[path] = {
+            "id": id_,
+            "path": path,
+            "kind": form.get("kind") or ("rerun" if form.get("formId") == "rerun" else "form"),
+            "title": short(str(form.get("title") or "a question")),
+            "fields": len(fields) if isinstance(fields, list) else None,
+            "since": at,
+        }
+
+    def _forget(self, is_gone: Any) -> None:
+        known: dict[str, Any]
+        everything = (self._phases, self._running, self._over, self._failed, self._stops, self.questions, self.delays)
+        for known in everything:
+            for path in [path for path in known if is_gone(path)]:
+                del known[path]
+
+    @property
+    def is_delayed(self) -> bool:
+        """True if the run waits for a point in time, and nothing else goes on in it."""
+        leaves = [one for one in self._running if not any(other.startswith(f"{one}/") for other in self._running)]
+        return self.status == "running" and bool(leaves) and all(path in self.delays for path in leaves)
+
+    @property
+    def path(self) -> str:
+        """Where the run stands: at its oldest question, at what failed, at its next delay, or at its last start."""
+        if self.status == "completed":
+            return ""
+        if self.questions and self.status in ("running", "waiting"):
+            return next(iter(self.questions))
+        if self.status in ENDED:
+            return next(iter(self._failed), "") or next(reversed(self._stops), "")
+        if self.is_delayed:
+            return str(self._delay["path"])
+        return next(reversed(self._running), "") or next(reversed(self._phases), "")
+
+    @property
+    def _delay(self) -> dict[str, Any]:
+        return min(self.delays.values(), key=lambda delay: delay["until"])
+
+    @property
+    def _done(self) -> int:
+        skipped = {path for path, kind in self._phases.items() if kind == "PhaseSkipped" and "/" not in path}
+        inside = sum(int(self._written[path][1]) for path in skipped if path in self._written)
+        ended = (path for path, how in self._over.items() if how != "StepFailed")
+        return inside + sum(path.partition("/")[0] not in skipped for path in ended)
+
+    def _modes(self) -> list[str]:
+        """What may be done with the run while no process drives it, as `runs.modes` says it."""
+        is_over = self.status in ("completed", "stopped")
+        is_partial = self.status == "completed" and any(id_ not in self._phases for id_ in self._written)
+        again = self.shape.get("again")
+        resumes = bool(self._phases) and (not is_over or is_partial)
+        continues = is_over and (again == "again" or (again is not None and bool(self._stops)))
+        return [*(["resume"] if resumes else []), *(["continue"] if continues else []), "restart"]
+
+    def to_json(self) -> dict[str, Any]:
+        """The facts as data."""
+        path = self.path
+        phase, *steps = (part.replace("%2F", "/").replace("%25", "%") for part in path.split("/"))
+        row = self._written.get(path.partition("/")[0], [])
+        is_going = self.status in ("running", "waiting")
+        questions = list(self.questions.values()) if is_going else []
+        return {
+            "place": [row[4] if len(row) > 4 else phase, *steps] if path else [],
+            "round": row[2:4] if len(row) > 4 else None,
+            "done": self._done,
+            "total": sum(int(one[1]) for one in self._written.values()) if self._written else None,
+            "need": {"count": len(questions), **_first(questions)} if questions else None,
+            "delay": self._delay if self.is_delayed else None,
+            "doing": self._doing.get(path) if is_going else None,
+            "who": self.who,
+            "usage": {} if self._spent is None else self._spent.to_json(),
+            "modes": self._modes(),
+            "code": self.code,
+            "path": path or None,
+            "last": self.last,
+        }
+
+
+def _first(questions: list[dict[str, Any]]) -> dict[str, Any]:
+    return min(questions, key=lambda question: question["since"])
+
+
+def short(text: str) -> str:
+    """One line for a column."""
+    return " ".join(str(text).split())[:_TEXT]
