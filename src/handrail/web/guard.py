@@ -20,6 +20,7 @@ from handrail.web.refusals import Refusal, refusal_page
 
 MOST_BODY = 256 * 1024
 MOST_LOGIN = 4096
+MOST_HEAD, MOST_HEADERS = 32 * 1024, 100
 API, STATIC, ENTER, LOGIN = "/api/", "/static/", "/enter", "/login"
 BROWSER = "handrail.browser"
 """The name, in the scope of a request, under which the browser's cookie is passed on."""
@@ -128,6 +129,8 @@ def _is_misshaped(headers: Headers, path: str, method: str) -> bool:
     """True for requests that no browser sends, and that servers and proxies read differently."""
     once = ("content-length", "transfer-encoding", "content-type", "origin", "cookie", "sec-fetch-site", "x-handrail")
     if not path.startswith("/") or any(len(headers.getlist(name)) > 1 for name in once):
+        return True
+    if len(headers) > MOST_HEADERS or sum(len(name) + len(value) for name, value in headers.raw) > MOST_HEAD:
         return True
     if "transfer-encoding" in headers and ("content-length" in headers or method != "POST"):
         return True
