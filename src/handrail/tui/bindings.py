@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-HOME, RUN, SESSION, LOG, READER = "home", "run", "session", "log", "reader"
+HOME, RUN, SESSION, LOG, READER, CATALOG = "home", "run", "session", "log", "reader", "catalog"
 SCREENS = {
     HOME: "Home",
     RUN: "Run",
     SESSION: "Session",
     LOG: "Log",
     READER: "Text",
+    CATALOG: "Catalog",
 }
 """The screens with keys of this table, and their titles."""
 ALL = tuple(SCREENS)
-LISTS = (HOME, RUN, SESSION, LOG)
+LISTS = (HOME, RUN, SESSION, LOG, CATALOG)
 WORK = (HOME, RUN, SESSION)
 
 
@@ -45,10 +46,14 @@ KEYS: tuple[Key, ...] = (
     Key("open", "enter", "↵", "step", "show the step, or fold and unfold", (RUN,)),
     Key("open", "enter", "↵", "text", "show the text of the phase", (SESSION,)),
     Key("open", "enter", "↵", "go to the step", "go to the step of this line", (LOG,)),
-    Key("fold", "left", "←", "", "fold, or go to what it is in", (RUN, SESSION)),
-    Key("unfold", "right", "→", "", "unfold", (RUN, SESSION)),
-    Key("next_pane", "tab", "Tab", "", "next pane", (HOME, RUN, SESSION)),
-    Key("previous_pane", "shift+tab", "Shift-Tab", "", "previous pane", (HOME, RUN, SESSION)),
+    Key("open", "enter", "↵", "launch", "launch the selected definition, or fold and unfold", (CATALOG,)),
+    Key("edit", "e", "e", "edit at the line", "open the file in $EDITOR at the first problem", (CATALOG,)),
+    Key("show", "v", "v", "show", "show the text of the definition with its problems", (CATALOG,)),
+    Key("problems", "p", "p", "problems only", "show only what has problems, or everything", (CATALOG,)),
+    Key("fold", "left", "←", "", "fold, or go to what it is in", (RUN, SESSION, CATALOG)),
+    Key("unfold", "right", "→", "", "unfold", (RUN, SESSION, CATALOG)),
+    Key("next_pane", "tab", "Tab", "", "next pane", (HOME, RUN, SESSION, CATALOG)),
+    Key("previous_pane", "shift+tab", "Shift-Tab", "", "previous pane", (HOME, RUN, SESSION, CATALOG)),
     Key("launch", "n", "n", "launch", "launch a flow or a workflow", (HOME,)),
     Key("catalog", "c", "c", "catalog", "everything that can be launched, and what is wrong with it", (HOME,)),
     Key("follow", "f", "f", "follow", "follow the tail, or hold it", (RUN,)),
@@ -57,7 +62,7 @@ KEYS: tuple[Key, ...] = (
     Key("cancel_workflow", "x", "x", "cancel…", "cancel the workflow of the session", (HOME, SESSION)),
     Key("reload", "L,shift+l", "L", "reload…", "load the files of the workflow again", (SESSION,)),
     Key("find", "slash", "/", "find", "find text, ignoring case", LISTS),
-    Key("back", "b,backspace", "b", "back", "back without a question", (RUN, SESSION)),
+    Key("back", "b,backspace", "b", "back", "back without a question", (RUN, SESSION, CATALOG)),
     Key("catalog", "c", "c", "", "everything that can be launched, and what is wrong with it", (RUN, SESSION)),
     Key("older", "o", "o", "", "show older ones", (HOME,)),
     Key("unread", "u", "u", "", "mark a failure as unread", (HOME,)),
@@ -83,7 +88,7 @@ KEYS: tuple[Key, ...] = (
     Key("palette", "ctrl+p", "Ctrl-P", "", "all commands by name", LISTS),
     Key("escape", "escape", "Esc", "", "close what is open; nothing else", (HOME,)),
     Key("escape", "escape", "Esc", "", "close what is open; else ask whether to stop what runs; else back", (RUN,)),
-    Key("escape", "escape", "Esc", "back", "close what is open, else back", (SESSION, LOG, READER)),
+    Key("escape", "escape", "Esc", "back", "close what is open, else back", (SESSION, LOG, READER, CATALOG)),
     Key("back", "b,backspace", "b", "", "back", (LOG, READER)),
     Key("help", "question_mark,h,f1", "?", "help", "every key of this screen (also h, F1)", ALL),
     Key("quit", "q,ctrl+c", "q", "quit", "quit (also Ctrl-C; twice within two seconds: at once)", ALL),
