@@ -153,6 +153,7 @@ class CatalogScreen(Frame):
             self.turned = set()
         self.redraw()
         super().find_from(listing, by)
+        self.call_after_refresh(lambda: listing.select(listing.selected))  # what was unfolded can be scrolled only then
 
     def _groups(self) -> set[str]:
         return {group_id(str(row.get("source"))) for row in self.rows}

@@ -6,6 +6,8 @@ import os
 import shlex
 from collections.abc import Sequence
 
+from textual.app import SuspendNotSupported
+
 from handrail.errors import HandrailError
 from handrail.process.child import attend
 from handrail.tui.top import Top
@@ -40,5 +42,7 @@ def edit_at(top: Top, path: str, at: int) -> None:
         try:
             with top.suspend():
                 attend(command, top.project.project)
+        except SuspendNotSupported:
+            top.tell("✗ this terminal cannot be left for an editor")
         except (OSError, HandrailError) as error:
             top.tell(f"✗ `{command[0]}` could not be started: {error}")

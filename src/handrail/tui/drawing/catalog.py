@@ -87,7 +87,8 @@ def _entry(row: Row, indent: str, room: _Room, name: str) -> Line:
     mark = Piece(sign.char, STYLES.get(sign.char, "need")) if sign is not None else Piece(" ")
     count = row.get("phases")
     end = counted(count, "phase") if isinstance(count, int) and state not in BROKEN else ""
-    head = f" {cell(clean(name), max(_NAME, columns(name) if columns(name) < 24 else 24))}"
+    called = clean(name)
+    head = f" {cell(called, min(24, max(_NAME, columns(called) + 2)))}"
     space = max(0, room.width - columns(indent) - 1 - columns(head) - columns(end) - 2)
     told = clean(" ".join(about(row, room.rows).split()))
     style = "fail" if state in BROKEN else "dim"
@@ -158,7 +159,7 @@ def detail_lines(row: Row, width: int) -> Iterator[Line]:
         yield from problem_lines(problem, width, str(row.get("file")))
     if not problems and row.get("description"):
         yield from (line(None, f" {one}") for one in wrapped(clean(str(row["description"])), max(20, width - 2)))
-    yield line(None, f" {_verdict(row)}")
+    yield from (line(None, f" {one}") for one in wrapped(_verdict(row), max(20, width - 2)))
 
 
 def _verdict(row: Row) -> str:
