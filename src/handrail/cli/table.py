@@ -56,7 +56,7 @@ SECTIONS: dict[str, tuple[Row, ...]] = {
         Row("log", "Show what happened in a run or in a guided session.", "history:log"),
         Row("ui", "Show runs and guided sessions in this terminal; `handrail` alone does the same.", "ui:ui"),
         Row("web", "Show runs and guided sessions in a browser.", "web:web"),
-        Row("view", "Print a run or a guided session as rows, for programs that show it.", "view:view"),
+        Row("view", "Print a project, its definitions, a run or a session as rows, for programs.", "view:view"),
         Row("artifacts", "List the artifacts of a run or of all runs, or print one.", "artifacts:artifacts"),
         Row("scope", "Show how the work in a scope stands, or list all scopes.", "scope:scope"),
         Row("resume", "Resume a run that was interrupted, failed or waits.", "runs:resume"),

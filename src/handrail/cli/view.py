@@ -1,4 +1,4 @@
-"""`handrail view`: a project, a run or a session as rows, one message per line, as the other surfaces get them."""
+"""`handrail view`: a project, its definitions, a run or a session as rows, as the other surfaces get them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ _ENDED = ("completed", "stopped", "failed", "cancelled", "done", "none")
 @click.option("--follow", is_flag=True, help="Print what changes, until the run or the session ends.")
 @command
 def view(app: App, shell: Shell, topic: str, *, follow: bool) -> None:
-    """Print all runs and sessions (`home`), a run (`run:ID`) or a session (`session:ID`) as rows, as lines of JSON.
+    """Print a project, its definitions, a run or a session as rows, for programs.
 
-    The first message has all rows; each later one has the rows that changed. Programs that show a run read this: every
-    row has an id, and `v`, the number of the event that last changed it. `docs/reference/view.md` describes the rows.
+    TOPIC is `home` (all runs and sessions), `catalog` (all definitions), `run:ID` or `session:ID`. Each line is a
+    message in JSON: the first one has all rows, each later one has the rows that changed. Every row has an id, and `v`,
+    the number of the event that last changed it. `docs/reference/view.md` describes the rows.
     """
     del shell
     found = open_topic(app, topic)

@@ -130,24 +130,9 @@ def _counts(groups: Mapping[str, list[dict[str, Any]]], shown: list[dict[str, An
 
 def _run(run: Summary, opened: float | None) -> Ranked:
     glance = run.glance or {}
-    need, delay = glance.get("need"), glance.get("delay")
-    begun = run.created if run.created is not None else run.started or 0.0
-    ended = begun if run.ended is None else run.ended
     is_seen = run.status not in (*ENDED, "damaged") or (opened is not None and opened >= (run.ended or 0.0))
     is_left = run.is_interrupted and not run.goes_on
-    status = "interrupted" if is_left else run.status
-    if (run.questions or status == "waiting") and not is_left:
-        group, rank = NEEDS, (_QUESTION, (need or {}).get("since") or begun)
-    elif is_left:
-        group, rank = NEEDS, (_STOPPED, glance.get("last") or begun)
-    elif status in ("failed", "damaged") and not is_seen:
-        group, rank = NEEDS, (_FAILED, -ended)
-    elif status in ENDED or status == "damaged":
-        group, rank = RECENT, (0, -ended)
-    elif delay is not None:
-        group, rank, status = DELAYED, (0, delay["until"]), "delayed"
-    else:
-        group, rank = RUNNING, (0, -begun)
+    group, status, rank = _place(run, glance, is_seen=is_seen, is_left=is_left)
     return (*rank, run.id), {
         "id": f"run:{run.id}",
         "kind": "run",
@@ -159,8 +144,8 @@ def _run(run: Summary, opened: float | None) -> Ranked:
         "round": glance.get("round"),
         "done": glance.get("done"),
         "total": glance.get("total"),
-        "need": _need(run, need),
-        "delay": delay if status == "delayed" else None,
+        "need": _need(run, glance.get("need")),
+        "delay": glance.get("delay") if status == "delayed" else None,
         "doing": _text(glance.get("doing")) if status == "running" else None,
         "why": _why(run, glance, is_left=is_left),
         "who": glance.get("who"),
@@ -174,6 +159,26 @@ def _run(run: Summary, opened: float | None) -> Ranked:
         "driver": run.driver,
         "seen": is_seen,
     }
+
+
+def _place(
+    run: Summary, glance: Mapping[str, Any], *, is_seen: bool, is_left: bool
+) -> tuple[str, str, tuple[int, float]]:
+    """The group of a run, its status, and its place in the group. `is_left`: nothing and nobody works on it."""
+    status, need, delay = run.status, glance.get("need") or {}, glance.get("delay")
+    begun = run.created if run.created is not None else run.started or 0.0
+    ended = begun if run.ended is None else run.ended
+    if is_left:
+        return NEEDS, "interrupted", (_STOPPED, glance.get("last") or begun)
+    if run.questions or status == "waiting":
+        return NEEDS, status, (_QUESTION, need.get("since") or begun)
+    if status in ("failed", "damaged") and not is_seen:
+        return NEEDS, status, (_FAILED, -ended)
+    if status in ENDED or status == "damaged":
+        return RECENT, status, (0, -ended)
+    if delay is not None:
+        return DELAYED, "delayed", (0, delay["until"])
+    return RUNNING, status, (0, -begun)
 
 
 def _need(run: Summary, need: Mapping[str, Any] | None) -> dict[str, Any] | None:
