@@ -6,6 +6,8 @@ BIN := .venv/bin
 PARALLEL := -n auto --maxprocesses 8
 # Agents wait for most of the time: one more worker than cores is faster on two cores.
 AGENTS := -n 3
+# Each worker starts a Chromium of its own.
+BROWSER := -n 2 --dist loadfile
 # What `make test` runs. CI leaves out `explores` there, because `make test-long` follows.
 SELECT :=
 # What is special to one agent as a host. Claude Code was the first host, so its files have the names of their subjects.
@@ -16,7 +18,7 @@ SPECIAL := */test_*_host.py */test_opencode_plugin.py $(patsubst %,*/test_%.py,$
 # One in how many places `make test-long` explores.
 EVERY := 1
 
-.PHONY: help env verify ci demo test test-long test-agents test-special check format bench docs agents-table hosts-table clean
+.PHONY: help env verify ci demo test test-long test-agents test-browser test-special check format bench docs agents-table hosts-table clean
 
 help: ## what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST)
@@ -29,22 +31,26 @@ env: .venv/ready ## a virtual environment with everything for development
 
 verify: check test ## check and test: before each commit, and what `make` alone does
 
-ci: check test demo test-long test-agents ## everything, one after the other
+ci: check test demo test-long test-browser test-agents ## everything, one after the other
 
 demo: env ## walk a workflow with the scripted agent: no key, no network
 	@$(BIN)/handrail demo
 
 test: env ## all tests that need no agent; explorations try a spread of places
-	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal $(SELECT)
+	@$(BIN)/python -m pytest --ignore=tests/real --ignore=tests/browser $(PARALLEL) --dist worksteal $(SELECT)
 
 test-long: env ## the explorations with every place (or one in EVERY=N) and many inputs
-	@$(BIN)/python -m pytest --ignore=tests/real $(PARALLEL) --dist worksteal -m explores --thorough=$(EVERY)
+	@$(BIN)/python -m pytest --ignore=tests/real --ignore=tests/browser $(PARALLEL) --dist worksteal -m explores --thorough=$(EVERY)
 
 test-agents: env ## the real agents, offline, against scripted models, and a language server (needs npm and tmux)
 	@./scripts/agents
 	@./scripts/editors
 	@PYTHONPATH=tests $(BIN)/python -m twice .cache/agents-first-failures.txt tests/real $(AGENTS) --dist loadgroup \
 		$(foreach name,$(SPECIAL),--ignore-glob='$(name)')
+
+test-browser: env ## the page in a real Chromium (needs Debian's chromium and npm)
+	@./scripts/browser
+	@$(BIN)/python -m pytest tests/browser $(BROWSER)
 
 test-special: env ## what is special to one agent as a host, other versions of it, and every way to fail (long)
 	@./scripts/agents

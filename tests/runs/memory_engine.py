@@ -67,6 +67,7 @@ class Kept:
     stopped_by: str | None = None
     answers: dict[str, tuple[dict[str, Any], str | None, float]] = field(default_factory=dict)
     earlier: dict[int, list[Record]] = field(default_factory=dict)
+    told: set[tuple[int, str]] = field(default_factory=set)
 
     @property
     def history(self) -> History:
@@ -143,9 +144,23 @@ class InMemory:
     def driver(self, run: str) -> int | None:
         return self.runs[run].history.driver
 
+    def has_program(self, run: str) -> bool:
+        assert run in self.runs
+        return False
+
+    def activity(self, run: str, since: Any) -> tuple[list[dict[str, Any]], Any]:
+        assert run in self.runs
+        return [], since
+
     def log(self, run: str) -> str:
         assert run in self.runs
         return os.devnull
+
+    def tell_once(self, run: str, what: str) -> bool:
+        told = self.runs[run].told
+        is_first = (self.runs[run].attempt, what) not in told
+        told.add((self.runs[run].attempt, what))
+        return is_first
 
     def remove(self, run: str, *, aside: bool) -> bool:
         del aside
@@ -172,7 +187,10 @@ class InMemory:
             kept.is_driven = False
         return kept.history
 
-    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+    async def answer(
+        self, run: str, question: str, values: Mapping[str, Any], by: str | None, surface: str | None = None
+    ) -> bool:
+        del surface  # an engine may leave it out
         kept = self.runs[run]
         find(run, fold(event for _, event in kept.records), question)
         if question in kept.answers:

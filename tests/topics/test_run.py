@@ -112,14 +112,26 @@ def test_a_repeat_that_ends_early_has_begun_fewer_rounds() -> None:
         (3, PhaseDone("fix-1")),
         (3, PhaseSkipped("fix-2", "its condition does not hold")),
     )
-    assert (node(topic, "~fix")["begun"], node(topic, "~fix")["rounds"], node(topic, "~fix")["status"]) == (
-        2,
-        2,
-        "done",
-    )
+    assert [node(topic, "~fix")[name] for name in ("begun", "rounds", "status")] == [1, 2, "done"]
     assert node(topic, "~fix/2")["status"] == "skipped"
     assert node(topic, "fix-2")["why"]["message"] == "its condition does not hold"
     assert head(topic)["done"] == 2
+
+
+def test_phases_say_what_runs_at_the_same_time() -> None:
+    text = f"""
+phases:
+- parallel: true
+  phases:
+  - {{id: left, steps: [{{id: a, {SET}}}]}}
+  - {{id: right, parallel: 2, steps: [{{id: b, {SET}}}, {{id: c, {SET}}}]}}
+- {{id: last, steps: [{{id: d, {SET}}}]}}
+"""
+    topic = RunTopic(flow(text), _NO_FLOWS.get, 1, {"name": "flow"})
+    said = {
+        name: [node(topic, name).get(field) for field in ("lane", "together")] for name in ("left", "right", "last")
+    }
+    assert said == {"left": [[0, 0], None], "right": [[0, 1], 2], "last": [None, None]}
 
 
 def test_only_work_counts_as_work() -> None:

@@ -69,52 +69,52 @@ def ended(project: Project, run: str) -> str:
     return status
 
 
-def launched(project: Project, page: TestClient) -> tuple[str, dict[str, str]]:
-    """A run that waits, and what names its question."""
-    answer = page.post("/api/launch", json={"name": "release", "params": {"version": "1.2"}})
+def launched(project: Project, page: TestClient) -> tuple[str, str, dict[str, str]]:
+    """A run that waits, the address for its answer, and what an answer has to name."""
+    answer = page.post("/api/runs", json={"name": "release", "params": {"version": "1.2"}})
     assert answer.status_code == 200, answer.text
     run = answer.json()["run"]
     asked = waiting(project, run)
     (need,) = json.loads(project.run("view", f"run:{run}").out)["set"]["needs"]
-    return run, {"question": asked["id"], "digest": need["digest"]}
+    return run, f"/api/needs/{asked['id']}", {"of": f"run:{run}", "digest": need["digest"]}
 
 
 def test_a_run_is_launched_answered_and_ends(project: Project, page: TestClient) -> None:
-    run, question = launched(project, page)
-    wrong = page.post(f"/api/run/{run}/answer", json={**question, "values": {"sure": True, "kind": "huge"}})
+    run, need, question = launched(project, page)
+    wrong = page.post(need, json={**question, "values": {"sure": True, "kind": "huge"}})
     assert wrong.status_code == 422
     assert [one["field"] for one in wrong.json()["error"]["fields"]] == ["kind"]
     right = {**question, "values": {"sure": True, "kind": "minor"}}
-    assert page.post(f"/api/run/{run}/answer", json=right).status_code == 200
+    assert page.post(need, json=right).status_code == 200
     assert ended(project, run) == "completed"
     assert (project.folder / "released").exists()
-    again = page.post(f"/api/run/{run}/answer", json=right)
+    again = page.post(need, json=right)
     assert again.status_code == 409
     assert "answered" in again.json()["error"]["message"]
 
 
 def test_an_answer_to_a_changed_question_is_refused(project: Project, page: TestClient) -> None:
-    run, question = launched(project, page)
+    run, need, question = launched(project, page)
     changed = {**question, "digest": "0" * 16, "values": {"sure": True, "kind": "minor"}}
-    assert page.post(f"/api/run/{run}/answer", json=changed).status_code == 410
+    assert page.post(need, json=changed).status_code == 410
     assert project.json("runs", run)["status"] == "waiting"
 
 
 def test_a_missing_parameter_is_named_and_nothing_is_started(project: Project, page: TestClient) -> None:
-    answer = page.post("/api/launch", json={"name": "release"})
+    answer = page.post("/api/runs", json={"name": "release"})
     assert answer.status_code == 422
     assert answer.json()["error"]["fields"] == [{"field": "version", "message": "is required"}]
     assert project.json("runs")["runs"] == []
 
 
 def test_a_run_is_stopped_and_resumed(project: Project, page: TestClient) -> None:
-    run, question = launched(project, page)
-    assert page.post(f"/api/run/{run}/stop", json={}).status_code == 200
+    run, need, question = launched(project, page)
+    assert page.post(f"/api/runs/{run}/stop", json={}).status_code == 200
     assert project.json("runs", run)["status"] == "cancelled"
-    assert page.post(f"/api/run/{run}/resume", json={}).status_code == 200
+    assert page.post(f"/api/runs/{run}/resume", json={}).status_code == 200
     waiting(project, run)
     right = {**question, "values": {"sure": True, "kind": "minor"}}
-    assert page.post(f"/api/run/{run}/answer", json=right).status_code == 200
+    assert page.post(need, json=right).status_code == 200
     assert ended(project, run) == "completed"
 
 
@@ -122,21 +122,21 @@ def test_a_run_is_stopped_and_resumed(project: Project, page: TestClient) -> Non
     "body", ["[]", "{", "1", '{"name": 1}', '{"name": "release", "evil": 1}', '{"name": "r", "params": 1}']
 )
 def test_a_wrong_request_is_refused(page: TestClient, body: str) -> None:
-    answer = page.post("/api/launch", content=body)
+    answer = page.post("/api/runs", content=body)
     assert answer.status_code == 400, answer.text
     assert answer.json()["error"]["message"]
 
 
 def test_names_that_do_not_exist_are_not_found(page: TestClient) -> None:
-    assert page.post("/api/launch", json={"name": "relaese"}).status_code == 404
-    assert page.post("/api/run/r-none/stop", json={}).status_code == 404
+    assert page.post("/api/runs", json={"name": "relaese"}).status_code == 404
+    assert page.post("/api/runs/r-none/stop", json={}).status_code == 404
 
 
 def test_an_untrusted_project_is_not_launched(project: Project, page: TestClient) -> None:
     store = TrustStore(str(project.home / "state"))
     for record in store.all():
         store.revoke(record.path)
-    answer = page.post("/api/launch", json={"name": "release", "params": {"version": "1"}})
+    answer = page.post("/api/runs", json={"name": "release", "params": {"version": "1"}})
     assert answer.status_code == 403
     assert "handrail trust" in answer.json()["error"]["hint"]
     assert project.json("runs")["runs"] == []
@@ -148,6 +148,19 @@ def test_a_page_that_an_agent_started_only_shows(project: Project, monkeypatch: 
     door = Doorkeeper(b"k" * 32, time.time)
     client = TestClient(make_server(App(str(project.folder), os.environ), door, ADDRESS), base_url=ADDRESS.url)
     client.get(f"/enter?token={door.new_token()}")
-    answer = client.post("/api/launch", headers=HEADERS, json={"name": "release", "params": {"version": "1"}})
+    answer = client.post("/api/runs", headers=HEADERS, json={"name": "release", "params": {"version": "1"}})
     assert answer.status_code == 409
     assert "only a person" in answer.json()["error"]["message"]
+
+
+def test_the_page_ends_the_server_only_where_that_is_possible(page: TestClient) -> None:
+    answer = page.post("/api/close", json={})
+    assert answer.status_code == 409
+    assert "where it was started" in answer.json()["error"]["hint"]
+
+
+@pytest.mark.parametrize("of", ["", "home", "run:", "session:s-1"])
+def test_an_answer_names_the_run_that_asks(page: TestClient, of: str) -> None:
+    answer = page.post("/api/needs/q1", json={"of": of, "digest": "0", "values": {}})
+    assert answer.status_code == 400
+    assert "run:ID" in answer.json()["error"]["hint"]

@@ -98,23 +98,23 @@ def test_a_cookie_of_another_key_is_refused(client: TestClient, clock: Clock) ->
 @pytest.mark.parametrize("host", ["evil.example:8123", "127.0.0.1:9", "127.0.0.1", "", "127.0.0.1:8123.evil.example"])
 def test_another_name_for_this_address_is_refused(signed_in: TestClient, host: str) -> None:
     assert signed_in.get("/", headers={"host": host}).status_code == 421
-    assert signed_in.get("/api/stream?topics=home", headers={**OWN, "host": host}).status_code == 421
+    assert signed_in.get("/api/changes?topics=home", headers={**OWN, "host": host}).status_code == 421
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "https://127.0.0.1:8123", "http://127.0.0.1:8123.x"])
 def test_another_page_is_refused_for_streams_too(signed_in: TestClient, origin: str) -> None:
-    assert signed_in.get("/api/stream?topics=home", headers={"origin": origin}).status_code == 403
+    assert signed_in.get("/api/changes?topics=home", headers={"origin": origin}).status_code == 403
     assert signed_in.post("/api/stop", headers={**POST, "origin": origin}, content=b"{}").status_code == 403
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site"])
 def test_another_site_is_refused(signed_in: TestClient, site: str) -> None:
     assert signed_in.get("/", headers={"sec-fetch-site": site}).status_code == 403
-    assert signed_in.get("/api/stream?topics=home", headers={"sec-fetch-site": site}).status_code == 403
+    assert signed_in.get("/api/changes?topics=home", headers={"sec-fetch-site": site}).status_code == 403
 
 
 def test_the_interface_needs_a_word_of_the_browser(signed_in: TestClient) -> None:
-    assert signed_in.get("/api/stream?topics=home").status_code == 403
+    assert signed_in.get("/api/changes?topics=home").status_code == 403
 
 
 def test_a_post_needs_its_form(signed_in: TestClient) -> None:

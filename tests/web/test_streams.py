@@ -77,8 +77,8 @@ class Reader:
 
     def read(self, page: httpx.Client, topic: str, until: str) -> None:
         """Read until the head has this status."""
-        headers = {"last-event-id": self.id} if self.id else {}
-        with page.stream("GET", "/api/stream", params={"topics": topic}, headers=headers) as stream:
+        headers = {"accept": "text/event-stream", **({"last-event-id": self.id} if self.id else {})}
+        with page.stream("GET", "/api/changes", params={"topics": topic}, headers=headers) as stream:
             assert stream.status_code == 200
             for line in stream.iter_lines():
                 if line.startswith("id: "):
@@ -117,10 +117,28 @@ def test_after_a_restart_of_the_server_a_reader_goes_on(project: Project, page: 
     assert 0 not in reader.bases[1:]
 
 
+def test_a_reader_without_a_stream_asks_from_its_cursor(project: Project, page: httpx.Client) -> None:
+    project.write("go", "")
+    run = project.json("run", "demo", "--json")["run"]
+    topic = f"run:{run}"
+    (first,) = page.get("/api/changes", params={"topics": topic}).json()
+    assert (first["base"], first["set"]["head"]["status"]) == (0, "completed")
+    since = f"{topic}={first['epoch']}/{first['seq']}"
+    (again,) = page.get("/api/changes", params={"topics": topic, "since": since}).json()
+    assert (again["base"], again["seq"], again["set"]) == (first["seq"], first["seq"], {})
+
+
+def test_the_page_ends_the_server(server: Server, page: httpx.Client) -> None:
+    headers = {"x-handrail": "1", "content-type": "application/json"}
+    assert page.post("/api/close", headers=headers, content=b"{}").status_code == 200
+    server.process.communicate(timeout=30)
+    assert server.process.returncode == 0
+
+
 def test_unknown_topics_and_too_many_are_refused(page: httpx.Client) -> None:
-    assert page.get("/api/stream?topics=run:r-none").status_code == 404
-    assert page.get("/api/stream?topics=nothing").status_code == 400
-    assert page.get("/api/stream").status_code == 400
+    assert page.get("/api/changes?topics=run:r-none").status_code == 404
+    assert page.get("/api/changes?topics=nothing").status_code == 400
+    assert page.get("/api/changes").status_code == 400
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

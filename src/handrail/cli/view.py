@@ -12,6 +12,7 @@ import click
 from handrail.app import App
 from handrail.cli.common import command
 from handrail.cli.output import Shell, echo, has_reader
+from handrail.live.tail import seq_of, with_tail
 from handrail.live.topics import open_topic
 
 LOOK_AGAIN = 0.2
@@ -32,14 +33,14 @@ def view(app: App, shell: Shell, topic: str, *, follow: bool) -> None:
     """
     del shell
     found = open_topic(app, topic)
-    epoch, base, quiet = "", 0, 0.0
+    epoch, base, tail, quiet = "", 0, 0, 0.0
     while True:
         rows = found.topic.rows
-        if (epoch, base) != (rows.epoch, rows.seq) or quiet >= HEARTBEAT:
-            for message in found.messages(epoch, base, app.clock()):
+        if (epoch, base, tail) != (rows.epoch, rows.seq, seq_of(found)) or quiet >= HEARTBEAT:
+            for message in with_tail(found, list(found.messages(epoch, base, app.clock())), epoch, tail):
                 if not echo(json.dumps(message, ensure_ascii=False)):
                     return
-            epoch, base, quiet = rows.epoch, rows.seq, 0.0
+            epoch, base, tail, quiet = rows.epoch, rows.seq, seq_of(found), 0.0
         head: dict[str, Any] = rows.get("head", "") or {}
         if not follow or head.get("status") in _ENDED or not has_reader(sys.stdout):
             return

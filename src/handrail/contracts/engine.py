@@ -280,6 +280,17 @@ class Engine(Protocol):
 
     def driver(self, run: str) -> int | None: ...
 
+    def has_program(self, run: str) -> bool:
+        """True if a program that a step started still runs, perhaps without a driver."""
+        ...
+
+    def activity(self, run: str, since: Any) -> tuple[list[dict[str, Any]], Any]:
+        """What agents and programs printed after a mark, and the mark for the next call; None is the start.
+
+        Each line has a number `n`, its time `t`, its `node`, its `kind` and its `text`. Lines may come again.
+        """
+        ...
+
     def log(self, run: str) -> str:
         """The file that gets the output of a driver in the background."""
         ...
@@ -292,9 +303,12 @@ class Engine(Protocol):
         """Drive a run until it ends or waits for a person. Finished work is not done again."""
         ...
 
-    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+    async def answer(
+        self, run: str, question: str, values: Mapping[str, Any], by: str | None, surface: str | None = None
+    ) -> bool:
         """Store the answer to an open question. True if the run has no driver, so the caller has to drive it.
 
+        `by` is who gave it, and `surface` where: `cli`, `tui` or `web`.
         Of several answers to one question, exactly one is stored. Others raise `RefusedError` and leave nothing.
         """
         ...
@@ -305,6 +319,13 @@ class Engine(Protocol):
 
     async def notice(self, run: str, text: str) -> None:
         """Record a notice for people. If the run is driven, its driver records it when this life ends."""
+        ...
+
+    def tell_once(self, run: str, what: str) -> bool:
+        """Record that people are told of something in the current attempt. False if that was recorded before.
+
+        Of several processes that call this at the same time, exactly one gets True.
+        """
         ...
 
     async def restart(

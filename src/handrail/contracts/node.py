@@ -115,6 +115,10 @@ def _tell_nobody(text: str) -> None:
     del text
 
 
+def _show_nobody(piece: bytes) -> None:
+    del piece
+
+
 LITTER = ".handrail-"
 """The names of temporary files in a project begin with this."""
 
@@ -138,6 +142,7 @@ class NodeContext:
     `project` is where the node works: the project, or the same folder in the worktree of the run. `definitions` is the
     folder with the definitions; the same folder if it is empty. `check` is the command in the settings that checks the
     project; it is empty if there is none. `notice` tells people something once, in the log of the run.
+    `show` gets the output of a program while it runs, for people who look at the run.
     """
 
     project: str
@@ -166,6 +171,7 @@ class NodeContext:
     rules: tuple[Rule, ...] = ()
     keeps_logins: bool = False
     notice: Callable[[str], None] = _tell_nobody
+    show: Callable[[bytes], None] = _show_nobody
 
 
 @dataclass(frozen=True)

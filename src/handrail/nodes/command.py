@@ -108,7 +108,7 @@ async def run(work: Work, context: NodeContext) -> Any:
             "program-missing", f"the program `{argv[0]}` is not installed or not on the PATH", transient=False
         )
     ended = await perform(
-        Task(argv=argv, cwd=cwd, env=env, timeout=seconds, stdin=given, hold=context.hold()), _kept(work)
+        Task(argv=argv, cwd=cwd, env=env, timeout=seconds, stdin=given, hold=context.hold()), _kept(work), context.show
     )
     if ended.timed_out:
         raise NodeError("timeout", f"`{argv[0]}` was not done after {counted(seconds, 'second')}")

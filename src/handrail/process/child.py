@@ -12,7 +12,7 @@ import signal
 import subprocess
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from handrail.process.family import MARK, family
@@ -94,9 +94,9 @@ async def start(
         raise
 
 
-async def perform(task: Task, keep: int = KEEP) -> Ended:
-    """Run a task until it ends. Keeps the last `keep` bytes of its output."""
-    begin, kept = time.monotonic(), _Tail(keep)
+async def perform(task: Task, keep: int = KEEP, heard: Callable[[bytes], None] | None = None) -> Ended:
+    """Run a task until it ends. Keeps the last `keep` bytes of its output. `heard` gets all of it while it runs."""
+    begin, kept = time.monotonic(), _Tail(keep, heard)
     code, timed_out = await _heard(task, kept)
     text = kept.data.decode("utf-8", "replace")
     return Ended(code, text, timed_out, time.monotonic() - begin, kept.left_out)
@@ -183,12 +183,15 @@ async def feed(process: asyncio.subprocess.Process, data: bytes | None) -> None:
 class _Tail:
     """The last bytes of an output, and how many came before them."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, heard: Callable[[bytes], None] | None = None) -> None:
         self.most = most
+        self.heard = heard
         self.data = bytearray()
         self.left_out = 0
 
     def add(self, piece: bytes) -> None:
+        if self.heard is not None:
+            self.heard(piece)
         self.data += piece
         too_many = max(0, len(self.data) - self.most)
         self.left_out += too_many

@@ -360,11 +360,11 @@ class Runs:
             raise UsageError(error.message, "set it, then run the command again") from error
         return replace(request, params=params, task=task)
 
-    async def answer(self, run: LoadedRun, question: str, values: Mapping[str, Any]) -> bool:
+    async def answer(self, run: LoadedRun, question: str, values: Mapping[str, Any], surface: str = "cli") -> bool:
         """Store the answer to an open question. True if the run has no driver, so the caller has to drive it."""
         refuse_unless_waiting(run.id, run.state, is_driven=run.driver is not None)
         find(run.id, run.state, question)
-        return await self.engine.answer(run.id, question, values, self.site.by)
+        return await self.engine.answer(run.id, question, values, self.site.by, surface)
 
     def notice(self, id_: str, text: str) -> None:
         """Record something that people should know about a run. It does not change the run."""

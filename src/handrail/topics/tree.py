@@ -87,7 +87,7 @@ class Tree:
         tally[before] -= 1
         tally[status] += 1
         if parent.startswith("~"):
-            begun = sum(tally.values()) - tally["pending"]
+            begun = sum(tally.values()) - tally["pending"] - tally["skipped"]
             together = _together(tally)
             ended = at if together in ("done", "skipped", "failed") else None
             first = self.get(parent)["started"]
@@ -135,7 +135,11 @@ class Tree:
     def _add_phase(self, phase: Phase, base: str) -> None:
         path, shape = f"{base}{segment(phase.id)}", f"{base}{segment(phase.shape or phase.id)}"
         name = phase.shape or phase.id
-        self._add(path, self._round(phase, base), kind="phase", name=name, shape=shape, children=len(phase.steps))
+        more: dict[str, Any] = {"together": phase.parallel.limit} if phase.parallel.limit > 1 else {}
+        if phase.lane is not None:
+            more["lane"] = [phase.lane.group, phase.lane.number]
+        parent, count = self._round(phase, base), len(phase.steps)
+        self._add(path, parent, kind="phase", name=name, shape=shape, children=count, **more)
         self._below[path] = []
         for step in phase.steps:
             own = f"{path}/{segment(step.id)}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from textual import events
 from textual.app import App
@@ -14,7 +15,7 @@ from textual.filter import LineFilter
 from handrail.app import App as Project
 from handrail.errors import HandrailError
 from handrail.live.actions import Actions
-from handrail.live.hub import Hub
+from handrail.live.hub import Hub, Live
 from handrail.live.topics import open_topic
 from handrail.source.clean import clean
 from handrail.topics.rows import Row
@@ -43,14 +44,14 @@ class HandrailApp(App[None]):
     CSS = "Screen { background: $background; }"
     BINDINGS = [Binding("ctrl+c", "interrupt", show=False, priority=True), Binding("ctrl+q", "interrupt", show=False)]
 
-    def __init__(self, project: Project, look: Look | None = None) -> None:
+    def __init__(self, project: Project, look: Look | None = None, topics: Callable[[str], Live] | None = None) -> None:
         self.look = look or Look.of(project.env)
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self.animation_level = "none"
         self.project = project
         self.actions = Actions(project, "tui")
-        self.hub = Hub(lambda name: open_topic(project, name))
+        self.hub = Hub(topics or partial(open_topic, project))
         self.home = Feed(self.hub, "home", project.clock, self._home_changed)
         self.notice = "only shows: an agent or a run started this" if self.actions.is_read_only else ""
         self.launched: set[str] = set()

@@ -48,19 +48,20 @@ class Feed:
             self.changed()
 
     async def _follow(self, watched: Watched) -> None:
-        place = ("", 0)
+        place, printed = ("", 0), 0
         while True:
-            messages, reached = await watched.messages(*place, self.clock())
+            messages, reached = await watched.messages(*place, self.clock(), printed)
             before = self.live
             for message in messages:
                 self._take(message)
-            if reached != place or self.live != before or not self.is_ready:
+            lines = next((message["tail"]["seq"] for message in messages if message.get("tail")), printed)
+            if (reached, lines) != (place, printed) or self.live != before or not self.is_ready:
                 self.is_ready = True
                 self.changed()
-            place = reached
+            place, printed = reached, lines
             if watched.error is not None:
                 raise watched.error
-            if watched.place == place:
+            if (watched.place, watched.tail) == (place, printed):
                 await watched.change(LOOK)
 
     def _take(self, message: Message) -> None:
@@ -68,6 +69,8 @@ class Feed:
         self.live = message.get("live") or {}
         tail = message.get("tail")
         if tail:
+            if not tail["base"]:
+                self.tail.clear()
+                self.lost = 0
             self.lost += tail.get("lost") or 0
-            last = self.tail[-1]["n"] if self.tail else 0
-            self.tail.extend(row for row in tail.get("rows") or () if row["n"] > last)
+            self.tail.extend(tail.get("rows") or ())

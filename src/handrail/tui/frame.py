@@ -16,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 from handrail.tui import bindings
-from handrail.tui.drawing.words import Piece, Times, cell
+from handrail.tui.drawing.words import Piece, Times, cell, line, wrapped
 from handrail.tui.help import HelpScreen, PaletteScreen
 from handrail.tui.listing import Bar, Listing
 from handrail.tui.pace import Pace
@@ -70,7 +70,7 @@ class Frame(Screen[None]):
         return self.top.times
 
     def compose(self) -> ComposeResult:
-        yield Bar("small")
+        yield Listing("small", takes_focus=False)
         yield Bar("head")
         yield Bar("tabs")
         with Horizontal(id="panes"):
@@ -101,7 +101,8 @@ class Frame(Screen[None]):
         self.set_class(is_small, "-small")
         if is_small:
             text = f"handrail needs {LEAST[0]}×{LEAST[1]}, this is {size.width}×{size.height}. "
-            self.query_one("#small", Bar).show((Piece(f"{text}{self.top.needing} need you. q quits"),))
+            parts = wrapped(f"{text}{self.top.needing} need you. q quits", size.width - 1)
+            self.query_one("#small", Listing).show([line(None, part) for part in parts])
         self.call_after_refresh(self.redraw)
 
     def stale(self) -> None:

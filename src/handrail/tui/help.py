@@ -17,13 +17,15 @@ from handrail.tui.listing import Bar, Listing
 from handrail.tui.look import Look
 from handrail.tui.top import Top
 
+LEFT_OUT = ("up", "down", "page_up", "page_down", "top", "bottom", "next_pane", "previous_pane", "escape", "palette")
+"""Keys that are no commands."""
+
 
 def help_lines(screen: str, look: Look, width: int) -> list[Line]:
     """Every key of a screen, then the signs. In two columns if there is room."""
-    keys = bindings.of_screen(screen)
-    two = width >= 100
+    two = width >= 140
     room = (width - 4) // 2 if two else width - 3
-    cells = [f"{cell(look.key(key.shown), 10)} {cell(key.about, room - 11)}" for key in keys]
+    cells = [f"{cell(keys, 22)} {cell(about, room - 23)}" for keys, about in grouped(screen, look)]
     half = (len(cells) + 1) // 2 if two else len(cells)
     found = [
         line(None, f"  {cells[at]}" + (f"  {cells[at + half]}" if two and at + half < len(cells) else ""))
@@ -31,6 +33,15 @@ def help_lines(screen: str, look: Look, width: int) -> list[Line]:
     ]
     words = "   ".join(f"{sign.char} {sign.word}" for sign in signs.ALL)
     return [*found, line(None, ""), *(line(None, Piece(f"  {part}", "dim")) for part in _broken(words, width - 3))]
+
+
+def grouped(screen: str, look: Look) -> list[tuple[str, str]]:
+    """The keys of a screen and what they do. Those of a group are together."""
+    found: dict[str, tuple[list[str], str]] = {}
+    for key in bindings.of_screen(screen):
+        names, _ = found.setdefault(key.group or f"{key.id} {key.about}", ([], key.group or key.about))
+        names.append(look.key(key.shown))
+    return [(" ".join(names), about) for names, about in found.values()]
 
 
 def _broken(text: str, width: int) -> list[str]:
@@ -110,7 +121,11 @@ class PaletteScreen(ModalScreen[str | None]):
         self._show(event.value)
 
     def _show(self, text: str) -> None:
-        rows = [key for key in bindings.of_screen(self.of) if text.casefold() in f"{key.about} {key.short}".casefold()]
+        rows = [
+            key
+            for key in bindings.of_screen(self.of)
+            if key.id not in LEFT_OUT and text.casefold() in f"{key.about} {key.short}".casefold()
+        ]
         lines = [line(key.id, f"  {cell(key.shown, 10)} {key.about}") for key in rows]
         self.query_one(Listing).show(lines or [line(None, Piece("  no such command", "dim"))])
 

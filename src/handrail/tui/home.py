@@ -120,7 +120,12 @@ class HomeScreen(Frame):
             yield from session_detail(feed.head, feed.section, self.times, width)
 
     def is_usable(self, action: str) -> bool:
-        return action != "cancel_workflow" or (self.row or {}).get("kind") == "session"
+        kind = (self.row or {}).get("kind")
+        if action in ("again", "stop"):
+            return kind == "run"
+        if action == "answer":
+            return self.top.needing > 0
+        return kind is not None if action == "open" else action != "cancel_workflow" or kind == "session"
 
     @on(Listing.Moved)
     def _moved(self) -> None:

@@ -67,8 +67,9 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
         def control(self) -> Listing:
             return self.listing
 
-    def __init__(self, id: str, *, follows: bool = False) -> None:  # noqa: A002 - Textual's name for it
+    def __init__(self, id: str, *, follows: bool = False, takes_focus: bool = True) -> None:  # noqa: A002 - Textual's name
         super().__init__(id=id)
+        self.can_focus = takes_focus
         self.lines: list[Line] = []
         self.selected: str | None = None
         self.follows = follows
@@ -78,7 +79,7 @@ class Listing(ScrollView, can_focus=True, inherit_bindings=False):
     def show(self, lines: Sequence[Line], *, is_held: bool = False) -> None:
         """Show these lines. If the list is held, no line moves: only lines that are there already change."""
         lines = list(lines)
-        if is_held and [line.id for line in lines] != [line.id for line in self.lines]:
+        if is_held and self._ids and [line.id for line in lines] != [line.id for line in self.lines]:
             news = {line.id: line for line in lines if line.id is not None}
             lines = [news.get(line.id, line) if line.id is not None else line for line in self.lines]
         before, self.lines = self.lines, lines

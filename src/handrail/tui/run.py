@@ -178,7 +178,8 @@ class RunScreen(Frame):
         bottom = self.pane("bottom")
         if bottom.display:
             shown = _width(bottom, self.size.width)
-            title = f"─ tail: {self.steps.place(self.pane('tree').selected or '')}".rstrip(": ")
+            last = self.feed.tail[-1].get("node") if self.feed is not None and self.feed.tail else None
+            title = f"─ tail: {self.steps.place(str(last))}" if last else "─ tail"
             ends = "following" if bottom.follows else "held: f follows"
             bottom.show(
                 [rule(title, shown, ends), *self._tail(shown)][-200:]

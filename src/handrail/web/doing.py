@@ -1,4 +1,4 @@
-"""What the page asks the server to do: launch, answer, stop, resume, continue, restart. The guard has looked before."""
+"""What the page asks the server to do: launch, answer, stop, resume, close. The guard has looked before."""
 
 from __future__ import annotations
 
@@ -13,24 +13,32 @@ from starlette.routing import Route
 
 from handrail.errors import HandrailError, NotFound, RefusedError, StateError, UntrustedError, UsageError
 from handrail.live.actions import Actions, Late, Launch, Mode, Wrong
+from handrail.live.launching import rehearse, save_routes
 
 _LAUNCH = (
     "name", "task", "params", "agent", "model", "routes", "preset", "scope", "start", "until", "limits",
 )  # fmt: skip
 _TEXTS = ("name", "task", "agent", "model", "preset", "scope", "start", "until")
+AFTER_ANSWER = 0.2
+"""In seconds: the page gets its answer before the server ends."""
 Doing = Callable[[Request, dict[str, Any]], Awaitable[dict[str, Any]]]
 
 
 class Doings:
     """The routes below `/api` that change something."""
 
-    def __init__(self, actions: Actions) -> None:
+    def __init__(self, actions: Actions, close: Callable[[], None] | None = None) -> None:
         self.actions = actions
+        self._close = close
         self.routes = [
-            self._route("/api/launch", self.launch),
-            self._route("/api/run/{id}/answer", self.answer),
-            self._route("/api/run/{id}/stop", self.stop),
-            *(self._route(f"/api/run/{{id}}/{mode}", self._again(mode)) for mode in ("resume", "continue", "restart")),
+            self._route("/api/runs", self.launch),
+            self._route("/api/needs/{id}", self.answer),
+            self._route("/api/runs/{id}/stop", self.stop),
+            *(self._route(f"/api/runs/{{id}}/{mode}", self._again(mode)) for mode in ("resume", "continue", "restart")),
+            self._route("/api/sessions/{id}/cancel", self.cancel),
+            self._route("/api/sessions/{id}/reload", self.reload),
+            self._route("/api/routes", self.save),
+            self._route("/api/close", self.close),
         ]
 
     def _route(self, path: str, doing: Doing) -> Route:
@@ -45,7 +53,8 @@ class Doings:
         return Route(path, endpoint, methods=["POST"])
 
     async def launch(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
-        given = _only(body, _LAUNCH)
+        given = dict(_only(body, (*_LAUNCH, "dryRun")))
+        is_dry = given.pop("dryRun", False) is True
         if not isinstance(given.get("name"), str):
             raise UsageError("`name` is missing", "name a flow or a workflow")
         for name in ("params", "limits", "routes"):
@@ -55,15 +64,50 @@ class Doings:
             if not isinstance(given.get(name), str | None):
                 raise UsageError(f"`{name}` has to be text")
         wanted = Launch(**{name: value for name, value in given.items() if value is not None})
+        if is_dry:
+            return await asyncio.to_thread(rehearse, self.actions.app, wanted)
         return {"run": await asyncio.to_thread(self.actions.launch, wanted)}
 
+    async def save(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
+        given = _only(body, ("where", "name", "routes"))
+        where, name, routes = given.get("where"), given.get("name"), given.get("routes")
+        if where not in ("flow", "preset") or not isinstance(name, str):
+            raise UsageError("`where` has to be `flow` or `preset`, and `name` its name")
+        if not isinstance(routes, dict) or not all(isinstance(route, str) for route in routes.values()):
+            raise UsageError("`routes` has to be a mapping of groups to agents", 'such as `{"review": "codex"}`')
+        self.actions.refuse("routes")
+        return {"file": await asyncio.to_thread(save_routes, self.actions.app, where, name, routes)}
+
     async def answer(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
-        given = _only(body, ("question", "digest", "values"))
-        question, digest, values = (given.get(name) for name in ("question", "digest", "values"))
-        if not isinstance(question, str) or not isinstance(digest, str) or not isinstance(values, dict):
-            raise UsageError("an answer needs `question`, `digest` and `values`")
-        await self.actions.answer(request.path_params["id"], question, digest, values)
+        given = _only(body, ("of", "digest", "values"))
+        of, digest, values = (given.get(name) for name in ("of", "digest", "values"))
+        if not isinstance(of, str) or not isinstance(digest, str) or not isinstance(values, dict):
+            raise UsageError("an answer needs `of`, `digest` and `values`")
+        question = request.path_params["id"]
+        await self.actions.answer(_run_of(of), question, digest, values)
         return {"accepted": question}
+
+    async def cancel(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        _only(body, ())
+        app, session = self.actions.app, request.path_params["id"]
+        app.refuse_agents("web: cancel", session=session)
+        await asyncio.to_thread(app.cancel, session, confirmed=True)
+        return {"session": session}
+
+    async def reload(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
+        _only(body, ())
+        app, session = self.actions.app, request.path_params["id"]
+        app.refuse_agents("web: reload", session=session)
+        await asyncio.to_thread(app.reload, session)
+        return {"session": session}
+
+    async def close(self, _: Request, body: dict[str, Any]) -> dict[str, Any]:
+        _only(body, ())
+        self.actions.refuse("close")
+        if self._close is None:
+            raise RefusedError("this server cannot be ended from the page", "end it where it was started")
+        asyncio.get_running_loop().call_later(AFTER_ANSWER, self._close)
+        return {"closed": True}
 
     async def stop(self, request: Request, body: dict[str, Any]) -> dict[str, Any]:
         _only(body, ())
@@ -79,6 +123,14 @@ class Doings:
             return {"run": request.path_params["id"]}
 
         return doing
+
+
+def _run_of(topic: str) -> str:
+    """The id of the run that asks, from the name of its topic."""
+    kind, _, id_ = topic.partition(":")
+    if kind != "run" or not id_:
+        raise UsageError("`of` has to be the topic that asks", "such as `run:ID`")
+    return id_
 
 
 async def _body(request: Request) -> dict[str, Any]:

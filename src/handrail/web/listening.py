@@ -33,7 +33,7 @@ def serve(app: App, port: int | None, ready: Ready, new_link: Ready) -> None:
     replace(os.path.join(folder, "port"), f"{address.port}\n".encode(), durable=False)
     door = Doorkeeper(_key(folder), app.clock)
     config = uvicorn.Config(
-        make_server(app, door, address),
+        make_server(app, door, address, close=lambda: signal.raise_signal(signal.SIGTERM)),
         log_config=None,
         access_log=False,
         server_header=False,

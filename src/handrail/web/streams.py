@@ -25,22 +25,23 @@ HEARTBEAT = 15.0
 PATIENCE = 60.0
 MOST_TOPICS = 4
 MOST_STREAMS = 64
-_CURSOR = re.compile(r"(?P<topic>[^=,]{1,300})=(?P<epoch>[^/,]{1,80})/(?P<seq>[0-9]{1,12})")
-Cursors = dict[str, tuple[str, int]]
+_CURSOR = re.compile(r"(?P<topic>[^=,]{1,300})=(?P<epoch>[^/,]{1,80})/(?P<seq>[0-9]{1,12})(?:/(?P<tail>[0-9]{1,12}))?")
+Cursors = dict[str, tuple[str, int, int]]
+"""Per topic: the epoch, the number of the last event, and that of the last line of the tail."""
 
 
 def cursors_in(text: str) -> Cursors:
-    """The cursors in an id of an event, such as `run:r-7f3k2m=1.0/4213`. What is not one is left out."""
+    """The cursors in an id of an event, such as `run:r-7f3k2m=1.0/4213/880`. What is not one is left out."""
     found = (_CURSOR.fullmatch(part) for part in text[:4_000].split(","))
-    return {one["topic"]: (one["epoch"], int(one["seq"])) for one in found if one is not None}
+    return {one["topic"]: (one["epoch"], int(one["seq"]), int(one["tail"] or 0)) for one in found if one is not None}
 
 
 def cursor_text(cursors: Cursors) -> str:
-    return ",".join(f"{topic}={epoch}/{seq}" for topic, (epoch, seq) in cursors.items())
+    return ",".join(f"{topic}={epoch}/{seq}/{tail}" for topic, (epoch, seq, tail) in cursors.items())
 
 
 class Streams:
-    """The application behind `/api/stream`."""
+    """The application behind `/api/changes`, for readers that accept streams."""
 
     def __init__(self, hub: Hub, clock: Callable[[], float]) -> None:
         self.hub = hub
@@ -79,7 +80,7 @@ class _Stream:
 
     def __init__(self, watched: dict[str, Watched], since: Cursors, send: Send, clock: Callable[[], float]) -> None:
         self.watched = watched
-        self.cursors = {name: since.get(name, ("", 0)) for name in watched}
+        self.cursors = {name: since.get(name, ("", 0, 0)) for name in watched}
         self.send = send
         self.clock = clock
 
@@ -100,14 +101,19 @@ class _Stream:
             error = watched.error
             await self._event("gone", {"topic": name, "message": error.message, "hint": error.hint})
             raise _DoneError
-        if watched.place == self.cursors[name] and not always:
+        epoch, seq, tail = self.cursors[name]
+        if self._has_all(name) and not always:
             return False
-        messages, place = await watched.messages(*self.cursors[name], self.clock())
+        messages, place = await watched.messages(epoch, seq, self.clock(), tail)
         for message in messages:
             if not message["more"]:
-                self.cursors[name] = place
+                self.cursors[name] = (*place, message["tail"]["seq"] if "tail" in message else tail)
             await self._event("rows", message)
         return True
+
+    def _has_all(self, name: str) -> bool:
+        watched = self.watched[name]
+        return (*watched.place, watched.tail) == self.cursors[name]
 
     async def _wait(self) -> None:
         """Wait until something changes; after a while without any change, say that the stream is alive."""
@@ -117,7 +123,7 @@ class _Stream:
         finally:
             for wait in waits:
                 wait.cancel()
-        if all(watched.place == self.cursors[name] for name, watched in self.watched.items()):
+        if all(map(self._has_all, self.watched)):
             await self._event("alive", {"now": self.clock()})
 
     async def _event(self, kind: str, data: dict[str, Any]) -> None:

@@ -138,7 +138,7 @@ def test_groups_fold_and_find_reads_what_is_folded(project: Project) -> None:
         assert "▌      shipped-7" in picture(app), picture(app)
         await typed(pilot, "left", "left", "left", "left")
         assert "▌▸ built-in  30" in picture(app)
-        await typed(pilot, "right")
+        await typed(pilot, "right", "down", "right")
         assert "shipped-0" in picture(app)
 
     opened(project, (80, 24), script)

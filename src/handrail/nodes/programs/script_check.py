@@ -103,7 +103,7 @@ async def _perform(argv: list[str], work: Work, context: NodeContext) -> Ended:
         argv = [sys.executable, *argv]
     task = Task(argv=argv, cwd=context.project, env=env, timeout=seconds, hold=context.hold())
     try:
-        return await perform(task, READ)
+        return await perform(task, READ, context.show)
     except OSError as error:
         told = f"`{argv[0]}` cannot be started: {error.strerror}"
         if work.params.get("byExitCode") is True:  # no agent can fix a name that a person misspelt

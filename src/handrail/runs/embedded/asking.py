@@ -14,6 +14,9 @@ from handrail.runs.embedded.ledger import Ledger
 from handrail.runs.questions import next_id
 from handrail.runs.stored import question_for_people
 
+CLI = "cli"
+"""The surface of an answer that is given to the process that drives the run."""
+
 
 class Asking:
     """The questions of one attempt of a run."""
@@ -42,10 +45,11 @@ class Asking:
             values = await self.outside.asker(asked.id, path, question)
             if values is not None:
                 # unless another process answered first
-                self.inbox.put(asked.id, Letter(values, self.outside.by, self.clock()))
+                self.inbox.put(asked.id, Letter(values, self.outside.by, self.clock(), CLI))
                 letter = self.inbox.take(asked)
         if letter is None:
             raise Waiting(path, str(question.get("title") or "a question"))
-        ledger.record(machine.Answered(path, digest, letter.values, asked.id, letter.by, letter.at))
+        answered = machine.Answered(path, digest, letter.values, asked.id, letter.by, letter.at, letter.surface)
+        ledger.record(answered)
         self.inbox.clear(asked.id)
         return Answer(letter.values, letter.at)

@@ -34,6 +34,7 @@ from handrail.errors import HandrailError, StateError
 from handrail.runs import machine
 from handrail.runs.bounds import Bounded, Meter
 from handrail.runs.embedded import lease
+from handrail.runs.embedded.activity import Activity, Output
 from handrail.runs.embedded.asking import Asking
 from handrail.runs.embedded.digests import as_json, digest_of_text, not_json
 from handrail.runs.embedded.inbox import Inbox
@@ -76,6 +77,8 @@ class DurableRun:
         self.programs = lease.Programs(ledger.attempt)
         self.secrets = ledger.secrets
         self.inbox = Inbox(ledger.attempt, self.secrets)
+        self.activity = Activity(ledger.attempt, clock, self.secrets)
+        ledger.listener = self.activity.take
         self.asking = Asking(ledger, self.inbox, clock, outside)
         self.world = World(outside.context.project, outside.context.definitions)
         self.limits = Limits(lambda path: self.memory.tries.spent.get(path, 0.0), partial(ledger.record, durable=False))
@@ -229,6 +232,7 @@ class DurableRun:
             return handle
 
         def tell(said: AgentSaid) -> None:
+            self.activity.hear(work.path, said)
             for event in telling.events(work.path, said, self.secrets):
                 if isinstance(event, machine.Guided):
                     self.note(event)  # once, even if the run was resumed
@@ -239,8 +243,9 @@ class DurableRun:
             elif said.kind == "finished":
                 self.meter.settle(work.path)
 
-        telling = Telling()
-        context = replace(self._context_of(work.path), hold=hold, tell=tell, usd_left=lambda: self.meter.usd_left)
+        telling, output = Telling(), Output(self.activity, work.path)
+        context = replace(self._context_of(work.path), hold=hold, tell=tell, show=output)
+        context = replace(context, usd_left=lambda: self.meter.usd_left)
         try:
             async with self.limits.within(work.path, work.timeout):
                 _refuse_unusable(kind, work)
@@ -248,6 +253,7 @@ class DurableRun:
                     value = await kind.run(replace(work, timeout=self.limits.left(work.path, work.timeout)), context)
                 _refuse_deep(value)
         finally:
+            output.end()
             for usage in telling.settle():
                 self.record(machine.UsageReported(work.path, usage), durable=False)
                 if told := self.meter.blind_to(usage):

@@ -18,7 +18,7 @@ from handrail.contracts import Attempt, Durable, History, Life, Observer, Outsid
 from handrail.errors import RefusedError, StateError
 from handrail.project import file_name
 from handrail.runs import machine
-from handrail.runs.embedded import lease, summary
+from handrail.runs.embedded import activity, lease, summary
 from handrail.runs.embedded.attempts import (
     WAY_OUT,
     attempts,
@@ -56,6 +56,8 @@ LOOK_AGAIN = 0.1
 PATIENCE = 10.0
 PREPARED = "aside"
 """The file that marks an attempt as prepared."""
+TOLD = "told-"
+"""The start of the name of a file that marks what people were told."""
 
 
 def open_engine(site: Site) -> Embedded:
@@ -130,6 +132,12 @@ class Embedded:
     def driver(self, run: str) -> int | None:
         return holder(self._home(run))
 
+    def has_program(self, run: str) -> bool:
+        return lease.Programs(self.attempt(run)).is_any_held()
+
+    def activity(self, run: str, since: Any) -> tuple[list[dict[str, Any]], Any]:
+        return activity.read(os.path.join(self.attempt(run), activity.NAME), since)
+
     def log(self, run: str) -> str:
         return os.path.join(self.attempt(run), "driver.log")
 
@@ -184,13 +192,17 @@ class Embedded:
             except asyncio.CancelledError:
                 ledger.record(INTERRUPTED)
                 raise
+            finally:
+                durable.activity.close()
             litter.remove()
         return ledger.history
 
-    async def answer(self, run: str, question: str, values: Mapping[str, Any], by: str | None) -> bool:
+    async def answer(
+        self, run: str, question: str, values: Mapping[str, Any], by: str | None, surface: str | None = None
+    ) -> bool:
         attempt = self.attempt(run)
         inbox = Inbox(attempt, self.secrets)
-        if not inbox.put(question, Letter(dict(values), by, self.site.clock())):
+        if not inbox.put(question, Letter(dict(values), by, self.site.clock(), surface)):
             message = f"question `{question}` of run `{run}` already has an answer, from another command"
             raise RefusedError(message, f"if no process uses it, `handrail resume {run}` does")
         try:
@@ -230,6 +242,16 @@ class Embedded:
                     ledger.record(machine.Noticed("", text))
         except RefusedError:
             Inbox(self.attempt(run), self.secrets).put_notice(text)
+
+    def tell_once(self, run: str, what: str) -> bool:
+        path = os.path.join(self.attempt(run), f"{TOLD}{file_name(what)}")
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, files.PRIVATE))
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise StateError(f"`{path}` cannot be written: {error.strerror}") from error
+        return True
 
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside

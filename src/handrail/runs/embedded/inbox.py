@@ -29,11 +29,12 @@ NOTICES = "notices"
 
 
 class Letter(NamedTuple):
-    """An answer, who gave it, and when (in seconds since 1970)."""
+    """An answer, who gave it, when (in seconds since 1970), and where: `cli`, `tui` or `web`."""
 
     values: dict[str, Any]
     by: str | None
     at: float = 0.0
+    surface: str | None = None
 
 
 class Inbox:
@@ -55,7 +56,7 @@ class Inbox:
         make_private(self.folder)
         path = self._file(question)
         new = f"{path}.{os.getpid()}.letter"
-        stored = {"values": self.secrets.for_storage(letter.values), "by": letter.by, "at": letter.at}
+        stored = {**letter._asdict(), "values": self.secrets.for_storage(letter.values)}
         files.replace(new, json.dumps(stored, ensure_ascii=False).encode(), durable=True)
         try:
             os.link(new, path)
@@ -78,7 +79,7 @@ class Inbox:
                 given = json.loads(file.read())
             values = self.secrets.from_storage(given["values"])
             accepted = forms.accept(formspec.from_json(asked.question), values)
-            return Letter(accepted, given.get("by"), float(given.get("at", 0.0)))
+            return Letter(accepted, given.get("by"), float(given.get("at", 0.0)), given.get("surface"))
         except (OSError, ValueError, KeyError, TypeError, AttributeError, Unresolved, forms.WrongAnswers):
             self.clear(asked.id)  # invalid, so it must not be read again
             return None

@@ -33,6 +33,7 @@ class Ledger:
         self.attempt = attempt
         self.path = f"{attempt}/{JOURNAL}"
         self.observer = observer
+        self.listener: Observer | None = None
         self.memory = Memory()
         self.records: list[Record] = []
         self.secrets = secrets
@@ -66,8 +67,9 @@ class Ledger:
         written = self.recorder.add(event, durable=durable)
         self.memory.take(event)
         self.records.append((written["t"], event))
-        if self.observer is not None:
-            self.observer(event)
+        for told in (self.listener, self.observer):
+            if told is not None:
+                told(event)
 
     def note(self, event: Event) -> None:
         """Add an event that only informs people. It is added once, even if the run was resumed."""

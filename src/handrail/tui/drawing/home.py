@@ -20,7 +20,7 @@ from handrail.tui.drawing.words import (
     rule,
     sign,
 )
-from handrail.view.columns import duration
+from handrail.view.columns import columns, duration
 
 GROUPS = {"needs": "NEEDS YOU", "running": "RUNNING", "delayed": "DELAYED", "recent": "RECENT"}
 EMPTY = (
@@ -96,17 +96,12 @@ def home_line(row: Row, times: Times, shape: Columns) -> Line:
     if shape.about:
         pieces.append(Piece(" " + cell(str(row.get("about") or ""), shape.about), "dim"))
     counts, time, cost = _figures(row, times)
-    if row.get("group") == "needs":
-        room = shape.place + shape.counts + shape.cost
-        end = right(time, shape.time)
-        pieces.append(Piece(f" {cell(_place(row, times), room)}{end}"))
-        return line(row["id"], *pieces)
-    if shape.counts and counts:
-        middle = cell(_place(row, times), shape.place) + right(counts, shape.counts)
-    else:
-        middle = cell(_place(row, times), shape.place + shape.counts)
-    pieces.append(Piece(f" {middle}{right(time, shape.time)}"))
-    if shape.cost:
+    is_need = row.get("group") == "needs"
+    end = "  ".join(part for part in ("" if is_need or not shape.counts else counts, time) if part)
+    room = shape.place + shape.counts + shape.time + (shape.cost if is_need else 0)
+    place = cell(_place(row, times), max(4, room - columns(end) - 1))
+    pieces.append(Piece(f" {place} {end}"))
+    if shape.cost and not is_need:
         pieces.append(Piece(right(cost, shape.cost), "dim" if cost == UNKNOWN else ""))
     return line(row["id"], *pieces)
 

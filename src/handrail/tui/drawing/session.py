@@ -97,7 +97,8 @@ def _gate(stop: Row, checks: list[Row], times: Times, width: int, indent: str) -
             yield line(None, Piece(f"{indent}       {cell(name, 8)}", "dim"), cell(text, max(4, width - 18)))
     if checks:
         for check in checks:
-            yield check_line(check, times, width - len(indent) - 3)._replace(id=None)
+            own = check_line(check, times, width - len(indent) - 3)
+            yield line(None, Piece(f"{indent}   "), *own.pieces)
     for claim in [] if checks else stop.get("exit") or []:
         yield line(
             None, f"{indent}     ", sign("pending"), Piece(f" {cell(str(claim), max(4, width - 22))} never run", "dim")

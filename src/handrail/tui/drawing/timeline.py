@@ -18,6 +18,8 @@ IDLE = 30.0
 CUT = 2.0
 MARKS = {"work": "█", "pause": "─", "delay": "▒", "asked": "┄", "away": " "}
 STYLES = {"work": "run", "pause": "dim", "delay": "delay", "asked": "need", "away": ""}
+ENDS = {"failed": ("x", "fail"), "interrupted": ("!", "need")}
+"""How a bar that was not done ends. These marks are seen even if the next bar begins in the same column."""
 LEGEND = "█ work  x failed  ─ pause  ▒ delayed  ┄ asked  · skipped  > goes on"
 
 
@@ -91,7 +93,10 @@ def _head(scale: Scale, times: Times, room: int) -> str:
     last = times.of_day(end)
     if room > 2 * len(last) + 2:
         head[room - len(last) :] = last
-    return "".join(head)
+    for at, text in scale.cuts():
+        if "".join(head[at : at + len(text)]).isspace():
+            head[at : at + len(text)] = text
+    return "".join(head)[:room]
 
 
 def _drawn(row: Row, bars: list[Row], scale: Scale, times: Times, room: int) -> Iterator[Piece]:
@@ -99,24 +104,19 @@ def _drawn(row: Row, bars: list[Row], scale: Scale, times: Times, room: int) -> 
     cells: list[tuple[str, str]] = [(" ", "")] * room
     if not bars and row.get("status") == "skipped":
         cells[0] = ("·", "dim")
+    ends: dict[int, tuple[str, str]] = {}
     for bar in bars:
         kind = str(bar.get("kind"))
         end = times.now if bar.get("to") is None else bar["to"]
-        first, last = scale.column(bar["from"]), scale.column(end)
-        for at in range(first, min(last + 1, room)):
+        first, last = scale.column(bar["from"]), min(scale.column(end), room - 1)
+        for at in range(first, last + 1):
             if kind != "away":
                 cells[at] = (MARKS.get(kind, "█"), STYLES.get(kind, ""))
-        at = min(last, room - 1)
-        if bar.get("to") is None:
-            cells[at] = (">", "run")
-        elif bar.get("end") == "failed":
-            cells[at] = ("x", "fail")
-        elif bar.get("end") == "interrupted":
-            cells[at] = ("!", "need")
-    for at, text in scale.cuts():
-        for number, char in enumerate(text):
-            if at + number < room and cells[at + number][0] == " ":
-                cells[at + number] = (char, "dim")
+        mark = (">", "run") if bar.get("to") is None else ENDS.get(str(bar.get("end")))
+        if mark is not None:
+            ends[last] = mark
+    for at, mark in ends.items():
+        cells[at] = mark
     begin = 0
     for at in range(1, room + 1):
         if at == room or cells[at][1] != cells[begin][1]:

@@ -133,7 +133,8 @@ def tree_line(branch: Branch, times: Times, width: int) -> Line:
     if row.get("kind") == "repeat":
         name += f"  ↻ {row.get('begun') or 0} of {row.get('rounds') or UNKNOWN}"
     took, cost = took_words(row, times), cost_words(row)
-    ends = right(took, 12) + (right(cost, 9) if width >= 66 else "")
+    is_wide = width >= 66
+    ends = right(took, 12 if is_wide else 10) + (right(cost, 9 if is_wide else 7) if width >= 50 else "")
     room = max(8, width - columns(lead) - 2 - columns(ends) - 1)
     is_step = row.get("kind") == "step"
     about = _about(row)

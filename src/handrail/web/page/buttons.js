@@ -1,45 +1,78 @@
-// What can be done with a run. Stopping and restarting ask first.
-import { Component, html } from "./dom.js";
+// What can be done with a run: stop, resume, continue, restart. All of them ask first, in a dialog.
+import { Dialog, Problem } from "./dialog.js";
 import { post } from "./doing.js";
+import { Component, html, readOnly } from "./dom.js";
 
-const WORDS = { resume: "Resume", continue: "Continue", restart: "Restart…", stop: "Stop…" };
-const ASKS = {
-  stop: "Stop this run and every process that it started? It can be resumed.",
-  restart: "Start this run again with the current definitions? Files that it made are removed; a copy is kept.",
+const MODES = {
+  resume: ["Resume", "Keeps the finished steps and goes on where it stopped."],
+  continue: ["Continue", "Goes on after its end, with the files that it made."],
+  restart: ["Restart", "Starts again with the current definitions. Files that it made are removed; a copy is kept."],
 };
 
 export class Buttons extends Component {
   constructor(props) {
     super(props);
-    this.state = { asked: null, error: null, isSending: false };
+    this.state = { asked: null, error: null, isSending: false, mode: null };
   }
 
   async doIt(action) {
-    this.setState({ asked: null, error: null, isSending: true });
+    this.setState({ error: null, isSending: true });
     try {
-      await post(`/api/run/${encodeURIComponent(this.props.run)}/${action}`, {});
+      await post(`/api/runs/${encodeURIComponent(this.props.run)}/${action}`, {});
+      this.setState({ asked: null });
     } catch (error) {
       this.setState({ error });
     }
     this.setState({ isSending: false });
   }
 
-  render({ actions }, { asked, error, isSending }) {
+  stop({ name }, { error, isSending }) {
     return html`
-      <p class="buttons">
-        ${actions.map((action) => html`
-          <button key=${action} disabled=${isSending}
-            onClick=${() => (ASKS[action] ? this.setState({ asked: action }) : this.doIt(action))}>${WORDS[action]}</button>
-        `)}
-      </p>
-      ${asked ? html`
-        <div role="group" class="need" aria-label=${ASKS[asked]}>
-          <p>${ASKS[asked]}</p>
-          <button onClick=${() => this.doIt(asked)}>${WORDS[asked].replace("…", "")}</button>
-          <button onClick=${() => this.setState({ asked: null })}>Leave it as it is</button>
-        </div>
-      ` : null}
-      ${error ? html`<p role="alert" class="error"><bdi>${error.message}</bdi> <bdi>${error.hint ?? ""}</bdi></p>` : null}
+      <${Dialog} title=${`Stop ${name ?? "this run"}?`} onClose=${() => this.setState({ asked: null })}>
+        <p>It ends with everything that it started. Finished steps are kept; it can be resumed.</p>
+        <${Problem} error=${error} />
+        <p class="buttons">
+          <button onClick=${() => this.setState({ asked: null })}>Keep running</button>
+          <button class="danger" disabled=${isSending} onClick=${() => this.doIt("stop")}>Stop</button>
+        </p>
+      <//>
+    `;
+  }
+
+  again({ name }, { error, isSending, mode }, modes) {
+    const chosen = mode ?? modes[0];
+    const send = (event) => {
+      event.preventDefault();
+      this.doIt(chosen);
+    };
+    return html`
+      <${Dialog} title=${`Run ${name ?? "it"} again?`} onClose=${() => this.setState({ asked: null })}>
+        <form onSubmit=${send}>
+          <fieldset class="field"><legend>How</legend>
+            ${modes.map((one) => html`
+              <label key=${one}><input type="radio" name="mode" checked=${one === chosen} onChange=${() => this.setState({ mode: one })} />
+                ${" "}${MODES[one][0]} <span class="help">${MODES[one][1]}</span></label>`)}
+          </fieldset>
+          <${Problem} error=${error} />
+          <p class="buttons">
+            <button disabled=${isSending}>${MODES[chosen][0]}</button>
+            <button type="button" onClick=${() => this.setState({ asked: null })}>Leave it as it is</button>
+          </p>
+        </form>
+      <//>
+    `;
+  }
+
+  render(props, state) {
+    const modes = Object.keys(MODES).filter((mode) => props.actions.includes(mode));
+    const canStop = props.actions.includes("stop");
+    const ask = (asked) => () => this.setState({ asked, error: null, mode: null });
+    const off = { disabled: !!readOnly, title: readOnly || undefined };
+    return html`
+      ${modes.length ? html`<button ...${off} aria-keyshortcuts="r" onClick=${ask("again")}>${MODES[modes[0]][0]}…</button>` : null}
+      ${canStop ? html`<button ...${off} aria-keyshortcuts="s" onClick=${ask("stop")}>Stop…</button>` : null}
+      ${state.asked === "stop" ? this.stop(props, state) : null}
+      ${state.asked === "again" && modes.length ? this.again(props, state, modes) : null}
     `;
   }
 }

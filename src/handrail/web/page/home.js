@@ -1,50 +1,113 @@
-// Everything in the project: what needs a person comes first.
-import { html } from "./dom.js";
-import { cost, duration, SIGNS, time, WORDS } from "./words.js";
+// Everything in the project, in four groups: what needs a person comes first.
+import { Buttons } from "./buttons.js";
+import { bdi, Component, html } from "./dom.js";
+import { post } from "./doing.js";
+import { addressOf, ask, needAddress } from "./routes.js";
+import { age, cost, duration, moment, SIGNS, time, WORDS } from "./words.js";
 
-const GROUPS = [
-  ["needs", "Needs you", "nothing"],
-  ["running", "Running", "nothing"],
-  ["delayed", "Delayed", null],
-  ["recent", "Recent", "No runs yet. `handrail run NAME` starts one; `handrail list` shows what there is."],
-];
+const QUIET = 60;
+const OUTCOMES = ["completed", "failed", "stopped", "cancelled"];
+const isOver = (row) => row.group === "recent";
 
-const address = (row) => `/${row.id.replace(":", "/")}`;
-
-const when = (row, now) => {
-  if (row.group === "recent") return time(row.ended ?? row.started);
-  return row.started == null ? "" : duration(now - row.started);
+const placeOf = (row) => {
+  const place = Array.isArray(row.place) ? row.place.join(" › ") : row.place ?? "";
+  return [row.round ? `↻${row.round[0]}/${row.round[1]}` : "", [place, row.doing].filter(Boolean).join(" › ")].filter(Boolean).join(" ");
 };
 
-const Entry = ({ row, now }) => html`
-  <li class="entry">
-    <a href=${address(row)} class="row">
-      <span class=${`sign ${row.status}`} aria-hidden="true">${SIGNS[row.status] ?? "·"}</span>
-      <span class="name"><bdi>${row.name}</bdi></span>
-      <span class="about"><bdi>${row.about}</bdi></span>
-      <span class="what"><bdi>${row.need?.title ?? row.place ?? row.why ?? ""}</bdi></span>
-      <span class=${`word ${row.status}`}>${WORDS[row.status] ?? row.status}</span>
-      <span class="figure">${when(row, now)}</span>
-      <span class="figure">${cost(row.usage)}</span>
-    </a>
-  </li>
+const whyOf = (row) => (typeof row.why === "string" ? row.why : [row.why?.path?.split("/").join(" › "), row.why?.message].filter(Boolean).join(": "));
+
+const KINDS = { form: "form", approval: "approval", rerun: "did it finish?", breach: "changed files", trust: "not trusted" };
+
+// The sentence of a row, and what stands beside it.
+const tell = (row, now) => {
+  if (row.need) {
+    const more = row.need.fields ? ` · ${row.need.fields} fields` : "";
+    return [row.need.title, [KINDS[row.need.kind] ?? row.need.kind, row.who].filter(Boolean).join(" · ") + more];
+  }
+  if (row.status === "interrupted") return [`interrupted${placeOf(row) ? ` at ${placeOf(row)}` : ""}`, "no process"];
+  if (row.delay) return [row.delay.reason ?? "delayed", row.delay.until ? `in ${duration(row.delay.until - now)}` : ""];
+  if (row.group === "needs") return [whyOf(row) || placeOf(row), row.seen === false ? "new" : ""];
+  if (isOver(row)) return [whyOf(row), row.seconds != null || row.ended ? duration(row.seconds ?? row.ended - row.started) : ""];
+  const quiet = row.last != null && now - row.last > QUIET ? `quiet ${age(row.last, now)}` : "";
+  return [placeOf(row), [quiet, row.kind === "session" ? row.who : ""].filter(Boolean).join(" · ")];
+};
+
+const Progress = ({ row }) =>
+  row.total ? html`<span class="progress"><progress aria-label="steps" max=${row.total} value=${row.done}></progress> ${row.done}/${row.total}</span>` : null;
+
+const Action = ({ row }) => {
+  if (row.need) return html`<a class="button" href=${needAddress(row.id, row.need.id)} aria-keyshortcuts="a">${row.need.kind === "approval" ? "Look" : "Answer"}</a>`;
+  if (row.status === "interrupted") return html`<${Buttons} run=${row.id.slice(4)} name=${row.name} actions=${row.modes?.length ? row.modes : ["resume"]} />`;
+  return html`<a class="button" href=${addressOf(row.id)}>Look</a>`;
+};
+
+class Entry extends Component {
+  shouldComponentUpdate({ row, now }) {
+    const ticks = !isOver(row) && Math.floor(now) !== Math.floor(this.props.now);
+    return ticks || row.v !== this.props.row.v || row.group !== this.props.row.group;
+  }
+
+  render({ row, now }) {
+    const [what, beside] = tell(row, now);
+    const when = isOver(row) ? moment(row.ended ?? row.started, now) : age(row.need?.since ?? row.ended ?? row.started, now);
+    return html`
+      <li class=${`entry ${row.status}`}>
+        <span class=${`sign ${row.status}`} aria-hidden="true">${row.group === "needs" && row.need ? "?" : SIGNS[row.status] ?? "·"}</span>
+        <span class="title"><a class="name" href=${addressOf(row.id)}>${bdi(row.name)}</a> <span class="about">${bdi(row.about)}</span></span>
+        <span class="what">${bdi(what)}</span>
+        <span class="beside">${row.total && !isOver(row) && row.group !== "needs" ? html`<${Progress} row=${row} />` : null} ${bdi(beside)}</span>
+        <span class=${`word ${row.status}`}>${WORDS[row.status] ?? row.status}</span>
+        <span class="figure when" title=${time(row.need?.since ?? row.ended ?? row.started)}>${when}</span>
+        <span class="figure">${row.group === "needs" ? null : cost(row.usage)}</span>
+        <span class="action">${row.group === "needs" ? html`<${Action} row=${row} />` : null}</span>
+      </li>
+    `;
+  }
+}
+
+const Group = ({ id, title, rows, empty, now, children }) =>
+  rows.length || empty ? html`
+    <section class=${`group ${id}`} aria-labelledby=${`group-${id}`}>
+      <h2 id=${`group-${id}`}>${title} <span class="figures">${rows.length || ""}</span></h2>
+      ${children}
+      ${rows.length ? html`<ul>${rows.map((row) => html`<${Entry} key=${row.id} row=${row} now=${now} />`)}</ul>` : html`<p class="empty">${empty}</p>`}
+    </section>
+  ` : null;
+
+const Filters = ({ names, query }) => html`
+  <p class="filters">
+    <select aria-label="Name" value=${query.get("name") ?? ""} onChange=${(e) => ask({ name: e.target.value })}>
+      <option value="">every name</option>${names.map((name) => html`<option key=${name}>${name}</option>`)}
+    </select>
+    <select aria-label="Outcome" value=${query.get("outcome") ?? ""} onChange=${(e) => ask({ outcome: e.target.value })}>
+      <option value="">every outcome</option>${OUTCOMES.map((one) => html`<option key=${one} value=${one}>${WORDS[one]}</option>`)}
+    </select>
+  </p>
 `;
 
-export const Home = ({ received, now }) => {
-  const rows = received.rows("entries").sort((a, b) => a.order - b.order);
+const holds = (row, text) => !text || `${row.name} ${row.about} ${row.need?.title ?? ""} ${placeOf(row)}`.toLowerCase().includes(text.toLowerCase());
+
+export const Home = ({ home, rows, now, query }) => {
+  if (!home.seq) return html`<h1 tabindex="-1">Home</h1><p class="empty">Reading the project …</p>`;
+  const find = query.get("find") ?? "";
+  const of = (group) => rows.filter((row) => row.group === group && holds(row, find));
+  const recent = of("recent");
+  const names = [...new Set(recent.map((row) => row.name))].sort();
+  const [name, outcome] = [query.get("name"), query.get("outcome")];
+  const chosen = recent.filter((row) => (!name || row.name === name) && (!outcome || row.status === outcome || (outcome === "completed" && row.status === "done")));
+  const failures = rows.filter((row) => row.group === "needs" && !row.need && row.seen === false);
   return html`
-    <h1 tabindex="-1">Everything</h1>
-    ${GROUPS.map(([group, title, empty]) => {
-      const members = rows.filter((row) => row.group === group);
-      if (!members.length && empty === null) return null;
-      return html`
-        <section key=${group} class=${`group ${group}`} aria-labelledby=${`group-${group}`}>
-          <h2 id=${`group-${group}`}>${title} <span class="count">${members.length || ""}</span></h2>
-          ${members.length
-            ? html`<ul>${members.map((row) => html`<${Entry} key=${row.id} row=${row} now=${now} />`)}</ul>`
-            : html`<p class="empty">${empty}</p>`}
-        </section>
-      `;
-    })}
+    <div class="titlebar">
+      <h1 tabindex="-1">Home</h1>
+      <input type="search" aria-keyshortcuts="/" aria-label="Find a run or session" placeholder="find" value=${find} onInput=${(e) => ask({ find: e.target.value })} />
+    </div>
+    <${Group} id="needs" title="Needs you" rows=${of("needs")} empty="nothing" now=${now}>
+      ${failures.length > 1 ? html`<p class="filters"><button onClick=${() => post("/api/seen", { ids: failures.map((row) => row.id) })}>Mark ${failures.length} failures as seen</button></p>` : null}
+    <//>
+    <${Group} id="running" title="Running" rows=${of("running")} empty="nothing" now=${now} />
+    <${Group} id="delayed" title="Delayed" rows=${of("delayed")} now=${now} />
+    <${Group} id="recent" title="Recent" rows=${chosen} now=${now} empty=${recent.length || find ? "nothing fits" : html`No runs yet. <a href="/launch">Launch one</a>, or look at the <a href="/catalog">catalog</a>.`}>
+      ${recent.length > 1 ? html`<${Filters} names=${names} query=${query} />` : null}
+    <//>
   `;
 };

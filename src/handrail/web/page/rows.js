@@ -1,5 +1,7 @@
 // The rows of a topic as a receiver has them. The same rules as `handrail.topics.rows.Received`.
 
+const MOST_LINES = 2000;
+
 export class Received {
   constructor() {
     this.forget("");
@@ -9,6 +11,13 @@ export class Received {
     this.epoch = epoch;
     this.seq = 0;
     this.sections = new Map();
+    this.isWhole = false;
+    this.tail = { seq: 0, lost: 0, rows: [] };
+  }
+
+  // Where this is, for the server: epoch, number of the last event, number of the last line of the tail.
+  get cursor() {
+    return this.epoch && `${this.epoch}/${this.seq}${this.tail.seq ? `/${this.tail.seq}` : ""}`;
   }
 
   rows(section) {
@@ -38,8 +47,17 @@ export class Received {
     for (const [section, ids] of Object.entries(message.gone)) {
       for (const id of ids) this.section(section).delete(id);
     }
+    if (message.tail) this.takeTail(message.tail);
     if (!message.more) this.seq = message.seq;
+    this.isWhole = !message.more;
     return true;
+  }
+
+  // The last lines of output. They have numbers of their own; those that were left out are counted.
+  takeTail({ base, seq, lost, rows }) {
+    const known = base > 0 && base <= this.tail.seq ? this.tail : { seq: 0, lost: 0, rows: [] };
+    const added = rows.filter((row) => row.n > known.seq);
+    this.tail = { seq, lost: known.lost + (lost ?? 0), rows: [...known.rows, ...added].slice(-MOST_LINES) };
   }
 
   section(name) {

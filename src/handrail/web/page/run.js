@@ -1,137 +1,156 @@
-// One run: its head, and the tree of its phases and steps.
-import { Buttons } from "./buttons.js";
+// One run: its head, and one of the views that its address names, with a drawer for one step.
+import { changeQuery, inQuery, toQuery } from "./address.js";
 import { Component, html } from "./dom.js";
-import { Question } from "./form.js";
-import { cost, duration, SIGNS, time, WORDS } from "./words.js";
+import { get } from "./doing.js";
+import { Drawer } from "./drawer.js";
+import { Outline } from "./outline.js";
+import { needAddress } from "./routes.js";
+import { RunHead } from "./runhead.js";
+import { Spans, scaleOf } from "./spans.js";
+import { VIEWS } from "./views.js";
 
-const childrenOf = (rows) => {
-  const below = new Map();
-  for (const row of rows.sort((a, b) => a.order - b.order)) {
-    if (!below.has(row.parent)) below.set(row.parent, []);
-    below.get(row.parent).push(row);
-  }
-  return below;
+const ACTIVE = new Set(["running", "waiting", "delayed"]);
+export const isNarrow = () => matchMedia("(max-width: 899px)").matches;
+
+const tabsOf = ({ artifacts, checks }) => {
+  const failed = checks.filter((check) => check.held === false).length;
+  return [
+    ["progress", "Progress"], ["graph", "Graph"], ["tail", "Tail"], ["summary", "Summary"],
+    ["artifacts", `Artifacts ${artifacts.length || ""}`], ["checks", `Checks ${failed ? `✗${failed}` : checks.length || ""}`],
+    ["changes", "Changes"], ["log", "Log"],
+  ];
 };
 
-const spent = (row, now) => {
-  if (row.started == null) return "";
-  if (row.ended != null) return duration(row.ended - row.started);
-  return duration(now - row.started);
-};
-
-const detail = (row) => {
-  if (row.kind === "repeat") return `↻ ${row.begun} of ${row.rounds}`;
-  if (row.why && row.status !== "done") return row.why.message;
-  if (row.doing && row.status !== "done") return row.doing;
-  const counts = Object.entries(row.counts ?? {}).map(([name, count]) => `${count} ${name}`);
-  return [row.flow ? `flow ${row.flow}` : row.node, row.who, ...counts].filter(Boolean).join(" · ");
-};
-
-const isOpenAtFirst = (row) => row.kind !== "round" || row.status !== "done";
-
-class Tree extends Component {
+class RunPage extends Component {
   constructor(props) {
     super(props);
-    this.state = { folded: {}, at: null };
+    this.state = { touched: {} };
+    this.more = { count: 0, nodes: new Map(), bars: new Map() };
   }
 
-  isFolded(row) {
-    return this.state.folded[row.id] ?? !isOpenAtFirst(row);
+  componentDidMount() {
+    this.settle();
   }
 
-  fold(row, isFolded) {
-    this.setState({ folded: { ...this.state.folded, [row.id]: isFolded } });
+  componentDidUpdate() {
+    this.settle();
   }
 
-  key(event, list, index, row) {
-    const go = (place) => {
-      event.preventDefault();
-      const next = list[Math.max(0, Math.min(list.length - 1, place))];
-      this.setState({ at: next.row.id }, () => document.getElementById(`node ${next.row.id}`)?.focus());
-    };
-    const keys = {
-      ArrowDown: () => go(index + 1),
-      ArrowUp: () => go(index - 1),
-      Home: () => go(0),
-      End: () => go(list.length - 1),
-      ArrowLeft: () => this.fold(row, true),
-      ArrowRight: () => this.fold(row, false),
-    };
-    keys[event.key]?.();
+  // What the rows say, made again only if they changed.
+  model() {
+    const { received, live } = this.props;
+    const head = received.head;
+    const isInterrupted = head.status === "running" && live != null && live.driver === null && !live.program;
+    const mark = [received.epoch, received.seq, isInterrupted, this.more.count].join(" ");
+    if (this.made?.mark !== mark) {
+      const outline = new Outline(this.with("nodes"), isInterrupted);
+      const spans = new Spans(this.with("bars"), outline);
+      this.made = { mark, outline, spans, head, status: isInterrupted ? "interrupted" : head.status };
+      for (const section of ["needs", "artifacts", "checks"]) this.made[section] = received.rows(section);
+    }
+    return this.made;
   }
 
-  render({ rows, now }) {
-    const below = childrenOf(rows);
-    const list = [];
-    const walk = (parent, level) => {
-      for (const row of below.get(parent) ?? []) {
-        const hasMore = below.has(row.id);
-        list.push({ row, level, hasMore });
-        if (hasMore && !this.isFolded(row)) walk(row.id, level + 1);
-      }
-    };
-    walk("", 1);
-    const at = list.some(({ row }) => row.id === this.state.at) ? this.state.at : list[0]?.row.id;
+  // The rows of a section, with those that were fetched when a phase was opened.
+  with(section) {
+    const rows = this.props.received.rows(section);
+    const known = new Set(rows.map((row) => row.id));
+    return [...rows, ...[...this.more[section].values()].filter((row) => !known.has(row.id))];
+  }
+
+  // The first time: open what a person wants to see first. The address then says so.
+  settle() {
+    const { received, id } = this.props;
+    if (this.isSettled || !received.head || received.isWhole === false) return;
+    this.isSettled = true;
+    if (inQuery("view") || inQuery("step")) return this.unfoldTo(inQuery("step"));
+    const { outline, needs, head } = this.model();
+    const place = outline.firstPlace(head, needs);
+    if (place && !isNarrow()) changeQuery({ step: place }, true);
+    if (place) this.setState({ at: place });
+    if (!place && !ACTIVE.has(head.status)) changeQuery({ view: "summary" }, true);
+    if (place) this.unfoldTo(place);
+  }
+
+  unfoldTo(step) {
+    if (!step) return;
+    const opened = this.model().outline.ancestors(step).map((row) => [row.id, false]);
+    this.setState({ touched: { ...this.state.touched, ...Object.fromEntries(opened) } });
+  }
+
+  async fold(row, isFolded) {
+    this.setState({ touched: { ...this.state.touched, [row.id]: isFolded } });
+    if (!isFolded && !this.model().outline.below.has(row.id)) await this.fetch(row);
+  }
+
+  // The rows below a phase that the server did not send by itself.
+  async fetch(row) {
+    try {
+      const found = await get(`/api/runs/${encodeURIComponent(this.props.id)}/nodes?under=${encodeURIComponent(row.id)}`);
+      for (const section of ["nodes", "bars"]) for (const one of found[section] ?? []) this.more[section].set(one.id, one);
+      this.more.count += 1;
+      this.setState({ problem: null });
+    } catch (problem) {
+      this.setState({ problem });
+    }
+  }
+
+  open(row, number) {
+    this.opener = document.activeElement;
+    changeQuery({ step: row.id, try: number ?? null, part: number ? inQuery("part") : null });
+  }
+
+  close() {
+    const opener = this.opener?.isConnected ? this.opener : document.getElementById(`node ${inQuery("step")}`);
+    changeQuery({ step: null, try: null, part: null });
+    opener?.focus();
+  }
+
+  scale(made) {
+    const { head, spans, status } = made;
+    const from = head.started ?? spans.first();
+    if (from == null) return null;
+    return scaleOf(spans.all, { from, to: Math.max(this.end(made), from), isShrunk: inQuery("idle") !== "all", isOpen: ACTIVE.has(status) });
+  }
+
+  // Where time ends on this page: now, at the end of the run, or at the last thing that a killed run did.
+  end({ head, spans, status }) {
+    if (status === "interrupted") return spans.last() ?? head.started;
+    return head.ended ?? this.props.now;
+  }
+
+  render({ id, received, now }, { touched, problem, at }) {
+    if (!received.head || received.isWhole === false) return html`<h1 tabindex="-1" class="empty">Reading the run …</h1>`;
+    const made = this.model();
+    const { outline, spans, head, artifacts, needs } = made;
+    const end = this.end(made);
+    const view = inQuery("view") ?? "progress";
+    const step = inQuery("step");
+    const View = VIEWS[view] ?? VIEWS.progress;
+    const worked = spans.worked({ id: "" }, end);
+    const lastEvent = Math.max(spans.last() ?? 0, received.tail?.rows.at(-1)?.t ?? 0);
+    const need = needs.find((one) => !one.answered);
+    const place = head.why?.path ? outline.words(head.why.path) : null;
     return html`
-      <div role="treegrid" aria-label="Phases and steps" class="tree">
-        ${list.map(({ row, level, hasMore }, index) => html`
-          <div
-            key=${row.id}
-            id=${`node ${row.id}`}
-            role="row"
-            aria-level=${level}
-            aria-expanded=${hasMore ? String(!this.isFolded(row)) : undefined}
-            tabindex=${row.id === at ? 0 : -1}
-            class=${`node level-${Math.min(level, 8)} ${row.status}`}
-            onKeyDown=${(event) => this.key(event, list, index, row)}
-            onClick=${() => (hasMore ? this.fold(row, !this.isFolded(row)) : null)}
-          >
-            <span role="gridcell" class="fold" aria-hidden="true">${hasMore ? (this.isFolded(row) ? "▸" : "▾") : ""}</span>
-            <span role="gridcell" class=${`sign ${row.status}`} title=${WORDS[row.status]}>${SIGNS[row.status] ?? "·"}</span>
-            <span role="gridcell" class="name"><bdi>${row.name}</bdi></span>
-            <span role="gridcell" class="what"><bdi>${detail(row)}</bdi></span>
-            <span role="gridcell" class=${`word ${row.status}`}>${row.status === "done" ? "" : WORDS[row.status] ?? row.status}</span>
-            <span role="gridcell" class="figure">${row.try > 1 ? `try ${row.try}` : ""}</span>
-            <span role="gridcell" class="figure">${spent(row, now)}</span>
-            <span role="gridcell" class="figure">${cost(row.usage)}</span>
-          </div>
-        `)}
+      <div class=${`run ${step ? "has-drawer" : ""}`}>
+        <div class="whole" inert=${Boolean(step) && isNarrow()}>
+          <${RunHead} id=${id} head=${head} status=${made.status} worked=${worked} quiet=${lastEvent ? now - lastEvent : 0} artifacts=${artifacts} place=${place} />
+          ${need ? html`<p class="asks"><span class="word waiting">?</span> <bdi>${need.title}</bdi> <a class="button" aria-keyshortcuts="a" href=${needAddress(`run:${id}`, need.id)}>Answer</a></p>` : null}
+          ${problem ? html`<p role="alert" class="error"><bdi>${problem.message}</bdi></p>` : null}
+          <nav class="tabs" aria-label="Views of this run">
+            ${tabsOf(made).map(([name, words], index) => html`
+              <a key=${name} ...${toQuery({ view: name, q: null, kind: null })} aria-current=${name === view ? "page" : undefined} aria-keyshortcuts=${index + 1}>${words.trim()}</a>
+            `)}
+          </nav>
+          <${View}
+            id=${id} made=${made} received=${received} touched=${touched} here=${step ?? at} now=${now} end=${end} scale=${this.scale(made)}
+            onFold=${(row, isFolded) => this.fold(row, isFolded)} onOpen=${(row, number) => this.open(row, number)}
+          />
+        </div>
+        ${step ? html`<${Drawer} key=${step} id=${id} path=${step} made=${made} received=${received} end=${end} onClose=${() => this.close()} />` : null}
       </div>
     `;
   }
 }
 
-export const Run = ({ id, received, live, now }) => {
-  const head = received.head;
-  if (!head) return html`<p class="empty">Reading the run …</p>`;
-  const end = head.ended ?? now;
-  const needs = received.rows("needs").filter((row) => row.answered === null);
-  const artifacts = received.rows("artifacts");
-  const interrupted = head.status === "running" && live?.driver === null ? ["resume"] : [];
-  return html`
-    <header class="title">
-      <h1 tabindex="-1"><bdi>${head.name}</bdi> <span class="about"><bdi>${head.about}</bdi></span></h1>
-      <p class="facts">
-        <span class=${`sign ${head.status}`} aria-hidden="true">${SIGNS[head.status]}</span>
-        <strong class=${`word ${head.status}`}>${WORDS[head.status] ?? head.status}</strong>
-        <span>${head.done} of ${head.total} steps</span>
-        <span>${head.started == null ? "not started" : duration(end - head.started)}</span>
-        <span>${cost(head.usage)}</span>
-        ${head.started != null ? html`<span>since ${time(head.started)}</span>` : null}
-      </p>
-      ${head.why ? html`<p class="why"><bdi>${[head.why.path, head.why.message].filter(Boolean).join(": ")}</bdi></p>` : null}
-      ${head.summary ? html`<p class="summary"><bdi>${head.summary}</bdi></p>` : null}
-    </header>
-    <${Buttons} run=${id} actions=${head.status === "running" || head.status === "waiting" ? ["stop", ...interrupted] : head.modes} />
-    ${needs.map((need) => html`<${Question} key=${need.id} need=${need} run=${id} />`)}
-    <${Tree} rows=${received.rows("nodes")} now=${now} />
-    ${artifacts.length
-      ? html`
-          <section aria-labelledby="artifacts">
-            <h2 id="artifacts">Artifacts</h2>
-            <ul class="files">${artifacts.map((row) => html`<li key=${row.id}><bdi>${row.path}</bdi></li>`)}</ul>
-          </section>
-        `
-      : null}
-  `;
-};
+export const Run = (props) => html`<${RunPage} key=${props.id} ...${props} />`;

@@ -1,64 +1,149 @@
-// One guided session: its phases, the last results of its exit checks, its moves.
-import { html } from "./dom.js";
-import { duration, SIGNS, time, WORDS } from "./words.js";
+// One guided session: where its agent is, what it may do there, what was checked, how it got there and what was denied.
+import { Dialog, Problem } from "./dialog.js";
+import { get, post } from "./doing.js";
+import { bdi, Component, html, readOnly } from "./dom.js";
+import { Question } from "./form.js";
+import { age, duration, plural, SIGNS, time, WORDS } from "./words.js";
 
-const gate = ({ allow, deny }) => {
-  if (allow) return `only ${allow.join(", ")}`;
+const gateWords = ({ allow, deny }) => {
+  if (allow) return `only ${allow.join(", ") || "nothing"}`;
   return deny?.length ? `all but ${deny.join(", ")}` : "all tools";
 };
 
-const Check = ({ check }) => html`
-  <li class=${check.held === true ? "done" : check.held === false ? "failed" : "pending"}>
-    <span aria-hidden="true">${check.held === true ? "✓" : check.held === false ? "✗" : "○"}</span>
-    <bdi>${check.name}</bdi>
-    ${check.held === null ? " could not run" : check.held ? " holds" : " does not hold"} · ${time(check.at)}
-    ${check.held ? null : html`<pre><bdi>${check.detail}</bdi></pre>`}
-  </li>
-`;
+const ordinal = (number) => `${number}${["th", "st", "nd", "rd"][number % 100 > 10 && number % 100 < 14 ? 0 : number % 10] ?? "th"}`;
+const HELD = { true: ["done", "✓", "holds"], false: ["failed", "✗", "does not hold"], null: ["pending", "○", "could not run"] };
 
-const Stop = ({ stop, checks, now }) => html`
-  <li class=${`stop ${stop.state}`} aria-current=${stop.state === "current" ? "step" : undefined}>
-    <span class=${`sign ${stop.state}`} aria-hidden="true">${SIGNS[stop.state]}</span>
-    <span class="name"><bdi>${stop.emoji} ${stop.levels.slice(1).map(([name]) => `${name} › `).join("")}${stop.name}</bdi></span>
-    <span class="word">${WORDS[stop.state]}</span>
-    <span class="figure">${stop.entered == null ? "" : duration((stop.left ?? now) - stop.entered)}</span>
-    <span class="figure">${stop.visits > 1 ? `visit ${stop.visits}` : ""}</span>
-    <p class="more">
-      ${stop.state === "current" ? html`tools: ${gate(stop.gate)}` : null}
-      ${stop.summary ? html`<bdi>${stop.summary}</bdi>` : null}
-    </p>
-    ${stop.state === "current" && (checks.length || stop.exit.length)
-      ? html`<ul class="checks">
-          ${checks.length
-            ? checks.map((check) => html`<${Check} key=${check.id} check=${check} />`)
-            : stop.exit.map((claim) => html`<li key=${claim} class="pending">○ <bdi>${claim}</bdi> · never run</li>`)}
-        </ul>`
-      : null}
-  </li>
-`;
-
-export const Session = ({ received, now }) => {
-  const head = received.head;
-  if (!head) return html`<p class="empty">Reading the session …</p>`;
-  const stops = received.rows("stops").sort((a, b) => a.order - b.order);
-  const checks = received.rows("checks");
+const Check = ({ check }) => {
+  const [name, sign, word] = HELD[check.held ?? null];
   return html`
-    <header class="title">
-      <h1 tabindex="-1"><bdi>${head.name ?? "Session"}</bdi> <span class="about"><bdi>${head.task}</bdi></span></h1>
-      <p class="facts">
-        <span class=${`sign ${head.status}`} aria-hidden="true">${SIGNS[head.status] ?? "·"}</span>
-        <strong class=${`word ${head.status}`}>${WORDS[head.status] ?? head.status}</strong>
-        <span>${head.agent ?? ""}</span>
-        <span>${head.steps} moves</span>
-        <span>sent on ${head.sentOn}</span>
-        <span>${head.started == null ? "" : duration((head.ended ?? now) - head.started)}</span>
-      </p>
-      ${head.cancelPending ? html`<p class="why">A cancel waits for its confirmation.</p>` : null}
-    </header>
-    <ol class="stops">
-      ${stops.map((stop) => html`
-        <${Stop} key=${stop.id} stop=${stop} now=${now} checks=${checks.filter((check) => check.stop === stop.order)} />
-      `)}
-    </ol>
+    <li><span class=${`sign ${name}`} aria-hidden="true">${sign}</span> ${bdi(check.name)} <span class="mute">${word} · ${time(check.at)}${check.stale ? " · stale: the tree changed since" : ""}</span>
+      ${check.held || !check.detail ? null : html`<details><summary>output</summary><pre tabindex="0">${bdi(check.detail)}</pre></details>`}</li>
+  `;
+};
+
+// Which frames a phase begins and ends: phases of the same inner workflow stand together.
+const chains = (stops) => {
+  const found = [];
+  for (const stop of stops) {
+    const inner = stop.levels.slice(1).map(([name]) => name).join(" › ");
+    const last = found.at(-1);
+    last && last.inner === inner ? last.stops.push(stop) : found.push({ inner, stops: [stop] });
+  }
+  return found;
+};
+
+const Path = ({ stops }) => html`
+  <ol class="path" aria-label="Phases">
+    ${chains(stops).map(({ inner, stops: members }) => html`
+      <li key=${members[0].id} class=${inner ? "scope" : ""}>
+        ${inner ? html`<span class="inner">${bdi(inner)}${members.some((stop) => stop.loopable) ? " ↻" : ""}</span>` : null}
+        <ol>${members.map((stop) => html`
+          <li key=${stop.id} class=${stop.state} aria-current=${stop.state === "current" ? "step" : undefined}>
+            <span class=${`sign ${stop.state}`} aria-hidden="true">${SIGNS[stop.state]}</span> ${bdi(`${stop.emoji ?? ""} ${stop.name}`.trim())} <span class="unseen">${WORDS[stop.state]}</span>
+          </li>`)}</ol>
+      </li>`)}
+  </ol>
+`;
+
+const Here = ({ stop, checks, head, said, now }) => {
+  const writes = stop.gate?.writes;
+  const never = (stop.exit ?? []).filter((claim) => !checks.some((check) => check.name === claim || check.claim === claim));
+  return html`
+    <h2>${bdi(stop.name)}<span class="mute">${stop.visits > 1 ? `, ${ordinal(stop.visits)} visit` : ""}${stop.entered == null ? "" : `, ${duration((stop.left ?? head.ended ?? now) - stop.entered)}`}</span></h2>
+    <dl class="facts-list">
+      <dt>gate</dt><dd>${bdi(gateWords(stop.gate ?? {}))}${writes ? html` · writes ${bdi((Array.isArray(writes) ? writes : [writes]).join(", "))}` : null}</dd>
+      <dt>exit</dt><dd>${checks.length || never.length ? html`<ul class="checks">
+        ${checks.map((check) => html`<${Check} key=${check.id} check=${check} />`)}
+        ${checks.length ? null : never.map((claim) => html`<li key=${claim}><span class="sign pending" aria-hidden="true">○</span> ${bdi(claim)} <span class="mute">never run</span></li>`)}
+      </ul>` : "no checks"}</dd>
+      ${said ? html`<dt>said</dt><dd>${bdi(said.summary)} <span class="mute">(${bdi(said.name)}, a claim)</span></dd>` : null}
+    </dl>
+  `;
+};
+
+const Moves = ({ moves, names }) => html`
+  <details open=${moves.length < 12}><summary>Moves ${moves.length}</summary>
+    <ol class="lines">${moves.map((move) => html`<li key=${move.id}><span class="figure">${time(move.at)}</span> ${move.how === "loop" ? "↻ " : ""}${move.how}${move.to == null ? "" : html` → ${bdi(names[move.to] ?? String(move.to + 1))}`}
+      ${move.summary ? html` <span class="mute">${bdi(move.summary)}</span>` : null}</li>`)}</ol>
+  </details>
+`;
+
+const Denials = ({ denials }) => html`
+  <details open=${denials.length > 0 && denials.length < 12}><summary>Denied ${denials.reduce((sum, row) => sum + (row.count ?? 1), 0)}</summary>
+    <ul class="lines">${denials.map((row) => html`<li key=${row.id}><span class="figure">${time(row.last ?? row.first)}</span> ${bdi(row.tool)} ×${row.count ?? 1} <span class="mute">${bdi([row.rule, row.reason].filter(Boolean).join(": "))}</span>
+      ${row.excerpt ? html` <code>${bdi(row.excerpt)}</code>` : null}</li>`)}</ul>
+  </details>
+`;
+
+class Told extends Component {
+  async open(isOpen) {
+    if (!isOpen || this.state.text) return;
+    try {
+      this.setState({ text: (await get(`/api/sessions/${encodeURIComponent(this.props.id)}/text`)).text });
+    } catch (error) {
+      this.setState({ error });
+    }
+  }
+
+  render(_, { text, error }) {
+    return html`<details onToggle=${(event) => this.open(event.target.open)}><summary>What the agent is told now</summary>
+      ${error ? html`<${Problem} error=${error} />` : text == null ? html`<p class="empty">Reading …</p>` : html`<pre tabindex="0">${bdi(text)}</pre>`}</details>`;
+  }
+}
+
+const QUESTIONS = {
+  cancel: ["Cancel…", "Cancel the workflow?", "The agent is no longer held to it. The session keeps its record.", "Cancel the workflow", "Keep it"],
+  reload: ["Reload…", "Load the files of the workflow again?", "The session stays in the same phase.", "Load them", "Leave it"],
+};
+
+class SessionButtons extends Component {
+  async doIt(action) {
+    this.setState({ error: null });
+    try {
+      await post(`/api/sessions/${encodeURIComponent(this.props.id)}/${action}`, {});
+      this.setState({ asked: null });
+    } catch (error) {
+      this.setState({ error });
+    }
+  }
+
+  render(_, { asked, error }) {
+    const off = { disabled: !!readOnly, title: readOnly || undefined };
+    const close = () => this.setState({ asked: null, error: null });
+    return html`
+      <p class="buttons">${Object.keys(QUESTIONS).map((name) => html`<button key=${name} ...${off} onClick=${() => this.setState({ asked: name })}>${QUESTIONS[name][0]}</button>`)}</p>
+      ${asked ? html`<${Dialog} title=${QUESTIONS[asked][1]} onClose=${close}><p>${QUESTIONS[asked][2]}</p><${Problem} error=${error} />
+        <p class="buttons"><button onClick=${close}>${QUESTIONS[asked][4]}</button><button onClick=${() => this.doIt(asked)}>${QUESTIONS[asked][3]}</button></p><//>` : null}
+    `;
+  }
+}
+
+const turnWords = { agent: "agent's turn", person: "your turn" };
+
+export const Session = ({ id, received, now }) => {
+  const head = received.head;
+  if (!head) return html`<h1 tabindex="-1">Session</h1><p class="empty">Reading the session …</p>`;
+  const stops = received.rows("stops").sort((a, b) => a.order - b.order);
+  const here = stops.find((stop) => stop.state === "current");
+  const said = stops.filter((stop) => stop.summary && stop.left != null).sort((a, b) => b.left - a.left)[0];
+  const moves = received.rows("moves").sort((a, b) => a.at - b.at);
+  const facts = [head.statusLine, head.status === "active" && turnWords[head.turn], `sent on ${head.sentOn ?? "–"}`, `denied ${head.denied ?? "–"}`,
+    head.started == null ? "–" : duration((head.ended ?? now) - head.started)];
+  return html`
+    <div class="titlebar">
+      <h1 tabindex="-1"><a href="/" aria-label="home">‹</a> ${bdi(head.name ?? "Session")} <span class="about">${bdi(head.task)}${head.agent ? ` · ${head.agent}` : ""}</span></h1>
+      <span class=${`state ${head.status}`}><span class="sign" aria-hidden="true">${SIGNS[head.status] ?? "·"}</span> <strong class="word">${WORDS[head.status] ?? head.status}</strong> · ${plural(head.steps ?? 0, "move")}</span>
+      ${head.status === "active" ? html`<${SessionButtons} id=${id} />` : null}
+    </div>
+    <p class="facts">${facts.filter(Boolean).map((fact) => html`<span key=${fact}>${bdi(fact)}</span>`)}${head.run ? html`<a href=${`/runs/${encodeURIComponent(head.run)}`}>run ${bdi(head.run)}</a>` : null}</p>
+    ${head.cancelPending ? html`<p class="notice">A cancel waits for its confirmation.</p>` : null}
+    ${head.stoppedIdle ? html`<p class="notice">! The agent stopped ${plural(head.stoppedIdle, "time")} without progress.</p>` : null}
+    ${received.rows("needs").filter((need) => !need.answered).map((need) => html`<${Question} key=${need.id} need=${{ of: `session:${id}`, ...need }} />`)}
+    <${Path} stops=${stops} />
+    ${here ? html`<${Here} stop=${here} head=${head} said=${said} now=${now} checks=${received.rows("checks").filter((check) => (check.stop ?? Number(check.node)) === here.order)} />` : null}
+    <${Moves} moves=${moves} names=${stops.map((stop) => stop.name)} />
+    <${Denials} denials=${received.rows("denials")} />
+    <${Told} id=${id} />
+    ${moves.length ? html`<p class="mute">last: ${moves.at(-1).how} ${age(moves.at(-1).at, now)} ago</p>` : null}
   `;
 };

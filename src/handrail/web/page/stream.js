@@ -1,32 +1,87 @@
-// Follows topics. Reconnects by itself: the browser sends the last cursor again.
+// Follows topics: first what there is, then a stream of changes. After an interruption it goes on from its own cursor.
+import { get } from "./doing.js";
 import { Received } from "./rows.js";
 
+const AGAIN = 1000;
+const POLL = 2000;
+
 export class Stream {
-  constructor(topics, onChange) {
+  // `shown` are the topics that the page shows, also if it follows fewer. `old` is the stream before this one: what it
+  // has of the same topics is not asked for again.
+  constructor(topics, onChange, { shown = topics, isPolling = false, old = null } = {}) {
     this.topics = topics;
     this.onChange = onChange;
-    this.received = new Map(topics.map((topic) => [topic, new Received()]));
-    this.lives = new Map();
-    this.isLive = false;
+    this.isPolling = isPolling;
+    this.received = new Map([...topics, ...shown].map((topic) => [topic, old?.of(topic) ?? new Received()]));
+    this.lives = new Map(old?.lives);
+    this.isLive = old?.isLive ?? false;
     this.lostAt = null;
-    this.offset = 0; // how far the server's clock is ahead of ours, in seconds
-    this.open();
+    this.refused = null; // what the server said when it would not answer
+    this.offset = old?.offset ?? 0; // how far the server's clock is ahead of ours, in seconds
+    this.fetch();
+  }
+
+  get since() {
+    return this.topics.map((topic) => [topic, this.of(topic).cursor]).filter(([, cursor]) => cursor)
+      .map(([topic, cursor]) => `${topic}=${cursor}`).join(",");
+  }
+
+  get address() {
+    return `/api/changes?${new URLSearchParams({ topics: this.topics.join(","), since: this.since })}`;
+  }
+
+  // One answer, then the stream, or the same again after a while.
+  async fetch() {
+    clearTimeout(this.timer);
+    try {
+      const messages = await get(this.address);
+      if (this.isClosed) return;
+      this.refused = null;
+      messages.forEach((message) => this.take(message));
+      this.setLive(true);
+      if (this.isPolling) this.later(POLL);
+      else if (!this.source) this.open();
+    } catch (error) {
+      if (this.isClosed) return;
+      this.refused = error.status && error.status !== 503 ? error : null;
+      this.setLive(false);
+      if (![400, 404].includes(error.status)) this.later(this.isPolling ? POLL : AGAIN);
+    }
+  }
+
+  later(time) {
+    this.timer = setTimeout(() => this.fetch(), time);
   }
 
   open() {
-    const query = new URLSearchParams({ topics: this.topics.join(",") });
-    this.source = new EventSource(`/api/stream?${query}`);
-    this.source.addEventListener("open", () => this.live(true));
-    this.source.addEventListener("error", () => this.live(false));
+    this.source = new EventSource(this.address);
     this.source.addEventListener("rows", (event) => this.take(JSON.parse(event.data)));
+    this.source.addEventListener("bye", () => this.reopen());
+    this.source.addEventListener("error", () => {
+      // Too many streams are open: ask now and then instead.
+      if (this.source?.readyState === EventSource.CLOSED && this.isLive) this.isPolling = true;
+      this.reopen();
+    });
     this.source.addEventListener("gone", (event) => {
-      this.gone = JSON.parse(event.data);
+      this.refused = { status: 404, ...JSON.parse(event.data) };
       this.close();
       this.onChange();
     });
   }
 
-  live(isLive) {
+  reopen() {
+    this.source?.close();
+    this.source = null;
+    if (!this.isClosed) this.fetch();
+  }
+
+  poll(isPolling) {
+    if (this.isPolling === isPolling || this.isClosed) return;
+    this.isPolling = isPolling;
+    this.reopen();
+  }
+
+  setLive(isLive) {
     if (this.isLive && !isLive) this.lostAt = new Date();
     this.isLive = isLive;
     this.onChange();
@@ -35,10 +90,9 @@ export class Stream {
   take(message) {
     this.offset = message.now - Date.now() / 1000;
     this.lives.set(message.topic, message.live);
-    if (!this.received.get(message.topic).take(message)) {
-      this.close();
+    if (!this.of(message.topic).take(message)) {
       this.received.set(message.topic, new Received());
-      this.open();
+      if (this.source) this.reopen();
     }
     this.onChange();
   }
@@ -56,6 +110,9 @@ export class Stream {
   }
 
   close() {
-    this.source.close();
+    this.isClosed = true;
+    clearTimeout(this.timer);
+    this.source?.close();
+    this.source = null;
   }
 }

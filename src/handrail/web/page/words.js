@@ -21,8 +21,27 @@ export const duration = (seconds) => {
   return `${Math.floor(whole / 3600)}h ${two(Math.floor((whole % 3600) / 60))}m`;
 };
 
-export const time = (seconds) =>
-  seconds == null ? "–" : new Date(seconds * 1000).toLocaleTimeString([], { hour12: false });
+export const clock = (date) => date.toLocaleTimeString([], { hour12: false });
+
+export const time = (seconds) => (seconds == null ? "–" : clock(new Date(seconds * 1000)));
+
+// Of today the time, else the day.
+export const moment = (seconds, now) => {
+  if (seconds == null) return "–";
+  const date = new Date(seconds * 1000);
+  const day = (of) => new Date(of * 1000).toDateString();
+  if (day(seconds) === day(now)) return clock(date).slice(0, 5);
+  return day(seconds) === day(now - 86400) ? "yesterday" : date.toLocaleDateString([], { day: "numeric", month: "short", year: "numeric" });
+};
+
+// How long ago, in one unit.
+export const age = (seconds, now) => {
+  if (seconds == null) return "–";
+  const past = Math.max(0, now - seconds);
+  if (past < 60) return `${Math.floor(past)}s`;
+  if (past < 3600) return `${Math.floor(past / 60)}m`;
+  return past < 86400 ? `${Math.floor(past / 3600)}h` : `${Math.floor(past / 86400)}d`;
+};
 
 // A cost is known, partly known or unknown. It is never shown as zero when it is not known.
 export const cost = (usage) => {

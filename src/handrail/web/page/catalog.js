@@ -1,0 +1,83 @@
+// All definitions, by where they come from, with what is wrong with them. And the same list to choose what to launch.
+import { bdi, html } from "./dom.js";
+import { ask, catalogAddress, launchAddress } from "./routes.js";
+import { plural } from "./words.js";
+
+const STATES = { broken: ["failed", "✗"], "needs-broken": ["failed", "✗"], warned: ["interrupted", "!"], untrusted: ["interrupted", "!"], ok: ["", ""] };
+const ORDER = ["project", "user", "built-in"];
+const rank = (source) => (ORDER.includes(source) ? ORDER.indexOf(source) : ORDER.length);
+
+export const nameOf = (entry) => entry.key ?? entry.name ?? entry.id;
+export const canLaunch = (entry) => !["broken", "needs-broken"].includes(entry.state);
+
+export const problemWords = (entry) => {
+  const problems = entry.problems ?? [];
+  const count = (severity) => problems.filter((problem) => problem.severity === severity).length;
+  const words = [["error", count("error")], ["warning", count("warning")]].filter(([, number]) => number).map(([word, number]) => plural(number, word));
+  if (entry.state === "needs-broken") return problems[0]?.message ?? "needs a definition that has errors";
+  if (entry.state === "untrusted") return "not trusted: run `handrail trust`";
+  return words.join(", ");
+};
+
+const holds = (entry, find) => !find || `${nameOf(entry)} ${entry.name} ${entry.description}`.toLowerCase().includes(find.toLowerCase());
+
+const Entry = ({ entry, isLaunch }) => {
+  const [state, sign] = STATES[entry.state] ?? STATES.ok;
+  const words = problemWords(entry);
+  const more = [entry.command && `${entry.command}`, entry.shadows?.length && `hides ${entry.shadows}`, entry.shadowedBy && `hidden by ${entry.shadowedBy}`].filter(Boolean).join(" · ");
+  const phases = Array.isArray(entry.phases) ? entry.phases.length : entry.phases;
+  return html`
+    <li class=${`entry definition ${state}`}>
+      <span class=${`sign ${state}`} aria-hidden="true">${sign}</span>
+      <span class="title"><a class="name" href=${(isLaunch ? launchAddress : catalogAddress)(entry.kind, nameOf(entry))}>${bdi(nameOf(entry))}</a> <span class="about">${entry.kind}${entry.visible === false ? ", hidden" : ""}</span></span>
+      <span class="what">${words ? html`<strong class="word ${state}">${bdi(words)}</strong> ` : null}${bdi(entry.description ?? "")} ${more ? html`<span class="mute">${bdi(more)}</span>` : null}</span>
+      <span class="figure">${phases ? plural(phases, "phase") : ""}</span>
+    </li>
+  `;
+};
+
+const List = ({ entries, query, isLaunch }) => {
+  const sources = [...new Set(entries.map((entry) => entry.source))].sort((a, b) => rank(a) - rank(b) || String(a).localeCompare(b));
+  const isFound = !!query.get("find") || query.get("problems");
+  return sources.map((source) => {
+    const members = entries.filter((entry) => entry.source === source).sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
+    return html`
+      <details key=${source} class="group" open=${isFound || source === "project" || sources.length < 3 || (isLaunch && rank(source) < 2)}>
+        <summary><h2>${bdi(source)} <span class="figures">${members.length}</span></h2></summary>
+        <ul>${members.map((entry) => html`<${Entry} key=${entry.id} entry=${entry} isLaunch=${isLaunch} />`)}</ul>
+      </details>
+    `;
+  });
+};
+
+const Bar = ({ title, query, children }) => html`
+  <div class="titlebar"><h1 tabindex="-1">${title}</h1>
+    <input type="search" aria-keyshortcuts="/" aria-label="Find a definition" placeholder="find" value=${query.get("find") ?? ""} onInput=${(e) => ask({ find: e.target.value })} />
+    ${children}</div>
+`;
+
+export const Catalog = ({ catalog, query }) => {
+  if (!catalog?.seq) return html`<h1 tabindex="-1">Catalog</h1><p class="empty">Reading the definitions …</p>`;
+  const all = catalog.rows("entries");
+  const broken = all.filter((entry) => !canLaunch(entry)).length;
+  const untrusted = all.filter((entry) => entry.state === "untrusted").length;
+  const onlyProblems = query.get("problems") === "1";
+  const entries = all.filter((entry) => holds(entry, query.get("find")) && (!onlyProblems || entry.state !== "ok"));
+  return html`
+    <${Bar} title="Catalog" query=${query}>
+      <label><input type="checkbox" checked=${onlyProblems} onChange=${(e) => ask({ problems: e.target.checked ? "1" : null })} /> problems only</label>
+      <span class="mute">${plural(all.length, "definition")}</span>
+      ${broken ? html`<strong class="word failed">✗ ${broken} broken</strong>` : null} ${untrusted ? html`<strong class="word interrupted">! ${untrusted} not trusted</strong>` : null}
+    <//>
+    ${entries.length ? html`<${List} entries=${entries} query=${query} />` : html`<p class="empty">nothing fits</p>`}
+  `;
+};
+
+export const Choose = ({ catalog, query }) => {
+  if (!catalog?.seq) return html`<h1 tabindex="-1">Launch</h1><p class="empty">Reading the definitions …</p>`;
+  const entries = catalog.rows("entries").filter((entry) => canLaunch(entry) && entry.visible !== false && holds(entry, query.get("find")) && ["flow", "workflow"].includes(entry.kind));
+  return html`
+    <${Bar} title="Launch what?" query=${query} />
+    ${entries.length ? html`<${List} entries=${entries} query=${query} isLaunch />` : html`<p class="empty">nothing fits</p>`}
+  `;
+};

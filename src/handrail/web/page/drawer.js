@@ -1,0 +1,101 @@
+// One step, next to the tree: what it does now, what it was told, what it said, what was checked and what it made.
+import { inQuery, toQuery } from "./address.js";
+import { Checks } from "./checked.js";
+import { Component, html } from "./dom.js";
+import { Files } from "./files.js";
+import { countsOf, statusWord, tookWords } from "./outline.js";
+import { JsonTree } from "./preview.js";
+import { Fetched } from "./reading.js";
+import { needAddress } from "./routes.js";
+import { Tail } from "./tail.js";
+import { cost, SIGNS } from "./words.js";
+
+const PARTS = [["now", "Now"], ["prompt", "Prompt"], ["output", "Output"], ["checks", "Checks"], ["artifacts", "Artifacts"]];
+const enc = encodeURIComponent;
+const number = (value) => (value == null ? "–" : value.toLocaleString("en-US"));
+
+const Facts = ({ id, row, need, made, tail, checks, artifacts }) => html`
+  ${need ? html`<p class="asks"><bdi>${need.title}</bdi> <a class="button" href=${needAddress(`run:${id}`, need.id)}>Answer</a></p>` : null}
+  ${row.why?.message ? html`<p class="why"><bdi>${row.why.message}</bdi> ${row.why.code ? html`<code>${row.why.code}</code>` : null}</p>` : null}
+  <dl class="pairs">
+    ${row.doing ? html`<div><dt>doing</dt><dd><bdi>${row.doing}</bdi></dd></div>` : null}
+    ${row.note ? html`<div><dt>notice</dt><dd><bdi>${row.note}</bdi></dd></div>` : null}
+    <div><dt>what</dt><dd><bdi>${row.flow ? `flow ${row.flow}` : row.node ?? "–"}</bdi></dd></div>
+    <div><dt>counts</dt><dd>${countsOf(row.counts).join(" · ") || "–"}</dd></div>
+    <div><dt>usage</dt><dd>${number(row.usage?.inputTokens)} in · ${number(row.usage?.outputTokens)} out · ${cost(row.usage)}</dd></div>
+  </dl>
+  ${checks.length ? html`<h3>Checks</h3><${Checks} checks=${checks} />` : null}
+  ${artifacts.length ? html`<h3>Files</h3><${Files} artifacts=${artifacts} outline=${made.outline} />` : null}
+  <h3>Last lines</h3>
+  <${Tail} tail=${tail} node=${row.id} made=${made} isShort=${true} />
+`;
+
+const Text = ({ text, empty }) => (text ? html`<pre class="text" tabindex="0"><bdi>${text}</bdi></pre>` : html`<p class="empty">${empty}</p>`);
+
+const Prompt = ({ data }) => html`
+  <${Text} text=${data.prompt} empty="No prompt was recorded." />
+  ${data.params && Object.keys(data.params).length ? html`<h3>Params</h3><${JsonTree} value=${data.params} />` : null}
+`;
+
+const Output = ({ data }) =>
+  data.output != null && typeof data.output === "object"
+    ? html`<${JsonTree} value=${data.output} />`
+    : html`<${Text} text=${data.output} empty="No output was recorded." />`;
+
+// A switch between the tries of a step.
+const Tries = ({ row, at }) =>
+  row.try > 1
+    ? html`<nav class="modes" aria-label="Tries">${Array.from({ length: row.try }, (_, index) => index + 1).map((one) => html`<a key=${one} ...${toQuery({ try: one === row.try ? null : one })} aria-current=${one === at ? "true" : undefined}>try ${one}</a>`)}</nav>`
+    : null;
+
+export class Drawer extends Component {
+  componentDidMount() {
+    if (matchMedia("(max-width: 899px)").matches) this.heading?.focus();
+  }
+
+  key(event) {
+    if (event.key !== "Escape" || event.defaultPrevented) return;
+    event.preventDefault();
+    this.props.onClose();
+  }
+
+  part(part, row, at) {
+    const { id, path, made, received } = this.props;
+    const checks = made.checks.filter((check) => check.node === path);
+    const artifacts = made.artifacts.filter((file) => file.step === path);
+    if (part === "checks") return html`<${Checks} checks=${checks} />`;
+    if (part === "artifacts") return html`<${Files} artifacts=${artifacts} outline=${made.outline} />`;
+    if (part === "now") return html`<${Facts} id=${id} row=${row} need=${made.needs.find((one) => one.path === path && !one.answered)} made=${made} tail=${received.tail} checks=${checks} artifacts=${artifacts} />`;
+    const address = `/api/runs/${enc(id)}/steps/${path.split("/").map(enc).join("/")}?try=${at}`;
+    return html`<${Fetched} path=${address} version=${row.v}>${(data) => (part === "prompt" ? html`<${Prompt} data=${data} />` : html`<${Output} data=${data} />`)}<//>`;
+  }
+
+  render({ path, made, end, onClose }) {
+    const row = made.outline.byId.get(path);
+    const part = PARTS.some(([name]) => name === inQuery("part")) ? inQuery("part") : "now";
+    const at = Number(inQuery("try")) || row?.try || 1;
+    return html`
+      <aside class="drawer" aria-labelledby="drawer-title" onKeyDown=${(event) => this.key(event)}>
+        <header>
+          <h2 id="drawer-title" tabindex="-1" ref=${(element) => (this.heading = element)}><bdi>${made.outline.words(path)}</bdi></h2>
+          <button type="button" class="close" aria-label="Close this step" onClick=${onClose}>×</button>
+        </header>
+        ${row
+          ? html`
+              <p class="facts">
+                <span><span class=${`sign ${row.status}`} aria-hidden="true">${SIGNS[row.status] ?? "·"}</span> <strong class=${`word ${row.status}`}>${statusWord(row)}</strong></span>
+                <span>${tookWords(row, made.spans.worked(row, end), made.spans.waits(row, end))}</span>
+                ${row.who ? html`<span><bdi>${row.who}</bdi></span>` : null}
+                ${row.tries > 1 || row.try > 1 ? html`<span>try ${row.try} of ${row.tries}</span>` : null}
+              </p>
+              <${Tries} row=${row} at=${at} />
+              <nav class="tabs" aria-label="Parts of this step">
+                ${PARTS.map(([name, words]) => html`<a key=${name} ...${toQuery({ part: name === "now" ? null : name })} aria-current=${name === part ? "page" : undefined}>${words}</a>`)}
+              </nav>
+              <div class="part">${this.part(part, row, at)}</div>
+            `
+          : html`<p class="empty">This run has no such step now.</p>`}
+      </aside>
+    `;
+  }
+}

@@ -1,0 +1,48 @@
+// The last lines of what agents and commands wrote. It stays at the end while it is followed.
+import { Component, html } from "./dom.js";
+import { time } from "./words.js";
+
+const SHOWN = 500;
+
+export class Tail extends Component {
+  constructor(props) {
+    super(props);
+    this.state = { isFollowed: true, isSpoken: false };
+  }
+
+  componentDidMount() {
+    this.end();
+  }
+
+  componentDidUpdate() {
+    this.end();
+  }
+
+  end() {
+    if (this.state.isFollowed && this.element) this.element.scrollTop = this.element.scrollHeight;
+  }
+
+  render({ tail, node, made, isShort }, { isFollowed, isSpoken }) {
+    const lines = (tail?.rows ?? []).filter((row) => !node || row.node === node || row.node?.startsWith(`${node}/`));
+    const shown = lines.slice(isShort ? -20 : -SHOWN);
+    return html`
+      ${isShort ? null : html`
+        <p class="switches">
+          <label><input type="checkbox" aria-keyshortcuts="f" checked=${isFollowed} onChange=${(event) => this.setState({ isFollowed: event.target.checked })} /> follow</label>
+          <label><input type="checkbox" checked=${isSpoken} onChange=${(event) => this.setState({ isSpoken: event.target.checked })} /> read new lines aloud</label>
+          ${tail?.lost ? html`<span class="mute">… ${tail.lost} lines before were left out</span>` : null}
+        </p>
+      `}
+      <div role="log" aria-label="Output" aria-live=${isSpoken ? "polite" : "off"} tabindex="0" class=${`tail ${isShort ? "short" : ""}`} ref=${(element) => (this.element = element)}>
+        ${shown.map((row) => html`
+          <div key=${row.n} class=${`heard ${row.kind}`}>
+            <time>${time(row.t)}</time> <span class="kind">${row.kind}</span>
+            ${node ? null : html`<span class="at"><bdi>${made.outline.words(row.node)}</bdi></span>`}
+            <bdi class="text">${row.text}</bdi>
+          </div>
+        `)}
+        ${shown.length ? null : html`<p class="empty">No output ${tail?.seq ? "of this step" : "was recorded"}.</p>`}
+      </div>
+    `;
+  }
+}

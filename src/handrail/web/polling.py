@@ -1,0 +1,54 @@
+"""Changes of topics for readers that ask again and again, as one JSON list. The browser allows few open streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from handrail.errors import HandrailError, NotFound, UsageError
+from handrail.live.hub import Hub
+from handrail.web.streams import MOST_TOPICS, cursors_in
+
+STREAM = "text/event-stream"
+
+
+class Changes:
+    """The application behind `/api/changes`: a stream for whoever accepts one, else what changed since the cursors."""
+
+    def __init__(self, hub: Hub, clock: Callable[[], float], streams: ASGIApp) -> None:
+        self.hub = hub
+        self.clock = clock
+        self.streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        if STREAM in request.headers.get("accept", ""):
+            await self.streams(scope, receive, send)
+        else:
+            await (await self._answer(request))(scope, receive, send)
+
+    async def _answer(self, request: Request) -> Response:
+        try:
+            return JSONResponse(await self._messages(request))
+        except HandrailError as error:
+            status = 404 if isinstance(error, NotFound) else 400
+            told = {"code": error.code, "message": error.message, "hint": error.hint}
+            return JSONResponse({"error": told}, status)
+
+    async def _messages(self, request: Request) -> list[dict[str, Any]]:
+        topics = list(dict.fromkeys(filter(None, request.query_params.get("topics", "").split(","))))
+        if not topics or len(topics) > MOST_TOPICS:
+            raise UsageError("one to four topics are needed", "such as `?topics=home,run:ID`")
+        since = cursors_in(request.query_params.get("since", ""))
+        found: list[dict[str, Any]] = []
+        async with AsyncExitStack() as stack:
+            for name in topics:
+                watched = await stack.enter_async_context(self.hub.watching(name))
+                epoch, seq, tail = since.get(name, ("", 0, 0))
+                found += (await watched.messages(epoch, seq, self.clock(), tail))[0]
+        return found

@@ -1,0 +1,133 @@
+"""Every page can be used by everybody: no serious finding of axe, no sideways scrolling, every place by keyboard."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser.chromium import Chromium
+from browser.pages import SHOWN, pages
+from browser.site import Site
+from browser.tab import Tab
+from handrail.project import page_files
+
+AXE = Path(__file__).parents[2] / ".cache/browser/node_modules/axe-core/axe.min.js"
+RUN_AXE = """axe.run(document, {resultTypes: ['violations']}).then(found => found.violations
+  .filter(one => ['serious', 'critical'].includes(one.impact))
+  .map(one => `${one.id}: ${one.help}: ${one.nodes.map(node => node.html.slice(0, 160)).join(' | ')}`))"""
+TABBABLE = "a[href], button, input, select, textarea, summary, [tabindex='0']"
+FOCUSED = """(() => {
+  const e = document.activeElement
+  if (!e || e === document.body) return null
+  const style = getComputedStyle(e), box = e.getBoundingClientRect()
+  const ring = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0 || style.boxShadow !== 'none'
+  const seen = box.width > 0 && box.height > 0 && box.bottom > 0 && box.right > 0
+    && box.top < innerHeight && box.left < innerWidth
+  if (!e.dataset.testFocus) e.dataset.testFocus = String(window.testFocus = (window.testFocus ?? 0) + 1)
+  return {mark: e.dataset.testFocus, ring, seen, what: e.outerHTML.slice(0, 200)}
+})()"""
+
+
+@pytest.fixture(scope="module")
+def runs(site: Site) -> list[str]:
+    """Runs that wait, ended, failed and had rounds."""
+    return [site.made("release", version="1.2"), *(site.made(flow) for flow in ("rounds", "nightly"))]
+
+
+@pytest.fixture(scope="module")
+def found(chromium: Chromium, site: Site, context: str, runs: list[str]) -> dict[str, str]:
+    assert runs
+    tab = chromium.tab(context, site.base)
+    tab.size(1280)
+    found = pages(tab, ["/", "/catalog"])
+    tab.close()
+    return found
+
+
+@pytest.fixture
+def unguarded(chromium: Chromium, site: Site, context: str) -> Tab:
+    """A tab in which the test may run a script of its own."""
+    tab = chromium.tab(context, site.base)
+    tab.call("Page.setBypassCSP", {"enabled": True})
+    return tab
+
+
+def test_axe_finds_nothing_serious(unguarded: Tab, found: dict[str, str]) -> None:
+    assert AXE.exists(), "axe is not installed; run scripts/browser"
+    wrong: list[str] = []
+    for address in [*found.values(), "/nothing-here"]:
+        unguarded.size(1280)
+        unguarded.open(address)
+        unguarded.wait(SHOWN)
+        unguarded.evaluate(AXE.read_text(encoding="utf-8") + ";0")
+        for width in (1280, 390):
+            for scheme in ("light", "dark"):
+                unguarded.size(width)
+                unguarded.media(prefers_color_scheme=scheme)
+                wrong += [f"{address} {width} {scheme}: {one}" for one in unguarded.evaluate(RUN_AXE)]
+    unguarded.close()
+    assert wrong == []
+
+
+@pytest.mark.parametrize(("width", "scale"), [(320, 1), (640, 2)])
+def test_no_page_scrolls_sideways(tab: Tab, found: dict[str, str], width: int, scale: int) -> None:
+    wide: list[tuple[str, Any]] = []
+    for address in found.values():
+        tab.size(width, 800, scale)
+        tab.open(address)
+        tab.wait(SHOWN)
+        has = tab.evaluate("document.documentElement.scrollWidth")
+        if has > width:
+            wide.append((address, has))
+    assert wide == []
+
+
+def test_the_focus_is_seen_everywhere_and_never_trapped(tab: Tab, found: dict[str, str]) -> None:
+    wrong: list[str] = []
+    for address in found.values():
+        tab.open(address)
+        tab.wait(SHOWN)
+        most = tab.evaluate(f"document.querySelectorAll({TABBABLE!r}).length") + 3
+        tab.evaluate("document.activeElement.blur()")
+        marks: list[str] = []
+        for _ in range(most):
+            tab.press("Tab")
+            place = tab.evaluate(FOCUSED)
+            if place is None or place["mark"] in marks:
+                break
+            marks.append(place["mark"])
+            wrong += [f"{address}: {name}: {place['what']}" for name in ("ring", "seen") if not place[name]]
+        else:
+            wrong.append(f"{address}: the focus does not come back to the start")
+    assert wrong == []
+
+
+def test_all_script_together_is_small() -> None:
+    sizes = {path: path.stat().st_size for path in Path(page_files()).rglob("*.js")}
+    assert sizes
+    assert sum(sizes.values()) <= 100_000, sizes
+
+
+def test_eight_tabs_follow_and_a_ninth_opens(chromium: Chromium, site: Site, context: str) -> None:
+    run = site.launch("hold")
+    tabs = [chromium.tab(context, site.base) for _ in range(8)]
+    for one in tabs:
+        one.open("/")
+        one.wait_text("hold")
+    ninth = chromium.tab(context, site.base)
+    ninth.open("/catalog")
+    ninth.wait("document.querySelector('h1, nav')")
+    site.write("go", "")
+    site.until(run, "completed")
+    (site.folder / "go").unlink()
+    for one in tabs:
+        one.call("Page.bringToFront")
+        one.wait(
+            f"![...document.querySelectorAll('li, tr')].some(e => e.innerHTML.includes('{run}') "
+            "&& e.innerText.includes('running'))"
+        )
+    for one in (*tabs, ninth):
+        assert one.reports == []
+        one.close()

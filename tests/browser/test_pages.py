@@ -1,0 +1,215 @@
+"""The pages around a run: home, questions, launch, sessions, by keyboard alone, and in several tabs."""
+
+from __future__ import annotations
+
+import json
+import signal
+
+import pytest
+
+from browser.chromium import Chromium
+from browser.site import Site
+from browser.tab import Tab
+
+APPROVE = """
+phases:
+- id: ask
+  steps:
+  - {id: ok, node: approve, params: {question: Publish the notes?, details: Two pages, files: [NOTES.txt]}}
+- {id: say, steps: [{id: it, node: command, params: {argv: [echo, published]}}]}
+"""
+H1 = "document.activeElement?.tagName === 'H1'"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def more(site: Site) -> None:
+    site.write(".handrail/flows/publish.yaml", APPROVE)
+    site.write("NOTES.txt", "first\n")
+
+
+def tab_to(tab: Tab, text: str, most: int = 60) -> None:
+    """Press Tab until the focused element has this text."""
+    for _ in range(most):
+        tab.press("Tab")
+        if text in tab.focus:
+            return
+    raise AssertionError(f"Tab does not reach {text!r}: {tab.focus}")
+
+
+def test_launch_answer_and_end_by_keyboard(site: Site, tab: Tab) -> None:
+    tab.open("/")
+    tab.wait_text("Needs you")
+    tab.press("n")
+    tab.wait(f"location.pathname === '/launch' && {H1}")
+    tab.wait_text("release")
+    tab.press("/")
+    tab.write("release")
+    tab_to(tab, "release")
+    tab.press("Enter")
+    tab.wait("location.pathname === '/launch/flow/release'")
+    tab.wait_text("what is released")
+    tab_to(tab, "Launch")
+    tab.press("Enter")
+    tab.wait_text("version is required")
+    assert site.handrail("runs")["runs"] == []
+    tab.wait("document.activeElement.getAttribute('aria-invalid') === 'true'")
+    tab.write("1.2")
+    tab.reload()
+    tab.wait("document.querySelector('form input')?.value === '1.2'")
+    tab.press("n")  # a key in the page, not in a field
+    tab.evaluate("history.back()")
+    tab.wait("document.querySelector('form input')?.value === '1.2'")
+    tab_to(tab, "version")
+    tab.press("Enter")
+    tab.wait("location.pathname.startsWith('/runs/')")
+    run = tab.path.split("/")[2].partition("?")[0]
+    site.until(run, "waiting")
+    tab.wait_text("Release 1.2?")
+    tab.press("a")
+    tab.wait(f"location.pathname.startsWith('/needs/q') && {H1}")
+    fill_in(tab)
+    tab.wait(f"location.pathname === '/runs/{run}'")
+    site.until(run, "completed")
+    tab.wait_text("done")
+    values = answers(site, run)
+    assert values["note"] == "twice as fast"
+    assert (values["sure"], values["kind"], values["why"], values["tell"]) == (True, "major", "it breaks", ["mail"])
+    assert tab.errors == []
+
+
+def fill_in(tab: Tab) -> None:
+    """Fill in the form of `release`: first wrong, then right. The field `why` is there only for `major`."""
+    tab_to(tab, "Send")
+    tab.press("Enter")
+    tab.wait_text("Kind is not answered")
+    tab.errors.clear()  # Chromium tells the console about every answer with a status of 400 and above
+    described = "document.getElementById(document.activeElement.getAttribute('aria-describedby')).innerText"
+    tab.wait(f"{described}.includes('blank')")
+    tab.write("twice as fast")
+    tab.press("Tab", "Tab", " ")
+    assert "Why major?" not in tab.text
+    tab.press("Tab", " ", "ArrowDown")
+    tab.wait_text("Why major?")
+    tab.press("Tab")
+    tab.write("it breaks")
+    tab.reload()
+    tab.wait_text("Why major?")
+    assert tab.evaluate("document.querySelector('textarea').value") == "twice as fast"
+    tab_to(tab, "Send", 20)
+    tab.press("Shift+Tab", "Shift+Tab", " ")
+    tab_to(tab, "Send")
+    tab.press("Enter")
+
+
+def answers(site: Site, run: str) -> dict[str, object]:
+    """The values that the journal of a run has."""
+    for line in site.journal(run).decode().splitlines():
+        if '"Answered"' in line:
+            for event in json.loads(line[line.index("{") :])["events"]:
+                if event["type"] == "Answered":
+                    values: dict[str, object] = event["values"]
+                    return values
+    raise AssertionError("no answer")
+
+
+def test_no_key_approves_and_a_second_answer_says_who_was_first(chromium: Chromium, site: Site, tab: Tab, context: str) -> None:
+    run = site.made("publish")
+    address = f"/needs/next?of=run:{run}"
+    tab.open(address)
+    tab.wait(f"{H1} && document.activeElement.innerText.includes('Publish the notes?')")
+    other = chromium.tab(context, site.base)
+    other.open(address)
+    other.wait_text("Two pages")
+    tab.call("Page.bringToFront")
+    tab.press("Enter", " ", "y", "a", "Escape")
+    assert site.handrail("runs", run)["status"] == "waiting"
+    tab_to(tab, "Reject")
+    tab.press("Enter")
+    tab.wait_text("Note is needed to reject")
+    tab_to(tab, "Approve")
+    tab.press("Enter")
+    tab.wait(f"location.pathname === '/runs/{run}'")
+    site.until(run, "completed")
+    other.call("Page.bringToFront")
+    other.wait_text("Nothing left to do")
+    tab.call("Page.bringToFront")
+    other.close()
+
+
+def test_a_run_is_stopped_and_resumed_by_keyboard(site: Site, tab: Tab) -> None:
+    run = site.launch("hold")
+    tab.open(f"/runs/{run}")
+    tab.wait_text("Stop…")
+    tab.press("s")
+    tab.wait("document.activeElement?.closest('dialog')")
+    tab.press("Escape")
+    tab.wait("!document.querySelector('dialog')")
+    assert site.handrail("runs", run)["status"] == "running"
+    tab.press("s")
+    tab_to(tab, "Stop")
+    tab.press("Enter")
+    site.until(run, "cancelled")
+    tab.wait_text("Resume…")
+    tab.press("r")
+    tab_to(tab, "Resume")
+    tab.press("Enter")
+    site.until(run, "waiting")  # the command was interrupted: had it finished?
+    tab.wait_text("may have finished")
+    tab.press("a")
+    tab.wait(f"location.pathname.startsWith('/needs/q') && {H1}")
+    tab.press("Tab", " ")
+    tab_to(tab, "Send")
+    site.write("go", "")
+    tab.press("Enter")
+    site.until(run, "completed")
+    (site.folder / "go").unlink()
+    tab.wait_text("done")
+
+
+def test_keys_can_be_switched_off_and_help_lists_those_that_work(tab: Tab) -> None:
+    tab.open("/")
+    tab.wait_text("Needs you")
+    tab.press("?")
+    tab.wait_text("Keys of this page")
+    listed = tab.evaluate("[...document.querySelectorAll('dialog kbd')].map(k => k.innerText)")
+    assert set(listed) >= {"n", "c", "/", "?"}
+    assert "s" not in listed
+    tab.press("Tab", " ", "Escape")
+    tab.press("n")
+    assert tab.evaluate("location.pathname") == "/"
+    tab.evaluate("localStorage.clear()")
+
+
+def test_the_theme_is_remembered(tab: Tab) -> None:
+    tab.open("/")
+    tab.wait_text("Needs you")
+    tab.media(prefers_color_scheme="light")
+    light = tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    tab.evaluate("(s => { s.value = 'dark'; s.dispatchEvent(new Event('change', {bubbles: true})) })"
+                 "(document.querySelector('header select'))")
+    tab.reload()
+    tab.wait_text("Needs you")
+    assert tab.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    tab.evaluate("localStorage.clear()")
+
+
+def test_a_run_goes_on_in_the_page_after_a_restart_of_the_server(site: Site, tab: Tab) -> None:
+    run = site.launch("hold")
+    tab.open(f"/runs/{run}")
+    tab.wait_text("running")
+    tab.evaluate(
+        "(() => { window.bases = []; const take = EventSource.prototype.addEventListener;"
+        "EventSource.prototype.addEventListener = function (kind, heard) { return take.call(this, kind, (event) => {"
+        "if (kind === 'rows') window.bases.push(JSON.parse(event.data)); heard(event); }); }; })()"
+    )
+    site.stop(signal.SIGKILL)
+    tab.wait_text("Connection lost")
+    site.serve()
+    tab.wait("!document.body.innerText.includes('Connection lost')")
+    site.write("go", "")
+    site.until(run, "completed")
+    (site.folder / "go").unlink()
+    tab.wait_text("done")
+    bases = tab.evaluate(f"window.bases.filter(m => m.topic === 'run:{run}').map(m => m.base)")
+    assert bases
+    assert 0 not in bases
