@@ -47,7 +47,7 @@ CAUSED |= {"code": "broken-flow", "message": "`nightly` has errors", "excerpt": 
 def entry(kind: str, key: str, source: str = "project", **more: Any) -> Row:
     row = {"id": f"{kind}:{key}@{source}", "kind": kind, "key": key, "name": key, "command": key, "source": source}
     file = f".handrail/{kind}s/{key}.yaml" if source == "project" else ""
-    shadow = {"uses": [], "shadows": [], "shadowedBy": None, "problems": []}
+    shadow: dict[str, Any] = {"uses": [], "shadows": [], "shadowedBy": None, "problems": []}
     return {**row, "description": "", "file": file, "visible": True, "phases": None, "state": "ok", **shadow, **more}
 
 
