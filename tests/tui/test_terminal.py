@@ -35,7 +35,7 @@ phases:
 SLOW = f"""
 phases:
 - {{id: once, steps: [{{id: count, node: command, params: {{argv: [sh, -c, 'echo x >> counted']}}}}]}}
-- {{id: hold, steps: [{{id: it, node: command, params: {{argv: [{HOLD.format("end")}]}}}}]}}
+- {{id: hold, steps: [{{id: it, node: command, rerun: safe, params: {{argv: [{HOLD.format("end")}]}}}}]}}
 """
 
 
