@@ -151,22 +151,27 @@ class RunScreen(Frame):
             yield line(None, f"   {error.hint or f'`handrail log {self.id_of_run}` shows the readable part'}")
 
     def _open_first(self) -> None:
-        """Open at the question, else the failed step, else the running one, else at the summary."""
-        self._has_opened = True
-        if self.head.get("status") in OVER:
+        """Open at the question, else the failed step, else the running one, else at the summary.
+
+        A run that has only just begun has none of these: it is opened as soon as it has, unless the person has moved.
+        """
+        first, is_over = self.steps.first(), self.head.get("status") in OVER
+        tree = self.pane("tree")
+        has_moved = tree.selected is not None and tree.selected != next(iter(self.steps.rows), None)
+        self._has_opened = first is not None or is_over or has_moved
+        if is_over:
             mark(self.top, self.topic, is_seen=True)
-        first = self.steps.first()
+        if has_moved:
+            return
         if first is not None:
             above = self.steps.parent(first)
             while above is not None:
                 self.folds[above] = False
                 above = self.steps.parent(above)
-            shown = _width(self.pane("tree"), self.size.width)
-            self.pane("tree").show(
-                list(tree_lines(self.steps, self.folds, self.times, shown, asked(self.section("needs"))))
-            )
-            self.pane("tree").select(first)
-        elif self.head.get("status") in OVER and self.head.get("summary"):
+            shown = _width(tree, self.size.width)
+            tree.show(list(tree_lines(self.steps, self.folds, self.times, shown, asked(self.section("needs")))))
+            tree.select(first)
+        elif is_over and self.head.get("summary"):
             self._view(SUMMARY)
 
     def _draw_side(self, *, is_held: bool) -> None:
