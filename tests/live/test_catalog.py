@@ -101,6 +101,9 @@ def test_a_definition_says_what_it_hides_and_a_hidden_one_what_is_used(project: 
     assert (rows["workflow:ship@2"]["source"], rows["workflow:ship@2"]["shadowedBy"]) == ("user", "workflow:ship")
     assert rows["flow:plan"]["shadows"] == ["flow:plan@2"]
     assert rows["flow:plan@2"]["shadowedBy"] == "flow:plan"
+    assert definition(app, "workflow", "ship@2")["entry"]["source"] == "user"
+    assert "config" in definition(app, "workflow", "ship@2")["files"][0]["file"]
+    assert definition(app, "flow", "plan@2")["files"][0]["text"].startswith("description: Understands")
 
 
 def test_a_plugin_that_nobody_trusts_is_a_row(project: Project, app: App) -> None:

@@ -123,6 +123,7 @@ def _files(app: App) -> Iterator[tuple[str, int, int]]:
 def definition(app: App, kind: str, key: str) -> dict[str, Any]:
     """A definition for a viewer: its row, its files with their problems, and its plan as a tree.
 
+    `key` is the id of its row without the kind, so one that is hidden by another can be shown too.
     `plan` is None if the definition cannot be used. Raises `NotFound` if there is none.
     """
     if kind not in KINDS:
@@ -131,7 +132,7 @@ def definition(app: App, kind: str, key: str) -> dict[str, Any]:
     if kind == FLOW:
         definitions.with_shipped(key)
     known = entries_of(everything(definitions), lambda path: shown_path(path, app.project))
-    row = next((row for row in known if row["kind"] == kind and key in (row["key"], row["id"])), None)
+    row = next((row for row in known if row["id"] == f"{kind}:{key}"), None)
     if row is None:
         raise NotFound(f"there is no {kind} `{key}`", "`handrail list` shows what there is")
     nth = [one["id"] for one in known if one["kind"] == kind and one["key"] == row["key"]].index(row["id"])

@@ -31,7 +31,7 @@ export const Facts = ({ need }) => {
   const action = need.action ?? {};
   const described = need.form?.description;
   return html`
-    ${action.does ? html`<p class="effect">If you approve: <strong>${bdi(action.does)}</strong>${action.gate ? html` (${bdi(gateWords(action.gate))})` : null}</p>` : null}
+    ${action.does && action.does !== need.title ? html`<p class="effect">If you approve: <strong>${bdi(action.does)}</strong>${action.gate ? html` (${bdi(gateWords(action.gate))})` : null}</p>` : null}
     ${action.command?.length ? html`<p>It runs this command, one argument per line:</p>
       <ol class="argv">${action.command.map((word, index) => html`<li key=${index}><code>${bdi(word)}</code></li>`)}</ol>` : null}
     ${action.checks?.length ? html`<h3>Checked by Handrail</h3><ul class="checks">${action.checks.map((check) => html`<${Check} key=${check.name} check=${check} tree=${action.tree} />`)}</ul>` : null}
