@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from handrail.runs.glance import APPROVED, RERUN, kind_of_question
 from handrail.runs.machine import Answered, Asked, FactFound
 from handrail.runs.tries import OWN
 from handrail.topics.effects import effect_of
@@ -13,8 +14,6 @@ from handrail.topics.texts import cleaned, short
 
 NEEDS, CHECKS = "needs", "checks"
 MOST = 50
-_APPROVED, _RERUN = "approved", "rerun"
-_APPROVALS = ("approve", "propose")
 _DATA = ("id", "value", "default", "equals", "field")
 """Keys of a form whose values are part of an answer, so they must not change."""
 
@@ -39,7 +38,7 @@ class Needs:
         self.withdraw(event.path)
         self._open[event.path] = id_
         form = cleaned(event.question, _DATA)
-        title, kind = short(str(event.question.get("title") or "a question")), kind_of(event.question)
+        title, kind = short(str(event.question.get("title") or "a question")), kind_of_question(event.question)
         row: dict[str, Any] = {"of": f"run:{self.run}", "path": event.path, "kind": kind, "digest": event.input}
         row |= {"title": title, "since": at, "form": form, "answered": None}
         checks = self.rows.section(CHECKS) if kind == "approval" else []
@@ -72,17 +71,8 @@ class Needs:
             self.rows.drop(NEEDS, id_)
 
 
-def kind_of(question: Mapping[str, Any]) -> str:
-    """What kind of answer a form asks for: `rerun`, `approval` or `form`."""
-    form, fields = question.get("formId"), question.get("fields") or [{}]
-    if form == _RERUN:
-        return "rerun"
-    is_yes_or_no = fields[0].get("id") == _APPROVED and fields[0].get("type") == "boolean"
-    return "approval" if form in _APPROVALS and is_yes_or_no else "form"
-
-
 def verdict_of(kind: str, values: Mapping[str, Any]) -> str:
     """An answer in one word."""
     if kind == "approval":
-        return "approved" if values.get(_APPROVED) is True else "rejected"
-    return str(values.get(_RERUN)) if kind == "rerun" else "answered"
+        return "approved" if values.get(APPROVED) is True else "rejected"
+    return str(values.get(RERUN)) if kind == "rerun" else "answered"
