@@ -24,7 +24,7 @@ phases:
   - id: note
     node: command
     retry: {attempts: 2, wait: 0}
-    params: {argv: [sh, -c, "test -e once || { touch once; echo not yet; exit 3; }; cp source.md NOTES.md; echo written"]}
+    params: {argv: [sh, -c, "test -e once || { touch once; echo not yet; exit 3; }; cp source.md NOTES.md"]}
     makes: [NOTES.md]
     expect: [{file: NOTES.md}]
 - {id: after, steps: [{id: it, node: set, params: {x: 1}}]}

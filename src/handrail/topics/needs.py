@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from handrail.contracts import Record
 from handrail.runs.glance import APPROVED, RERUN, kind_of_question
 from handrail.runs.machine import Answered, Asked, FactFound
 from handrail.runs.tries import OWN
@@ -26,6 +27,7 @@ class Needs:
         self.run = run
         self._open: dict[str, str] = {}  # by the path of the step
         self._closed: list[str] = []
+        self._aside: dict[str, dict[str, Any]] = {}  # open, but there is no room
         self._seen: dict[str, dict[str, Any]] = {}
 
     def see(self, event: FactFound) -> None:
@@ -52,23 +54,42 @@ class Needs:
             return
         row = self.rows.get(NEEDS, id_)
         if row is not None:
-            verdict = verdict_of(row["kind"], event.values)
-            answered = {"by": event.surface or event.by, "who": event.by, "at": event.at or at, "verdict": verdict}
-            self.rows.put(NEEDS, id_, {"answered": answered})
+            self.rows.put(NEEDS, id_, {"answered": _answered(at, event, row["kind"])})
         self._closed.append(id_)
         self._fit()
 
     def withdraw(self, path: str) -> None:
         """Nobody needs an answer to the open question of a step any more."""
         if path in self._open:
-            self.rows.drop(NEEDS, self._open.pop(path))
+            id_ = self._open.pop(path)
+            self._aside.pop(id_, None)
+            self.rows.drop(NEEDS, id_)
+            self._fit()
 
     def _fit(self) -> None:
-        """Remove the oldest answered questions if there are too many. Open ones beyond the bound are not shown."""
+        """Remove the oldest answered questions if there are too many. Of open ones, the first are shown."""
         while self._closed and len(self._closed) + len(self._open) > MOST:
             self.rows.drop(NEEDS, self._closed.pop(0))
-        for id_ in list(self._open.values())[MOST:]:
-            self.rows.drop(NEEDS, id_)
+        for number, id_ in enumerate(self._open.values()):
+            if number < MOST and id_ in self._aside:
+                self.rows.put(NEEDS, id_, self._aside.pop(id_))
+            elif number >= MOST and (row := self.rows.get(NEEDS, id_)) is not None:
+                self._aside[id_] = {name: value for name, value in row.items() if name not in ("id", "v")}
+                self.rows.drop(NEEDS, id_)
+
+
+def answer_to(records: Sequence[Record], question: str) -> dict[str, Any] | None:
+    """How a question was answered: `by`, `who`, `at` and `verdict`. None if it was not."""
+    kinds = {event.id: kind_of_question(event.question) for _, event in records if isinstance(event, Asked)}
+    for at, event in records:
+        if isinstance(event, Answered) and event.id == question:
+            return _answered(at, event, kinds.get(question, "form"))
+    return None
+
+
+def _answered(at: float, event: Answered, kind: str) -> dict[str, Any]:
+    verdict = verdict_of(kind, event.values)
+    return {"by": event.surface or event.by, "who": event.by, "at": event.at or at, "verdict": verdict}
 
 
 def verdict_of(kind: str, values: Mapping[str, Any]) -> str:
