@@ -110,6 +110,10 @@ class App:
 
         return Definitions(self.project, self.env, self.places, lambda: self.trust.is_for_call)
 
+    def forget_definitions(self) -> None:
+        """Read all definitions again when they are needed next: their files have changed."""
+        self.__dict__.pop("definitions", None)
+
     @property
     def catalog(self) -> Catalog:
         return self.definitions.catalog

@@ -22,6 +22,7 @@ def test_list_names_source_and_file_of_everything(project: Project) -> None:
         "source": "project",
         "file": ".handrail/workflows/mine/workflow.yaml",
         "phases": 2,
+        "state": "ok",
         "runs": [],
     }
     assert {row["source"] for row in data["workflows"]} == {"project", "builtin"}

@@ -196,12 +196,12 @@ def test_a_dry_run_prints_what_would_happen_and_runs_no_step(project: Project) -
     )
     said = project.run("run", "demo", "--dry-run", "--param", "name=Ada")
     assert said.out == (
-        "▸ greet\n"
-        "  ▸ write: write-file\n"
+        "● greet\n"
+        "  ● write: write-file\n"
         "      path: HELLO.md\n"
         "      text: Hello, Ada.\n"
         "? check: depends on `steps.greet.write`: ${steps.greet.write.outputs.path}\n"
-        "  ▸ look: set\n"
+        "  ● look: set\n"
     )  # fmt: skip
     assert said.err == (
         "this was a dry run: no step was run\n"

@@ -32,7 +32,7 @@ def test_start_and_status_say_what_to_do_and_what_to_type(walked: Project) -> No
     assert body(walked.run("status").out) == [
         "Tiny > • One [1/2]",
         "task:     some work",
-        "  ▸ 1. • One",
+        "  ● 1. • One",
         "  ○ 2. • Two",
         *now,
     ]

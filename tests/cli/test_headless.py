@@ -223,10 +223,10 @@ def test_progress_without_a_terminal_shows_phase_by_phase(nested: Project) -> No
     nested.write("script.yaml", SCRIPT)
     lines = nested.run("run", "release", "tea", "--agent", "scripted").err.splitlines()
     assert [line.strip() for line in lines if line.startswith("    ")] == [
-        "▸ phase • Plan [1/3]",
+        "● phase • Plan [1/3]",
         "! the agent stopped early in Plan and was told to continue",
-        "▸ phase Review [2/3] > • Judge [1/1]",
-        "▸ phase • Ship [3/3]",
+        "● phase Review [2/3] > • Judge [1/1]",
+        "● phase • Ship [3/3]",
         "! the agent stopped early in Ship and was told to continue",
         "! the agent stopped early in Ship and was told to continue",
         "✓ the workflow is done",
@@ -245,7 +245,7 @@ def test_a_phase_is_told_while_the_agent_still_works(nested: Project) -> None:
     while ("entered", "Judge") not in guided(nested.json("log", run)["events"]):
         assert nested.json("runs", run)["status"] == "running"
         time.sleep(0.02)
-    assert "▸ phase Review [2/3] > • Judge [1/1]" in nested.run("log", run).out
+    assert "● phase Review [2/3] > • Judge [1/1]" in nested.run("log", run).out
     assert not (nested.folder / "report.txt").exists(), "the agent still waits"
     nested.write("go", "")
     assert "✓ the workflow is done" in nested.run("log", run, "--follow").out
@@ -256,14 +256,14 @@ def test_the_log_tells_a_workflow_phase_by_phase_afterwards(nested: Project) -> 
     nested.write("script.yaml", SCRIPT.replace("  - {step: next, summary: planned}\n", twice))
     nested.json("run", "release", "tea", "--agent", "scripted")
     told = [line[10:].strip() for line in nested.run("log", "last").out.splitlines()]
-    signs = ("▸ phase", "! the agent stopped", "! denied", "! Judge", "✓ the workflow")
+    signs = ("● phase", "! the agent stopped", "! denied", "! Judge", "✓ the workflow")
     assert [line.partition(" of Release.")[0] for line in told if line.startswith(signs)] == [
-        "▸ phase • Plan [1/3]",
+        "● phase • Plan [1/3]",
         "! denied: write: write is not allowed in the phase Plan",
         "! the agent stopped early in Plan and was told to continue",
-        "▸ phase Review [2/3] > • Judge [1/1]",
+        "● phase Review [2/3] > • Judge [1/1]",
         "! Judge cannot be left yet: `report.txt` does not exist",
-        "▸ phase • Ship [3/3]",
+        "● phase • Ship [3/3]",
         "! the agent stopped early in Ship and was told to continue",
         "! the agent stopped early in Ship and was told to continue",
         "✓ the workflow is done",

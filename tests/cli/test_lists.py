@@ -85,7 +85,7 @@ def test_sessions_are_aligned_and_done_looks_different_from_cancelled(project: P
         ["SESSION", "STARTED", "STATUS", "WHERE", "TASK"],
         ["a", "NOW", "✓ done", "Tiny", "some work"],
         ["c", "NOW", "■ cancelled", "Tiny", "some work"],
-        ["longer-name", "NOW", "▸ active", "Tiny > • One [1/1]", "some work"],
+        ["longer-name", "NOW", "● active", "Tiny > • One [1/1]", "some work"],
     ]
 
 

@@ -41,8 +41,8 @@ def test_a_log_tells_every_attempt_below_its_own_heading(restarted: Project) -> 
     told = lines(restarted.run("log", "last").out)
     assert told[0].startswith("demo  version=2")
     assert told[1:] == [
-        *["attempt 1", "started", "▸ make", "✓ x", "✓ make", "▸ test", "✗ t  `test` ended with 1", "✗ failed"],
-        *["attempt 2", "started again", "✓ make  kept from the attempt before", "▸ test", "✓ t", "✓ test"],
+        *["attempt 1", "started", "● make", "✓ x", "✓ make", "● test", "✗ t  `test` ended with 1", "✗ failed"],
+        *["attempt 2", "started again", "✓ make  kept from the attempt before", "● test", "✓ t", "✓ test"],
         "✓ completed",
     ]
 
@@ -114,7 +114,7 @@ def test_following_ends_if_no_process_drives_the_run(project: Project, monkeypat
     project.process("run", "demo")
     run = project.json("runs")["runs"][0]["run"]
     said = project.run("log", "last", "--follow")
-    assert (said.code, "▸ x" in said.out) == (0, True)
+    assert (said.code, "● x" in said.out) == (0, True)
     assert said.err == f"! interrupted: no process drives this run; `handrail resume {run}` resumes it\n"
 
 
@@ -144,7 +144,7 @@ def test_the_log_of_a_session_tells_its_phases_summaries_and_checks(project: Pro
     said = project.run("log", ended)
     assert said.code == 0, said.err
     told = [line.split("  ", 1)[-1].strip() for line in said.out.splitlines()[2:]]
-    assert [line.partition(" ")[0] for line in told] == ["▸", "summary:", "▸", "!", "✓", "summary:", "✓"], said.out
+    assert [line.partition(" ")[0] for line in told] == ["●", "summary:", "●", "!", "✓", "summary:", "✓"], said.out
     assert (told[1], told[5]) == ("summary: three steps", "summary: it is there")
     assert "`out.txt` does not exist" in told[3]
     assert "`out.txt`" in told[4]

@@ -117,7 +117,7 @@ def test_a_subworkflow_counts_as_one_phase_everywhere(project: Project, root: st
     assert [line.split()[2] for line in project.run("list").out.splitlines() if line.startswith("w ")] == ["2"]
     assert "W > Inner [1/2] > • Look [1/2]" in project.run("start", "w", "make tea").out
     shown = [line.strip() for line in project.run("status").out.splitlines()]
-    assert {"▸ 1.1. Inner > • Look", "○ 1.2. Inner > • Build", "○ 2. • Ship"} <= set(shown)
+    assert {"● 1.1. Inner > • Look", "○ 1.2. Inner > • Build", "○ 2. • Ship"} <= set(shown)
     for _ in range(2):
         project.json("next")
     assert "after 2 phases" in project.run("next").out

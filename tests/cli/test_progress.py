@@ -124,7 +124,7 @@ def test_a_run_is_redrawn_in_place_and_stays_on_the_screen(terminal: Terminal) -
     for event in (RunStarted("flow", "d", None), PhaseStarted("plan"), StepStarted("plan/read")):
         live.observer(event)
     live.tick()
-    assert terminal.screen() == ["before", "▸ plan  0.0s", "  ▸ read  0.0s", "○ build", "0/3 steps, 0.0s", ""]
+    assert terminal.screen() == ["before", "● plan  0.0s", "  ● read  0.0s", "○ build", "0/3 steps, 0.0s", ""]
     clock.now = 2.0
     live.observer(StepDone("plan/read", False))
     live.observer(PhaseDone("plan"))
@@ -159,7 +159,7 @@ def test_the_view_is_removed_for_a_question_and_redrawn_below_it(terminal: Termi
         assert terminal.screen()[:2] == ["Sure? yes", ""]
         terminal.highest = 1
     live.tick()
-    assert terminal.screen()[:4] == ["Sure? yes", "▸ plan  0.0s", "  ▸ read  0.0s", "○ build"]
+    assert terminal.screen()[:4] == ["Sure? yes", "● plan  0.0s", "  ● read  0.0s", "○ build"]
 
 
 def test_a_closed_view_is_drawn_again_below_an_answer(terminal: Terminal) -> None:
@@ -186,8 +186,8 @@ def test_the_view_fits_into_a_window_of_any_size(terminal: Terminal) -> None:
         terminal.resize(columns, lines)
         live.tick()
         frames.append(terminal.screen()[:-1])
-    assert frames[0] == ["before", "○ plan", "▸ build  0.0s", "  ○ make", "  ○ push", "0/3 steps"]
-    assert frames[1] == [*frames[0][:3], "○ plan", "▸ build  0…", "0/3 steps"]
+    assert frames[0] == ["before", "○ plan", "● build  0.0s", "  ○ make", "  ○ push", "0/3 steps"]
+    assert frames[1] == [*frames[0][:3], "○ plan", "● build  0…", "0/3 steps"]
     assert frames[2] == [*frames[1][:5], "0…"]
     assert frames[3] == [*frames[2][:6], ""]
     assert frames[4] == [*frames[3][:6], *frames[0][1:]]
@@ -234,7 +234,7 @@ def test_without_a_terminal_every_event_is_a_plain_line() -> None:
         plain.observer(StepDone("plan/read", False))
     plain.tick()
     plain.close()
-    assert stream.getvalue() == "▸ plan\n  ▸ plan/read\n  ✓ plan/read  0.2s\n"
+    assert stream.getvalue() == "● plan\n  ● plan/read\n  ✓ plan/read  0.2s\n"
 
 
 def test_without_a_terminal_a_run_prints_no_control_characters(project: Project) -> None:
@@ -257,6 +257,6 @@ def test_the_signs_have_colours_on_a_terminal_unless_the_person_wants_none(monke
         return text
 
     monkeypatch.delenv("NO_COLOR", raising=False)
-    assert "\x1b[36m▸\x1b[0m plan" in drawn()
+    assert "\x1b[36m●\x1b[0m plan" in drawn()
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "▸ plan" in drawn()
+    assert "● plan" in drawn()

@@ -232,6 +232,16 @@ FAULTS: dict[str, Fault] = {
         lambda machine: machine.write(".gitconfig", "[user]\n\tuseConfigOnly = true\n"), "identity", "warning",
         "Git does not know the author of commits", "git config --global user.name",
     ),
+    "no program to tell": Fault(
+        lambda machine: (machine.config / "settings.yaml").write_text("notify: [{command: [say-it]}]\n"), "notify",
+        "warning", "`notify` has the program `say-it`, which cannot be started", "install it, or correct `notify`",
+        lambda machine: machine.program("say-it", "true"),
+    ),
+    "no desktop": Fault(
+        lambda machine: (machine.config / "settings.yaml").write_text("notify: [desktop]\n"), "notify", "warning",
+        "neither `notify-send` nor `osascript` is on the PATH", "install libnotify",
+        lambda machine: machine.program("notify-send", "true"),
+    ),
     "git was killed": Fault(_index_lock, "index-lock", "warning", "60 minutes old; while it is there", "run `rm "),
     "the state is a link": Fault(
         _state_link, "state", "error", "it is a symbolic link", "replace it with a folder", _no_state_link

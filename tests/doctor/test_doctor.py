@@ -41,6 +41,7 @@ def test_a_machine_in_working_order(machine: Project) -> None:
         "python": "ok",
         "index-lock": "ok",
         "disk": "ok",
+        "notify": "skipped",
         "state": "ok",
         "locks": "ok",
         "links": "ok",

@@ -66,6 +66,7 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
         "check": ["make", "test"],
         "approve": ["git-push", {"effect": "git-push", "where": {"branch": "x"}}],
         "agentLogins": True,
+        "notify": ["bell", "desktop", {"command": ["say", "it"]}, {"webhook": "https://example.com/x"}],
         "worktree": {"setup": [["npm", "ci"]], "copy": [".env"], "folder": "/x"},
     },
     "workflow": {

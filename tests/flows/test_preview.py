@@ -46,9 +46,9 @@ def test_a_preview_shows_every_part_of_a_flow() -> None:
     assert (
         text(previewed(flow(EVERY), flow(CHILD, "child"), params=params))
         == """\
-▸ first
+● first
     time limit: 60 s
-  ▸ fetch: command
+  ● fetch: command
       argv: ["git", "fetch", ["a.txt", "b.txt"], "${context.env.TOKEN}"]
       tried up to 3 times
       time limit: 10 s
@@ -64,37 +64,37 @@ def test_a_preview_shows_every_part_of_a_flow() -> None:
         for ${steps.first.fetch.value}
 
         and true
-▸ each-1 (index = 1, file = a.txt, lane 1)
-  ▸ show: read-file
+● each-1 (index = 1, file = a.txt, lane 1)
+  ● show: read-file
       path: a.txt
-▸ each-2 (index = 2, file = b.txt, lane 2)
-  ▸ show: read-file
+● each-2 (index = 2, file = b.txt, lane 2)
+  ● show: read-file
       path: b.txt
 · each-3 (index = 3, file = null, lane 3): skipped, 2 < ${length of params.files} does not hold
-▸ r1 (i = 1, steps in parallel, up to 2)
-  ▸ t: set
+● r1 (i = 1, steps in parallel, up to 2)
+  ● t: set
       n: 2
-  ▸ u: flow-run
+  ● u: flow-run
       runs child
       who: hi
-    ▸ c
-      ▸ x: set
+    ● c
+      ● x: set
           got: hi
 ? r2 (i = 2, steps in parallel, up to 2): depends on `steps.r1.t`: not (${steps.r1.t.outputs.n} = true)
-  ▸ t: set
+  ● t: set
       n: 3
-  ▸ u: flow-run
+  ● u: flow-run
       runs child
       who: hi
-    ▸ c
-      ▸ x: set
+    ● c
+      ● x: set
           got: hi
 ? last: depends on `out.md`: "out.md" exists
-  ▸ sub: flow-run
+  ● sub: flow-run
       runs child
       who: ${steps.r1.t.value}
     ? c: depends on `params.who`: ${params.who}
-      ▸ x: set
+      ● x: set
           got: ${params.who}"""
     )
 

@@ -67,6 +67,7 @@ class Kept:
     stopped_by: str | None = None
     answers: dict[str, tuple[dict[str, Any], str | None, float]] = field(default_factory=dict)
     earlier: dict[int, list[Record]] = field(default_factory=dict)
+    told: set[tuple[int, str]] = field(default_factory=set)
 
     @property
     def history(self) -> History:
@@ -154,6 +155,12 @@ class InMemory:
     def log(self, run: str) -> str:
         assert run in self.runs
         return os.devnull
+
+    def tell_once(self, run: str, what: str) -> bool:
+        told = self.runs[run].told
+        is_first = (self.runs[run].attempt, what) not in told
+        told.add((self.runs[run].attempt, what))
+        return is_first
 
     def remove(self, run: str, *, aside: bool) -> bool:
         del aside

@@ -6,6 +6,7 @@ line, so a new command has to be added here. With trust, the wires do fire: the 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import subprocess
@@ -21,8 +22,12 @@ from handrail import registry
 from handrail.agents.gemini import stubs as gemini_stubs
 from handrail.app import App
 from handrail.cli.group import handrail
+from handrail.errors import HandrailError, UntrustedError
 from handrail.hosts.commands import answer
 from handrail.hosts.mcp import Server
+from handrail.live.actions import Actions, Launch
+from handrail.live.launching import offer, rehearse
+from handrail.live.topics import open_topic
 from handrail.sessions.sessions import Conversation
 from handrail.trust.store import TrustStore
 from hosts.talking import tell
@@ -133,7 +138,7 @@ class Clone:
         return {path.name for path in self.wires.iterdir()}
 
     def call(self, argv: tuple[str, ...]) -> Said:
-        return self.project.run(*(self.run_id if word == RUN else word for word in argv))
+        return self.project.run(*(word.replace(RUN, self.run_id) for word in argv))
 
 
 @pytest.fixture
@@ -199,8 +204,11 @@ CALLS: dict[str, list[tuple[str, ...]]] = {
     "status": [("status", "--session", SESSION)],
     "stop": [("stop", RUN)],
     "trust": [("trust", "--show"), ("trust", "--show", "--json")],
+    "ui": [("ui",)],
     "uninstall": [("uninstall", "claude"), ("uninstall", "claude", "--project")],
     "validate": [("validate",), ("validate", "--json"), ("validate", ".handrail"), ("validate", "--format", "github")],
+    "view": [("view", "home"), ("view", "catalog"), ("view", f"run:{RUN}"), ("view", f"session:{SESSION}")],
+    "web": [],  # below
     "worktree": [("worktree", "keep", RUN), ("worktree", "merge", RUN), ("worktree", "remove", RUN)],
     "worktrees": [("worktrees",)],
 }
@@ -224,6 +232,25 @@ def test_no_command_runs_anything(clone: Clone) -> None:
         SESSION: "cancelled",
         f"claude-{CONVERSATION}": "active",
     }
+
+
+def test_the_page_and_the_terminal_surface_show_it_and_run_nothing(clone: Clone) -> None:
+    app = App(str(clone.project.folder), os.environ, by="person")
+    actions = Actions(app, "web")
+    for name in ("home", "catalog", f"run:{clone.run_id}", f"session:{SESSION}"):
+        assert list(open_topic(app, name).messages("", 0, 0.0))
+    for flow in ("evil-flow", "evil-script", "evil-expect", "evil-weaver", "evil-plugin"):
+        offer(app, flow)
+        rehearse(app, Launch(name=flow))
+        with pytest.raises(HandrailError, match="trust"):
+            actions.launch(Launch(name=flow))
+    for mode in ("resume", "restart"):
+        with pytest.raises(UntrustedError):
+            actions.again(clone.run_id, mode)
+    asked = next(iter(app.runs.load(clone.run_id).state.questions.values()))
+    with pytest.raises(UntrustedError):
+        asyncio.run(actions.answer(clone.run_id, asked.id, asked.input, {"approved": True}))
+    assert clone.fired() == set()
 
 
 def test_with_trust_the_wires_fire(clone: Clone) -> None:

@@ -18,6 +18,7 @@ from handrail.callers import OPEN
 from handrail.errors import UntrustedError
 from handrail.hosts.mcp import Server
 from handrail.runs.request import Request
+from handrail.runs.trusting import held
 from handrail.sessions.sessions import Conversation
 from hosts.talking import tell
 from support import Project, Said, is_running
@@ -138,6 +139,27 @@ def test_the_checks_of_the_agent_of_a_run_are_trusted_with_its_call(
     assert cloned.json("runs")["runs"][0]["status"] == "completed"
     assert fired(cloned)
     assert marks(cloned) == []
+
+
+def test_the_mark_of_a_driver_that_was_killed_trusts_nothing(cloned: Project) -> None:
+    app = App(str(cloned.folder), os.environ)
+    app.trust.is_for_call = True
+    app.trust.mark("r-1")
+    with held(app.trust, "r-1"):
+        assert app.trust.holds("r-1")
+        assert App(str(cloned.folder), os.environ).trust.holds("r-1")
+    assert marks(cloned)
+    assert not App(str(cloned.folder), os.environ).trust.holds("r-1")
+
+
+def test_a_first_drive_after_a_killed_one_needs_trust_again(cloned: Project) -> None:
+    said = cloned.run("run", "asks", "--trust", "--json")
+    run = said.data["run"]
+    app = App(str(cloned.folder), os.environ)
+    app.trust.is_for_call = True
+    app.trust.mark(run)
+    assert "is not trusted" in cloned.run("resume", run, "--first").err
+    assert not fired(cloned)
 
 
 def test_a_waiting_run_needs_trust_again_to_go_on(cloned: Project) -> None:

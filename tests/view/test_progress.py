@@ -75,8 +75,8 @@ def test_a_running_phase_is_unfolded_and_a_finished_one_is_one_line() -> None:
     assert screen(progress, 14.0) == (
         "✓ plan  2.0s\n"
         "· lint  its condition does not hold\n"
-        "▸ build  12s\n"
-        "  ▸ sub  12s\n"
+        "● build  12s\n"
+        "  ● sub  12s\n"
         "  ○ push\n"
         "○ ship\n"
         "3/6 steps, 14s"
@@ -96,15 +96,15 @@ def test_steps_of_a_nested_flow_are_indented_below_the_step_that_runs_it() -> No
         StepStarted("build/sub/two%2F2/b"),
     )
     assert screen(progress, 2.0).split("\n")[2:8] == [
-        "▸ build  2.0s",
-        "  ▸ sub  2.0s",
+        "● build  2.0s",
+        "  ● sub  2.0s",
         "    ✓ one  1.0s",
-        "    ▸ two/2  1.0s",
-        "      ▸ b  1.0s",
+        "    ● two/2  1.0s",
+        "      ● b  1.0s",
         "  ○ push",
     ]
     progress.take(StepDone("build/sub", False), 3.0)
-    assert screen(progress, 3.0).split("\n")[2:5] == ["▸ build  3.0s", "  ✓ sub  3.0s", "  ○ push"]
+    assert screen(progress, 3.0).split("\n")[2:5] == ["● build  3.0s", "  ✓ sub  3.0s", "  ○ push"]
 
 
 def test_a_failure_stays_unfolded_with_its_reason() -> None:
@@ -133,7 +133,7 @@ def test_a_retry_shows_the_error_of_the_last_attempt() -> None:
         NodeFailed("build/push", "i", 1, "failed", "no route"),
         NodeStarted("build/push", "i", 2),
     )
-    assert "  ▸ push  0.0s  attempt 2 of 3, after: no route" in screen(progress).split("\n")
+    assert "  ● push  0.0s  attempt 2 of 3, after: no route" in screen(progress).split("\n")
 
 
 def test_a_question_is_shown_until_it_is_answered() -> None:
@@ -144,8 +144,8 @@ def test_a_question_is_shown_until_it_is_answered() -> None:
         Asked("ship/tag", "i", {"id": "sure", "title": "Ship\x1b[2J it?"}),
     )
     assert screen(progress).split("\n")[3:] == [
-        "▸ ship  0.0s",
-        "  ▸ tag  0.0s  waits for an answer",
+        "● ship  0.0s",
+        "  ● tag  0.0s  waits for an answer",
         "? ship/tag  Ship␛[2J it? (q1)",
         "0/6 steps, 0.0s",
     ]
@@ -157,10 +157,10 @@ def test_a_question_is_shown_until_it_is_answered() -> None:
 
 def test_the_current_action_of_an_agent_is_next_to_its_step() -> None:
     progress = after(BEGIN, PhaseStarted("ship"), StepStarted("ship/tag"), AgentActed("ship/tag", "tool", "bash: ls"))
-    assert "  ▸ tag  2.0s  bash: ls" in screen(progress, 2.0).split("\n")
+    assert "  ● tag  2.0s  bash: ls" in screen(progress, 2.0).split("\n")
     progress.take(Delayed("ship/tag", 90.0, "the limit is reached"), 2.0)
-    assert "  ▸ tag  30s  waits 1m 00s: the limit is reached" in screen(progress, 30.0).split("\n")
-    assert "  ▸ tag  1m 35s" in screen(progress, 95.0).split("\n")
+    assert "  ● tag  30s  waits 1m 00s: the limit is reached" in screen(progress, 30.0).split("\n")
+    assert "  ● tag  1m 35s" in screen(progress, 95.0).split("\n")
     progress.take(StepDone("ship/tag", False), 99.0)
     assert "  ✓ tag  1m 39s" in screen(progress, 99.0).split("\n")
 
@@ -181,7 +181,7 @@ def test_a_resumed_run_counts_the_time_in_which_it_was_driven_and_keeps_finished
         StepStarted("plan/think"),
         (1000.0, RunResumed("resume", [], None)),
     )
-    assert screen(progress, 1001.0).split("\n")[:3] == ["▸ plan  3.0s", "  ✓ read  2.0s", "  ▸ think  1.0s"]
+    assert screen(progress, 1001.0).split("\n")[:3] == ["● plan  3.0s", "  ✓ read  2.0s", "  ● think  1.0s"]
     assert screen(progress, 1001.0).split("\n")[-1] == "1/6 steps, 3.0s"
 
 
@@ -198,7 +198,7 @@ def test_rewound_phases_are_pending_again() -> None:
     )
     assert screen(progress) == "○ plan\n○ lint\n○ build\n○ ship\n0/6 steps, 0.0s"
     progress.take(PhaseStarted("plan"), 0.0)
-    assert screen(progress).split("\n")[:3] == ["▸ plan  0.0s", "  ○ read", "  ○ think"]
+    assert screen(progress).split("\n")[:3] == ["● plan  0.0s", "  ○ read", "  ○ think"]
 
 
 def test_a_low_window_shows_the_current_lines_and_counts_the_hidden_ones() -> None:
@@ -211,8 +211,8 @@ def test_a_low_window_shows_the_current_lines_and_counts_the_hidden_ones() -> No
     assert lines == [
         "… 49 above",
         "✓ p49  0.0s",
-        "▸ p50  0.0s",
-        "  ▸ x  0.0s",
+        "● p50  0.0s",
+        "  ● x  0.0s",
         "○ p51",
         "○ p52",
         "… 47 below",
@@ -223,7 +223,7 @@ def test_a_low_window_shows_the_current_lines_and_counts_the_hidden_ones() -> No
         assert len(lines) == height
         assert lines[-1] == "50/100 steps, 0.0s"
     for height in range(3, 12):
-        assert "  ▸ x  0.0s" in progress.lines(0.0, 80, height)
+        assert "  ● x  0.0s" in progress.lines(0.0, 80, height)
 
 
 @pytest.mark.parametrize("width", range(12))
@@ -277,14 +277,14 @@ def test_each_event_is_one_line_without_a_terminal() -> None:
         lines.append(event_line(event, progress, now))
     assert [line for line in lines if line is not None] == [
         "· lint  its condition does not hold",
-        "▸ build",
-        "  ▸ build/sub",
-        "    ▸ build/sub/one",
+        "● build",
+        "  ● build/sub",
+        "    ● build/sub/one",
         "  ✓ build/sub  1.0s",
         "  · build/push",
-        "  ▸ build/push  attempt 2 of 3, after: no route",
+        "  ● build/push  attempt 2 of 3, after: no route",
         "✓ build  3.0s",
-        "  ▸ ship/tag",
+        "  ● ship/tag",
         "  ? ship/tag  sure",
         "  ! ship/tag  look",
         "  ! ship/tag  denied: write",
@@ -314,12 +314,12 @@ def test_the_phases_of_a_headless_workflow_are_below_its_step_while_it_runs() ->
         AgentActed("ship/tag", "tool", "bash: make"),
     )
     assert screen(progress, 7.0, 100).split("\n")[3:7] == [
-        "▸ ship  7.0s",
-        "  ▸ tag  7.0s  bash: make",
+        "● ship  7.0s",
+        "  ● tag  7.0s  bash: make",
         "    ✓ • Plan [1/2]  4.0s  planned it",
-        "    ▸ • Test [2/2]  3.0s  cannot be left yet: `make test` ended with exit code 2",
+        "    ● • Test [2/2]  3.0s  cannot be left yet: `make test` ended with exit code 2",
     ]
     progress.take(guided(4, 8.0, "finished", "• Test [2/2]")[1], 8.0)
     assert "    ✓ • Test [2/2]  4.0s  cannot be left yet" not in screen(progress, 9.0)
     progress.take(StepDone("ship/tag", False), 9.0)
-    assert screen(progress, 9.0).split("\n")[3:5] == ["▸ ship  9.0s", "  ✓ tag  9.0s"]
+    assert screen(progress, 9.0).split("\n")[3:5] == ["● ship  9.0s", "  ✓ tag  9.0s"]

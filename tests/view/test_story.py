@@ -55,7 +55,7 @@ def story(*events: tuple[float, Event] | Event) -> list[str]:
 def test_a_step_that_only_starts_and_ends_is_one_line() -> None:
     done: list[Event] = [StepDone("plan/read", False), PhaseDone("plan"), END]
     lines = story(BEGIN, PhaseStarted("plan"), StepStarted("plan/read"), *[(2.0, event) for event in done])
-    assert lines == ["started", "▸ plan", "  ✓ read  2.0s", "✓ plan  2.0s", "✓ completed after 2.0s"]
+    assert lines == ["started", "● plan", "  ✓ read  2.0s", "✓ plan  2.0s", "✓ completed after 2.0s"]
 
 
 def test_a_retry_is_told_with_the_error_before_it_and_a_failure_once() -> None:
@@ -83,11 +83,11 @@ def test_lines_of_parallel_steps_name_the_whole_path_where_it_is_not_clear() -> 
         AgentActed("poll-1/look", "denied", "write"),
         StepDone("poll-2/look", False),
     ) == [
-        "▸ poll-1  round 1",
-        "  ▸ look",
+        "● poll-1  round 1",
+        "  ● look",
         "    bash: ls",
-        "▸ poll-2  round 2",
-        "  ▸ look",
+        "● poll-2  round 2",
+        "  ● look",
         "    poll-1/look: ! denied: write",
         "  ✓ poll-2/look  0.0s",
     ]
@@ -137,7 +137,7 @@ def test_what_a_restart_kept_is_one_line() -> None:
         PhaseStarted("ship"),
         (6.0, END),
     )
-    assert lines == ["started again", "✓ plan  kept from the attempt before", "▸ ship", "✓ completed after 1.0s"]
+    assert lines == ["started again", "✓ plan  kept from the attempt before", "● ship", "✓ completed after 1.0s"]
 
 
 def test_the_phases_of_a_workflow_have_their_own_times() -> None:
@@ -155,9 +155,9 @@ def test_the_phases_of_a_workflow_have_their_own_times() -> None:
     begin: list[Event] = [PhaseStarted("ship"), StepStarted("ship/tag")]
     lines = list(teller.lines([(9.0, event) for event in (*begin, *told)]))
     assert [line for _, line in lines] == [
-        "9  ▸ ship",
-        "9    ▸ tag",
-        "7      ▸ phase • Plan [1/2]",
+        "9  ● ship",
+        "9    ● tag",
+        "7      ● phase • Plan [1/2]",
         "7      ! Plan cannot be left yet: `x` does not exist",
         "7      ! the agent stopped early in Plan and was told to continue",
         "7      ! the agent starts over at • Plan [1/2]",

@@ -211,3 +211,26 @@ def test_routes_are_saved_for_the_user_and_not_in_the_project(project: Project, 
     assert wrong.status_code == 422
     assert [one["field"] for one in wrong.json()["error"]["fields"]] == ["routes.review"]
     assert page.post("/api/routes", json={**body, "where": "project"}).status_code == 400
+
+
+def test_a_definition_is_shown_with_its_problems_and_its_plan(project: Project, page: TestClient) -> None:
+    project.write(".handrail/flows/broken.yaml", "phases:\n- id: a\n  stpes: []\n")
+    found = page.get("/api/definitions/flow/release").json()
+    assert [item["name"] for item in found["plan"]] == ["ask", "say"]
+    broken = page.get("/api/definitions/flow/broken").json()
+    assert broken["plan"] is None
+    ((file,)) = broken["files"]
+    assert [(one["line"], one["width"]) for one in file["problems"]] == [(3, 5)]
+    assert page.get("/api/definitions/flow/none").status_code == 404
+    assert page.get("/api/definitions/flow/..%2F..%2Fetc%2Fpasswd").status_code == 404
+
+
+def test_a_session_tells_what_its_agent_is_told_and_is_cancelled(project: Project, page: TestClient) -> None:
+    project.run("start", "plan-build-review", "add a page", "--session", "s1")
+    assert "add a page" in page.get("/api/sessions/s1/text").json()["text"]
+    assert page.get("/api/sessions/none/text").status_code == 404
+    assert page.post("/api/sessions/s1/reload", json={}).status_code == 200
+    assert page.post("/api/sessions/s1/cancel", json={}).status_code == 200
+    again = page.post("/api/sessions/s1/cancel", json={})
+    assert again.status_code == 409
+    assert page.post("/api/sessions/none/cancel", json={}).status_code == 404

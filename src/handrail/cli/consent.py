@@ -51,8 +51,6 @@ def need_trust(app: App, shell: Shell, find: Programs, run: str | None = None) -
 
     `find` returns what would be run; `run` is the run that would run it, if it has begun.
     """
-    if run is not None:
-        app.trust.take_mark(run)
     if app.trust.holds(run) or not (programs := find()):
         return
     if not can_ask() or shell.as_json or app.caller.sign is not None:

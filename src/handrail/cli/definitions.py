@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -20,11 +21,13 @@ from handrail.errors import NotFound, UsageError
 from handrail.flows.found import FoundFlow
 from handrail.flows.outline import outline
 from handrail.flows.plan import FlowPlan
+from handrail.live.catalog import everything
 from handrail.project import shown_path
 from handrail.source.codes import endings, rules
 from handrail.source.diagnostics import Diagnostic, is_usable
 from handrail.source.plain import counted
 from handrail.source.suggest import did_you_mean
+from handrail.topics.catalog import BROKEN, FLOW, OK, PLUGIN, UNUSABLE, WARNED, WORKFLOW, entries_of
 from handrail.trust.programs import Program
 from handrail.view.flow import flow_mermaid, flow_tree
 from handrail.view.picture import flow_picture
@@ -33,6 +36,7 @@ from handrail.workflows.placeholders import VARIABLES
 from handrail.workflows.plan import to_json
 from handrail.workflows.spec import WorkflowSpec
 
+SEVERITIES = ("error", "warning")
 MARKS = WORKFLOW_MARK, FLOW_MARK = ("workflow:", "flow:")
 
 
@@ -42,39 +46,20 @@ MARKS = WORKFLOW_MARK, FLOW_MARK = ("workflow:", "flow:")
 def list_(app: App, shell: Shell, shipped: bool) -> None:
     """List every definition, and those that it shadows or replaces. `--json` has their files.
 
-    A flow of yours with the id of a shipped flow runs instead of it.
+    A flow of yours with the id of a shipped flow runs instead of it. A definition with errors is listed too, and so is
+    one that uses it.
     """
     if shipped:
         return _list_shipped(app, shell)
-    catalog = app.catalog
-    specs = sorted(catalog.workflows.values(), key=lambda spec: spec.key)
     problems = shown(app.problems, shell.cwd)
     if shell.as_json:
         return _list_json(app, shell, problems)
-    lines: list[tuple[str, ...]] = []
-    mark, programs = mark_untrusted(app), app.definitions.programs_of_flow
-    for spec in specs:
-        name, about = (spec.command, "") if spec.is_visible else (spec.key, " (only inside other workflows)")
-        about = f"{spec.name}{about}{mark(app.definitions.programs_of_workflow, spec)}"
-        lines.append((name, "workflow", str(len(spec.entries)), catalog.source_of(spec), about))
-    plans = ((flow, flow.plan) for flow in app.flows.flows.values() if not flow.is_shipped)
-    lines += [
-        (
-            flow.id,
-            "flow",
-            str(len(plan.phases)),
-            flow.source,
-            f"{_about(app, flow, plan)}{mark(programs, flow)}",
-        )
-        for flow, plan in plans
-        if plan is not None
-    ]
-    if lines:
+    if lines := _lines(app, shell):
         print_table(shell, [("NAME", "KIND", "PHASES", "FROM", "ABOUT"), *lines])
     replaced = {_replaced(app, flow) for flow in app.flows.flows.values()}
     count = sum(entry.visible and entry.id not in replaced for entry in app.definitions.shipped.entries())
     shell.say(styled(f"{count} more flows come with Handrail: `handrail list --shipped`", DIM))
-    for hidden, winner in catalog.shadowed():
+    for hidden, winner in app.catalog.shadowed():
         where, by = shown_path(hidden.file, shell.cwd), shown_path(winner.file, shell.cwd)
         shell.say(styled(f"shadowed: {where} by {by}", DIM))
     tell_untrusted(app, shell)
@@ -85,6 +70,23 @@ def list_(app: App, shell: Shell, shipped: bool) -> None:
     return None
 
 
+def _lines(app: App, shell: Shell) -> list[tuple[str, ...]]:
+    """The rows of the list: workflows, flows, and then what cannot be used."""
+    lines: list[tuple[str, ...]] = []
+    mark, programs = mark_untrusted(app), app.definitions.programs_of_flow
+    for spec in sorted(app.catalog.workflows.values(), key=lambda spec: spec.key):
+        name, about = (spec.command, "") if spec.is_visible else (spec.key, " (only inside other workflows)")
+        about = f"{spec.name}{about}{mark(app.definitions.programs_of_workflow, spec)}"
+        lines.append((name, "workflow", str(len(spec.entries)), app.catalog.source_of(spec), about))
+    plans = ((flow, flow.plan) for flow in app.flows.flows.values() if not flow.is_shipped)
+    lines += [
+        (flow.id, "flow", str(len(plan.phases)), flow.source, f"{_about(app, flow, plan)}{mark(programs, flow)}")
+        for flow, plan in plans
+        if plan is not None
+    ]
+    return lines + [(row["name"], row["kind"], "–", row["source"], _wrong(row)) for row in _unusable(app, shell)]
+
+
 def _list_json(app: App, shell: Shell, problems: list[Diagnostic]) -> None:
     catalog = app.catalog
     shadowed = [
@@ -92,13 +94,43 @@ def _list_json(app: App, shell: Shell, problems: list[Diagnostic]) -> None:
         for found, winner in catalog.shadowed()
     ]
     specs = sorted(catalog.workflows.values(), key=lambda spec: spec.key)
+    flows = [flow for flow in app.flows.flows.values() if not flow.is_shipped]
+    wrong = _unusable(app, shell)
     parts = {
-        "workflows": [_listed(app, shell, spec) for spec in specs],
-        "flows": [_listed_flow(app, shell, flow) for flow in app.flows.flows.values() if not flow.is_shipped],
+        "workflows": [*(_listed(app, shell, spec) for spec in specs), *_listed_wrong(wrong, WORKFLOW)],
+        "flows": [*(_listed_flow(app, shell, flow) for flow in flows), *_listed_wrong(wrong, FLOW)],
         "shadowed": shadowed,
         "problems": [problem.to_json() for problem in problems],
     }
     shell.data({**parts, "trusted": app.trust.holds()})
+
+
+def _unusable(app: App, shell: Shell) -> list[dict[str, Any]]:
+    """The definitions that have errors, and those that only need such a definition."""
+    rows = entries_of(everything(app.definitions), lambda path: shown_path(path, shell.cwd))
+    return [row for row in rows if row["state"] in UNUSABLE and row["kind"] != PLUGIN]
+
+
+def _wrong(row: dict[str, Any]) -> str:
+    """Why a definition cannot be used: `1 error, 2 warnings`, or `needs nightly.yaml, which has errors`."""
+    if row["state"] == BROKEN:
+        kinds = [(word, sum(problem["severity"] == word for problem in row["problems"])) for word in SEVERITIES]
+        return ", ".join(counted(count, word) for word, count in kinds if count)
+    causes = dict.fromkeys(problem["cause"] for problem in row["problems"] if problem["cause"])
+    return f"needs {', '.join(causes)}, which has errors" if len(causes) == 1 else "needs definitions with errors"
+
+
+def _listed_wrong(rows: list[dict[str, Any]], kind: str) -> list[dict[str, object]]:
+    """The definitions of a kind that cannot be used. They have the fields of the others, as far as they are known."""
+    found = [row for row in rows if row["kind"] == kind]
+    if kind == FLOW:
+        names = ("also", "description", "source", "file", "state")
+        return [
+            {"id": row["key"], **{name: row[name] for name in names}, "visible": False, "replaces": None, "runs": []}
+            for row in found
+        ]
+    known = ("key", "name", "source", "file", "phases", "state")
+    return [{**{name: row[name] for name in known}, "command": "", "show": "", "runs": []} for row in found]
 
 
 def _list_shipped(app: App, shell: Shell) -> None:
@@ -148,6 +180,7 @@ def _listed_flow(app: App, shell: Shell, flow: FoundFlow) -> dict[str, object]:
         "file": shown_path(flow.file, shell.cwd),
         "visible": plan.visible if plan else False,
         "replaces": _replaced(app, flow),
+        "state": _state([problem for problem in app.flows.problems if problem.file == flow.file]),
         "runs": _runs(shell, app.definitions.programs_of_flow(flow)),
     }
 
@@ -161,8 +194,14 @@ def _listed(app: App, shell: Shell, spec: WorkflowSpec) -> dict[str, object]:
         "source": app.catalog.source_of(spec),
         "file": shown_path(spec.file, shell.cwd),
         "phases": len(spec.entries),
+        "state": _state(app.catalog.problems_in(spec.file)),
         "runs": _runs(shell, app.definitions.programs_of_workflow(spec)),
     }
+
+
+def _state(problems: list[Diagnostic]) -> str:
+    """The state of a definition that can be used."""
+    return WARNED if any(problem.severity == "warning" for problem in problems) else OK
 
 
 def _runs(shell: Shell, programs: list[Program]) -> list[dict[str, object]]:

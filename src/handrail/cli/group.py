@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib.util
 import itertools
 import os
 from importlib import import_module
@@ -14,7 +15,7 @@ from click.shell_completion import get_completion_class
 from handrail import __version__
 from handrail.cli import table
 from handrail.cli.former import FORMER
-from handrail.cli.output import wants_colour
+from handrail.cli.output import has_terminal, wants_colour
 from handrail.errors import UsageError
 from handrail.source.suggest import did_you_mean
 
@@ -93,7 +94,11 @@ def command_at(place: str) -> click.Command:
 def handrail(context: click.Context, project: str | None, quiet: bool, verbose: bool) -> None:
     del project, quiet, verbose
     context.color = wants_colour(os.environ)
-    if context.invoked_subcommand is None:
+    if context.invoked_subcommand is not None:
+        return
+    if has_terminal(os.environ) and importlib.util.find_spec("textual") is not None:
+        context.invoke(command_at(table.COMMANDS["ui"].place))
+    else:
         click.echo(context.get_help())
 
 

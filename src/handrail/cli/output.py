@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from handrail.errors import HandrailError
 
 BOLD, DIM, RED, GREEN, YELLOW, CYAN = "1", "2", "31", "32", "33", "36"
-SIGN_COLOURS = {"✓": GREEN, "✗": RED, "▸": CYAN, "○": DIM, "·": DIM, "?": YELLOW, "!": YELLOW, "■": YELLOW}
+SIGN_COLOURS = {"✓": GREEN, "✗": RED, "●": CYAN, "○": DIM, "·": DIM, "?": YELLOW, "!": YELLOW, "■": YELLOW}
 NO_TERMINAL = 400
 """How wide a line may be if the output is not a terminal."""
 
@@ -81,6 +81,12 @@ def columns(env: Mapping[str, str]) -> int:
         return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]  # caught below
     except (AttributeError, ValueError, OSError):
         return 80
+
+
+def has_terminal(env: Mapping[str, str]) -> bool:
+    """True if a person reads stdout and types into stdin, and the terminal can move its cursor."""
+    is_dumb = env.get("TERM", "") in ("", "dumb", "unknown")
+    return not is_dumb and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def shows_colour(stream: TextIO) -> bool:

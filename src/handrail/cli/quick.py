@@ -1,7 +1,7 @@
 """Runs some command lines without click, because importing click takes three times as long as starting Python.
 
-Parses `--help` and simple forms of `status`, `gate` and `runs`, with long options and single flags. Click handles every
-other command line and every error, so both ways give the same answer.
+Parses `--help`, nothing at all without a terminal, and simple forms of `status`, `gate` and `runs`, with long options
+and single flags. Click handles every other command line and every error, so both ways give the same answer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import os
 
 from handrail import SETTINGS_FILE, TOOLS
 from handrail.cli.invocation import make_app, project_folder
-from handrail.cli.output import Shell, columns, echo
+from handrail.cli.output import Shell, columns, echo, has_terminal
 from handrail.cli.reply import list_runs, reply
 from handrail.project import Places
 from handrail.view.session import verdict_json
@@ -64,7 +64,7 @@ def parse(argv: list[str], env: Mapping[str, str]) -> Call | Help | None:
     """What to run; None if click has to parse the command line."""
     if COMPLETE in env:
         return None
-    if argv in ([], ["-h"], ["--help"]):
+    if argv in (["-h"], ["--help"]) or (not argv and not has_terminal(env)):
         return Help(env)
     before = _read(argv, _SHARED, most=1)
     if before is None or not before[1]:

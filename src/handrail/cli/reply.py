@@ -5,6 +5,7 @@ from __future__ import annotations
 from handrail.cli.output import BOLD, DIM, date_and_time, painted, painted_status, styled, width
 from handrail.runs.summary import reason_words
 from handrail.source.plain import one_line, plain
+from handrail.topics.signs import sign_of
 from handrail.view.columns import clipped, duration, table
 from handrail.view.person import session_text
 from handrail.view.session import session_json
@@ -15,17 +16,6 @@ if TYPE_CHECKING:
     from handrail.runs.summary import Summary
     from handrail.sessions.report import Report
 
-STATUS_SIGNS = {
-    "completed": "✓",
-    "done": "✓",
-    "failed": "✗",
-    "running": "▸",
-    "active": "▸",
-    "waiting": "?",
-    "left": "■",
-    "stopped": "■",
-    "cancelled": "■",
-}
 WIDEST_CELL = 40
 WIDEST_REASON = 120
 
@@ -87,11 +77,6 @@ def _run_status(run: Summary) -> str:
     status = "interrupted" if run.is_interrupted else run.status
     status = "cannot be read" if status == "damaged" else status
     return f"{sign_of(status)} {status}" + (f" (process {run.driver})" if run.driver else "")
-
-
-def sign_of(status: str) -> str:
-    """The sign before the status of a run or a session."""
-    return STATUS_SIGNS.get(status, "!")
 
 
 def print_table(shell: Shell, rows: list[tuple[str, ...]]) -> None:

@@ -13,7 +13,7 @@ from handrail.app import App
 from handrail.cli.common import command, complete_workflow, session_option
 from handrail.cli.consent import need_trust, trust_option
 from handrail.cli.output import Shell, date_and_time
-from handrail.cli.reply import WIDEST_CELL, print_table, reply, sign_of
+from handrail.cli.reply import WIDEST_CELL, print_table, reply
 from handrail.cli.signals import run_interruptibly
 from handrail.errors import UsageError
 from handrail.hosts.judging import doubt, judge
@@ -22,6 +22,7 @@ from handrail.runs.summary import ENDED
 from handrail.sessions.report import Report
 from handrail.source.plain import one_line
 from handrail.source.suggest import did_you_mean
+from handrail.topics.signs import sign_of
 from handrail.view.columns import clipped
 from handrail.view.session import session_json, verdict_json
 from handrail.workflows.plan import ExitCheck

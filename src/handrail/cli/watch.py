@@ -6,8 +6,9 @@ import asyncio
 import contextlib
 import json
 import sys
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,6 +19,7 @@ from handrail.cli.output import Shell, echo, time_of_day
 from handrail.cli.progress import Live, Plain, can_draw
 from handrail.cli.reply import run_line
 from handrail.cli.signals import cancelling
+from handrail.contracts import Observer
 from handrail.forms import read as formspec
 from handrail.forms.answers import accepted, read_answers
 from handrail.project import shown_path
@@ -32,6 +34,9 @@ from handrail.runs.trusting import programs_of_run
 from handrail.source.suggest import did_you_mean
 from handrail.view.onward import onward
 from handrail.view.run import RunView
+
+if TYPE_CHECKING:
+    from handrail.alerts.telling import Teller
 
 TICK = 0.1
 _ENDED_EARLY = ("failed", "cancelled")
@@ -117,15 +122,19 @@ class Person:
 def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> None:
     """Drive a run to its end and exit with its exit code. On a terminal, its questions are asked."""
     app.check_settings()
-    need_trust(app, shell, lambda: programs_of_run(run), run.id if mode == "run" else None)
+    if mode == "run" and not run.records:
+        app.trust.take_mark(run.id)
+    need_trust(app, shell, lambda: programs_of_run(run))
     person = Person(how.answers)
     may_ask = can_ask() and not shell.as_json and not how.events and app.caller.sign is None
     try:
         run = _once(app, shell, run, mode, (how, person))
+        _tell(app, run)
         while run.state.status == "waiting" and may_ask and run.state.questions:
             for asked in list(run.state.questions.values()):
                 asyncio.run(app.runs.answer(run, asked.id, ask(formspec.from_json(asked.question))))
             run = _once(app, shell, run, "resume", (how, person))
+            _tell(app, run)
     except (KeyboardInterrupt, asyncio.CancelledError, click.Abort):
         shell.talk(f"cancelled; `handrail resume {run.id}` resumes it")
         raise SystemExit(130) from None
@@ -134,6 +143,58 @@ def drive(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: Driving) -> N
     print_run(shell, run, events=how.events)
     if (code := view_of(run).exit_code) and not how.is_answered:
         raise SystemExit(code)
+
+
+def _teller(app: App) -> Teller | None:
+    """Tells the person about the run, as the settings say; None if they say nothing."""
+    if not app.settings.notify:
+        return None
+    from handrail.alerts.telling import make_teller
+
+    return make_teller(app.runs, _ring if sys.stderr.isatty() else None)
+
+
+def _tell(app: App, run: LoadedRun) -> None:
+    """Tell the person that the run waits, or that it has ended after a long time."""
+    if (teller := _teller(app)) is None:
+        return
+    from handrail.alerts.telling import end_of, needs_in
+
+    end = end_of(run) if app.caller.sign is None else None  # whoever called a run from an agent or a step hears of it
+    alerts = needs_in(run) if run.state.status == "waiting" else [end] if end is not None else []
+
+    async def tell_all() -> None:
+        await asyncio.gather(*map(teller.tell, alerts))
+
+    asyncio.run(tell_all())
+
+
+@contextlib.asynccontextmanager
+async def _telling(app: App, run: LoadedRun, watch: Watch) -> AsyncIterator[Observer]:
+    """The observer of a run. Meanwhile, the person is told of questions that stay open."""
+    if (teller := _teller(app)) is None:
+        yield watch.observer
+        return
+    from handrail.alerts.telling import Questions
+
+    questions, is_over = Questions(teller, run), asyncio.Event()
+
+    def observer(event: machine.Event) -> None:
+        questions.observe(event)
+        watch.observer(event)
+
+    following = asyncio.ensure_future(questions.follow(is_over))
+    try:
+        yield observer
+    finally:
+        is_over.set()
+        await following
+
+
+def _ring() -> None:
+    with contextlib.suppress(OSError):
+        sys.stderr.write("\a")
+        sys.stderr.flush()
 
 
 def _once(app: App, shell: Shell, run: LoadedRun, mode: Mode, how: tuple[Driving, Person]) -> LoadedRun:
@@ -148,7 +209,8 @@ async def _drive(app: App, run: LoadedRun, mode: Mode, watch: Watch, how: tuple[
     with cancelling():
         ticking = asyncio.ensure_future(watch.ticking())
         try:
-            return await app.runs.drive(run, mode, watch.observer, how[1].answer, how[0].choice)
+            async with _telling(app, run, watch) as observer:
+                return await app.runs.drive(run, mode, observer, how[1].answer, how[0].choice)
         finally:
             ticking.cancel()
 

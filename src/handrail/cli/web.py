@@ -48,7 +48,7 @@ def web(  # noqa: PLR0913  # one parameter per option
     give the files for TLS or the address of a proxy.
     """
     if importlib.util.find_spec("uvicorn") is None or importlib.util.find_spec("starlette") is None:
-        raise NotFound("the web page needs packages that are not installed", "run `pip install 'handrail[ui]'`")
+        raise NotFound("the web page needs packages that are not installed", "run `pip install starlette uvicorn`")
     from handrail.web.exposure import PASSWORD, USER, exposure
     from handrail.web.listening import Wanted, serve
 

@@ -321,6 +321,13 @@ class Engine(Protocol):
         """Record a notice for people. If the run is driven, its driver records it when this life ends."""
         ...
 
+    def tell_once(self, run: str, what: str) -> bool:
+        """Record that people are told of something in the current attempt. False if that was recorded before.
+
+        Of several processes that call this at the same time, exactly one gets True.
+        """
+        ...
+
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside
     ) -> History:

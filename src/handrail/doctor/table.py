@@ -47,6 +47,7 @@ EXAMS: dict[str, Exam] = {
     "identity": Exam("machine", "the name and the address with which Git makes commits", "machine:identity"),
     "index-lock": Exam("machine", "a lock of Git that a killed process left in the repository", "machine:index_lock"),
     "disk": Exam("machine", "free space where the state, the project and temporary files are", "machine:disk"),
+    "notify": Exam("machine", "that you can be told as `notify` in your settings says; sends nothing", "notify:notify"),
     "state": Exam("state", "the state folder: owner, permissions, no link, writable", "state:folder"),
     "locks": Exam("state", "that locks work in the state folder, also on a network file system", "state:locks"),
     "sessions": Exam("state", "that every session of the project can be read", "state:sessions"),

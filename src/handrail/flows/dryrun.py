@@ -10,7 +10,7 @@ from handrail.expressions.words import in_words
 from handrail.flows.preview import PreviewRow
 from handrail.source.plain import plain, plain_lines
 
-SIGNS = {"runs": "▸", "skipped": "·", "depends": "?", "fails": "✗"}
+SIGNS = {"runs": "●", "skipped": "·", "depends": "?", "fails": "✗"}
 _MOST = 200
 _MOST_LINES = 40
 _COMMON = ("kind", "path", "depth", "id", "verdict", "why", "on", "timeout")

@@ -6,13 +6,16 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from handrail.errors import HandrailError
+from handrail.live.tail import seq_of, with_tail
 from handrail.topics.rows import Message, Rows
 
 LOOK_AGAIN = 0.2
 """In seconds: how often a watched topic is looked at. So a watcher gets at most five messages a second."""
+
+Found = TypeVar("Found")
 
 
 class Topic(Protocol):
@@ -45,12 +48,21 @@ class Watched:
         with self._rows:
             self.live.refresh()
 
-    async def messages(self, epoch: str, base: int, now: float) -> tuple[list[Message], tuple[str, int]]:
-        """The messages for a receiver that has these rows, and where it is after them."""
+    async def messages(self, epoch: str, base: int, now: float, tail: int = 0) -> tuple[list[Message], tuple[str, int]]:
+        """The messages for a receiver that has these rows and the lines up to `tail`, and where it is after them."""
 
         def made() -> tuple[list[Message], tuple[str, int]]:
             with self._rows:
-                return list(self.live.messages(epoch, base, now)), self.place
+                return with_tail(self.live, list(self.live.messages(epoch, base, now)), epoch, tail), self.place
+
+        return await asyncio.to_thread(made)
+
+    async def read(self, look: Callable[[Live], Found]) -> Found:
+        """What a look at the topic finds, while nobody changes it."""
+
+        def made() -> Found:
+            with self._rows:
+                return look(self.live)
 
         return await asyncio.to_thread(made)
 
@@ -58,6 +70,11 @@ class Watched:
     def place(self) -> tuple[str, int]:
         rows = self.live.topic.rows
         return rows.epoch, rows.seq
+
+    @property
+    def tail(self) -> int:
+        """The number of the last line of the tail; 0 if there is none."""
+        return seq_of(self.live)
 
     def wake(self) -> None:
         """Wake all who wait for a change."""
@@ -76,12 +93,12 @@ class Watched:
         """Look for changes until this is cancelled, or until the topic cannot be read."""
         while self.error is None:
             await asyncio.sleep(LOOK_AGAIN)
-            before = self.place
+            before = self.place, self.tail
             try:
                 await asyncio.to_thread(self._refresh)
             except HandrailError as error:
                 self.error = error
-            if self.place != before or self.error is not None:
+            if (self.place, self.tail) != before or self.error is not None:
                 self.wake()
 
 

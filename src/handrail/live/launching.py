@@ -1,7 +1,7 @@
 """What a launch dialog shows for a flow or a workflow, as plain data, and what a launch would do.
 
-`offer` is the dialog, `rehearse` its preview; both begin nothing, and read all files as they are now. `save_routes` stores chosen agents in the user's
-settings, never in the project.
+`offer` is the dialog, `rehearse` its preview; both begin nothing, and read all files as they are now. `save_routes`
+stores chosen agents in the user's settings, never in the project.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from handrail.live.tail import Tail
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.runs import Runs
 from handrail.runs.stored import seen
@@ -12,11 +13,16 @@ from handrail.runs.summary import given_in
 from handrail.secrets.redaction import masked
 from handrail.source.clean import clean
 from handrail.source.values import as_text
+from handrail.topics.bars import BARS
+from handrail.topics.checks import CHECKS
 from handrail.topics.rows import Message
 from handrail.topics.run import RunTopic, routes_of
 from handrail.topics.texts import LONG, short
+from handrail.topics.window import NODES
 
 MOST_PARAMS = 50
+MOST_NODES = 500
+"""How many rows are fetched at once below one that is opened."""
 
 
 class LiveRun:
@@ -31,6 +37,8 @@ class LiveRun:
         run = self.runs.load(self.id)
         self.attempt, self.offset, self.driver = run.attempt, run.history.offset, run.driver
         self.topic = RunTopic(run.plan, run.find, run.attempt, _facts(run))
+        self.tail = Tail(run.attempt)
+        self.tail.refresh(self.runs, self.id)
         for at, event in run.records:
             self.topic.take(at, seen(event))
 
@@ -40,6 +48,7 @@ class LiveRun:
             self._open()
             return
         self.driver = self.runs.engine.driver(self.id)
+        self.tail.refresh(self.runs, self.id)
         records, self.offset = self.runs.events(self.id, self.offset)
         for at, event in records:
             self.topic.take(at, seen(event))
@@ -47,8 +56,26 @@ class LiveRun:
     def messages(self, epoch: str, base: int, now: float) -> Iterator[Message]:
         """The messages for a receiver that has these rows."""
         rows = self.topic.rows
+        live = {"driver": self.driver, "program": self.runs.engine.has_program(self.id)}
         for message in rows.messages(f"run:{self.id}", base if epoch == rows.epoch else 0, now):
-            yield {**message, "live": {"driver": self.driver}}
+            yield {**message, "live": live}
+
+    def nodes(self, under: str, start: int = 0) -> dict[str, Any]:
+        """The rows directly below a phase or step, in their order, with their bars and checks: a page of them.
+
+        `under` is the id of a row; empty for the outermost ones. An unknown id has no rows.
+        """
+        window = self.topic.window
+        below = window.below.get(under, [])
+        found = below[max(0, start) :][:MOST_NODES]
+        return {
+            "under": under,
+            "start": max(0, start),
+            "total": len(below),
+            "nodes": [window.get(NODES, id_) for id_ in found],
+            "bars": [row for id_ in found for row in window.of(id_, BARS)],
+            "checks": [row for id_ in found for row in window.of(id_, CHECKS)],
+        }
 
 
 def _facts(run: LoadedRun) -> dict[str, Any]:

@@ -257,3 +257,8 @@ def tail(output: str, lines: int = 12, width: int = 400) -> str:
     found = [line.rstrip() for line in output.splitlines() if line.strip()]
     kept = [line if len(line) <= width else f"{line[: width - 1]}…" for line in found[-lines:]]
     return "\n".join(["…", *kept] if len(found) > lines else kept)
+
+
+def attend(argv: Sequence[str], cwd: str) -> int:
+    """Run a program that a person uses in this terminal, such as an editor. Returns its exit code. Blocks."""
+    return subprocess.run(list(argv), cwd=cwd, check=False).returncode  # noqa: S603 - the person chose it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,7 @@ from handrail.flows.programs import programs_of
 from handrail.runs.loaded import LoadedRun
 from handrail.runs.machine import Mode
 from handrail.source.plain import command_line
+from handrail.state.locks import PROBE_SECONDS, acquire
 from handrail.trust.guard import Trust
 from handrail.trust.programs import Program
 from handrail.worktrees.record import Tree
@@ -32,13 +34,26 @@ def programs_of_setup(tree: Tree | None) -> list[Program]:
 def trusted(trust: Trust, run: LoadedRun, mode: Mode, is_driven: Callable[[str], bool]) -> Iterator[None]:
     """Drive a run inside. Raises `UntrustedError` if its project is not trusted.
 
-    While it is driven by a call that is trusted for itself only, the run has a mark, which its agents and a driver in
-    the background need. A mark counts only for the first drive: to resume a run is another call.
+    While it is driven by a call that is trusted for itself only, the run has a mark, and the mark is locked: the agents
+    of the run and a driver in the background need it. It counts only for the first drive, because to resume a run is
+    another call.
     """
     trust.refuse(lambda: programs_of_run(run), run.id if mode == "run" else None)
     trust.mark(run.id)
     try:
-        yield
+        with held(trust, run.id):
+            yield
     finally:
         if not is_driven(run.id):
             trust.unmark(run.id)
+
+
+@contextmanager
+def held(trust: Trust, run: str) -> Iterator[None]:
+    """Lock the mark of a run inside, if this call is what the mark is for. Without the lock, a mark trusts nothing."""
+    handle = acquire(trust.mark_of(run), PROBE_SECONDS) if trust.is_marked(run) and trust.is_for_call else None
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)

@@ -20,6 +20,7 @@ from handrail.settings.commands import read_check
 from handrail.settings.keys import GROUPS as GROUPS
 from handrail.settings.keys import LIMITS
 from handrail.settings.keys import SETTINGS as SETTINGS
+from handrail.settings.notify import Channel, read_notify
 from handrail.settings.presets import shipped_presets as shipped_presets
 from handrail.settings.prune import PruneSettings, read_prune
 from handrail.settings.routes import DEFAULT as DEFAULT
@@ -44,7 +45,7 @@ class Settings:
     """The merged settings. `routes` may have a `default`; `flows` and `presets` hold routes by name.
 
     `secrets` and `not_secret` are patterns of variables' names; see `handrail.secrets.SecretRules`. `limit_places` says
-    where each limit is: `FILE:LINE`.
+    where each limit is: `FILE:LINE`. `notify` is None if the user chose no channels.
     """
 
     idle_stops: int = 3
@@ -65,6 +66,7 @@ class Settings:
     worktree: WorktreeSettings = field(default_factory=WorktreeSettings)
     limit_places: dict[str, str] = field(default_factory=dict)
     check: tuple[str, ...] = ()
+    notify: tuple[Channel, ...] | None = None
 
 
 Agents = Collection[str] | None
@@ -127,13 +129,15 @@ def _read(
     reader = Reader(source, tree, SETTINGS, problems.append)
     settings = _with_secrets(reader, settings, may_except=is_user)
     settings = _apply(reader, settings, agents, is_user=is_user)
-    own = {name: _of_user(reader, name, is_user=is_user) for name in ("prune", "approve", "agentLogins")}
+    own = {name: _of_user(reader, name, is_user=is_user) for name in ("prune", "approve", "agentLogins", "notify")}
     rules = read_rules(reader, own["approve"], effects) if own["approve"] is not None else settings.approve
     logins = bool(own["agentLogins"].value) if own["agentLogins"] is not None else settings.agent_logins
     prune = read_prune(reader, own["prune"], settings.prune)
+    notify = read_notify(reader, own["notify"]) if own["notify"] is not None else settings.notify
     acp = read_agents(reader, settings.acp, is_user=is_user)
     worktree = read_worktree(reader, settings.worktree, is_user=is_user)
-    return replace(settings, prune=prune, approve=rules, agent_logins=logins, acp=acp, worktree=worktree)
+    settings = replace(settings, prune=prune, acp=acp, worktree=worktree, notify=notify)
+    return replace(settings, approve=rules, agent_logins=logins)
 
 
 def _of_user(reader: Reader, name: str, *, is_user: bool) -> Node | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from handrail.settings.notify import FIELD as NOTIFY
 from handrail.settings.prune import SHAPE as PRUNE
 from handrail.settings.routes import DEFAULT
 from handrail.settings.rules import SCHEMA as RULES
@@ -150,6 +151,7 @@ SETTINGS = shape(
         "only in the user's settings: agents that runs start get your logins of git, GitHub and GitLab",
         default=False,
     ),
+    NOTIFY,
     WORKTREE,
     Field("engine", ("text",), "the engine that stores and runs flows", default="embedded"),
 )

@@ -123,6 +123,8 @@ def _ids(places: list[Place]) -> dict[str, list[str]]:
     return found
 
 
+KEPT_LINES = 2_000
+"""How many lines of a tail a receiver keeps."""
 HEAD = "head"
 """The section that is one row. Its id is empty."""
 
@@ -134,6 +136,8 @@ class Received:
         self.epoch = ""
         self.seq = 0
         self.rows: dict[Place, Row] = {}
+        self.tail: dict[int, Row] = {}
+        self.lost = 0
 
     def take(self, message: Message) -> bool:
         """Use a message. False if it does not continue what is known: then ask again, from `seq`.
@@ -156,7 +160,17 @@ class Received:
                 self.rows.pop((section, id_), None)
         if not message["more"]:
             self.seq = seq
+        if (tail := message.get("tail")) is not None:
+            self._take_tail(tail)
         return True
+
+    def _take_tail(self, tail: Message) -> None:
+        if not tail["base"]:
+            self.tail, self.lost = {}, 0
+        self.tail |= {row["n"]: row for row in tail["rows"]}
+        self.lost += tail["lost"]
+        for number in list(self.tail)[:-KEPT_LINES]:
+            del self.tail[number]
 
     def _forget(self, epoch: str) -> None:
         self.epoch, self.seq, self.rows = epoch, 0, {}

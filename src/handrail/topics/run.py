@@ -69,6 +69,8 @@ class RunTopic:
                 self._phase(at, event)
             case machine.Asked() | machine.Answered():
                 self._question(at, event)
+            case machine.FactFound():
+                self.needs.see(event)
             case machine.ArtifactPublished():
                 self._artifact(at, event)
             case machine.Checked():

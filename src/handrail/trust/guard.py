@@ -36,7 +36,8 @@ class Trust:
     """Whether one project is trusted. `is_for_call`: somebody who may do so trusts it for this one call.
 
     A run that was started by such a call keeps a mark in Handrail's state while it is driven. So the exit checks of its
-    agents and a driver in the background are trusted like the call itself, and nothing that they start is.
+    agents and a driver in the background are trusted like the call itself, and nothing that they start is. The driver
+    holds a lock on the mark: the mark of a driver that was killed counts no more.
     """
 
     __slots__ = ("is_for_call", "project", "state", "store")
@@ -54,7 +55,7 @@ class Trust:
 
     def holds(self, run: str | None = None) -> bool:
         """True if the project may run programs now. `run` is the run on whose behalf, if there is one."""
-        return self.is_for_call or self.record is not None or (run is not None and self._is_marked(run))
+        return self.is_for_call or self.record is not None or (run is not None and self._is_held(run))
 
     def refuse(self, programs: Programs, run: str | None = None) -> None:
         """Raise `UntrustedError` if the project is not trusted, and there is something to run."""
@@ -83,25 +84,33 @@ class Trust:
     def mark(self, run: str) -> None:
         """Trust one run while it is driven, if this call is trusted and the project itself is not."""
         if self.is_for_call and self.record is None:
-            path = self._mark_of(run)
+            path = self.mark_of(run)
             refuse_shared(self.state, os.path.dirname(path))
             make_private(os.path.dirname(path))
             replace(path, b"", durable=False)
 
     def take_mark(self, run: str) -> None:
-        """Trust this call too, if it drives a run that was started by a trusted call."""
-        self.is_for_call = self.is_for_call or self._is_marked(run)
+        """Trust this call too: it is the first that drives a run, and the call that began the run left a mark."""
+        self.is_for_call = self.is_for_call or self.is_marked(run)
 
     def unmark(self, run: str) -> None:
         try:  # noqa: SIM105 - `contextlib` takes longer to import than this module
-            os.unlink(self._mark_of(run))
+            os.unlink(self.mark_of(run))
         except OSError:
             pass
 
-    def _is_marked(self, run: str) -> bool:
-        path = self._mark_of(run)
+    def is_marked(self, run: str) -> bool:
+        """True if a call trusted this run for itself. It counts while the mark is locked, and for the first drive."""
+        path = self.mark_of(run)
         refuse_shared(self.state, os.path.dirname(path))
         return os.path.isfile(path)
 
-    def _mark_of(self, run: str) -> str:
+    def _is_held(self, run: str) -> bool:
+        if not self.is_marked(run):
+            return False
+        from handrail.state.locks import is_locked  # only here, because most calls find no mark
+
+        return is_locked(self.mark_of(run))
+
+    def mark_of(self, run: str) -> str:
         return os.path.join(self.state, FOLDER, "runs", file_name(self.project), file_name(run))

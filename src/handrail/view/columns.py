@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from handrail.topics.signs import sign_of
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SIGNS = {"pending": "○", "running": "▸", "done": "✓", "skipped": "·", "failed": "✗"}
+SIGNS = {status: sign_of(status) for status in ("pending", "running", "done", "skipped", "failed")}
 _EMOJI_STYLE = "\ufe0f"
 
 

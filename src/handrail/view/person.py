@@ -8,6 +8,7 @@ from __future__ import annotations
 from handrail.sessions import machine, words
 from handrail.sessions.checkwords import check_lines
 from handrail.source.plain import command_line, counted, one_line, plain_lines
+from handrail.view.columns import SIGNS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def _phases(plan: Plan, at: int) -> Iterator[str]:
     if first:
         yield f"  … {first} before"
     for number in range(first, last):
-        stop, sign = plan.stops[number], "✓" if number < at else "▸" if number == at else "○"
+        stop = plan.stops[number]
+        sign = SIGNS["done" if number < at else "running" if number == at else "pending"]
         within = "".join(f"{level.name} > " for level in stop.levels[1:])
         yield f"  {sign} {stop.number}. {within}{stop.emoji} {stop.name}"
     if last < len(plan.stops):

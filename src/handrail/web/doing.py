@@ -167,6 +167,8 @@ def refused(error: HandrailError) -> Response:
     told: dict[str, Any] = {"code": error.code, "message": error.message, "hint": error.hint}
     if isinstance(error, Wrong):
         told["fields"] = [{"field": one.field, "message": one.message} for one in error.problems]
+    if isinstance(error, Late):
+        told["answered"] = error.answered
     return JSONResponse({"error": told}, _status(error))
 
 

@@ -32,6 +32,7 @@ from handrail.web.exposure import origin_of
 from handrail.web.guard import Guard, Rules
 from handrail.web.login import Login
 from handrail.web.polling import Changes
+from handrail.web.reading import Readings
 from handrail.web.refusals import Refusal, refusal_page
 from handrail.web.streams import Streams
 
@@ -90,7 +91,7 @@ class Serving:
 
 PAGES = (
     *("/", "/runs/{id}", "/sessions/{id}", "/catalog", "/catalog/{kind}/{id:path}"),
-    *("/launch", "/launch/{kind}/{id:path}", "/needs/{id}", "/artifacts/{id}"),
+    *("/launch", "/launch/{kind}/{id:path}", "/needs/{id}", "/artifacts/{id:path}"),
 )
 """The addresses of the page. Which of them it is, the page finds out by itself."""
 READ_ONLY = "An agent or a run started this page, so it only shows things. Start `handrail web` in your own terminal."
@@ -127,6 +128,7 @@ def make_server(app: App, door: Doorkeeper, address: Address, serving: Serving |
         Route("/api/older", changes.older),
         *Doings(actions, serving.close).routes,
         *Definitions(app).routes,
+        *Readings(app, hub).routes,
         Mount(f"/static/{handrail.__version__}", GZipMiddleware(Files(directory=page))),
         *(Route(path, index) for path in PAGES),
     ]

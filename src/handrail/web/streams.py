@@ -30,18 +30,19 @@ MOST_STREAMS = 64
 MOST_IN_BROWSER = 4
 PLACE_SECONDS = 1.0
 """How long a stream waits for a place: the stream of a page that was left ends a moment after the next page opens."""
-_CURSOR = re.compile(r"(?P<topic>[^=,]{1,300})=(?P<epoch>[^/,]{1,80})/(?P<seq>[0-9]{1,12})")
-Cursors = dict[str, tuple[str, int]]
+_CURSOR = re.compile(r"(?P<topic>[^=,]{1,300})=(?P<epoch>[^/,]{1,80})/(?P<seq>[0-9]{1,12})(?:/(?P<tail>[0-9]{1,12}))?")
+Cursors = dict[str, tuple[str, int, int]]
+"""Per topic: the epoch, the number of the last event, and that of the last line of the tail."""
 
 
 def cursors_in(text: str) -> Cursors:
-    """The cursors in an id of an event, such as `run:r-7f3k2m=1.0/4213`. What is not one is left out."""
+    """The cursors in an id of an event, such as `run:r-7f3k2m=1.0/4213/880`. What is not one is left out."""
     found = (_CURSOR.fullmatch(part) for part in text[:4_000].split(","))
-    return {one["topic"]: (one["epoch"], int(one["seq"])) for one in found if one is not None}
+    return {one["topic"]: (one["epoch"], int(one["seq"]), int(one["tail"] or 0)) for one in found if one is not None}
 
 
 def cursor_text(cursors: Cursors) -> str:
-    return ",".join(f"{topic}={epoch}/{seq}" for topic, (epoch, seq) in cursors.items())
+    return ",".join(f"{topic}={epoch}/{seq}/{tail}" for topic, (epoch, seq, tail) in cursors.items())
 
 
 class Streams:
@@ -102,7 +103,7 @@ class _Stream:
 
     def __init__(self, watched: dict[str, Watched], since: Cursors, send: Send, clock: Callable[[], float]) -> None:
         self.watched = watched
-        self.cursors = {name: since.get(name, ("", 0)) for name in watched}
+        self.cursors = {name: since.get(name, ("", 0, 0)) for name in watched}
         self.send = send
         self.clock = clock
 
@@ -126,14 +127,19 @@ class _Stream:
             error = watched.error
             await self._event("gone", {"topic": name, "message": error.message, "hint": error.hint})
             raise _GoneError
-        if watched.place == self.cursors[name] and not always:
+        epoch, seq, tail = self.cursors[name]
+        if self._has_all(name) and not always:
             return False
-        messages, place = await watched.messages(*self.cursors[name], self.clock())
+        messages, place = await watched.messages(epoch, seq, self.clock(), tail)
         for message in messages:
             if not message["more"]:
-                self.cursors[name] = place
+                self.cursors[name] = (*place, message["tail"]["seq"] if "tail" in message else tail)
             await self._event("rows", message)
         return True
+
+    def _has_all(self, name: str) -> bool:
+        watched = self.watched[name]
+        return (*watched.place, watched.tail) == self.cursors[name]
 
     async def _wait(self, ending: asyncio.Event) -> None:
         """Wait until something changes; after a while without any change, say that the stream is alive."""
@@ -144,8 +150,7 @@ class _Stream:
         finally:
             for wait in waits:
                 wait.cancel()
-        is_idle = all(watched.place == self.cursors[name] for name, watched in self.watched.items())
-        if is_idle and not ending.is_set():
+        if all(map(self._has_all, self.watched)) and not ending.is_set():
             await self._event("alive", {"now": self.clock()})
 
     async def _event(self, kind: str, data: dict[str, Any]) -> None:

@@ -121,6 +121,10 @@ class Catalog(Record):
         folders = {_folder(used.file) for used in self.with_subworkflows(spec)}
         return [p for p in self.problems if p.severity == "warning" and _folder(p.file) in folders]
 
+    def problems_in(self, file: str) -> list[Diagnostic]:
+        """The problems in the files of a workflow, also of one that cannot be used. `file` is its `workflow.yaml`."""
+        return [problem for problem in self.problems if _folder(problem.file) == _folder(file)]
+
     def with_subworkflows(self, spec: WorkflowSpec) -> list[WorkflowSpec]:
         """A workflow and all workflows that run inside it, each once."""
         found, waiting = {spec.file: spec}, [spec]

@@ -56,6 +56,8 @@ LOOK_AGAIN = 0.1
 PATIENCE = 10.0
 PREPARED = "aside"
 """The file that marks an attempt as prepared."""
+TOLD = "told-"
+"""The start of the name of a file that marks what people were told."""
 
 
 def open_engine(site: Site) -> Embedded:
@@ -240,6 +242,16 @@ class Embedded:
                     ledger.record(machine.Noticed("", text))
         except RefusedError:
             Inbox(self.attempt(run), self.secrets).put_notice(text)
+
+    def tell_once(self, run: str, what: str) -> bool:
+        path = os.path.join(self.attempt(run), f"{TOLD}{file_name(what)}")
+        try:
+            os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, files.PRIVATE))
+        except FileExistsError:
+            return False
+        except OSError as error:
+            raise StateError(f"`{path}` cannot be written: {error.strerror}") from error
+        return True
 
     async def restart(
         self, run: str, make: Callable[[History, Durable], Awaitable[Attempt]], outside: Outside

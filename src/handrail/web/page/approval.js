@@ -19,9 +19,11 @@ const Check = ({ check, tree }) => {
 
 const Changes = ({ changes }) => {
   const files = changes.files ?? (Array.isArray(changes) ? changes : []);
+  const isCounted = files.every((file) => file.added != null && file.removed != null);
+  const lines = (added, removed) => (isCounted ? ` +${added} −${removed}` : "");
   const sum = (name) => files.reduce((total, file) => total + (file[name] ?? 0), 0);
-  return html`<details><summary>Changed ${files.length} files +${sum("added")} −${sum("removed")}</summary>
-    <ul class="files">${files.map((file) => html`<li key=${file.path}>${bdi(`${file.status ?? ""} ${file.path ?? file} +${file.added ?? "–"} −${file.removed ?? "–"}`)}</li>`)}</ul>
+  return html`<details><summary>Changed ${files.length} files${lines(sum("added"), sum("removed"))}</summary>
+    <ul class="files">${files.map((file) => html`<li key=${file.path}>${bdi(`${file.status ?? ""} ${file.path ?? file}${lines(file.added, file.removed)}`.trim())}</li>`)}</ul>
     ${changes.diff ? html`<pre tabindex="0">${bdi(changes.diff)}</pre>` : null}</details>`;
 };
 

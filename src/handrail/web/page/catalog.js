@@ -30,7 +30,7 @@ const Entry = ({ entry, isLaunch }) => {
   return html`
     <li class=${`entry definition ${state}`}>
       <span class=${`sign ${state}`} aria-hidden="true">${sign}</span>
-      <span class="title"><a class="name" href=${(isLaunch ? launchAddress : catalogAddress)(entry.kind, nameOf(entry))}>${bdi(entry.name)}</a> <span class="about">${entry.kind}${entry.visible === false ? ", hidden" : ""}</span></span>
+      <span class="title"><a class="name" href=${(isLaunch ? launchAddress : catalogAddress)(entry.kind, nameOf(entry))}>${bdi(entry.name)}</a> <span class="about">${entry.kind}${entry.visible === false && canLaunch(entry) && entry.kind !== "plugin" ? ", hidden" : ""}</span></span>
       <span class="what">${words ? html`<strong class="word ${state}">${bdi(words)}</strong> ` : null}${bdi(entry.description ?? "")} ${more ? html`<span class="mute">${bdi(more)}</span>` : null}</span>
       <span class="figure">${phases ? plural(phases, "phase") : ""}</span>
     </li>
@@ -43,7 +43,7 @@ const List = ({ entries, query, isLaunch }) => {
   return sources.map((source) => {
     const members = entries.filter((entry) => entry.source === source).sort((a, b) => nameOf(a).localeCompare(nameOf(b)));
     return html`
-      <details key=${source} class="group" open=${isFound || source === "project" || sources.length < 3 || (isLaunch && rank(source) < 2)}>
+      <details key=${source} class="group" open=${isFound || rank(source) < 2 || source === sources[0]}>
         <summary><h2>${bdi(SOURCES[source] ?? source)} <span class="figures">${members.length}</span></h2></summary>
         <ul>${members.map((entry) => html`<${Entry} key=${entry.id} entry=${entry} isLaunch=${isLaunch} />`)}</ul>
       </details>

@@ -9,10 +9,13 @@ import { moment, SIGNS, WORDS } from "./words.js";
 
 const VIEWS = ["Text", "Plan", "Graph", "Runs"];
 
-const Mark = ({ problem }) => html`
-  <span class=${`mark ${problem.severity === "error" ? "failed" : "interrupted"}`}>${" ".repeat(Math.max(0, (problem.column ?? 1) - 1))}${"^".repeat(Math.min(80, Math.max(1, problem.width ?? 1)))} ${problem.severity}[${problem.code}] ${bdi(problem.message)}${problem.hint ? html`
-${" ".repeat(Math.max(0, (problem.column ?? 1) - 1))}hint: ${bdi(problem.hint)}` : null}
-</span>`;
+const Mark = ({ problem }) => {
+  const indent = " ".repeat(Math.max(0, (problem.column ?? 1) - 1));
+  const carets = "^".repeat(Math.min(80, Math.max(1, problem.width ?? 1)));
+  return html`
+    <span class=${`mark ${problem.severity === "error" ? "failed" : "interrupted"}`}>${indent}${carets} ${problem.severity}[${problem.code}] ${bdi(problem.message)}${problem.hint ? html`<span class="hint">${indent}${" ".repeat(carets.length)} hint: ${bdi(problem.hint)}</span>` : null}</span>
+  `;
+};
 
 export const Source = ({ text, problems }) => {
   const byLine = new Map();
@@ -40,8 +43,8 @@ const drawn = (items, above = "") => ({ type: "series", items: items.map((item, 
 }) });
 
 const Runs = ({ rows, now }) => rows.length ? html`<ul>${rows.map((row) => html`
-  <li key=${row.id} class="entry"><span class=${`sign ${row.status}`} aria-hidden="true">${SIGNS[row.status]}</span><span class="title"><a class="name" href=${addressOf(row.id)}>${bdi(row.id.slice(4))}</a> <span class="about">${bdi(row.about)}</span></span>
-    <span class="what"></span><span class=${`word ${row.status}`}>${WORDS[row.status] ?? row.status}</span><span class="figure">${moment(row.ended ?? row.started, now)}</span></li>`)}</ul>` : html`<p class="empty">No run on home is of this definition.</p>`;
+  <li key=${row.id} class="entry definition"><span class=${`sign ${row.status}`} aria-hidden="true">${SIGNS[row.status]}</span><span class="title"><a class="name" href=${addressOf(row.id)}>${bdi(row.id.slice(4))}</a> <span class="about">${bdi(row.about)}</span></span>
+    <span class="what"><span class=${`word ${row.status}`}>${WORDS[row.status] ?? row.status}</span></span><span class="figure">${moment(row.ended ?? row.started, now)}</span></li>`)}</ul>` : html`<p class="empty">No run on home is of this definition.</p>`;
 
 export class Definition extends Component {
   componentDidMount() {

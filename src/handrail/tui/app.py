@@ -1,0 +1,228 @@
+"""The application: follows the project, holds the screens, sends what a person decides. It never drives a run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from textual import events
+from textual.app import App
+from textual.binding import Binding
+from textual.filter import LineFilter
+
+from handrail.app import App as Project
+from handrail.errors import HandrailError
+from handrail.live.actions import Actions
+from handrail.live.hub import Hub, Live
+from handrail.live.topics import open_topic
+from handrail.settings.notify import rings
+from handrail.source.clean import clean
+from handrail.topics.rows import Row
+from handrail.tui.dialogs.asking import LEAVE, STOP, QuitScreen
+from handrail.tui.drawing.home import ordered
+from handrail.tui.drawing.words import Times
+from handrail.tui.feed import Feed
+from handrail.tui.frame import Frame
+from handrail.tui.home import HomeScreen
+from handrail.tui.look import Look, local
+from handrail.tui.run import RunScreen
+from handrail.tui.session import SessionScreen
+
+BELLS_APART = 10.0
+TWICE = 2.0
+"""In seconds: Ctrl-C twice within this time quits at once."""
+ENTRIES = "entries"
+
+
+class HandrailApp(App[None]):
+    """The terminal surface of one project."""
+
+    TITLE = "handrail"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = "Screen { background: $background; }"
+    BINDINGS = [Binding("ctrl+c", "interrupt", show=False, priority=True), Binding("ctrl+q", "interrupt", show=False)]
+
+    def __init__(self, project: Project, look: Look | None = None, topics: Callable[[str], Live] | None = None) -> None:
+        self.look = look or Look.of(project.env)
+        super().__init__(ansi_color=True)
+        self.theme = "ansi-dark"
+        self.animation_level = "none"
+        self.project = project
+        self.actions = Actions(project, "tui")
+        self.hub = Hub(topics or partial(open_topic, project))
+        self.home = Feed(self.hub, "home", project.clock, self._home_changed)
+        self.notice = "only shows: an agent or a run started this" if self.actions.is_read_only else ""
+        self.launched: set[str] = set()
+        self._pressed = self._rung = self._interrupted = float("-inf")
+        self._needs: set[str] | None = None
+        self._title = ""
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [*super().get_line_filters(), *self._own_filters]
+
+    @property
+    def _own_filters(self) -> list[LineFilter]:
+        if not hasattr(self, "_kept_filters"):
+            self._kept_filters = self.look.filters()
+        return self._kept_filters
+
+    @property
+    def times(self) -> Times:
+        return Times(self.project.clock(), local)
+
+    @property
+    def entries(self) -> list[Row]:
+        return self.home.section(ENTRIES)
+
+    @property
+    def needing(self) -> int:
+        return len(ordered(self.entries)["needs"])
+
+    def on_mount(self) -> None:
+        self.push_screen(HomeScreen())
+        self.run_worker(self.home.run(), exit_on_error=True)
+
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key):
+            self._pressed = time.monotonic()
+        await super().on_event(event)
+
+    def is_held(self, seconds: float) -> bool:
+        """True for so long after a key press: then nothing may move away from under the person's finger."""
+        return time.monotonic() - self._pressed < seconds
+
+    def tell(self, text: str) -> None:
+        """Show one line of news, with the time."""
+        self.notice = f"{self.times.of_day(self.project.clock())} {clean(text)}"
+        if isinstance(self.screen, Frame):
+            self.screen.redraw()
+
+    def refused(self, error: HandrailError) -> None:
+        """Show why something was not done."""
+        self.tell(f"✗ {error.message}" + (f" ({error.hint})" if error.hint else ""))
+
+    def _home_changed(self) -> None:
+        groups = ordered(self.entries)
+        needs = {str(row["id"]) for row in groups["needs"]}
+        news = needs - self._needs if self._needs is not None else set()
+        for row in groups["needs"]:
+            if row["id"] in news:
+                self._announce(row)
+        self._needs = needs
+        self._show_title(len(needs))
+        if isinstance(self.screen, Frame):
+            self.screen.stale()
+
+    def _announce(self, row: Row) -> None:
+        asked = (row.get("need") or {}).get("title")
+        text = f"{row.get('name')} waits for you: {asked}" if asked else f"{row.get('name')}: {row.get('status')}"
+        self.notice = f"{self.times.of_day(self.project.clock())} {clean(text)[:120]}"
+        now = time.monotonic()
+        if now - self._rung >= BELLS_APART and rings(self.project.settings.notify):
+            self._rung = now
+            self.bell()
+        if asked and str(row["id"]).startswith("run:"):
+            self.run_worker(self._send(str(row["id"]).removeprefix("run:")))
+
+    async def _send(self, run: str) -> None:
+        """Tell the person also by the other channels of the settings, unless another process did that first."""
+        if self.project.settings.notify and not self.actions.is_read_only:
+            from handrail.alerts.telling import make_teller
+
+            with contextlib.suppress(HandrailError):
+                await make_teller(self.project.runs).tell_needs(run)
+
+    def _show_title(self, count: int) -> None:
+        name = clean(os.path.basename(self.project.project))
+        self.title = f"({count}) handrail {name}" if count else f"handrail {name}"
+        if self.title != self._title and self.look.has_title and self._driver is not None and not self.is_headless:
+            self._title = self.title
+            self._driver.write(f"\x1b]2;{self.title}\x1b\\")
+
+    async def action_interrupt(self) -> None:
+        now = time.monotonic()
+        if now - self._interrupted < TWICE:
+            self.exit()
+            return
+        self._interrupted = now
+        await self.leave()
+
+    @property
+    def continuing(self) -> list[str]:
+        """The runs that were launched here and are not over."""
+        rows = {str(row["id"]).removeprefix("run:"): row for row in self.entries}
+        over = ("completed", "stopped", "failed", "cancelled", "damaged")
+        return sorted(id_ for id_ in self.launched if id_ in rows and rows[id_].get("status") not in over)
+
+    def open(self, topic: str) -> None:
+        self.push_screen(_screen_of(topic))
+
+    def neighbour(self, topic: str, by: int) -> None:
+        groups = ordered(self.entries)
+        ids = [str(row["id"]) for rows in groups.values() for row in rows]
+        if topic in ids and 0 <= ids.index(topic) + by < len(ids):
+            self.switch_screen(_screen_of(ids[ids.index(topic) + by]))
+
+    def launch(self, name: str | None = None) -> None:
+        from handrail.tui.dialogs.launch import LaunchScreen
+
+        if name is None:
+            self.catalog()
+        else:
+            self.push_screen(LaunchScreen(self.actions, name), self._launched)
+
+    def _launched(self, run: str | None) -> None:
+        if run:
+            self.launched.add(run)
+            self.open(f"run:{run}")
+
+    def catalog(self) -> None:
+        from handrail.tui.dialogs.catalog import CatalogScreen
+
+        self.push_screen(CatalogScreen(), self._chosen)
+
+    def _chosen(self, name: str | None) -> None:
+        if name:
+            self.launch(name)
+
+    async def leave(self) -> None:
+        """Quit. If runs that were launched here go on, ask what becomes of them."""
+        runs = self.continuing
+        if not runs:
+            self.exit()
+            return
+        if isinstance(self.screen, QuitScreen):
+            return
+
+        def decided(word: str | None) -> None:
+            if word == STOP:
+                self.run_worker(self._stop_and_exit(runs))
+            elif word == LEAVE:
+                self.exit()
+
+        self.push_screen(QuitScreen(len(runs)), decided)
+
+    async def _stop_and_exit(self, runs: list[str]) -> None:
+        for id_ in runs:
+            try:
+                await self.actions.stop(id_)
+            except HandrailError as error:
+                self.refused(error)
+                return
+        self.exit()
+
+    def _fatal_error(self) -> None:
+        """A bug ends the application. Its caller reports it after the terminal is restored."""
+        self._close_messages_no_wait()
+
+    @property
+    def bug(self) -> Exception | None:
+        """The error that ended the application."""
+        return self._exception
+
+
+def _screen_of(topic: str) -> Frame:
+    return RunScreen(topic) if topic.startswith("run:") else SessionScreen(topic)

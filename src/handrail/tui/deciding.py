@@ -1,0 +1,157 @@
+"""What a person decides in a screen: answer, stop, resume. Each asks where that is due, then sends the action."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, cast
+
+from handrail.errors import HandrailError
+from handrail.live.actions import Mode
+from handrail.live.seen import mark_seen, mark_unread
+from handrail.live.topics import open_topic
+from handrail.process import child
+from handrail.topics.rows import Row
+from handrail.tui.dialogs.approval import ApprovalScreen
+from handrail.tui.dialogs.asking import RELOAD, STAY, STOP, AgainScreen, CancelScreen, ReloadScreen, StopScreen
+from handrail.tui.dialogs.form import FormScreen
+from handrail.tui.dialogs.opening import screen_of
+from handrail.tui.feed import Feed
+from handrail.tui.top import Top
+
+PATIENCE = 60.0
+
+
+def attempt(top: Top, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Do something that may be refused. A refusal is one line of news."""
+
+    async def guarded() -> None:
+        try:
+            await work()
+        except HandrailError as error:
+            top.refused(error)
+
+    top.run_worker(guarded())
+
+
+def stop_run(top: Top, id_: str, name: str) -> None:
+    """Ask whether to stop a run, and stop it."""
+
+    async def stop() -> None:
+        await top.actions.stop(id_)
+        top.tell(f"{name} was stopped; r resumes it")
+
+    def decided(word: str | None) -> None:
+        if word == STOP:
+            attempt(top, stop)
+
+    top.push_screen(StopScreen(name), decided)
+
+
+def run_again(top: Top, id_: str, name: str, modes: Sequence[str]) -> None:
+    """Ask how a run goes on, and drive it in the background."""
+    if not modes:
+        top.tell(f"{name} can neither be resumed nor restarted now")
+        return
+
+    async def again(mode: str) -> None:
+        await asyncio.to_thread(top.actions.again, id_, cast("Mode", mode))
+        top.launched.add(id_)
+        top.tell(f"{name}: {mode}")
+
+    def decided(word: str | None) -> None:
+        if word is not None and word != STAY:
+            attempt(top, lambda: again(word))
+
+    top.push_screen(AgainScreen(name, modes), decided)
+
+
+def answer(top: Top, topic: str, name: str) -> None:
+    """Show the oldest open question of a run, and send the answer. The dialog is told if the question changes."""
+
+    async def ask() -> None:
+        needs = await asyncio.to_thread(open_needs, top, topic)
+        if not needs:
+            top.tell(f"{name} asks nothing now")
+            return
+        need = needs[0]
+        dialog = screen_of(need, name)
+        feed = Feed(top.hub, topic, top.project.clock, lambda: _renew(dialog, feed, need))
+        following = top.run_worker(feed.run())
+
+        def given(values: Any) -> None:
+            following.cancel()
+            if values is not None:
+                attempt(top, lambda: send(need, values))
+
+        top.push_screen(dialog, given)
+
+    async def send(need: Row, values: Any) -> None:
+        await top.actions.answer(topic.partition(":")[2], str(need["id"]), str(need["digest"]), values)
+        top.tell(f"{name}: answered")
+
+    attempt(top, ask)
+
+
+def open_needs(top: Top, topic: str) -> list[Row]:
+    """The questions of a run that nobody has answered, the oldest first. Reads the journal."""
+    rows = open_topic(top.project, topic).topic.rows.section("needs")
+    return sorted((row for row in rows if not row.get("answered")), key=lambda row: row.get("since") or 0.0)
+
+
+def _renew(dialog: FormScreen | ApprovalScreen, feed: Feed, opened: Row) -> None:
+    """Tell an open dialog how its question stands now."""
+    if feed.is_ready and dialog.is_mounted:
+        dialog.need_changed(feed.received.rows.get(("needs", str(opened["id"]))))
+
+
+def cancel_session(top: Top, id_: str, name: str) -> None:
+    """Ask whether to cancel the workflow of a session, and cancel it."""
+
+    async def cancel() -> None:
+        await asyncio.to_thread(top.actions.cancel, id_)
+        top.tell(f"{name} was cancelled")
+
+    def decided(word: str | None) -> None:
+        if word == STOP:
+            attempt(top, cancel)
+
+    top.push_screen(CancelScreen(name), decided)
+
+
+def reload_session(top: Top, id_: str, name: str) -> None:
+    """Ask whether to load the files of a session's workflow again, and load them."""
+
+    async def reload() -> None:
+        await asyncio.to_thread(top.actions.reload, id_)
+        top.tell(f"{name}: the files are loaded again")
+
+    def decided(word: str | None) -> None:
+        if word == RELOAD:
+            attempt(top, reload)
+
+    top.push_screen(ReloadScreen(name), decided)
+
+
+def mark(top: Top, topic: str, *, is_seen: bool) -> None:
+    """Remember that a person looked at the end of a run, or forget it."""
+
+    async def remember() -> None:
+        await asyncio.to_thread(mark_seen if is_seen else mark_unread, top.project, topic)
+
+    attempt(top, remember)
+
+
+def init(top: Top) -> None:
+    """Create the small example project, as `handrail init` does."""
+
+    async def create() -> None:
+        top.actions.refuse("init")
+        project = top.project
+        argv = [sys.executable, "-P", "-m", "handrail", "--project", project.project, "init"]
+        ended = await child.run(argv, project.project, project.env, PATIENCE)
+        is_made = ended.exit_code == 0
+        top.tell("created an example; n launches it" if is_made else f"`handrail init` failed: {ended.output[-200:]}")
+
+    attempt(top, create)

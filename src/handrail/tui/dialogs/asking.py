@@ -1,0 +1,127 @@
+"""Short questions with a few answers: stop a run, quit, resume. The first answer is preselected; Esc is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+
+from handrail.tui.drawing.words import Piece, wrapped
+from handrail.tui.listing import Bar
+
+KEEP, STOP, LEAVE, STAY, RELOAD = "keep", "stop", "leave", "stay", "reload"
+Choice = tuple[str, str]
+"""The word that is returned, and the text of the button."""
+
+
+class Question(ModalScreen[str]):
+    """Some lines and a row of answers. ←, → and Tab choose, Enter takes the chosen one."""
+
+    DEFAULT_CSS = """
+    Question { align: center middle; background: transparent; }
+    Question > Vertical { width: 64; max-width: 100%; height: auto; padding: 0 1;
+                          border: solid $border; background: $background; }
+    """
+    BINDINGS = [
+        Binding("left,shift+tab", "choose(-1)"),
+        Binding("right,tab", "choose(1)"),
+        Binding("enter", "take"),
+        Binding("escape", "first"),
+    ]
+
+    def __init__(self, text: str, choices: Sequence[Choice]) -> None:
+        super().__init__()
+        self.text = text
+        self.choices = list(choices)
+        self.chosen = 0
+
+    def compose(self) -> ComposeResult:
+        with Vertical():
+            for number, line in enumerate(wrapped(self.text, 58)):
+                bar = Bar(f"line-{number}")
+                bar.show((Piece(line),))
+                yield bar
+            yield Bar("gap")
+            yield Bar("answers")
+
+    def on_mount(self) -> None:
+        self._draw()
+
+    def _draw(self) -> None:
+        pieces: list[Piece] = []
+        actions: dict[int, Callable[[], None]] = {}
+        for number, (_, label) in enumerate(self.choices):
+            actions[len(pieces)] = partial(self._take, number)
+            mark = "▸" if number == self.chosen else " "
+            pieces += [Piece(f"{mark}[ {label} ]", "match" if number == self.chosen else ""), Piece(" ")]
+        self.query_one("#answers", Bar).show(pieces, actions)
+
+    def _take(self, number: int) -> None:
+        self.dismiss(self.choices[number][0])
+
+    def action_choose(self, by: int) -> None:
+        self.chosen = (self.chosen + by) % len(self.choices)
+        self._draw()
+
+    def action_take(self) -> None:
+        self._take(self.chosen)
+
+    def action_first(self) -> None:
+        self._take(0)
+
+
+class StopScreen(Question):
+    """Whether to stop a run. Returns `keep` or `stop`."""
+
+    def __init__(self, name: str) -> None:
+        text = f"Stop {name}? Finished steps are kept; r resumes."
+        super().__init__(text, [(KEEP, "Keep running"), (STOP, "Stop")])
+
+
+class QuitScreen(Question):
+    """What becomes of the runs that were launched here. Returns `leave`, `stop` or `stay`."""
+
+    def __init__(self, count: int) -> None:
+        runs = "1 run continues" if count == 1 else f"{count} runs continue"
+        stop = {1: "Stop it", 2: "Stop both"}.get(count, "Stop all")
+        super().__init__(
+            f"{runs} without this screen.",
+            [(LEAVE, "Leave them running" if count > 1 else "Leave it running"), (STOP, stop), (STAY, "Stay")],
+        )
+
+    def action_first(self) -> None:
+        self.dismiss(STAY)
+
+
+class CancelScreen(Question):
+    """Whether to cancel the workflow of a session. Returns `keep` or `stop`."""
+
+    def __init__(self, name: str) -> None:
+        text = f"Cancel {name}? The agent is no longer kept to the workflow; its conversation goes on."
+        super().__init__(text, [(KEEP, "Keep it"), (STOP, "Cancel the workflow")])
+
+
+class ReloadScreen(Question):
+    """Whether to load the files of a workflow again. Returns `keep` or `reload`."""
+
+    def __init__(self, name: str) -> None:
+        text = f"Load the files of {name} again? The session stays in its phase and gets the new text and gate."
+        super().__init__(text, [(KEEP, "Keep as it is"), (RELOAD, "Load again")])
+
+
+class AgainScreen(Question):
+    """How a run goes on. Returns one of the modes, or `stay`."""
+
+    LABELS = {"resume": "Resume", "continue": "Continue", "restart": "Restart"}
+
+    def __init__(self, name: str, modes: Sequence[str]) -> None:
+        labels = [(mode, self.LABELS.get(mode, mode)) for mode in modes]
+        text = f"{name}: resume keeps finished steps; restart begins again with the current definitions."
+        super().__init__(text, [*labels, (STAY, "Not now")])
+
+    def action_first(self) -> None:
+        self.dismiss(STAY)

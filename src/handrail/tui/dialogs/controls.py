@@ -1,0 +1,301 @@
+"""What a person fills in: a line, a text of several lines, choices, and buttons. Each works by keyboard alone.
+
+The focused control has the sign `▌`, so that it can be found without colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, VerticalScroll
+from textual.content import Content
+from textual.css.styles import RulesMap
+from textual.geometry import Region, Size
+from textual.message import Message
+from textual.reactive import reactive
+from textual.widget import Widget
+from textual.widgets import Button, Input, Static, TextArea
+
+from handrail.source.clean import MOST, clean, clean_line
+from handrail.tui.dialogs.texts import in_line
+
+HERE = "▌"
+_ROWS = 3
+
+
+class Changed(Message):
+    """A control has another value."""
+
+    def __init__(self, source: Widget) -> None:
+        super().__init__()
+        self.source = source
+
+
+class Done(Message):
+    """Enter was pressed in a control: the next one follows."""
+
+    def __init__(self, source: Widget) -> None:
+        super().__init__()
+        self.source = source
+
+
+class Line(Input):
+    """Text in one line. A given value that cannot be shown as it is, is sent as it is unless it is edited."""
+
+    DEFAULT_CSS = "Line { width: 1fr; &.-textual-compact { height: 1; } }"
+
+    def __init__(self, given: str = "", placeholder: str = "", *, compact: bool = False) -> None:
+        self.given = given
+        self.known = clean_line(given)
+        hint = clean_line(placeholder)
+        super().__init__(self.known, hint, compact=compact, select_on_focus=False)
+        self.cursor_blink = False
+
+    @property
+    def answer(self) -> str:
+        return self.given if self.value == self.known else self.value
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.text = clean(event.text)
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self.post_message(Changed(self))
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.post_message(Done(self))
+
+
+class Slot(Horizontal):
+    """A line with its label before it, in brackets, in one row."""
+
+    DEFAULT_CSS = """
+    Slot { height: 1; width: 1fr; }
+    Slot Static { width: auto; }
+    """
+
+    def __init__(self, label: str, line: Line, *, id: str | None = None) -> None:  # noqa: A002 - of Textual
+        super().__init__(id=id)
+        self.label = label
+        self.line = line
+
+    def compose(self) -> ComposeResult:
+        yield Static(self._words(is_here=False), classes="label")
+        yield self.line
+        yield Static(Content("]"))
+
+    def _words(self, *, is_here: bool) -> Content:
+        return Content.assemble(HERE if is_here else " ", in_line(self.label), " [")
+
+    def on_descendant_focus(self) -> None:
+        self.query_one(".label", Static).update(self._words(is_here=True))
+
+    def on_descendant_blur(self) -> None:
+        self.query_one(".label", Static).update(self._words(is_here=False))
+
+
+class Lines(TextArea):
+    """Text in several lines. What is too long to be edited here is shown in part, and sent as it is."""
+
+    DEFAULT_CSS = "Lines { width: 1fr; border: solid $border-blurred; &:focus { border: solid $border; } }"
+
+    def __init__(self, given: str = "", rows: int | None = None, placeholder: str = "") -> None:
+        self.given = given
+        self.known = clean(given)
+        is_long = any(len(line) > MOST for line in given.split("\n"))
+        super().__init__(
+            self.known, soft_wrap=True, show_line_numbers=False, placeholder=clean(placeholder), read_only=is_long
+        )
+        self.cursor_blink = False
+        self.styles.height = 2 + min(12, max(_ROWS, rows or 0))
+
+    @property
+    def answer(self) -> str:
+        return self.given if self.text == self.known else self.text
+
+    def on_paste(self, event: events.Paste) -> None:
+        event.text = clean(event.text)
+
+    def on_text_area_changed(self, event: TextArea.Changed) -> None:
+        event.stop()
+        self.post_message(Changed(self))
+
+
+class Choice(NamedTuple):
+    value: str
+    label: str
+    about: str = ""
+
+
+class Choices(Widget, can_focus=True):
+    """One or several of some choices. In one line if they fit, otherwise one line each."""
+
+    DEFAULT_CSS = """
+    Choices { width: 1fr; height: auto; }
+    """
+    BINDINGS = [
+        Binding("left,up", "move(-1)", "previous", show=False),
+        Binding("right,down", "move(1)", "next", show=False),
+        Binding("home", "move(-1000000)", "first", show=False),
+        Binding("end", "move(1000000)", "last", show=False),
+        Binding("space", "choose", "toggle", show=False),
+        Binding("enter", "done", "next field", show=False),
+    ]
+    at: reactive[int] = reactive(0)
+
+    def __init__(self, choices: Sequence[Choice], chosen: Sequence[str] = (), *, several: bool = False) -> None:
+        super().__init__()
+        self.choices = tuple(choices)
+        self.several = several
+        self._chosen = list(chosen)
+        self.set_reactive(Choices.at, self._first())
+
+    def _first(self) -> int:
+        return next((place for place, one in enumerate(self.choices) if one.value in self._chosen), 0)
+
+    @property
+    def chosen(self) -> list[str]:
+        """The chosen values, in the order of the choices."""
+        return [one.value for one in self.choices if one.value in self._chosen]
+
+    def offer(self, choices: Sequence[Choice]) -> None:
+        """Show other choices. What was chosen among those that are gone is remembered, in case they return."""
+        if tuple(choices) != self.choices:
+            self.choices = tuple(choices)
+            self.at = min(self.at, max(0, len(choices) - 1))
+            self.refresh(layout=True)
+
+    def action_move(self, by: int) -> None:
+        if not self.choices:
+            return
+        has_begun = self.several or bool(self.chosen)
+        self.at = min(max(0, self.at + (by if has_begun or abs(by) > 1 else 0)), len(self.choices) - 1)
+        if not self.several:
+            self._choose([self.choices[self.at].value])
+        self._reveal()
+
+    def action_choose(self) -> None:
+        if not self.choices:
+            return
+        value, chosen = self.choices[self.at].value, self.chosen
+        others = [one for one in chosen if one != value] if self.several else []
+        self._choose(others if value in chosen else [*others, value])
+
+    def action_done(self) -> None:
+        self.post_message(Done(self))
+
+    def _choose(self, chosen: list[str]) -> None:
+        if chosen != self.chosen:
+            self._chosen = chosen
+            self.refresh(layout=True)
+            self.post_message(Changed(self))
+
+    def on_focus(self) -> None:
+        self.refresh()
+
+    def on_blur(self) -> None:
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        place = self._place_at(event.x, event.y)
+        if place is not None:
+            self.at = place
+            self.action_choose()
+
+    def _place_at(self, x: int, y: int) -> int | None:
+        before = 0
+        for place, part in enumerate(self._parts(self.content_size.width)):
+            size = part.cell_length if self._is_flat(self.content_size.width) else self._height(part)
+            before += size
+            if (x if self._is_flat(self.content_size.width) else y) < before:
+                return place
+        return None
+
+    def render(self) -> Content:
+        return self._content(self.content_size.width)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:  # noqa: ARG002 - of Textual
+        return self._content(width).get_height(RulesMap(), max(1, width))
+
+    def _is_flat(self, width: int) -> bool:
+        is_short = not any(one.about for one in self.choices) and len(self.choices) <= 8
+        return is_short and sum(in_line(one.label).cell_length + 7 for one in self.choices) - 2 <= width
+
+    def _parts(self, width: int) -> list[Content]:
+        chosen = self.chosen
+        return [self._part(place, one, one.value in chosen, width) for place, one in enumerate(self.choices)]
+
+    def _part(self, place: int, one: Choice, is_chosen: bool, width: int) -> Content:
+        marks = ("[x]", "[ ]") if self.several else ("(•)", "( )")
+        is_here = self.has_focus and place == self.at
+        label = Content.assemble(f"{marks[not is_chosen]} ", in_line(one.label))
+        if is_here:
+            label = label.stylize("reverse")
+        if self._is_flat(width):
+            return Content.assemble(HERE if is_here else " ", label, "  ")
+        widest = max((in_line(other.label).cell_length for other in self.choices if other.about), default=0)
+        gap = " " * (2 + max(0, min(widest, 24) - in_line(one.label).cell_length)) if one.about else ""
+        return Content.assemble(HERE if is_here else " ", label, gap, in_line(one.about, "dim"))
+
+    def _content(self, width: int) -> Content:
+        if not self.choices:
+            return Content.styled(" nothing to choose from", "dim")
+        parts = self._parts(width)
+        if self._is_flat(width):
+            count = len(self.chosen)
+            line = Content.assemble(*parts)
+            told = f"  {count} chosen" if self.several and len(self.choices) > 1 else ""
+            return line.append_text(told, "dim") if line.cell_length + len(told) <= width else line.rstrip()
+        return Content("\n").join(parts)
+
+    def _height(self, part: Content) -> int:
+        return part.get_height(RulesMap(), max(1, self.content_size.width))
+
+    def _reveal(self) -> None:
+        """Scroll so that the choice at the cursor can be seen."""
+        scroll = next((one for one in self.ancestors if isinstance(one, VerticalScroll)), None)
+        if scroll is not None and not self._is_flat(self.content_size.width):
+            above = sum(self._height(part) for part in self._parts(self.content_size.width)[: self.at])
+            y = self.region.y - scroll.region.y + int(scroll.scroll_y) + above
+            scroll.scroll_to_region(Region(0, y, 1, 1), animate=False)
+
+
+class Press(Button):
+    """A button in one line. Only Enter presses it, or a click."""
+
+    DEFAULT_CSS = """
+    Press, Press:focus, Press:hover {
+        width: auto; min-width: 0; height: 1; border: none; padding: 0; margin: 0 2 0 0;
+        background: transparent; color: $foreground; text-style: none; text-align: left; content-align: left middle;
+    }
+    Press:focus { text-style: bold reverse; }
+    Press:disabled { text-style: dim; }
+    """
+
+    def __init__(self, text: str, *, id: str, disabled: bool = False) -> None:  # noqa: A002 - of Textual
+        self.text = text
+        super().__init__(self._words(is_here=False), id=id, disabled=disabled, compact=True)
+        self.styles.line_pad = 0
+
+    def _words(self, *, is_here: bool) -> Content:
+        return Content(f"{HERE if is_here else ' '}[ {clean_line(self.text)} ]")
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:  # noqa: ARG002 - of Textual
+        return self._words(is_here=False).cell_length
+
+    def say(self, text: str) -> None:
+        """Another text on the button."""
+        self.text = text
+        self.label = self._words(is_here=self.has_focus)
+        self.refresh(layout=True)
+
+    def on_focus(self) -> None:
+        self.label = self._words(is_here=True)
+
+    def on_blur(self) -> None:
+        self.label = self._words(is_here=False)

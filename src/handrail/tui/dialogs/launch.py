@@ -1,0 +1,255 @@
+"""A launch: resume, continue or restart the last run, or begin a new one with params, routes, scope and limits.
+
+Nothing begins before everything is valid: what is wrong stands next to its field. The result is the id of the run, or
+None. The run is driven by another process, as `handrail run --detach` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.css.styles import RulesMap
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Static
+
+from handrail.errors import HandrailError
+from handrail.live.actions import Actions, Mode
+from handrail.live.launching import offer, rehearse, save_routes
+from handrail.live.wanted import Launch, Wrong
+from handrail.topics.signs import FAILED
+from handrail.tui.dialogs.controls import Changed, Done, Press
+from handrail.tui.dialogs.offered import NEW, Offered
+from handrail.tui.dialogs.texts import in_line, shown
+
+WIDE = 100
+
+
+class LaunchScreen(ModalScreen[str | None]):
+    """The launch of one flow or workflow. `offered` is what `live.launching.offer` says, if it is known already."""
+
+    DEFAULT_CSS = """
+    LaunchScreen { align: center middle; }
+    LaunchScreen #box {
+        width: 78; max-width: 100%; height: auto; max-height: 100%; border: solid $border; background: $background;
+    }
+    LaunchScreen.-wide #box { width: 96%; height: 90%; }
+    LaunchScreen #panes { height: auto; }
+    LaunchScreen.-wide #panes { height: 1fr; }
+    LaunchScreen.-wide #rows, LaunchScreen.-wide #preview { height: 100%; }
+    LaunchScreen #rows { width: 1fr; height: auto; max-height: 100%; scrollbar-size-vertical: 1; }
+    LaunchScreen #preview {
+        width: 1fr; height: auto; min-height: 3; max-height: 100%; display: none; scrollbar-size-vertical: 1;
+        border-left: solid $border-blurred; padding: 0 1;
+    }
+    LaunchScreen.-wide #preview, LaunchScreen.-shows-preview #preview { display: block; }
+    LaunchScreen.-shows-preview #rows { display: none; }
+    LaunchScreen.-shows-preview #preview { border-left: none; }
+    LaunchScreen.-wide.-shows-preview #rows { display: block; }
+    LaunchScreen #wrong { height: auto; color: $text-error; display: none; }
+    LaunchScreen.-wrong #wrong { display: block; }
+    LaunchScreen #buttons { height: 1; align-horizontal: center; }
+    """
+    BINDINGS = [
+        Binding("ctrl+s", "launch", "launch", priority=True),
+        Binding("ctrl+d", "preview", "preview", priority=True),
+        Binding("escape", "cancel", "cancel"),
+        Binding("pageup", "page(-1)", "scroll", show=False, priority=True),
+        Binding("pagedown", "page(1)", "scroll", show=False, priority=True),
+    ]
+    AUTO_FOCUS = ""
+
+    def __init__(
+        self,
+        actions: Actions,
+        name: str,
+        offered: Mapping[str, Any] | None = None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__()
+        self.actions = actions
+        self.called = name
+        self.offered = offered
+        self.now = now
+        self.rows: Offered | None = None
+        self._is_busy = False
+        self._before: Widget | None = None
+
+    def compose(self) -> ComposeResult:
+        with Vertical(id="box") as box:
+            box.border_title = cast("str", Content.assemble("Launch ", in_line(self.called)))
+            with Horizontal(id="panes"):
+                with VerticalScroll(id="rows", can_focus=False):
+                    yield Static(Content(" Reading the definition…"), id="reading")
+                with VerticalScroll(id="preview", can_focus=False):
+                    yield Static(Content.styled("^D shows what would happen, step by step.", "dim"), id="lines")
+            yield Static(id="wrong")
+            with Horizontal(id="buttons"):
+                yield Press("Launch ^S", id="launch", disabled=True)
+                yield Press("Preview ^D", id="show")
+                yield Press("Cancel Esc", id="cancel")
+
+    async def on_mount(self) -> None:
+        if self.offered is None:
+            self.run_worker(self._read())
+        else:
+            await self._show(self.offered)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.set_class(event.size.width >= WIDE, "-wide")
+        self._fit(0)
+
+    def _fit(self, lines: int) -> None:
+        """Keep the buttons on the screen: what is above them, below these lines of problems, is scrolled."""
+        is_wide = self.has_class("-wide")
+        self.query_one("#panes", Horizontal).styles.max_height = None if is_wide else self.size.height - 3 - lines
+
+    async def _read(self) -> None:
+        try:
+            found = await asyncio.to_thread(offer, self.actions.app, self.called)
+        except HandrailError as error:
+            self._say(_words(error))
+            self.query_one("#reading", Static).update(Content("It cannot be launched."))
+            self.query_one("#cancel", Press).focus()
+        else:
+            await self._show(found)
+
+    async def _show(self, offered: Mapping[str, Any]) -> None:
+        self.offered = offered
+        self.rows = Offered(offered, self.now())
+        await self.query_one("#reading", Static).remove()
+        await self.query_one("#rows", VerticalScroll).mount(self.rows)
+        self.query_one("#launch", Press).disabled = False
+        self._mode_changed()
+        self.rows.first().focus(scroll_visible=False)
+
+    def _mode_changed(self) -> None:
+        assert self.rows is not None
+        self.query_one("#launch", Press).say(f"{self.rows.verb} ^S")
+        self.query_one("#show", Press).display = self.rows.mode == NEW
+
+    @on(Changed)
+    def _changed(self) -> None:
+        self.remove_class("-wrong")
+        self._fit(0)
+        if self.rows is not None:
+            self._mode_changed()
+
+    @on(Done)
+    def _done(self) -> None:
+        self.focus_next()
+
+    @on(Press.Pressed)
+    async def _pressed(self, event: Press.Pressed) -> None:
+        event.stop()
+        match event.button.id:
+            case "launch":
+                self.action_launch()
+            case "show":
+                self.action_preview()
+            case "cancel":
+                self.action_cancel()
+
+    def action_launch(self) -> None:
+        """Begin what was chosen, in the background. What is wrong is said, and then nothing has begun."""
+        if self.rows is not None and not self._is_busy:
+            self._is_busy = True
+            self.run_worker(self._launch(self.rows))
+
+    async def _launch(self, rows: Offered) -> None:
+        rows.say({})
+        self.remove_class("-wrong")
+        try:
+            run = await asyncio.to_thread(self._begin, rows.mode, rows.run, rows.start, rows.wanted(self.called))
+        except Wrong as error:
+            self._say_wrong(rows, error)
+        except HandrailError as error:
+            self._say(_words(error))
+        else:
+            self.dismiss(run)
+        finally:
+            self._is_busy = False
+
+    def _begin(self, mode: str, run: str, start: str | None, wanted: Launch) -> str:
+        if mode != NEW:
+            self.actions.again(run, cast("Mode", mode), start)
+            return run
+        saving = self.rows.routes.saving if self.rows is not None else None
+        if saving is not None:
+            rehearse(self.actions.app, wanted)  # nothing is saved for a launch that is refused
+            where, name = saving
+            known = self.offered["id"] if self.offered is not None else self.called
+            save_routes(self.actions.app, "flow" if where == "flow" else "preset", name or str(known), wanted.routes)
+        return self.actions.launch(wanted)
+
+    def _say_wrong(self, rows: Offered, error: Wrong) -> None:
+        others = rows.say({problem.field: problem.message for problem in error.problems})
+        self.remove_class("-shows-preview")
+        if others:
+            self._say("\n".join(f"{field} {message}" for field, message in others.items()))
+        rows.first_wrong().focus()
+
+    def _say(self, text: str) -> None:
+        told = Content.assemble(f" {FAILED.char} ", shown(text))
+        self.add_class("-wrong")
+        self.query_one("#wrong", Static).update(told)
+        self._fit(told.get_height(RulesMap(), max(20, min(76, self.size.width - 2))))
+
+    def action_preview(self) -> None:
+        """Show what a new run would do, step by step."""
+        if self.rows is not None and self.rows.mode == NEW and not self._is_busy:
+            if self._covers:
+                self._uncover()
+                return
+            self._is_busy = True
+            self.run_worker(self._preview(self.rows))
+
+    async def _preview(self, rows: Offered) -> None:
+        rows.say({})
+        self.remove_class("-wrong")
+        try:
+            found = await asyncio.to_thread(rehearse, self.actions.app, rows.wanted(self.called))
+        except Wrong as error:
+            self._say_wrong(rows, error)
+        except HandrailError as error:
+            self._say(_words(error))
+        else:
+            lines = [*found["lines"], "", str(found["estimate"]), *found["warnings"]]
+            self.query_one("#lines", Static).update(shown("\n".join(map(str, lines))))
+            self._before = self.focused
+            self.add_class("-shows-preview")
+        finally:
+            self._is_busy = False
+
+    def action_cancel(self) -> None:
+        if self._covers:
+            self._uncover()
+        else:
+            self.dismiss(None)
+
+    @property
+    def _covers(self) -> bool:
+        """True if the preview covers the fields."""
+        return self.has_class("-shows-preview") and not self.has_class("-wide")
+
+    def _uncover(self) -> None:
+        self.remove_class("-shows-preview")
+        if self._before is not None:
+            self._before.focus(scroll_visible=False)
+
+    def action_page(self, by: int) -> None:
+        shows = self.has_class("-shows-preview")
+        pane = self.query_one("#preview" if shows else "#rows", VerticalScroll)
+        pane.scroll_relative(y=by * max(1, pane.size.height - 1), animate=False)
+
+
+def _words(error: HandrailError) -> str:
+    return f"{error.message}\nhint: {error.hint}" if error.hint else error.message

@@ -1,0 +1,193 @@
+"""The rows of a launch: what to do with the last run, params, routes, scope, phases, limits, the estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widget import Widget
+from textual.widgets import Static
+
+from handrail.live.wanted import TASK, Launch
+from handrail.source.values import shown as as_text
+from handrail.topics.signs import NOTICE
+from handrail.tui.dialogs.controls import Changed, Choice, Choices, Line, Slot
+from handrail.tui.dialogs.params import LABEL, Param
+from handrail.tui.dialogs.picks import Pick
+from handrail.tui.dialogs.routes import Routes
+from handrail.tui.dialogs.texts import UNKNOWN, ago, in_line, shown
+
+NEW = "new"
+_ORDER = ("resume", "continue", "restart", NEW)
+_VERBS = {"resume": "Resume", "continue": "Continue", "restart": "Restart", NEW: "Launch"}
+_LIMITS = {"usd": "$", "minutes": "minutes", "tokens": "tokens"}
+
+
+class Offered(Vertical):
+    """What `live.launching.offer` offers, to be filled in."""
+
+    DEFAULT_CSS = """
+    Offered, Offered > Static, Offered > Vertical, Offered > Horizontal { height: auto; }
+    Offered #new, Offered #again, Offered #start { display: none; }
+    Offered.-new #new, Offered.-again #again { display: block; }
+    Offered.-restart #start { display: block; }
+    Offered .rule { height: 1; border-top: solid $border-blurred; }
+    Offered #new > Horizontal { height: 1; }
+    Offered #new > Static, Offered #again { height: auto; }
+    Offered .title { width: 13; }
+    Offered #scope { min-width: 20; }
+    """
+
+    def __init__(self, offered: Mapping[str, Any], now: float) -> None:
+        super().__init__()
+        self.offered = offered
+        self.now = now
+        self.about: Mapping[str, Any] = offered.get("run") or {}
+        modes = [mode for mode in _ORDER if mode in offered.get("modes", (NEW,))]
+        self.modes = Choices([self._choice(mode) for mode in modes], [str(offered.get("mode") or NEW)])
+        self.params = [Param(given) for given in _params(offered)]
+        self.routes = Routes(offered.get("groups") or (), offered.get("presets") or {}, offered.get("agents") or ())
+        phases = [(name, name) for name in offered.get("phases") or ()]
+        starts = [(name, name) for name in self.about.get("from") or ()]
+        self.again_from = Pick("from", [("", "the first"), *starts])
+        self.scope = Line(placeholder=str(offered.get("scope") or ""), compact=True)
+        self.first_phase = Pick("from", [("", "first"), *phases])
+        self.last_phase = Pick("until", [("", "last"), *phases])
+        given = offered.get("limits") or {}
+        self.limits = {name: Line(_number(given.get(name)), compact=True) for name in _LIMITS}
+
+    def _choice(self, mode: str) -> Choice:
+        at = str(self.about.get("next") or "").replace("/", " › ")
+        changed = self.about.get("changed") or ()
+        told = {
+            "resume": f"keeps finished steps; continues at {at}" if at else "keeps finished steps",
+            "continue": "begins another round with what the run has made",
+            "restart": f"changed since: {'; '.join(map(str, changed))}" if changed else "repeats finished steps",
+        }
+        label = {"resume": "Resume it", "continue": "Continue it", "restart": "Restart it"}.get(mode, "New run")
+        return Choice(mode, label, told.get(mode, "") if len(self.offered.get("modes", ())) > 1 else "")
+
+    def compose(self) -> ComposeResult:
+        if self.about:
+            yield Static(self._last(), id="last")
+            yield self.modes
+            with Horizontal(id="start"):
+                yield self.again_from
+            yield Static(classes="rule")
+        with Vertical(id="new"):
+            yield from self._new()
+        yield Static(shown("\n".join(self._again())), id="again")
+        for told in self.offered.get("warnings") or ():
+            yield Static(Content.assemble(f" {NOTICE.char} ", in_line(told)))
+
+    def _new(self) -> ComposeResult:
+        yield from self.params
+        yield self.routes
+        with Horizontal():
+            yield Slot("Scope", self.scope, id="scope")
+            yield self.first_phase
+            yield self.last_phase
+        with Horizontal():
+            yield Static(Content(" Limits"), classes="title")
+            for name, line in self.limits.items():
+                yield Slot(_LIMITS[name], line)
+        estimate = in_line(self.offered.get("estimate") or UNKNOWN)
+        yield Static(Content.assemble(" Estimate    ", estimate))
+
+    def _last(self) -> Content:
+        run = self.about
+        since = ago(self.now - run["at"]) if run.get("at") is not None else ""
+        at = str(run.get("next") or "").replace("/", " › ")
+        words = f"{run.get('id')} {run.get('status')} {since}{f' at {at}' if at else ''}"
+        why = f": {run['why']}" if run.get("why") else ""
+        return Content.assemble(" ", in_line(words + why))
+
+    def _again(self) -> Iterator[str]:
+        """What a run that exists already was given: it cannot be changed."""
+        for name, value in (self.about.get("params") or {}).items():
+            yield f" {name!s:<{LABEL - 1}}{as_text(value)}"
+        for row in self.about.get("routes") or ():
+            yield f" {row.get('group')!s:<{LABEL - 1}}{row.get('route') or UNKNOWN}"
+        bounds = [f"{_LIMITS.get(name, name)} {most:g}" for name, most in (self.about.get("limits") or {}).items()]
+        yield f" {'Limits':<{LABEL - 1}}{', '.join(bounds) or 'none'}"
+
+    def on_mount(self) -> None:
+        self._arrange()
+
+    @on(Changed)
+    def _changed(self, event: Changed) -> None:
+        row = next((row for row in self.params if row.control is event.source), None)
+        if row is not None:
+            row.say("")
+        self._arrange()
+
+    def _arrange(self) -> None:
+        self.set_class(self.mode == NEW, "-new")
+        self.set_class(self.mode != NEW, "-again")
+        self.set_class(self.mode == "restart", "-restart")
+
+    @property
+    def mode(self) -> str:
+        """`new`, `resume`, `continue` or `restart`."""
+        return self.modes.chosen[0] if self.modes.chosen else NEW
+
+    @property
+    def verb(self) -> str:
+        return _VERBS[self.mode]
+
+    @property
+    def run(self) -> str:
+        """The run that is resumed, continued or restarted."""
+        return str(self.about.get("id") or "")
+
+    @property
+    def start(self) -> str | None:
+        """The phase from which a run is restarted; None for the first one."""
+        return (self.again_from.value or None) if self.mode == "restart" else None
+
+    def wanted(self, name: str) -> Launch:
+        """A new run, as it is filled in."""
+        values = {row.param: row.value for row in self.params}
+        task = values.pop(TASK, None)
+        return Launch(
+            name=name,
+            task=task or "",
+            params=values,
+            routes=self.routes.chosen,
+            preset=self.routes.preset.value,
+            scope=self.scope.answer.strip(),
+            start=self.first_phase.value or None,
+            until=self.last_phase.value or None,
+            limits={name: line.answer.strip() for name, line in self.limits.items()},
+        )
+
+    def first(self) -> Widget:
+        """Where a person begins."""
+        return self.modes if self.about else self.params[0].control if self.params else self.routes.preset
+
+    def say(self, wrong: Mapping[str, str]) -> dict[str, str]:
+        """Say next to each param what is wrong with it. Returns what is about something else."""
+        for row in self.params:
+            row.say(wrong.get(row.param, ""))
+        known = {row.param for row in self.params}
+        return {field: message for field, message in wrong.items() if field not in known}
+
+    def first_wrong(self) -> Widget:
+        """The control of the first param that is wrong, else the place where a person begins."""
+        return next((row.control for row in self.params if row.has_class("-wrong")), self.first())
+
+
+def _params(offered: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The params, with a field for the task if the definition takes one and does not declare it."""
+    fields = list(offered.get("fields") or ())
+    if offered.get("hasTask") and not any(field["name"] == TASK for field in fields):
+        fields.insert(0, {"name": TASK, "kind": "text", "about": "what is to be done", "multiline": True})
+    return fields
+
+
+def _number(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else ""

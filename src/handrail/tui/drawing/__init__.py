@@ -1,0 +1,1 @@
+"""What the screens show, as lines of pieces: from rows to text. Pure; no module here knows Textual."""

@@ -1,0 +1,199 @@
+"""The steps of a run as lines of a tree with columns: folds, rounds, nested flows, durations, costs. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from handrail.topics.rows import Row
+from handrail.tui.drawing.words import UNKNOWN, Line, Piece, Times, cell, line, money, right, sign, spell
+from handrail.view.columns import columns
+
+Folds = Mapping[str, bool]
+"""What a person folded (True) or unfolded, by the id of the row."""
+MANY = 40
+OPEN = ("running", "waiting", "delayed", "failed")
+
+
+class Branch(NamedTuple):
+    """A visible row of the tree."""
+
+    row: Row
+    depth: int
+    is_folded: bool | None  # None: there is nothing below it
+
+
+class Tree:
+    """The nodes of a run, by their parents. A round with one phase shows the steps of that phase as its own."""
+
+    def __init__(self, nodes: Iterable[Row]) -> None:
+        rows = sorted(nodes, key=lambda row: row.get("order", 0))
+        self.rows: dict[str, Row] = {row["id"]: row for row in rows}
+        self._below: dict[str, list[Row]] = {}
+        for row in rows:
+            self._below.setdefault(str(row.get("parent") or ""), []).append(row)
+
+    def below(self, id_: str) -> list[Row]:
+        found = self._below.get(id_, [])
+        if len(found) == 1 and found[0].get("kind") == "phase" and self.rows.get(id_, {}).get("kind") == "round":
+            return self._below.get(found[0]["id"], [])
+        return found
+
+    def parent(self, id_: str) -> str | None:
+        """The row above, as it is shown; None at the top."""
+        above = str(self.rows.get(id_, {}).get("parent") or "")
+        if not above:
+            return None
+        over = str(self.rows.get(above, {}).get("parent") or "")
+        return over if over and above not in {row["id"] for row in self.below(over)} else above
+
+    def is_foldable(self, id_: str) -> bool:
+        return bool(self._below.get(id_)) or bool(self.rows.get(id_, {}).get("children"))
+
+    def is_folded(self, id_: str, folds: Folds) -> bool:
+        """As the person chose; else what is done is folded, if it is a round, a nested flow, or in a large tree."""
+        if id_ in folds:
+            return folds[id_]
+        row = self.rows[id_]
+        if row.get("status") in OPEN:
+            return False
+        if row.get("kind") == "round":
+            return not self._is_last_round(row)
+        return row.get("kind") == "step" or (row.get("kind") == "phase" and len(self.rows) > MANY)
+
+    def _is_last_round(self, row: Row) -> bool:
+        rounds = [one for one in self._below.get(str(row.get("parent")), []) if one.get("status") != "pending"]
+        begun = [one for one in rounds if one.get("status") != "skipped"]
+        return bool(begun) and begun[-1]["id"] == row["id"]
+
+    def visible(self, folds: Folds, id_: str = "", depth: int = 0) -> Iterator[Branch]:
+        for row in self.below(id_):
+            own = str(row["id"])
+            folded = self.is_folded(own, folds) if self.is_foldable(own) else None
+            yield Branch(row, depth, folded)
+            if folded is False:
+                yield from self.visible(folds, own, depth + 1)
+
+    def filled(self, row: Row) -> Row:
+        """A repeat or a round with the times and the costs of what is in it."""
+        if row.get("kind") not in ("repeat", "round") or row.get("started") is not None:
+            return row
+        below = [self.filled(one) for one in self._below.get(str(row["id"]), [])]
+        begun = [one["started"] for one in below if one.get("started") is not None]
+        ends = [one.get("ended") for one in below if one.get("started") is not None]
+        known = [one["usage"] for one in below if one.get("usage")]
+        usage = {
+            "usd": sum(one["usd"] for one in known if one.get("usd") is not None) or None,
+            "complete": all(one.get("complete", True) for one in known),
+        }
+        is_open = not ends or None in ends
+        times = {
+            "started": min(begun, default=None),
+            "ended": None if is_open else max(filter(None, ends), default=None),
+        }
+        return {**row, **times, "usage": usage if known else {}}
+
+    def first(self) -> str | None:
+        """The row that a person wants to see first: what waits, else what failed, else what runs. None if all ended."""
+        steps = [row for row in self.rows.values() if row.get("kind") == "step"]
+        for status in ("waiting", "failed", "running", "delayed"):
+            found = [str(row["id"]) for row in steps if row.get("status") == status]
+            if found:
+                return max(found, key=lambda id_: id_.count("/"))
+        return None
+
+    def place(self, id_: str) -> str:
+        """`review › 2 › look`: the way to a row in words."""
+        parts: list[str] = []
+        at: str | None = id_
+        while at:
+            row = self.rows.get(at, {})
+            parts.insert(0, str(row.get("name") or at).removeprefix("round "))
+            at = self.parent(at)
+        return " › ".join(parts)
+
+
+def tree_lines(
+    tree: Tree, folds: Folds, times: Times, width: int, asked: Mapping[str, str] | None = None
+) -> Iterator[Line]:
+    """All visible rows. `asked` has the question of each step that waits for its answer."""
+    for row, depth, folded in tree.visible(folds):
+        question = (asked or {}).get(str(row["id"]))
+        filled = {**tree.filled(row), **({"doing": question, "who": "", "node": ""} if question else {})}
+        yield tree_line(Branch(filled, depth, folded), times, width)
+
+
+def tree_line(branch: Branch, times: Times, width: int) -> Line:
+    """One phase, repeat, round or step."""
+    row, depth, folded = branch
+    mark = " " if folded is None else "▸" if folded else "▾"
+    lead = " " + "  " * depth + mark + " "
+    status = str(row.get("status") or "pending")
+    name = str(row.get("name") or row["id"])
+    if row.get("kind") == "repeat":
+        name += f"  ↻ {row.get('begun') or 0} of {row.get('rounds') or UNKNOWN}"
+    took, cost = took_words(row, times), cost_words(row)
+    is_wide = width >= 66
+    ends = right(took, 12 if is_wide else 10) + (right(cost, 9 if is_wide else 7) if width >= 50 else "")
+    room = max(8, width - columns(lead) - 2 - columns(ends) - 1)
+    is_step = row.get("kind") == "step"
+    about = _about(row)
+    if is_step or about:
+        first = min(max(12, columns(name)), room)
+        tries = _tries(row) if room - first > 24 else ""
+        middle = cell(name, first) + " " + cell(about, room - first - 1 - columns(tries)) + tries
+    else:
+        middle = cell(name, room)
+    is_dim = status in ("skipped", "pending")
+    style = "dim" if is_dim else "" if is_step else "bold"
+    return line(row["id"], lead, sign(status), " ", Piece(middle, style), Piece(f" {ends}", "dim" * is_dim))
+
+
+def _about(row: Row) -> str:
+    """What runs in a row, or why it did not."""
+    status, why = row.get("status"), row.get("why")
+    if why and status in ("failed", "skipped"):
+        return str(why.get("message") or why.get("code") or "")
+    if row.get("kind") != "step":
+        return ""
+    if status in ("running", "waiting", "delayed") and row.get("doing"):
+        return f"{row.get('who') or row.get('node') or ''}: {row['doing']}".removeprefix(": ")
+    if row.get("flow"):
+        return f"flow {row['flow']}"
+    counts: dict[str, Any] = row.get("counts") or {}
+    told = [f"{counts[name]} {name}" for name in ("tools", "denied", "retries") if counts.get(name)]
+    return "  ".join(part for part in (str(row.get("who") or row.get("node") or ""), ", ".join(told)) if part)
+
+
+def _tries(row: Row) -> str:
+    number, most = row.get("try") or 0, row.get("tries") or 1
+    return (
+        f"try {number} of {most}"
+        if number > 1 and row.get("status") == "running"
+        else f"try {number}"
+        if number > 1
+        else ""
+    )
+
+
+def took_words(row: Row, times: Times) -> str:
+    """How long a row worked; of what waits, how long it waits."""
+    status, started, ended = row.get("status"), row.get("started"), row.get("ended")
+    if status == "waiting" and row.get("kind") == "step":
+        return f"waits {times.since(row.get('since') or started)}" if started else ""
+    if status == "delayed" and row.get("until"):
+        return f"in {spell(max(0.0, row['until'] - times.now))}"
+    if started is None or status in ("pending", "skipped"):
+        return ""
+    if ended is None and status in ("done", "failed"):
+        return ""
+    worked = row.get("worked")
+    if row.get("kind") == "step" and worked is not None and ended is not None:
+        return spell(worked)
+    return spell((times.now if ended is None else ended) - started)
+
+
+def cost_words(row: Row) -> str:
+    if row.get("status") in ("pending", "skipped", "waiting") and not row.get("usage"):
+        return ""
+    return money(row.get("usage"))

@@ -1,0 +1,186 @@
+"""The other views of a run as lines: its head, tail, summary, artifacts, checks, one step. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from handrail.source.clean import clean
+from handrail.topics.rows import Row
+from handrail.topics.signs import sign_of
+from handrail.tui.drawing.tree import Tree, cost_words, took_words
+from handrail.tui.drawing.words import (
+    STYLES,
+    UNKNOWN,
+    Line,
+    Piece,
+    Times,
+    cell,
+    line,
+    money,
+    path_words,
+    rule,
+    sign,
+    spell,
+    tokens,
+    word,
+    wrapped,
+)
+from handrail.view.columns import columns
+
+TAIL_STYLES = {"denied": "fail", "retry": "need", "error": "fail", "text": "", "out": "dim", "tool": "run"}
+
+
+def head_pieces(head: Row, id_: str, times: Times, width: int) -> tuple[Piece, ...]:
+    """The first line of a run: name, about, id; status; figures."""
+    wide = width >= 100
+    parts = [id_, *([f"attempt {head.get('attempt') or 1}", str(head.get("scope") or "")] if wide else [])]
+    about = str(head.get("about") or "")
+    left = f"{head.get('name') or id_}  " + " · ".join(part for part in (about, *parts) if part)
+    status = str(head.get("status") or "pending")
+    middle = f"{sign_of(status)} {word(status)}"
+    end = " · ".join(_figures(head, times))
+    room = max(10, width - columns(middle) - columns(end) - 6)
+    gap = " " * max(1, width - room - columns(middle) - columns(end) - 3)
+    return (
+        Piece(cell(left, room), "bold"),
+        Piece("  "),
+        Piece(middle, STYLES.get(middle[0], "need")),
+        Piece(gap + end),
+    )
+
+
+def _figures(head: Row, times: Times) -> Iterator[str]:
+    if head.get("total"):
+        yield f"{head.get('done') or 0}/{head['total']}"
+    started, ended = head.get("started"), head.get("ended")
+    if started is not None:
+        yield spell((times.now if ended is None else ended) - started)
+    limit = (head.get("limits") or {}).get("usd") if isinstance(head.get("limits"), dict) else None
+    yield money(head.get("usage")) + (f" of ${limit:g}" if isinstance(limit, int | float) else "")
+
+
+def why_lines(head: Row, width: int) -> Iterator[Line]:
+    """Why a run failed or was stopped, in one line."""
+    why = head.get("why")
+    if why and why.get("message"):
+        at = path_words(why.get("path"))
+        text = f"{at}: {why['message']}" if at else str(why["message"])
+        status = str(head.get("status"))
+        code = f"  [{why['code']}]" if why.get("code") else ""
+        yield line(
+            None,
+            " ",
+            sign(status),
+            Piece(" " + cell(text + code, max(4, width - 3)), "fail" if status == "failed" else ""),
+        )
+
+
+def tail_lines(tail: Iterable[Row], times: Times, width: int, *, wraps: bool = False, lost: int = 0) -> Iterator[Line]:
+    """What agents and programs did and said, one line each; the newest is last."""
+    if lost:
+        yield line(None, Piece(f" … {lost:,} lines", "dim"))
+    for row in tail:
+        kind = str(row.get("kind") or "")
+        head = f" {times.of_day(row.get('t') or 0.0)} {cell(kind, 7)} "
+        room = max(8, width - columns(head))
+        texts = wrapped(str(row.get("text") or ""), room) if wraps else [str(row.get("text") or "").replace("\n", " ")]
+        for number, text in enumerate(texts):
+            first = Piece(head if not number else " " * columns(head), "dim")
+            yield line(None, first, Piece(cell(text, room), TAIL_STYLES.get(kind, "")))
+
+
+def summary_lines(head: Row, width: int) -> Iterator[Line]:
+    """What the run says about itself. It is the work of agents, so it is not checked."""
+    text = head.get("summary")
+    if not text:
+        yield line(None, Piece("  No summary was made.", "dim"))
+        return
+    yield line(None, Piece(" said by the run, not checked by Handrail", "dim"))
+    for one in wrapped(clean(str(text)), max(10, width - 2)):
+        yield line(None, f" {one}")
+
+
+def artifact_lines(artifacts: Iterable[Row], times: Times, width: int) -> Iterator[Line]:
+    """The files that steps made."""
+    rows = sorted(artifacts, key=lambda row: (row.get("created") or 0.0, row["id"]))
+    if not rows:
+        yield line(None, Piece("  No files were made.", "dim"))
+    for row in rows:
+        size = row.get("size")
+        known = f"{size:,} B" if isinstance(size, int) else UNKNOWN
+        version = f"v{row['version']}" if row.get("version") else ""
+        ends = f"{cell(version, 4)} {known:>12}  {times.when(row.get('created')):>9} "
+        room = max(8, width - columns(ends) - 2)
+        name = cell(str(row.get("path") or row.get("name") or row["id"]), room * 3 // 5)
+        yield line(
+            row["id"],
+            " ",
+            name,
+            Piece(cell(f" {path_words(row.get('step'))}", room - room * 3 // 5) + " ", "dim"),
+            ends,
+        )
+
+
+def check_lines(checks: Iterable[Row], times: Times, width: int) -> Iterator[Line]:
+    """What Handrail itself checked. One that did not run is neither held nor failed."""
+    rows = sorted(checks, key=lambda row: (row.get("at") or 0.0, row["id"]))
+    if not rows:
+        yield line(None, Piece("  Nothing was checked.", "dim"))
+    for row in rows:
+        yield check_line(row, times, width)
+
+
+def check_line(row: Row, times: Times, width: int) -> Line:
+    held = row.get("held")
+    status = "done" if held is True else "failed" if held is False else "pending"
+    told = [str(row.get("detail") or ("" if held is not None else "not run"))]
+    if row.get("seconds") is not None:
+        told.append(spell(row["seconds"]))
+    if row.get("at") is not None:
+        told.append(times.of_day(row["at"]))
+    if row.get("stale"):
+        told.append("stale: the tree changed since")
+    name = str(row.get("name") or row.get("kind") or row["id"])
+    place = f"{path_words(row.get('node'))}: " if row.get("node") else ""
+    text = cell(place + name, max(14, width // 3)) + "  " + " · ".join(part for part in told if part)
+    return line(row["id"], "  ", sign(status), Piece(f" {cell(text, max(4, width - 4))}"))
+
+
+def step_lines(tree: Tree, id_: str | None, parts: dict[str, list[Row]], times: Times, width: int) -> Iterator[Line]:
+    """One step: what it does now, its counts and usage, its checks and files. `parts` are the sections of the run."""
+    row = tree.rows.get(id_ or "")
+    if row is None:
+        yield line(None, Piece("  Nothing is selected.", "dim"))
+        return
+    status = str(row.get("status"))
+    yield line(None, Piece(f" {tree.place(str(row['id']))}", "bold"))
+    told = [word(status) if status != "waiting" else "waits for you", took_words(row, times), _try(row)]
+    yield line(None, " ", sign(status), " " + " · ".join(part for part in told if part))
+    facts: list[tuple[str, Any]] = [
+        ("kind", f"flow {row['flow']}" if row.get("flow") else row.get("node") or row.get("kind")),
+        ("who", row.get("who")),
+        ("doing", row.get("doing")),
+        ("why", (row.get("why") or {}).get("message")),
+        ("note", row.get("note")),
+        ("counts", _counts(row)),
+        ("usage", f"{tokens(row.get('usage'))} · {money(row.get('usage'))}" if row.get("usage") else cost_words(row)),
+    ]
+    for name, value in facts:
+        if value:
+            for number, text in enumerate(wrapped(str(value), max(10, width - 10))):
+                yield line(None, Piece(f" {name if not number else '':<8}", "dim"), text)
+    for section, key, made in (("checks", "node", check_lines), ("artifacts", "step", artifact_lines)):
+        own = [one for one in parts.get(section, []) if one.get(key) == row["id"]]
+        if own:
+            yield rule(section, width)
+            yield from (one._replace(id=None) for one in made(own, times, width))
+
+
+def _try(row: Row) -> str:
+    return f"try {row['try']} of {row.get('tries') or 1}" if (row.get("try") or 0) > 0 else ""
+
+
+def _counts(row: Row) -> str:
+    counts = row.get("counts") or {}
+    return " · ".join(f"{counts[name]} {name}" for name in ("tools", "denied", "retries") if name in counts)

@@ -1,0 +1,266 @@
+"""What all screens share: head, panes, one line of news, the keys; moving, finding, help, the size that is needed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import ClassVar, cast
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input
+
+from handrail.tui import bindings
+from handrail.tui.drawing.words import Piece, Times, cell, line, wrapped
+from handrail.tui.help import HelpScreen, PaletteScreen
+from handrail.tui.listing import Bar, Listing
+from handrail.tui.pace import Pace
+from handrail.tui.top import Top
+from handrail.view.columns import columns
+
+LEAST = (60, 16)
+HOLD = 1.0
+"""In seconds after a key press: no line moves in this time."""
+TWO_PANES, THREE_PANES = 100, 140
+
+
+def bindings_of(screen: str) -> list[BindingType]:
+    """The bindings of a screen, as Textual wants them."""
+    return [
+        Binding(key.keys, key.id, key.short or key.about, tooltip=key.about, id=f"{screen}.{key.id}", show=False)
+        for key in bindings.of_screen(screen)
+    ]
+
+
+class Frame(Screen[None]):
+    """A screen with a head, panes, a line of news and its keys. `draw` shows everything as it is now."""
+
+    NAME: ClassVar[str] = bindings.HOME
+    HAS_TABS: ClassVar[bool] = False
+    AUTO_FOCUS = "Listing"
+    DEFAULT_CSS = """
+    Frame { layout: vertical; overflow: hidden; background: $background; }
+    Frame #panes { height: 1fr; }
+    Frame .pane { height: 1fr; width: 1fr; }
+    Frame Input { display: none; height: 1; border: none; padding: 0; background: $background; }
+    Frame.-finding Input { display: block; }
+    Frame.-finding #notice { display: none; }
+    Frame #small { display: none; }
+    Frame.-small #small { display: block; }
+    Frame.-small > * { display: none; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pace = Pace()
+        self.needle = ""
+        self._soon: Timer | None = None
+
+    @property
+    def top(self) -> Top:
+        return cast("Top", self.app)
+
+    @property
+    def times(self) -> Times:
+        return self.top.times
+
+    def compose(self) -> ComposeResult:
+        yield Listing("small", takes_focus=False)
+        yield Bar("head")
+        yield Bar("tabs")
+        with Horizontal(id="panes"):
+            yield from self.panes()
+        yield Bar("notice")
+        yield Input(id="find", placeholder="find", compact=True)
+        yield Bar("keys")
+
+    def panes(self) -> Iterable[Widget]:
+        """The widgets between head and keys."""
+        raise NotImplementedError
+
+    def draw(self, *, is_held: bool = False) -> None:
+        """Show everything as it is now. If held, no line moves."""
+        raise NotImplementedError
+
+    def on_mount(self) -> None:
+        self.query_one("#tabs").display = self.HAS_TABS
+        self.set_interval(1.0, self._tick)
+        self.redraw()
+
+    def on_screen_resume(self) -> None:
+        self.redraw()
+
+    def on_resize(self, event: events.Resize) -> None:
+        size = event.size
+        is_small = size.width < LEAST[0] or size.height < LEAST[1]
+        self.set_class(is_small, "-small")
+        if is_small:
+            text = f"handrail needs {LEAST[0]}×{LEAST[1]}, this is {size.width}×{size.height}. "
+            parts = wrapped(f"{text}{self.top.needing} need you. q quits", size.width - 1)
+            self.query_one("#small", Listing).show([line(None, part) for part in parts])
+        self.call_after_refresh(self.redraw)
+
+    def stale(self) -> None:
+        """Something changed: draw soon, but not more often than the terminal can take."""
+        if self._soon is not None or not self.is_current or not self.is_mounted:
+            return
+        wait = self.pace.wait(time.monotonic())
+        if wait <= 0:
+            self._paced()
+        else:
+            self._soon = self.set_timer(wait, self._paced)
+
+    def _paced(self) -> None:
+        self._soon = None
+        begun = time.monotonic()
+        self.pace.begin(begun)
+        self.redraw(is_held=self.top.is_held(HOLD))
+        self.call_after_refresh(lambda: self.pace.took(time.monotonic() - begun))
+
+    def _tick(self) -> None:
+        if self.is_current:
+            self.stale()
+
+    def redraw(self, *, is_held: bool = False) -> None:
+        if self.is_mounted and self.size.width:
+            self.draw(is_held=is_held)
+            self.query_one("#notice", Bar).show((Piece(cell(self.notice, self.size.width)),))
+            self._draw_keys()
+
+    @property
+    def notice(self) -> str:
+        return self.top.notice
+
+    def _draw_keys(self) -> None:
+        """The keys that fit, those at the left of the table first; help and quit always."""
+        pieces: list[Piece] = []
+        actions: dict[int, Callable[[], None]] = {}
+        shown = [key for key in bindings.of_screen(self.NAME) if key.short and self.is_usable(key.id)]
+        ends = [key for key in shown if key.id in ("help", "quit")]
+        room = self.size.width - sum(columns(f"{key.shown} {key.short}  ") for key in ends)
+        for key in [*(key for key in shown if key not in ends), *ends]:
+            width = columns(f"{self.top.look.key(key.shown)} {key.short}  ")
+            if key not in ends:
+                if room < width:
+                    continue
+                room -= width
+            actions[len(pieces)] = self._calls(key.id)
+            pieces += [Piece(self.top.look.key(key.shown), "bold"), Piece(f" {key.short}  ")]
+        self.query_one("#keys", Bar).show(pieces, actions)
+
+    def _calls(self, action: str) -> Callable[[], None]:
+        def call() -> None:
+            self.run_worker(self.run_action(action), exclusive=False)
+
+        return call
+
+    def is_usable(self, action: str) -> bool:
+        """False if a key would do nothing now, so the footer leaves it out."""
+        del action
+        return True
+
+    @property
+    def listing(self) -> Listing:
+        """The list that the keys move: the focused one, else the first that is shown."""
+        focused = self.focused
+        if isinstance(focused, Listing):
+            return focused
+        return next(one for one in self.query(Listing) if one.display)
+
+    def action_up(self) -> None:
+        self.listing.move(-1)
+
+    def action_down(self) -> None:
+        self.listing.move(1)
+
+    def action_page_up(self) -> None:
+        self.listing.page(-1)
+
+    def action_page_down(self) -> None:
+        self.listing.page(1)
+
+    def action_top(self) -> None:
+        self.listing.end(-1)
+
+    def action_bottom(self) -> None:
+        self.listing.end(1)
+
+    def action_next_pane(self) -> None:
+        self.focus_next(Listing)
+
+    def action_previous_pane(self) -> None:
+        self.focus_previous(Listing)
+
+    def action_help(self) -> None:
+        self.app.push_screen(HelpScreen(self.NAME))
+
+    def action_palette(self) -> None:
+        def chosen(action: str | None) -> None:
+            if action is not None:
+                self._calls(action)()
+
+        self.app.push_screen(PaletteScreen(self.NAME), chosen)
+
+    async def action_quit(self) -> None:
+        await self.top.leave()
+
+    def action_clear(self) -> None:
+        self.refresh(layout=True)
+        self.redraw()
+
+    def action_back(self) -> None:
+        self.dismiss()
+
+    def action_escape(self) -> None:
+        if not self.close_find():
+            self.action_back()
+
+    def action_find(self) -> None:
+        self.add_class("-finding")
+        field = self.query_one("#find", Input)
+        field.value = ""
+        field.focus()
+
+    def close_find(self) -> bool:
+        """End the search. False if there is none."""
+        was = bool(self.needle) or self.has_class("-finding")
+        self.needle = ""
+        self.remove_class("-finding")
+        if was:
+            self.listing.focus()
+        return was
+
+    @on(Input.Submitted, "#find")
+    def _find(self, event: Input.Submitted) -> None:
+        self.remove_class("-finding")
+        self.needle = event.value
+        target = next(one for one in self.query(Listing) if one.display)
+        target.focus()
+        if self.needle:
+            self.find_from(target, 1)
+
+    @on(Input.Changed, "#find")
+    def _typed(self, event: Input.Changed) -> None:
+        self.needle = event.value
+
+    def find_from(self, listing: Listing, by: int) -> None:
+        if not listing.find(self.needle, by):
+            self.top.tell(f"`{self.needle}` is not in this list")
+
+    def action_find_next(self) -> None:
+        if self.needle:
+            self.find_from(self.listing, 1)
+
+    def action_find_previous(self) -> None:
+        if self.needle:
+            self.find_from(self.listing, -1)
+
+    @on(Listing.Opened)
+    def _opened(self, event: Listing.Opened) -> None:
+        event.stop()
+        self._calls("open")()

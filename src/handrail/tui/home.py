@@ -1,0 +1,230 @@
+"""Home: everything in the project, what needs a person first. From 100 columns on, the selected one is shown beside."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable
+
+from textual import on
+from textual.widget import Widget
+from textual.worker import Worker
+
+from handrail.live.home import LiveHome
+from handrail.source.clean import clean
+from handrail.topics.rows import Row
+from handrail.tui import bindings
+from handrail.tui.deciding import answer, attempt, cancel_session, init, mark, run_again, stop_run
+from handrail.tui.drawing.detail import run_detail, session_detail
+from handrail.tui.drawing.home import OLDER, counted, home_lines, ordered
+from handrail.tui.drawing.words import Line, Piece, cell, line, rule
+from handrail.tui.feed import Feed
+from handrail.tui.frame import TWO_PANES, Frame, bindings_of
+from handrail.tui.listing import Bar, Listing
+from handrail.view.columns import columns
+
+SOON = 0.2
+"""In seconds: the selection has to rest so long before its details are read."""
+OVER = ("completed", "stopped", "failed", "cancelled", "done", "none", "damaged")
+
+
+class HomeScreen(Frame):
+    """The first screen."""
+
+    NAME = bindings.HOME
+    BINDINGS = bindings_of(bindings.HOME)
+    DEFAULT_CSS = """
+    HomeScreen #beside { display: none; width: 42%; }
+    HomeScreen.-wide #beside { display: block; border-left: solid $border-blurred; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.more: list[Row] = []
+        self.beside: Feed | None = None
+        self._worker: Worker[None] | None = None
+
+    def panes(self) -> Iterable[Widget]:
+        yield Listing("entries")
+        yield Listing("beside")
+
+    @property
+    def entries(self) -> Listing:
+        return self.query_one("#entries", Listing)
+
+    @property
+    def row(self) -> Row | None:
+        """The selected run or session."""
+        return next((row for row in self.shown if row["id"] == self.entries.selected), None)
+
+    def draw(self, *, is_held: bool = False) -> None:
+        top, width = self.top, self.size.width
+        self.set_class(width >= TWO_PANES, "-wide")
+        self._draw_head(width)
+        shown = self.entries.scrollable_content_region.width or width
+        if top.home.error is not None:
+            lines = [
+                line(None, Piece(f" ✗ {top.home.error.message}", "fail")),
+                line(None, f"   {top.home.error.hint or ''}"),
+            ]
+        elif not top.home.is_ready:
+            lines = [line(None, Piece("   reading the runs of this project …", "dim"))]
+        else:
+            lines = list(home_lines(self.shown, self.times, shown, self._left))
+        self.entries.show(lines, is_held=is_held)
+        if self.has_class("-wide"):
+            self._follow()
+            self.query_one("#beside", Listing).show(list(self._beside()))
+
+    def _draw_head(self, width: int) -> None:
+        top = self.top
+        head = top.home.head
+        name = clean(os.path.basename(top.project.project))
+        branch = head.get("scope") if width >= TWO_PANES else head.get("branch")
+        left = f"handrail  {name}" + (f" · {branch}" if branch else "")
+        middle, clock = counted(top.entries), self.times.of_day(self.times.now)
+        room = max(0, min(width - columns(middle) - columns(clock) - 3, max(24, (width - columns(middle)) // 2)))
+        gap = max(1, width - room - columns(middle) - columns(clock) - 2)
+        style = "need" if top.needing else ""
+        parts = (Piece(cell(left, room), "bold"), Piece(f" {middle}", style), Piece(" " * gap), Piece(f"{clock} "))
+        self.query_one("#head", Bar).show(parts)
+
+    def _follow(self) -> None:
+        """Follow the run or session that is selected."""
+        wanted = self.entries.selected if self.row is not None else None
+        if (self.beside.topic if self.beside else None) == wanted:
+            return
+        if self._worker is not None:
+            self._worker.cancel()
+        self.beside = self._worker = None
+        if wanted is not None:
+            self.beside = Feed(self.top.hub, wanted, self.top.project.clock, self.stale)
+            self._worker = self.run_worker(self._rest_and_follow(self.beside), exit_on_error=True)
+
+    async def _rest_and_follow(self, feed: Feed) -> None:
+        await asyncio.sleep(SOON)
+        await feed.run()
+
+    def _beside(self) -> Iterable[Line]:
+        row, feed = self.row, self.beside
+        width = self.query_one("#beside", Listing).scrollable_content_region.width or 40
+        if row is None or feed is None:
+            return
+        yield rule(f"{row.get('name')} {row.get('about') or ''}".strip(), width)
+        if feed.error is not None:
+            yield line(None, Piece(f" ! {feed.error.message}", "need"))
+            yield line(None, f"   {feed.error.hint or ''}")
+        elif feed.is_ready and row.get("kind") == "run":
+            yield from run_detail(feed.head, feed.section, feed.tail, self.times, width)
+        elif feed.is_ready:
+            yield from session_detail(feed.head, feed.section, self.times, width)
+
+    def is_usable(self, action: str) -> bool:
+        kind = (self.row or {}).get("kind")
+        if action in ("again", "stop"):
+            return kind == "run"
+        if action == "answer":
+            return self.top.needing > 0
+        return kind is not None if action == "open" else action != "cancel_workflow" or kind == "session"
+
+    @on(Listing.Moved)
+    def _moved(self) -> None:
+        if self.has_class("-wide"):
+            self.redraw()
+
+    def action_open(self) -> None:
+        if self.entries.selected == OLDER:
+            self.action_older()
+        elif self.entries.selected is not None:
+            self.open_row(self.entries.selected)
+
+    def open_row(self, topic: str) -> None:
+        self.top.open(topic)
+
+    def action_answer(self) -> None:
+        """This one's question, else the oldest."""
+        row = self.row
+        if row is None or not row.get("need"):
+            row = next((one for one in ordered(self.top.entries)["needs"] if one.get("need")), None)
+        if row is None:
+            self.top.tell("nothing waits for an answer")
+        else:
+            answer(self.top, str(row["id"]), str(row.get("name")))
+
+    def action_launch(self) -> None:
+        if self.needle:
+            self.action_find_next()
+            return
+        self.top.launch()
+
+    def action_catalog(self) -> None:
+        self.top.catalog()
+
+    def action_again(self) -> None:
+        row = self._chosen_run()
+        if row is None:
+            return
+        modes = row.get("modes") or []
+        run_again(self.top, _id(row), str(row.get("name")), modes)
+
+    def action_stop(self) -> None:
+        row = self._chosen_run()
+        if row is not None and row.get("status") in OVER:
+            self.top.tell(f"{row.get('name')} is over")
+        elif row is not None:
+            stop_run(self.top, _id(row), str(row.get("name")))
+
+    def _chosen_run(self) -> Row | None:
+        row = self.row
+        if row is None or row.get("kind") != "run":
+            self.top.tell("select a run first")
+            return None
+        return row
+
+    def action_cancel_workflow(self) -> None:
+        row = self.row
+        if row is None or row.get("kind") != "session":
+            self.top.tell("select a session first")
+            return
+        cancel_session(self.top, _id(row), str(row.get("name")))
+
+    def action_older(self) -> None:
+        """Read the next hundred of what ended."""
+
+        async def read() -> None:
+            live = await asyncio.to_thread(LiveHome, self.top.project)
+            after = str(self.more[-1]["id"]) if self.more else None
+            self.more += await asyncio.to_thread(live.older, after)
+            self.redraw()
+
+        if self._left:
+            attempt(self.top, read)
+        else:
+            self.top.tell("nothing is older")
+
+    @property
+    def _left(self) -> int:
+        """How many ended ones are not listed."""
+        return max(0, int(self.top.home.head.get("older") or 0) - len(self.more))
+
+    @property
+    def shown(self) -> list[Row]:
+        """All rows that are listed. Those that were read with `o` come last."""
+        entries = self.top.entries
+        known = {row["id"] for row in entries}
+        return [*entries, *(row for row in self.more if row["id"] not in known)]
+
+    def action_unread(self) -> None:
+        row = self._chosen_run()
+        if row is not None:
+            mark(self.top, str(row["id"]), is_seen=False)
+
+    def action_init(self) -> None:
+        init(self.top)
+
+    def action_escape(self) -> None:
+        self.close_find()
+
+
+def _id(row: Row) -> str:
+    return str(row["id"]).partition(":")[2]

@@ -1,0 +1,146 @@
+"""The log of a run or a session, with search. It is read when the screen opens, and then from where it ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+
+from textual.widget import Widget
+from textual.widgets import Input
+
+from handrail.errors import HandrailError
+from handrail.runs.stored import seen
+from handrail.sessions.guide import whole_story
+from handrail.tui import bindings
+from handrail.tui.drawing.log import AGENT, FACTS, KINDS, STEPS, Entry, Teller, log_lines
+from handrail.tui.drawing.words import Piece, cell, line
+from handrail.tui.frame import Frame, bindings_of
+from handrail.tui.listing import Bar, Listing
+from handrail.view.columns import columns
+from handrail.view.guided import guided_lines
+
+AGAIN = 1.0
+MOST = 20_000
+"""Lines that are kept; the oldest are dropped first."""
+
+
+class LogScreen(Frame):
+    """Returns the path of a step if the person goes to it."""
+
+    HAS_TABS = True
+    NAME = bindings.LOG
+    BINDINGS = bindings_of(bindings.LOG)
+
+    def __init__(self, topic: str, called: str) -> None:
+        super().__init__()
+        self.topic = topic
+        self.called = called
+        self.kinds: list[str] = [kind for kind in KINDS if kind != FACTS]
+        self.entries: list[Entry] = []
+        self.wraps = False
+        self.error: HandrailError | None = None
+        self._offset = 0
+        self._teller: Teller | None = None
+        self._at_end = True
+
+    def panes(self) -> Iterable[Widget]:
+        yield Listing("lines")
+
+    def on_mount(self) -> None:
+        self.run_worker(self._follow(), exit_on_error=True)
+
+    async def _follow(self) -> None:
+        while True:
+            try:
+                news = await asyncio.to_thread(self._read)
+            except HandrailError as error:
+                self.error = error
+                self.redraw()
+                return
+            if news:
+                self.entries = [*self.entries, *news][-MOST:]
+                self.stale()
+            await asyncio.sleep(AGAIN)
+
+    def _read(self) -> list[Entry]:
+        kind, _, id_ = self.topic.partition(":")
+        if kind == "session":
+            return self._read_session(id_)
+        runs = self.top.project.runs
+        if self._teller is None:
+            self._teller = Teller(runs.load(id_).plan)
+        records, self._offset = runs.events(id_, self._offset)
+        return list(self._teller.entries((at, seen(event)) for at, event in records))
+
+    def _read_session(self, id_: str) -> list[Entry]:
+        story = whole_story(self.top.project.sessions.session(id_))
+        found: list[Entry] = []
+        for event in story:
+            kind = STEPS if event.kind in ("entered", "finished") else AGENT
+            found += [Entry(len(found) + 1, event.time, kind, "", text) for text in guided_lines(event)]
+        return found[len(self.entries) :]
+
+    def draw(self, *, is_held: bool = False) -> None:
+        width = self.size.width
+        found = f"find: {self.needle}  {self._position()}" if self.needle else ""
+        left = f"log · {self.called} {self.topic.partition(':')[2]}"
+        room = max(10, width - columns(found) - 2)
+        self.query_one("#head", Bar).show((Piece(cell(left, room), "bold"), Piece(f" {found} ")))
+        boxes = "  ".join(f"[{'x' if kind in self.kinds else ' '}] {kind}" for kind in KINDS)
+        self.query_one("#tabs", Bar).show((Piece(f" {boxes}"),))
+        listing = self.query_one("#lines", Listing)
+        shown = listing.scrollable_content_region.width or width - 1
+        if self.error is not None:
+            listing.show(
+                [line(None, Piece(f" ! {self.error.message}", "need")), line(None, f"   {self.error.hint or ''}")]
+            )
+        else:
+            listing.show(
+                list(log_lines(self.entries, self.kinds, self.times, shown, wraps=self.wraps)), is_held=is_held
+            )
+            if self._at_end and self.entries:
+                self._at_end = False
+                listing.end(1)
+
+    def _position(self) -> str:
+        listing = self.query_one("#lines", Listing)
+        needle = self.needle.casefold()
+        matches = [one.id for one in listing.lines if one.id is not None and needle in one.text.casefold()]
+        at = matches.index(listing.selected) + 1 if listing.selected in matches else 0
+        return f"{at} of {len(matches)}"
+
+    def on_listing_moved(self) -> None:
+        if self.needle:
+            self.redraw()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        del event
+        self.call_after_refresh(self.redraw)
+
+    def action_open(self) -> None:
+        chosen = self.query_one("#lines", Listing).selected
+        path = next((entry.path for entry in self.entries if str(entry.number) == chosen), "")
+        if path and self.topic.startswith("run:"):
+            self.dismiss(path)  # type: ignore[arg-type]  # a frame returns None, this one a path
+
+    def action_kinds(self) -> None:
+        """Show one kind after another, then all: steps, agent, people, checks, facts."""
+        usual = [kind for kind in KINDS if kind != FACTS]
+        if self.kinds == usual:
+            self.kinds = list(KINDS)
+        elif len(self.kinds) == 1 and self.kinds[0] != KINDS[-1]:
+            self.kinds = [KINDS[KINDS.index(self.kinds[0]) + 1]]
+        else:
+            self.kinds = [KINDS[0]] if len(self.kinds) == len(KINDS) else usual
+        self.redraw()
+
+    def action_wrap(self) -> None:
+        self.wraps = not self.wraps
+        self.redraw()
+
+    def action_copy(self) -> None:
+        listing = self.query_one("#lines", Listing)
+        chosen = next((one.text.strip() for one in listing.lines if one.id == listing.selected), "")
+        if chosen:
+            self.top.copy_to_clipboard(chosen)
+            self.top.tell("copied")

@@ -1,0 +1,390 @@
+"""A run: the tree of its steps, and seven views. One pane below 100 columns, two from there, three from 140."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+from textual import on
+from textual.containers import Vertical
+from textual.widget import Widget
+
+from handrail.topics.rows import Row
+from handrail.tui import bindings
+from handrail.tui.deciding import answer, mark, run_again, stop_run
+from handrail.tui.drawing.detail import asked
+from handrail.tui.drawing.timeline import timeline_lines
+from handrail.tui.drawing.tree import Tree, tree_lines
+from handrail.tui.drawing.views import (
+    artifact_lines,
+    check_lines,
+    head_pieces,
+    step_lines,
+    summary_lines,
+    tail_lines,
+    why_lines,
+)
+from handrail.tui.drawing.words import Line, Piece, line, rule
+from handrail.tui.feed import Feed
+from handrail.tui.frame import THREE_PANES, TWO_PANES, Frame, bindings_of
+from handrail.tui.listing import Bar, Listing
+from handrail.tui.log import LogScreen
+from handrail.tui.reader import ReaderScreen, edit, show_artifact, show_diff
+
+PROGRESS, TAIL, SUMMARY, ARTIFACTS, CHECKS, TIMELINE, LOG = range(1, 8)
+NAMES = ("Progress", "Tail", "Summary", "Artifacts", "Checks", "Timeline", "Log")
+OVER = ("completed", "stopped", "failed", "cancelled", "damaged")
+
+
+class RunScreen(Frame):
+    """One run. `view` is the number of the view; `folds` is what the person folded, by id."""
+
+    HAS_TABS = True
+    NAME = bindings.RUN
+    BINDINGS = bindings_of(bindings.RUN)
+    DEFAULT_CSS = """
+    RunScreen #tree-pane { width: 1fr; }
+    RunScreen #side { width: 1fr; }
+    RunScreen #third { width: 34%; display: none; border-left: solid $border-blurred; }
+    RunScreen.-wide #side { border-left: solid $border-blurred; }
+    RunScreen.-three #third { display: block; }
+    RunScreen #bottom { height: 8; }
+    """
+
+    def __init__(self, topic: str) -> None:
+        super().__init__()
+        self.topic = topic
+        self.view = PROGRESS
+        self.folds: dict[str, bool] = {}
+        self.wraps = False
+        self._cleared = 0
+        self._has_opened = False
+        self.steps = Tree(())
+        self.feed: Feed | None = None
+
+    @property
+    def id_of_run(self) -> str:
+        return self.topic.partition(":")[2]
+
+    def panes(self) -> Iterable[Widget]:
+        with Vertical(id="tree-pane"):
+            yield Listing("tree")
+            yield Listing("bottom", follows=True)
+        yield Listing("side")
+        yield Listing("third")
+
+    def on_mount(self) -> None:
+        self.feed = Feed(self.top.hub, self.topic, self.top.project.clock, self.stale)
+        self.run_worker(self.feed.run(), exit_on_error=True)
+
+    @property
+    def head(self) -> Row:
+        return self.feed.head if self.feed is not None else {}
+
+    @property
+    def called(self) -> str:
+        return str(self.head.get("name") or self.id_of_run)
+
+    def section(self, name: str) -> list[Row]:
+        return self.feed.section(name) if self.feed is not None else []
+
+    def pane(self, id_: str) -> Listing:
+        return self.query_one(f"#{id_}", Listing)
+
+    def draw(self, *, is_held: bool = False) -> None:
+        width = self.size.width
+        self.set_class(width >= TWO_PANES, "-wide")
+        self.set_class(width >= THREE_PANES, "-three")
+        self._arrange()
+        feed = self.feed
+        if feed is None or feed.error is not None or not feed.is_ready:
+            self.query_one("#head", Bar).show((Piece(self.id_of_run, "bold"),))
+            self.pane("tree").show(list(self._not_there()))
+            return
+        self.query_one("#head", Bar).show(head_pieces(self.head, self.id_of_run, self.times, width))
+        self._draw_tabs()
+        self.steps = Tree(feed.section("nodes"))
+        if not self._has_opened:
+            self._open_first()
+        tree = self.pane("tree")
+        shown = _width(tree, width)
+        tree.show(
+            [
+                *why_lines(self.head, shown),
+                *tree_lines(self.steps, self.folds, self.times, shown, asked(self.section("needs"))),
+            ],
+            is_held=is_held,
+        )
+        self._draw_side(is_held=is_held)
+
+    def _arrange(self) -> None:
+        """Which panes are there: in one pane, the tree with the tail below it, or one other view."""
+        is_wide = self.has_class("-wide")
+        self.query_one("#tree-pane").display = is_wide or self.view == PROGRESS
+        self.pane("side").display = is_wide or self.view != PROGRESS
+        self.pane("bottom").display = not is_wide and self.view == PROGRESS and self.size.height >= 20
+        focused = self.focused
+        if focused is None or not focused.display or not all(one.display for one in focused.ancestors_with_self):
+            self.set_focus(self.pane("tree") if self.view == PROGRESS else self.pane("side"))
+
+    def _draw_tabs(self) -> None:
+        counts = {ARTIFACTS: str(len(self.section("artifacts")) or ""), CHECKS: self._failed_checks()}
+        pieces: list[Piece] = [Piece(" ")]
+        actions: dict[int, Callable[[], None]] = {}
+        for number, name in enumerate(NAMES, 1):
+            actions[len(pieces)] = partial(self._view, number)
+            text = f"{number} {name} {counts.get(number, '')}".rstrip()
+            pieces += [Piece(text, "on" if number == self.view else ""), Piece("  ")]
+        self.query_one("#tabs", Bar).show(pieces, actions)
+
+    def _failed_checks(self) -> str:
+        failed = sum(1 for row in self.section("checks") if row.get("held") is False)
+        return f"✗{failed}" if failed else ""
+
+    def _not_there(self) -> Iterable[Line]:
+        error = self.feed.error if self.feed is not None else None
+        if error is None:
+            yield line(None, Piece("   reading the run …", "dim"))
+        else:
+            yield line(None, Piece(f" ! {self.id_of_run} cannot be read: {error.message}", "need"))
+            yield line(None, f"   {error.hint or f'`handrail log {self.id_of_run}` shows the readable part'}")
+
+    def _open_first(self) -> None:
+        """Open at the question, else the failed step, else the running one, else at the summary."""
+        self._has_opened = True
+        if self.head.get("status") in OVER:
+            mark(self.top, self.topic, is_seen=True)
+        first = self.steps.first()
+        if first is not None:
+            above = self.steps.parent(first)
+            while above is not None:
+                self.folds[above] = False
+                above = self.steps.parent(above)
+            shown = _width(self.pane("tree"), self.size.width)
+            self.pane("tree").show(
+                list(tree_lines(self.steps, self.folds, self.times, shown, asked(self.section("needs"))))
+            )
+            self.pane("tree").select(first)
+        elif self.head.get("status") in OVER and self.head.get("summary"):
+            self._view(SUMMARY)
+
+    def _draw_side(self, *, is_held: bool) -> None:
+        view = TAIL if self.view == PROGRESS else self.view
+        side = self.pane("side")
+        if side.display:
+            side.follows = side.follows if view == TAIL else False
+            side.show(list(self._lines(view, _width(side, self.size.width))), is_held=is_held and view != TAIL)
+        bottom = self.pane("bottom")
+        if bottom.display:
+            shown = _width(bottom, self.size.width)
+            last = self.feed.tail[-1].get("node") if self.feed is not None and self.feed.tail else None
+            title = f"─ tail: {self.steps.place(str(last))}" if last else "─ tail"
+            ends = "following" if bottom.follows else "held: f follows"
+            bottom.show(
+                [rule(title, shown, ends), *self._tail(shown)][-200:]
+                if bottom.follows
+                else [rule(title, shown, ends), *self._tail(shown)]
+            )
+        third = self.pane("third")
+        if third.display:
+            third.show(list(self._step(_width(third, 50))))
+
+    def _lines(self, view: int, width: int) -> Iterable[Line]:
+        if view == TAIL:
+            if self.has_class("-wide") and not self.has_class("-three"):
+                yield from list(self._step(width))[:3]
+                yield rule("tail", width, "following" if self.pane("side").follows else "")
+            yield from self._tail(width)
+        elif view == SUMMARY:
+            yield from summary_lines(self.head, width)
+        elif view == ARTIFACTS:
+            yield from artifact_lines(self.section("artifacts"), self.times, width)
+        elif view == CHECKS:
+            yield from check_lines(self.section("checks"), self.times, width)
+        elif view == TIMELINE:
+            yield from timeline_lines(self.steps, self.section("bars"), self.folds, self.times, width)
+
+    def _tail(self, width: int) -> Iterable[Line]:
+        feed = self.feed
+        rows = [row for row in feed.tail if row.get("n", 0) > self._cleared] if feed is not None else []
+        if not rows:
+            yield line(None, Piece("   no output yet", "dim"))
+        else:
+            yield from tail_lines(rows, self.times, width, wraps=self.wraps, lost=feed.lost if feed else 0)
+
+    def _step(self, width: int) -> Iterable[Line]:
+        parts = {name: self.section(name) for name in ("checks", "artifacts")}
+        return step_lines(self.steps, self.pane("tree").selected, parts, self.times, width)
+
+    def _view(self, number: int) -> None:
+        if number == LOG:
+            self._log()
+            return
+        self.view = number
+        if number == TAIL:
+            self.pane("side").follows = True
+        self.redraw()
+        self.set_focus(self.pane("tree") if number == PROGRESS else self.pane("side"))
+
+    def _log(self) -> None:
+        def closed(path: Any) -> None:
+            if isinstance(path, str) and path:
+                self.go_to(path)
+
+        self.app.push_screen(LogScreen(self.topic, self.called), closed)
+
+    def go_to(self, path: str) -> None:
+        """Show a step in the tree."""
+        above = self.steps.parent(path)
+        while above is not None:
+            self.folds[above] = False
+            above = self.steps.parent(above)
+        self._view(PROGRESS)
+        self.pane("tree").select(path)
+
+    @on(Listing.Moved, "#tree")
+    def _moved(self) -> None:
+        self._draw_side(is_held=False)
+
+    def is_usable(self, action: str) -> bool:
+        status = self.head.get("status")
+        if action == "answer":
+            return any(not row.get("answered") for row in self.section("needs"))
+        if action == "stop":
+            return status not in OVER
+        return action != "again" or (bool(self.head.get("modes")) and not self._driver)
+
+    @property
+    def _driver(self) -> int | None:
+        """The process that drives the run; None if there is none."""
+        return self.feed.live.get("driver") if self.feed is not None else None
+
+    def action_view_1(self) -> None:
+        self._view(1)
+
+    def action_view_2(self) -> None:
+        self._view(2)
+
+    def action_view_3(self) -> None:
+        self._view(3)
+
+    def action_view_4(self) -> None:
+        self._view(4)
+
+    def action_view_5(self) -> None:
+        self._view(5)
+
+    def action_view_6(self) -> None:
+        self._view(6)
+
+    def action_view_7(self) -> None:
+        self._view(7)
+
+    @property
+    def _is_at_tree(self) -> bool:
+        return self.listing.id == "tree" or (self.listing.id == "side" and self.view == TIMELINE)
+
+    def action_fold(self) -> None:
+        self._set_fold(is_folded=True)
+
+    def action_unfold(self) -> None:
+        self._set_fold(is_folded=False)
+
+    def _set_fold(self, *, is_folded: bool) -> None:
+        id_ = self.listing.selected if self._is_at_tree else None
+        if id_ is None:
+            return
+        if self.steps.is_foldable(id_) and self.steps.is_folded(id_, self.folds) != is_folded:
+            self.folds[id_] = is_folded
+            self.redraw()
+        elif is_folded:
+            self.listing.select(self.steps.parent(id_))
+
+    def action_open(self) -> None:
+        if self.listing.id == "side" and self.view == ARTIFACTS:
+            self.action_show()
+            return
+        id_ = self.listing.selected if self._is_at_tree else None
+        if id_ is None:
+            return
+        if self.steps.is_foldable(id_):
+            self._set_fold(is_folded=not self.steps.is_folded(id_, self.folds))
+        else:
+            width = self.size.width - 2
+            self.app.push_screen(ReaderScreen(self.steps.place(id_), list(self._step(width))))
+
+    def action_answer(self) -> None:
+        answer(self.top, self.topic, self.called)
+
+    def action_again(self) -> None:
+        if self._driver:
+            self.top.tell(f"{self.called} is running")
+        else:
+            run_again(self.top, self.id_of_run, self.called, self.head.get("modes") or [])
+
+    def action_stop(self) -> None:
+        if self.head.get("status") in OVER:
+            self.top.tell(f"{self.called} is over")
+        else:
+            stop_run(self.top, self.id_of_run, self.called)
+
+    def action_escape(self) -> None:
+        """Close what is open; on a running run, ask whether to stop it; else back."""
+        if self.close_find():
+            return
+        if self.view != PROGRESS:
+            self._view(PROGRESS)
+        elif self._driver and self.head.get("status") not in OVER:
+            stop_run(self.top, self.id_of_run, self.called)
+        else:
+            self.action_back()
+
+    def action_catalog(self) -> None:
+        self.top.catalog()
+
+    def action_follow(self) -> None:
+        for id_ in ("side", "bottom"):
+            self.pane(id_).follows = not self.pane(id_).follows
+        self.redraw()
+
+    def action_wrap(self) -> None:
+        self.wraps = not self.wraps
+        self.redraw()
+
+    def action_clear(self) -> None:
+        if self.feed is not None and self.feed.tail:
+            self._cleared = self.feed.tail[-1].get("n", 0)
+        super().action_clear()
+
+    def action_previous_run(self) -> None:
+        self.top.neighbour(self.topic, -1)
+
+    def action_next_run(self) -> None:
+        self.top.neighbour(self.topic, 1)
+
+    def _artifact(self) -> Row | None:
+        chosen = self.pane("side").selected if self.view == ARTIFACTS else None
+        found = next((row for row in self.section("artifacts") if row["id"] == chosen), None)
+        if found is None:
+            self.top.tell("select a file in 4 Artifacts first")
+        return found
+
+    def action_show(self) -> None:
+        row = self._artifact()
+        if row is not None:
+            show_artifact(self.top, self.id_of_run, row)
+
+    def action_diff(self) -> None:
+        row = self._artifact()
+        if row is not None:
+            show_diff(self.top, self.id_of_run, row, self.section("artifacts"))
+
+    def action_edit(self) -> None:
+        row = self._artifact()
+        if row is not None:
+            edit(self.top, str(row.get("path") or ""))
+
+
+def _width(listing: Listing, otherwise: int) -> int:
+    return listing.scrollable_content_region.width or otherwise - 1

@@ -1,0 +1,205 @@
+"""A guided session: its phases with gate and exit checks, and what the agent was denied."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from functools import partial
+
+from textual.widget import Widget
+
+from handrail.source.clean import clean
+from handrail.topics.rows import Row
+from handrail.tui import bindings
+from handrail.tui.deciding import answer, attempt, cancel_session, mark, reload_session
+from handrail.tui.drawing.session import denial_lines, last_words, move_lines, phase_lines, session_head
+from handrail.tui.drawing.views import check_lines
+from handrail.tui.drawing.words import Line, Piece, line, wrapped
+from handrail.tui.feed import Feed
+from handrail.tui.frame import TWO_PANES, Frame, bindings_of
+from handrail.tui.listing import Bar, Listing
+from handrail.tui.log import LogScreen
+from handrail.tui.reader import ReaderScreen
+
+PHASES, CHECKS, MOVES, DENIED, CONTEXT, LOG = range(1, 7)
+NAMES = ("Phases", "Checks", "Moves", "Denied", "Context", "Log")
+
+
+class SessionScreen(Frame):
+    """One session."""
+
+    HAS_TABS = True
+    NAME = bindings.SESSION
+    BINDINGS = bindings_of(bindings.SESSION)
+    DEFAULT_CSS = """
+    SessionScreen #side { display: none; }
+    SessionScreen.-wide #side { display: block; border-left: solid $border-blurred; }
+    """
+
+    def __init__(self, topic: str) -> None:
+        super().__init__()
+        self.topic = topic
+        self.view = PHASES
+        self.folds: dict[str, bool] = {}
+        self.told = ""
+        self._has_opened = False
+        self.feed: Feed | None = None
+
+    @property
+    def id_of_session(self) -> str:
+        return self.topic.partition(":")[2]
+
+    @property
+    def head(self) -> Row:
+        return self.feed.head if self.feed is not None else {}
+
+    @property
+    def called(self) -> str:
+        return str(self.head.get("name") or self.id_of_session)
+
+    def section(self, name: str) -> list[Row]:
+        return self.feed.section(name) if self.feed is not None else []
+
+    def panes(self) -> Iterable[Widget]:
+        yield Listing("main")
+        yield Listing("side")
+
+    def on_mount(self) -> None:
+        self.feed = Feed(self.top.hub, self.topic, self.top.project.clock, self.stale)
+        self.run_worker(self.feed.run(), exit_on_error=True)
+
+    @property
+    def notice(self) -> str:
+        told = last_words(self.head, self.section("denials"), self.section("moves"), self.times)
+        return self.top.notice or f" ─ {told}" if told else self.top.notice
+
+    def draw(self, *, is_held: bool = False) -> None:
+        width = self.size.width
+        self.set_class(width >= TWO_PANES, "-wide")
+        self.query_one("#head", Bar).show(session_head(self.head, self.times, width))
+        self._draw_tabs()
+        main, side = self.query_one("#main", Listing), self.query_one("#side", Listing)
+        shown = main.scrollable_content_region.width or width - 1
+        main.show(list(self._lines(self.view, shown)), is_held=is_held)
+        if not self._has_opened and self.section("stops"):
+            self._has_opened = True
+            if self.head.get("status") != "active":
+                mark(self.top, self.topic, is_seen=True)
+            main.select(next((str(row["id"]) for row in self.section("stops") if row.get("state") == "current"), None))
+        if self.has_class("-wide"):
+            shown = side.scrollable_content_region.width or width // 2
+            side.show(list(self._lines(DENIED if self.view == PHASES else PHASES, shown)))
+
+    def _draw_tabs(self) -> None:
+        counts = {MOVES: len(self.section("moves")), DENIED: len(self.section("denials"))}
+        pieces: list[Piece] = [Piece(" ")]
+        actions: dict[int, Callable[[], None]] = {}
+        for number, name in enumerate(NAMES, 1):
+            actions[len(pieces)] = partial(self._view, number)
+            text = f"{number} {name} {counts.get(number) or ''}".rstrip()
+            pieces += [Piece(text, "on" if number == self.view else ""), Piece("  ")]
+        self.query_one("#tabs", Bar).show(pieces, actions)
+
+    def _lines(self, view: int, width: int) -> Iterable[Line]:
+        feed = self.feed
+        if feed is None or not feed.is_ready:
+            error = feed.error if feed is not None else None
+            text = (
+                "   reading the session …"
+                if error is None
+                else f" ! {self.id_of_session} cannot be read: {error.message}"
+            )
+            yield line(None, Piece(text, "dim" if error is None else "need"))
+        elif view == CHECKS:
+            yield from check_lines(self.section("checks"), self.times, width)
+        elif view == MOVES:
+            yield from move_lines(self.section("moves"), self.section("stops"), self.times, width)
+        elif view == DENIED:
+            yield from denial_lines(self.section("denials"), self.times, width)
+        elif view == CONTEXT:
+            yield line(None, Piece(" what the agent is told now", "dim"))
+            yield from (line(None, f" {text}") for text in wrapped(self.told, max(10, width - 2)))
+        else:
+            yield from phase_lines(
+                self.section("stops"), self.section("checks"), self.folds, self.head, self.times, width
+            )
+
+    def _view(self, number: int) -> None:
+        if number == LOG:
+            self.app.push_screen(LogScreen(self.topic, self.called))
+            return
+        self.view = number
+        if number == CONTEXT:
+            self._read_context()
+        self.redraw()
+
+    def _read_context(self) -> None:
+        async def read() -> None:
+            self.told = clean(await asyncio.to_thread(self.top.project.sessions.context, self.id_of_session))
+            self.redraw()
+
+        attempt(self.top, read)
+
+    def is_usable(self, action: str) -> bool:
+        is_active = self.head.get("status") == "active"
+        if action == "answer":
+            return any(not row.get("answered") for row in self.section("needs"))
+        return is_active if action in ("cancel_workflow", "reload") else True
+
+    def action_view_1(self) -> None:
+        self._view(1)
+
+    def action_view_2(self) -> None:
+        self._view(2)
+
+    def action_view_3(self) -> None:
+        self._view(3)
+
+    def action_view_4(self) -> None:
+        self._view(4)
+
+    def action_view_5(self) -> None:
+        self._view(5)
+
+    def action_view_6(self) -> None:
+        self._view(6)
+
+    def action_fold(self) -> None:
+        self._set_fold(is_folded=True)
+
+    def action_unfold(self) -> None:
+        self._set_fold(is_folded=False)
+
+    def _set_fold(self, *, is_folded: bool) -> None:
+        chosen = self.query_one("#main", Listing).selected if self.view == PHASES else None
+        if chosen is not None:
+            self.folds[chosen] = is_folded
+            self.redraw()
+
+    def action_open(self) -> None:
+        """The text of the selected phase, as the agent gets it."""
+        chosen = self.query_one("#main", Listing).selected if self.view == PHASES else None
+        stop = next((row for row in self.section("stops") if row["id"] == chosen), None)
+        if stop is None:
+            return
+        text = str(stop.get("text") or "The text of this phase is not recorded.")
+        lines = [line(None, f" {one}") for one in wrapped(clean(text), max(10, self.size.width - 3))]
+        self.app.push_screen(ReaderScreen(f"{self.called} › {stop.get('name')}", lines))
+
+    def action_answer(self) -> None:
+        answer(self.top, self.topic, self.called)
+
+    def action_cancel_workflow(self) -> None:
+        cancel_session(self.top, self.id_of_session, self.called)
+
+    def action_reload(self) -> None:
+        reload_session(self.top, self.id_of_session, self.called)
+
+    def action_catalog(self) -> None:
+        self.top.catalog()
+
+    def action_previous_run(self) -> None:
+        self.top.neighbour(self.topic, -1)
+
+    def action_next_run(self) -> None:
+        self.top.neighbour(self.topic, 1)

@@ -1,0 +1,14 @@
+"""A project for the tests of alerts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from support import Project
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Project:
+    return Project(tmp_path, monkeypatch, capsys)

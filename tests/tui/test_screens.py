@@ -1,0 +1,106 @@
+"""Each screen as a picture, driven by keys, in several sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.pilot import Pilot
+
+from handrail.tui.app import HandrailApp
+from handrail.tui.look import Look
+from tui.scene import Scene, played, pressed, same_as, styles
+
+SIZES = {"80x24": (80, 24), "160x50": (160, 50)}
+NINE = "?", "*", "~", "+", "x", "#", ".", "o", "!"
+
+
+@pytest.mark.parametrize("size", ["80x24", "120x40", "160x50", "60x16"])
+def test_home(tmp_path: Path, size: str) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        same_as(f"home-{size}", top)
+
+    width, _, height = size.partition("x")
+    played(tmp_path, script, (int(width), int(height)))
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_run_opens_at_its_question_and_has_seven_views(tmp_path: Path, size: str) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        await pressed(top, pilot, "enter")
+        same_as(f"run-progress-{size}", top)
+        for key, name in zip("23456", ("tail", "summary", "artifacts", "checks", "timeline"), strict=True):
+            await pressed(top, pilot, key)
+            same_as(f"run-{name}-{size}", top)
+        await pressed(top, pilot, "1", "up", "enter")
+        same_as(f"run-step-{size}", top)
+
+    played(tmp_path, script, SIZES[size])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_a_session_shows_gate_checks_moves_and_denied_calls(tmp_path: Path, size: str) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        await pressed(top, pilot, "down", "enter")
+        same_as(f"session-phases-{size}", top)
+        for key, name in zip("234", ("checks", "moves", "denied"), strict=True):
+            await pressed(top, pilot, key)
+            same_as(f"session-{name}-{size}", top)
+
+    played(tmp_path, script, SIZES[size])
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_help_and_the_palette_are_made_from_the_table_of_keys(tmp_path: Path, size: str) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        await pressed(top, pilot, "enter", "question_mark")
+        same_as(f"help-{size}", top)
+        await pressed(top, pilot, "escape", "ctrl+p", "s", "t", "o", "p")
+        same_as(f"palette-{size}", top)
+        await pressed(top, pilot, "enter")
+        same_as(f"stop-{size}", top)
+
+    played(tmp_path, script, SIZES[size])
+
+
+def test_an_empty_project_says_what_to_do(tmp_path: Path) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        same_as("empty-80x24", top)
+
+    played(tmp_path, script, scene=Scene())
+
+
+def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        await pressed(top, pilot, "end", "up", "enter")
+        same_as("missing-run-80x24", top)
+
+    played(tmp_path, script)
+
+
+def test_a_small_terminal_gets_one_line(tmp_path: Path) -> None:
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        same_as("small-42x10", top)
+
+    played(tmp_path, script, (42, 10))
+
+
+def test_without_colours_and_signs_all_statuses_can_be_told_apart(tmp_path: Path) -> None:
+    look = Look.of({"NO_COLOR": "1", "TERM": "linux", "LC_ALL": "C"})
+
+    async def script(top: HandrailApp, pilot: Pilot[None]) -> None:
+        same_as("home-plain-80x24", top)
+        await pressed(top, pilot, "enter")
+        same_as("run-plain-80x24", top)
+        assert styles(top) <= {"default"}
+        await pressed(top, pilot, "question_mark", "end")
+        same_as("help-plain-80x24", top)
+
+    played(tmp_path, script, look=look)
+
+
+def test_the_look_follows_the_environment() -> None:
+    assert Look.of({"TERM": "xterm-256color", "LANG": "de_DE.UTF-8"}) == Look()
+    assert not Look.of({"TERM": "xterm-256color", "LANG": "C"}).has_signs
+    assert not Look.of({"TERM": "linux", "LANG": "C.UTF-8"}).has_signs
+    assert not Look.of({"TERM": "xterm", "LANG": "C.UTF-8", "NO_COLOR": "1"}).has_colour
