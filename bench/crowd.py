@@ -18,6 +18,8 @@ from handrail.web.entry import Doorkeeper
 from handrail.web.streams import MOST_IN_BROWSER
 
 SLOW_BYTES, SLOW_SECONDS = 1024, 1.0
+BURST, PAUSE = 100, 0.01
+"""So many events are written at once, and so many seconds lie between two writes. No real run is as fast."""
 _TEXTS = ("edit src/cart.py", "read docs/guide.md", "run make test", "search retry")
 
 
@@ -137,10 +139,10 @@ async def crowd(port: int, key: bytes, topic: str, journal: Path, records: list[
     while not all(client.messages for client in all_[:-1]):
         await asyncio.sleep(0.01)
     with open(journal, "ab") as file:
-        for at in range(1, events, 100):
-            file.write(b"".join(records[at : at + 100]))
+        for at in range(1, events, BURST):
+            file.write(b"".join(records[at : at + BURST]))
             file.flush()
-            await asyncio.sleep(0)
+            await asyncio.sleep(PAUSE)
     await asyncio.gather(*quick)
     behind = not slow.done() and all_[-1].received.seq < events
     all_[-1].others_are_done.set()
