@@ -80,7 +80,7 @@ class Doings:
         if where not in ("flow", "preset") or not isinstance(name, str):
             raise UsageError("`where` has to be `flow` or `preset`, and `name` its name")
         if not isinstance(routes, dict) or not all(isinstance(route, str) for route in routes.values()):
-            raise UsageError("`routes` has to be a mapping of groups to agents", 'such as `{"review": "codex"}`')
+            raise UsageError("`routes` has to be a mapping of groups to agents", 'such as `{"review": "AGENT:MODEL"}`')
         self.actions.refuse("routes")
         return {"file": await asyncio.to_thread(save_routes, self.actions.app, where, name, routes)}
 
