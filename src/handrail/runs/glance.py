@@ -12,6 +12,8 @@ from typing import Any
 from handrail.runs.spent import Calls, Spent
 
 ENDED = ("completed", "stopped", "failed", "cancelled")
+APPROVED, RERUN = "approved", "rerun"
+_APPROVALS = ("approve", "propose")
 _TEXT = 200
 
 
@@ -130,7 +132,7 @@ class Glance:
         self.questions[path] = {
             "id": id_,
             "path": path,
-            "kind": form.get("kind") or ("rerun" if form.get("formId") == "rerun" else "form"),
+            "kind": kind_of_question(form),
             "title": short(str(form.get("title") or "a question")),
             "fields": len(fields) if isinstance(fields, list) else None,
             "since": at,
@@ -204,6 +206,15 @@ class Glance:
             "path": path or None,
             "last": self.last,
         }
+
+
+def kind_of_question(form: Mapping[str, Any]) -> str:
+    """What kind of answer a form asks for: `rerun`, `approval` or `form`."""
+    id_, fields = form.get("formId"), form.get("fields") or [{}]
+    if id_ == RERUN:
+        return "rerun"
+    is_yes_or_no = fields[0].get("id") == APPROVED and fields[0].get("type") == "boolean"
+    return "approval" if id_ in _APPROVALS and is_yes_or_no else "form"
 
 
 def _first(questions: list[dict[str, Any]]) -> dict[str, Any]:

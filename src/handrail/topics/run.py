@@ -148,7 +148,7 @@ class RunTopic:
         self.bars.close(path, at, how)
         self.needs.withdraw(path)
         self.tree.put(path, ended=at, doing=None, until=None)
-        if path in self.tree.own:
+        if path in self.tree.own and how != "failed":
             self._done.add(path)
 
     def _status(self, path: str, at: float) -> None:
