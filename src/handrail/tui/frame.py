@@ -107,7 +107,7 @@ class Frame(Screen[None]):
 
     def stale(self) -> None:
         """Something changed: draw soon, but not more often than the terminal can take."""
-        if self._soon is not None or not self.is_current or not self.is_mounted:
+        if self._soon is not None or not self.is_on_top or not self.is_mounted:
             return
         wait = self.pace.wait(time.monotonic())
         if wait <= 0:
@@ -123,8 +123,12 @@ class Frame(Screen[None]):
         self.call_after_refresh(lambda: self.pace.took(time.monotonic() - begun))
 
     def _tick(self) -> None:
-        if self.is_current:
-            self.stale()
+        self.stale()
+
+    @property
+    def is_on_top(self) -> bool:
+        """True if no other screen covers this one. Textual calls a screen below a transparent one current, too."""
+        return self.app.screen is self
 
     def redraw(self, *, is_held: bool = False) -> None:
         if self.is_mounted and self.size.width:
